@@ -1,0 +1,53 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both set up .venv first, with only Python and make present.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+NAME   ?=
+
+.DEFAULT_GOAL := setup
+.PHONY: setup demo test check bench docs format clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "demur needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 2; }
+	@if command -v uv >/dev/null 2>&1; then \
+	  echo "setting up $(VENV) with uv"; \
+	  uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) && \
+	  uv pip install --quiet --python $(BIN)/python --editable '.[all]' --group dev --group docs; \
+	else \
+	  echo "setting up $(VENV) with venv and pip (about a minute)"; \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev --group docs; \
+	fi
+	@touch $@
+
+demo: setup
+	@$(BIN)/demur demo -o demo-report/index.html
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/python -m pytest -n auto
+
+bench: setup
+	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python --group bench; \
+	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench; fi
+	$(BIN)/python -m benchmarks $(NAME)
+
+docs: setup
+	$(BIN)/python -m docs.generate
+	$(BIN)/mkdocs build --quiet --strict
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) site demo-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
