@@ -1,0 +1,1 @@
+"""Questions that need several measures or a model."""

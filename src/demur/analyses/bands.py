@@ -1,0 +1,134 @@
+"""Confidence bands for the error-return curve: pointwise, and for the whole curve (or a region) at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.errors import UsageError
+from demur.measures.intervals import exact_binomial, student
+from demur.measures.resampling import Rows, Sample
+from demur.measures.returns import curve_at
+
+Array = NDArray[np.float64]
+
+GRID = 201
+"""Non-return rates at which bands are computed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Error rate over a grid of non-return rates with two bands.
+
+    `low` and `high` hold at any one non-return rate; `low_all` and `high_all` hold over the whole `region` at once.
+    """
+
+    name: str
+    x: Array
+    error: Array
+    low: Array
+    high: Array
+    low_all: Array
+    high_all: Array
+    level: float
+    region: tuple[float, float]
+    units: int
+    clustered: bool
+
+    def frame(self) -> pl.DataFrame:
+        """The band as a table, one row per non-return rate."""
+        columns = {"nonreturn": self.x, "error": self.error, "low": self.low, "high": self.high}
+        table = pl.DataFrame({**columns, "low_all": self.low_all, "high_all": self.high_all})
+        return table.select(pl.lit(self.name).alias("system"), pl.all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The band as plain values."""
+        table = self.frame().drop("system").to_dict(as_series=False)
+        about = {
+            "level": self.level,
+            "region": list(self.region),
+            "units": self.units,
+            "clustered": self.clustered,
+        }
+        return {"system": self.name, **about, **table}
+
+
+def error_band(
+    sample: Sample,
+    *,
+    name: str = "system",
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    points: int = GRID,
+) -> Band:
+    """Bands of the error rate at given non-return rates, by the bootstrap over inputs or dialogues.
+
+    At each non-return rate the replicates give a variance, and with it the number of independent inputs that would
+    be as uncertain; an exact binomial interval on that number stays honest where few or no errors are left. The
+    simultaneous band uses the quantile of the largest standardised deviation over the region instead of Student's t.
+    """
+    check_level(level)
+    sweep, units = sample.sweep, sample.rows.units
+    floor = float(sweep.withheld / sweep.total)
+    start, stop = max(region[0], floor), region[1]
+    if not start <= stop:
+        raise UsageError(f"the region {region[0]:g} to {region[1]:g} lies left of where the curve starts ({floor:.4g})")
+    x = np.linspace(start, stop, points)
+    error = curve_at(sweep, x)
+    drawn = curve_at(sample.drawn, x)
+    n_effective = effective_inputs(error, drawn, sample.rows)
+    deviation = np.abs(drawn - error) / steady_deviation(error, n_effective)
+    single = student(level, units - 1)
+    every = max(single, float(np.quantile(deviation.max(axis=1), level)) * single / student(level, 1e6))
+    low, high = _within_reach(x, *exact_binomial(error, n_effective, single))
+    low_all, high_all = _within_reach(x, *exact_binomial(error, n_effective, every))
+    return Band(
+        name,
+        x,
+        error,
+        low,
+        high,
+        np.maximum.accumulate(low_all[::-1])[::-1],
+        np.minimum.accumulate(high_all),
+        level,
+        (start, stop),
+        units,
+        sample.rows.unit is not None,
+    )
+
+
+def effective_inputs(error: Array, drawn: Array, rows: Rows) -> Array:
+    """Independent inputs that would be as uncertain about each rate as the replicates are.
+
+    Where fewer than five errors are returned the replicates say little of their own spread: there the number is
+    never above the count of inputs, nor above what it was at the last better-known rate.
+    """
+    n, units = rows.effective_n, rows.units
+    variance = drawn.var(axis=0) * units / max(units - 1, 1)
+    binomial = error * (1 - error)
+    known = (error * n >= 5) & (variance > 0)
+    effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
+    last = effective[known][-1] if known.any() else n if rows.unit is None else min(n, float(units))
+    return np.where(known, effective, min(last, n))
+
+
+def steady_deviation(error: Array, n_effective: Array) -> Array:
+    """Standard deviation of a rate with two pseudo-errors and two pseudo-successes, which does not vanish at 0."""
+    shrunk = (error * n_effective + 2) / (n_effective + 4)
+    return np.sqrt(shrunk * (1 - shrunk) / n_effective)
+
+
+def check_level(level: float) -> None:
+    """Refuse a confidence level outside (0, 1)."""
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level lies between 0 and 1; got {level:g}")
+
+
+def _within_reach(x: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """No more errors than answers: the error rate is at most 1 - x."""
+    top = np.maximum(1 - x, 0.0)
+    return np.minimum(low, top), np.minimum(high, top)

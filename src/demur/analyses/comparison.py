@@ -1,0 +1,319 @@
+"""Is the difference between systems real, and where: paired error-return curves, areas and operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from demur.analyses.bands import check_level
+from demur.analyses.differences import DifferenceBand, difference_bands
+from demur.analyses.evaluation import Evaluation, evaluate
+from demur.analyses.ranking import Reign, ranking
+from demur.data.pairing import Pairing, pair
+from demur.data.responses import Responses
+from demur.measures.curves import ErrorReturnCurve, error_return
+from demur.measures.intervals import normal
+from demur.measures.projection import Estimate, augrc_difference
+from demur.measures.resampling import Rows, Sample, replicate_together
+from demur.show import Shown
+
+Array = NDArray[np.float64]
+Verdict = Literal["a dominates", "b dominates", "crossing", "no difference shown"]
+Side = Literal["a", "b"]
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A range of non-return rates over which one system is shown to be better."""
+
+    start: float
+    stop: float
+    better: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where two curves cross, and the range in which the bands leave the crossing."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Inputs on which only one of the two errs, when both withhold about the same share, and the exact test."""
+
+    x: float
+    a_only: int
+    b_only: int
+    p: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairComparison(Shown):
+    """What two systems' curves show against each other."""
+
+    a: str
+    b: str
+    paired: bool
+    n: int
+    verdict: Verdict
+    intervals: tuple[Interval, ...]
+    crossings: tuple[Crossing, ...]
+    area: Estimate
+    p_adjusted: float
+    start: float
+    band: DifferenceBand
+    mcnemar: McNemar | None
+    inputs_needed: int | None
+    curves: tuple[ErrorReturnCurve, ErrorReturnCurve]
+    level: float
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether one system is shown better wherever either still errs more than once in 200 inputs."""
+        open_range = np.maximum(*(curve.error_at(self.band.x) for curve in self.curves)) > 0.005
+        return len(self.intervals) == 1 and bool(
+            ((self.band.x >= self.intervals[0].start) & (self.band.x <= self.intervals[0].stop))[open_range].all()
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain values."""
+        low, high = self.area.interval(self.level)
+        return {
+            "a": self.a,
+            "b": self.b,
+            "paired": self.paired,
+            "n": self.n,
+            "verdict": self.verdict,
+            "everywhere": self.everywhere,
+            "range": [self.start, 1.0],
+            "intervals": [{"from": part.start, "to": part.stop, "better": part.better} for part in self.intervals],
+            "crossings": [{"x": c.x, "y": c.y, "low": c.low, "high": c.high} for c in self.crossings],
+            "augrc_difference": {
+                "value": self.area.value,
+                "low": low,
+                "high": high,
+                "p": self.area.p,
+                "p_adjusted": self.p_adjusted,
+            },
+            "mcnemar": None if self.mcnemar is None else _fields(self.mcnemar),
+            "inputs_needed": self.inputs_needed,
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """The difference curve with its band as a table."""
+        band = self.band
+        table = pl.DataFrame({"nonreturn": band.x, "difference": band.difference, "low": band.low, "high": band.high})
+        return table.select(pl.lit(self.a).alias("a"), pl.lit(self.b).alias("b"), pl.all())
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Shown):
+    """Two or more systems against each other."""
+
+    evaluations: tuple[Evaluation, ...]
+    pairs: tuple[PairComparison, ...]
+    ranking: tuple[Reign, ...]
+    note: str
+    dropped: Mapping[str, int]
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain values."""
+        return {
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "ranking": [
+                {"from": reign.start, "to": reign.stop, "best": reign.best, "also": list(reign.also)}
+                for reign in self.ranking
+            ],
+            "systems": [evaluation.to_dict() for evaluation in self.evaluations],
+            "note": self.note,
+            "dropped": dict(self.dropped),
+            "level": self.level,
+        }
+
+
+def compare(
+    responses: Responses,
+    *,
+    systems: tuple[str, ...] | None = None,
+    matched: bool = False,
+    unpaired: bool = False,
+    at: float = 0.2,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> Comparison:
+    """Compare systems, paired by id where the data has ids.
+
+    One critical value serves all pairs and all non-return rates, so the chance of any false "better" is at most
+    1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options go to `evaluate`.
+    """
+    check_level(level)
+    pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
+    rows = _shared_units(pairing)
+    names = list(rows)
+    samples = _replicates(rows, paired=pairing.paired, replicates=replicates, seed=seed)
+    curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
+    couples = list(combinations(names, 2))
+    bands = difference_bands(couples, curves, samples, rows, level)
+    pairs = _with_holm(
+        [
+            _compared(one, two, rows, curves, bands[one, two], paired=pairing.paired, at=at, level=level)
+            for one, two in couples
+        ]
+    )
+    kept = Responses(pl.concat(list(pairing.frames.values()), how="diagonal_relaxed"))
+    return Comparison(
+        evaluate(kept, level=level, replicates=replicates, seed=seed, **options),
+        pairs,
+        ranking(curves, bands),
+        pairing.note,
+        pairing.dropped,
+        level,
+    )
+
+
+def _shared_units(pairing: Pairing) -> dict[str, Rows]:
+    """Rows of each system; when paired, the units are the same for all: dialogues, or the inputs by their ids."""
+    rows = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
+    if not pairing.paired:
+        return rows
+    first = next(iter(rows.values()))
+    unit = np.arange(first.weight.size) if first.unit is None else first.unit
+    return {name: replace(part, unit=unit) for name, part in rows.items()}
+
+
+def _replicates(rows: Mapping[str, Rows], *, paired: bool, replicates: int, seed: int) -> dict[str, Any]:
+    if paired:
+        drawn = replicate_together(list(rows.values()), replicates=replicates, seed=seed)
+        return dict(zip(rows, drawn, strict=True))
+    return {name: Sample(part, replicates, seed + place).drawn for place, (name, part) in enumerate(rows.items())}
+
+
+def _compared(
+    one: str,
+    two: str,
+    rows: Mapping[str, Rows],
+    curves: Mapping[str, ErrorReturnCurve],
+    band: DifferenceBand,
+    *,
+    paired: bool,
+    at: float,
+    level: float,
+) -> PairComparison:
+    intervals = _better_intervals(band)
+    area, start = augrc_difference(rows[one], rows[two], paired=paired)
+    verdict = _verdict(intervals)
+    return PairComparison(
+        a=one,
+        b=two,
+        paired=paired,
+        n=rows[one].weight.size if paired else min(rows[one].weight.size, rows[two].weight.size),
+        verdict=verdict,
+        intervals=intervals,
+        crossings=_crossings(curves[one], curves[two], band),
+        area=area,
+        p_adjusted=area.p,
+        start=start,
+        band=band,
+        mcnemar=_mcnemar(rows[one], rows[two], curves[one], curves[two], at) if paired else None,
+        inputs_needed=_inputs_needed(area, rows[one], level) if verdict == "no difference shown" else None,
+        curves=(curves[one], curves[two]),
+        level=level,
+    )
+
+
+def _better_intervals(band: DifferenceBand) -> tuple[Interval, ...]:
+    found: list[Interval] = []
+    sides: tuple[tuple[NDArray[np.bool_], Side], ...] = ((band.high < 0, "a"), (band.low > 0, "b"))
+    for shown, side in sides:
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], shown, [False]]).astype(np.int8)))
+        found += [Interval(float(band.x[i]), float(band.x[j - 1]), side) for i, j in edges.reshape(-1, 2)]
+    return tuple(sorted(found, key=lambda part: part.start))
+
+
+def _verdict(intervals: tuple[Interval, ...]) -> Verdict:
+    sides = {part.better for part in intervals}
+    if sides == {"a", "b"}:
+        return "crossing"
+    if sides:
+        return "a dominates" if sides == {"a"} else "b dominates"
+    return "no difference shown"
+
+
+def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBand) -> tuple[Crossing, ...]:
+    """Every sign change of the exact difference; a stretch where the curves coincide counts at its middle."""
+    x = np.union1d(one.nonreturn, two.nonreturn)
+    x = x[x >= band.x[0]]
+    gap = one.error_at(x) - two.error_at(x)
+    gap[np.abs(gap) < 1e-12] = 0.0
+    apart = np.flatnonzero(gap)
+    changes = np.flatnonzero(np.diff(np.sign(gap[apart])))
+    found = []
+    for left, right in zip(apart[changes], apart[changes + 1], strict=True):
+        if right == left + 1:
+            at = x[left] + (x[right] - x[left]) * gap[left] / (gap[left] - gap[right])
+        else:
+            at = (x[left + 1] + x[right - 1]) / 2
+        found.append(Crossing(float(at), float(one.error_at(at)), *_undecided_around(band, float(at))))
+    return tuple(found)
+
+
+def _undecided_around(band: DifferenceBand, at: float) -> tuple[float, float]:
+    """The range around `at` in which the band leaves the sign of the difference open."""
+    shown = (band.low > 0) | (band.high < 0)
+    left, right = band.x[shown & (band.x <= at)], band.x[shown & (band.x >= at)]
+    return float(left[-1] if left.size else band.x[0]), float(right[0] if right.size else band.x[-1])
+
+
+def _mcnemar(
+    one: Rows, two: Rows, curve_one: ErrorReturnCurve, curve_two: ErrorReturnCurve, at: float
+) -> McNemar | None:
+    if at < max(curve_one.floor, curve_two.floor):
+        return None
+    errs = [_errs_at(rows, curve, at) for rows, curve in ((one, curve_one), (two, curve_two))]
+    a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
+    p = min(1.0, 2 * float(binom.cdf(min(a_only, b_only), a_only + b_only, 0.5)))
+    return McNemar(at, a_only, b_only, p)
+
+
+def _errs_at(rows: Rows, curve: ErrorReturnCurve, at: float) -> NDArray[np.bool_]:
+    place = int(np.searchsorted(curve.nonreturn, at + 1e-12, side="right")) - 1
+    threshold = curve.threshold[place]
+    returned = rows.answered & (rows.confidence >= (np.inf if np.isnan(threshold) else threshold))
+    return returned & ~rows.right
+
+
+def _inputs_needed(area: Estimate, rows: Rows, level: float) -> int | None:
+    """Inputs at which a difference of areas as large as the one seen would be shown four times out of five."""
+    if area.value == 0 or not area.error > 0:
+        return None
+    factor = ((normal(level) + normal(2 * POWER - 1)) * area.error / abs(area.value)) ** 2
+    return max(rows.weight.size, int(np.ceil(rows.weight.size * factor)))
+
+
+def _with_holm(pairs: list[PairComparison]) -> tuple[PairComparison, ...]:
+    order = sorted(range(len(pairs)), key=lambda place: pairs[place].area.p)
+    adjusted, highest = {}, 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(pairs) - rank) * pairs[place].area.p))
+        adjusted[place] = highest
+    return tuple(replace(one, p_adjusted=adjusted[place]) for place, one in enumerate(pairs))
+
+
+def _fields(record: McNemar) -> dict[str, Any]:
+    return {"x": record.x, "a_only": record.a_only, "b_only": record.b_only, "p": record.p}

@@ -1,0 +1,220 @@
+"""One system's answers read as a whole: curve, band, and every scalar with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.analyses.bands import Band, check_level, effective_inputs, error_band
+from demur.data.responses import Responses
+from demur.errors import DataError
+from demur.measures.base import Measure, Score, TermMeasure
+from demur.measures.calibration import Reliability, cell_totals, reliability
+from demur.measures.curves import ErrorReturnCurve, error_return
+from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, student
+from demur.measures.projection import augrc_estimate
+from demur.measures.registry import RETURNS
+from demur.measures.resampling import Rows, Sample
+from demur.measures.returns import AUGRC, AURC, EAURC, Convention, ErrorAtNonreturn
+from demur.measures.sweep import Sweep
+from demur.show import Shown
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Shown):
+    """What the answers of one system show: its curve with bands, and its measures with intervals."""
+
+    system: str
+    part: str | None
+    """The slice, as `column=value`; None for all rows."""
+    n: int
+    failed: int
+    withheld: int
+    out_of_scope: int
+    clustered: bool
+    curve: ErrorReturnCurve
+    band: Band
+    measures: Mapping[str, Measure]
+    figures: Mapping[str, Figure]
+    reliability: Reliability | None
+
+    @property
+    def name(self) -> str:
+        """System and slice in one."""
+        return self.system if self.part is None else f"{self.system} [{self.part}]"
+
+    @property
+    def signature(self) -> str:
+        """How the numbers were made: the signature of the area, which names the data."""
+        return Score.of(AUGRC(), self.curve.sweep).signature
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as plain values."""
+        figures = {name: figure.to_dict() for name, figure in self.figures.items()}
+        at = self.measures.get("error_at_nonreturn")
+        if isinstance(at, ErrorAtNonreturn):
+            figures["error_at_nonreturn"] = {
+                "x": at.x,
+                **({} if at.to is None else {"to": at.to}),
+                **figures["error_at_nonreturn"],
+            }
+        for name in ("aurc", "e_aurc"):
+            figures[name]["convention"] = self.measures[name].convention  # type: ignore[attr-defined]
+        even_x, even_rate = self.curve.even_point()
+        counts = {
+            "n": self.n,
+            "withheld": self.withheld,
+            "failed": self.failed,
+            "out_of_scope": self.out_of_scope,
+        }
+        return {
+            "system": self.system,
+            **({} if self.part is None else {"slice": self.part}),
+            **counts,
+            "range": [self.curve.floor, 1.0],
+            "clustered_by_dialogue": self.clustered,
+            "signature": self.signature,
+            "measures": figures,
+            "missed_chance_crossing": {"nonreturn": even_x, "rate": even_rate},
+        }
+
+
+def returns_measures(
+    *, at: float | tuple[float, float] = 0.2, aurc: Convention = "trapezoid", error: float = 0.05
+) -> dict[str, Measure]:
+    """The measures of the error-return family with the parameters a user may set."""
+    start, stop = at if isinstance(at, tuple) else (at, None)
+    chosen: dict[str, Measure] = {"aurc": AURC(aurc), "e_aurc": EAURC(aurc)}
+    chosen["error_at_nonreturn"] = ErrorAtNonreturn(x=start, to=stop)
+    chosen["nonreturn_at_error"] = type(RETURNS["nonreturn_at_error"])(error=error)  # type: ignore[call-arg]
+    return {**RETURNS, **chosen}
+
+
+def evaluate(
+    responses: Responses,
+    *,
+    measures: Mapping[str, Measure] | None = None,
+    by: str | None = None,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+) -> tuple[Evaluation, ...]:
+    """Evaluate every system of a table, and with `by` every slice of it as well.
+
+    >>> from demur.data.responses import responses as table
+    >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(10)]
+    >>> evaluate(table(rows))[0].figures["forced_error"].value
+    0.5
+    """
+    check_level(level)
+    chosen = dict(returns_measures() if measures is None else measures)
+    return tuple(
+        _evaluation(name, part, frame, chosen, level, region, replicates, seed)
+        for name, part, frame in _parts(responses, by)
+    )
+
+
+def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
+    for system in responses.systems:
+        frame = responses.of(system).frame
+        yield system, None, frame
+        if by is not None:
+            if by not in frame.columns:
+                raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
+            values = frame[by].cast(pl.String).fill_null("(none)")
+            for value in sorted(values.unique()):
+                yield system, f"{by}={value}", frame.filter(values == value)
+
+
+def _evaluation(
+    system: str,
+    part: str | None,
+    frame: pl.DataFrame,
+    measures: Mapping[str, Measure],
+    level: float,
+    region: tuple[float, float],
+    replicates: int,
+    seed: int,
+) -> Evaluation:
+    rows = Rows.from_frame(frame)
+    sample = Sample(rows, replicates, seed)
+    name = system if part is None else f"{system} [{part}]"
+    figures = {key: figure_of(measure, sample, level) for key, measure in measures.items()}
+    return Evaluation(
+        system=system,
+        part=part,
+        n=frame.height,
+        failed=int(frame["failed"].sum()),
+        withheld=int((~rows.answered).sum()) - int(frame["failed"].sum()),
+        out_of_scope=int(frame["out_of_scope"].sum()),
+        clustered=rows.unit is not None,
+        curve=error_return(sample.sweep, name=name),
+        band=error_band(sample, name=name, level=level, region=region),
+        measures=measures,
+        figures=figures,
+        reliability=_reliability(sample.sweep),
+    )
+
+
+def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
+    """A measure's value on the rows, with an interval of the kind that suits it.
+
+    Shares of all rows get an exact binomial interval on the effective number of inputs, the AUGRC its closed form on
+    the logit scale, everything else percentiles of the bootstrap widened for small samples.
+    """
+    score = Score.of(measure, _totals(measure, sample.sweep))
+    if score.why is not None:
+        return Figure(score.value, why=score.why)
+    value = score.value
+    if isinstance(measure, AUGRC):
+        return Figure(value, *_augrc_interval(sample.rows, sample.sweep, value, level))
+    drawn = measure.finish(_totals(measure, sample.drawn))
+    if measure.proportion:
+        centre = np.array([value])
+        effective = effective_inputs(centre, np.nan_to_num(drawn, nan=value)[:, None], sample.rows)
+        low, high = exact_binomial(value, effective[0], student(level, sample.rows.units - 1))
+        return Figure(value, float(low), float(high))
+    shift = value - float(measure.finish(_totals(measure, sample.coarse)))
+    low_end, high_end = expanded_percentiles(drawn + shift, level, sample.rows.units)
+    return Figure(value, min(low_end, value), max(high_end, value))
+
+
+def _totals(measure: Measure, sweep: Sweep) -> Any:
+    return cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep
+
+
+def _augrc_interval(rows: Rows, sweep: Sweep, value: float, level: float) -> tuple[float, float]:
+    reach = float(sweep.answered / sweep.total)
+    top = reach**2 / 2
+    estimate = augrc_estimate(rows)
+    if not estimate.error > 0 or not 0 < value < top:
+        return _area_bounds(rows, sweep, level)
+    spread = student(level, estimate.freedom) * estimate.error / (value * (1 - value / top))
+    middle = np.log(value / (top - value))
+    low, high = top / (1 + np.exp(-(middle + np.array([-spread, spread]))))
+    return float(low), float(high)
+
+
+def _area_bounds(rows: Rows, sweep: Sweep, level: float) -> tuple[float, float]:
+    """Bounds of the area where the sample holds no error (or nothing else): from those of the error rate.
+
+    With error rate e the area lies between e^2/2, all errors least confident, and e (1 - e/2), all most confident.
+    """
+    error = float(sweep.errors / sweep.total)
+    low, high = exact_binomial(error, min(rows.effective_n, rows.units), student(level, rows.units - 1))
+    return float(low) ** 2 / 2, float(high) * (1 - float(high) / 2)
+
+
+def _reliability(sweep: Sweep) -> Reliability | None:
+    held = sweep.threshold
+    if held.size == 0 or held[0] < 0 or held[-1] > 1:
+        return None
+    return reliability(sweep)

@@ -1,0 +1,259 @@
+"""Which threshold: by cost, by a limit on errors (with or without a guarantee), by a limit on non-returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+from demur.errors import UsageError
+from demur.measures.curves import ErrorReturnCurve, error_return
+from demur.measures.resampling import Rows
+from demur.show import Shown
+
+Array = NDArray[np.float64]
+
+EXACT = "fixed-sequence Learn-then-Test, exact binomial (Clopper-Pearson) bound"
+BOUNDED = "fixed-sequence Learn-then-Test, Hoeffding-Bentkus bound over dialogues or weighted rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A promise about new data: the error rate stays under `bound` with probability 1 - `delta` over the sample."""
+
+    bound: float
+    delta: float
+    method: str
+    upper: float | None
+    """Upper confidence bound of the error rate at the chosen threshold, where it has a closed form."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The promise as plain values."""
+        return {"bound": self.bound, "delta": self.delta, "method": self.method, "upper": self.upper}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One best cutoff of the cost path and the cost ratios for which it is best."""
+
+    ratio_from: float
+    ratio_to: float
+    threshold: float
+    nonreturn: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Shown):
+    """A threshold and what it gives; a threshold of NaN means: return nothing."""
+
+    system: str
+    rule: str
+    threshold: float
+    nonreturn: float
+    error: float
+    missed_chance: float
+    cost_ratio: float | None
+    guarantee: Guarantee | None
+    path: tuple[Stretch, ...]
+    curve: ErrorReturnCurve
+
+    @property
+    def cost(self) -> float | None:
+        """Error rate plus cost ratio times non-return rate, where a ratio was given."""
+        return None if self.cost_ratio is None else self.error + self.cost_ratio * self.nonreturn
+
+    def to_dict(self) -> dict[str, Any]:
+        """The choice as plain values."""
+        return {
+            "system": self.system,
+            "rule": self.rule,
+            "threshold": _plain(self.threshold),
+            **({"why": "no threshold keeps the limit, so nothing is returned"} if np.isnan(self.threshold) else {}),
+            "nonreturn": self.nonreturn,
+            "error": self.error,
+            "missed_chance": self.missed_chance,
+            "cost": self.cost,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "cost_path": [
+                {
+                    "ratio_from": stretch.ratio_from,
+                    "ratio_to": stretch.ratio_to,
+                    "threshold": _plain(stretch.threshold),
+                    "nonreturn": stretch.nonreturn,
+                    "error": stretch.error,
+                }
+                for stretch in self.path
+            ],
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """The cost path as a table."""
+        return pl.DataFrame(self.to_dict()["cost_path"])
+
+
+def threshold_by_cost(rows: Rows, ratio: float, *, name: str = "system") -> Choice:
+    """The cutoff that minimises error rate + ratio * non-return rate; among equals the one that returns more.
+
+    `ratio` is what a non-return costs over what an error costs. At 1 or above withholding never pays.
+
+    >>> rows = Rows.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])
+    >>> threshold_by_cost(rows, 0.5).threshold
+    0.8
+    """
+    if not 0 <= ratio < 1:
+        raise UsageError(
+            f"the cost ratio must be at least 0 and below 1; got {ratio:g}. It is what a non-return costs over what "
+            "an error costs: when a non-return costs as much as an error, withholding an answer never pays, and a "
+            "negative cost would reward silence"
+        )
+    curve = error_return(rows.sweep(), name=name)
+    path = cost_path(curve)
+    best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
+    return _choice(curve, _place(curve, best.nonreturn), f"cost ratio {ratio:g}", path, cost_ratio=ratio)
+
+
+def threshold_by_nonreturn(rows: Rows, most: float, *, name: str = "system") -> Choice:
+    """The cutoff with the fewest errors among those that withhold at most `most` of the inputs."""
+    if not 0 <= most <= 1:
+        raise UsageError(f"a non-return rate lies in [0, 1]; got {most:g}")
+    curve = error_return(rows.sweep(), name=name)
+    if curve.floor > most + 1e-12:
+        raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
+    allowed = np.flatnonzero(curve.nonreturn <= most + 1e-12)
+    place = allowed[np.argmin(curve.error[allowed])]
+    return _choice(curve, int(place), f"non-return rate at most {most:g}", cost_path(curve))
+
+
+def threshold_by_error(rows: Rows, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
+    """The cutoff that returns most while the error rate stays at or under `most`.
+
+    Without `delta` the rate in this sample is meant, and nothing is promised about new data. With `delta` the true
+    rate is under the limit with probability 1 - delta: thresholds are tested from the strictest on, each at level
+    delta, until one fails. The error rate can only rise as the threshold falls, so this order needs no correction
+    for having searched (Angelopoulos et al. 2021, fixed-sequence testing; Bates et al. 2021).
+    """
+    if not 0 <= most <= 1:
+        raise UsageError(f"an error rate lies in [0, 1]; got {most:g}")
+    if delta is not None and not 0 < delta < 1:
+        raise UsageError(f"delta, the chance that the promise fails, lies between 0 and 1; got {delta:g}")
+    curve = error_return(rows.sweep(), name=name)
+    if delta is None:
+        place = int(np.argmax(curve.error <= most + 1e-12))
+        return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)", cost_path(curve))
+    place, guarantee = _guaranteed(rows, curve, most, delta)
+    rule = f"error rate at most {most:g} on new data, with probability {1 - delta:g}"
+    return _choice(curve, place, rule, cost_path(curve), guarantee=guarantee)
+
+
+def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
+    """Best cutoffs for all cost ratios from 0 to 1: the vertices of the curve's lower convex hull.
+
+    A vertex is best for the ratios between the slopes of the hull on its two sides.
+    """
+    corners = _lower_hull(curve.nonreturn, curve.error)
+    x, y = curve.nonreturn[corners], curve.error[corners]
+    slopes = -np.diff(y) / np.diff(x)
+    left, right = np.concatenate([[1.0], slopes]), np.concatenate([slopes, [0.0]])
+    return tuple(
+        Stretch(float(low), float(high), float(curve.threshold[place]), float(at), float(error))
+        for place, at, error, low, high in zip(corners, x, y, right, left, strict=True)
+        if high > low
+    )
+
+
+def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
+    """Places of the lower convex hull of points in rising x (Andrew's monotone chain).
+
+    A point on or above the line between its neighbours is no corner of the hull, so such points go first, all at once.
+    """
+    left = np.flatnonzero(np.diff(x, prepend=-1.0) > 0)
+    size = 0
+    while left.size != size:
+        size = left.size
+        corner = np.ones(size, dtype=np.bool_)
+        corner[1:-1] = ~_turns_right(x, y, left[:-2], left[1:-1], left[2:])
+        left = left[corner]
+    hull: list[int] = []
+    for place in left.tolist():
+        while len(hull) > 1 and _turns_right(x, y, hull[-2], hull[-1], place):
+            hull.pop()
+        hull.append(place)
+    return np.array(hull)
+
+
+def _turns_right(x: Array, y: Array, one: Any, two: Any, three: Any) -> Any:
+    return (x[two] - x[one]) * (y[three] - y[one]) <= (y[two] - y[one]) * (x[three] - x[one])
+
+
+def _place(curve: ErrorReturnCurve, nonreturn: float) -> int:
+    return int(np.searchsorted(curve.nonreturn, nonreturn))
+
+
+def _guaranteed(rows: Rows, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
+    if rows.unit is None and not rows.weighted:
+        errors = np.rint(curve.error * curve.sweep.total)
+        p = binom.cdf(errors, curve.sweep.n, most)
+        upper_bounds = betaincinv(errors + 1, np.maximum(curve.sweep.n - errors, 1e-12), 1 - delta)
+        method = EXACT
+    else:
+        p, upper_bounds, method = _hoeffding_bentkus(rows, curve, most), None, BOUNDED
+    failed = np.flatnonzero(p[:-1] > delta)
+    place = int(failed[-1]) + 1 if failed.size else 0
+    held = upper_bounds is not None and place < curve.threshold.size - 1
+    upper = float(upper_bounds[place]) if held and upper_bounds is not None else None
+    return place, Guarantee(most, delta, method, upper)
+
+
+def _hoeffding_bentkus(rows: Rows, curve: ErrorReturnCurve, most: float) -> Array:
+    """p-values of "the error rate exceeds `most`" from sums over units, each unit bounded by the heaviest one seen.
+
+    For unit u with weight m and errors k, (k - most m) / heaviest + most lies in [0, 1], and its mean exceeds `most`
+    exactly when the error rate does.
+    """
+    unit = np.arange(rows.weight.size) if rows.unit is None else rows.unit
+    heaviest = float(np.bincount(unit, weights=rows.weight).max())
+    units = int(unit.max()) + 1
+    errors = curve.error * curve.sweep.total
+    mean = np.clip((errors - most * curve.sweep.total) / (heaviest * units) + most, 0.0, 1.0)
+    bentkus = np.e * binom.cdf(np.ceil(units * mean), units, most)
+    return np.asarray(np.minimum(np.exp(-units * _relative_entropy(np.minimum(mean, most), most)), bentkus))
+
+
+def _relative_entropy(one: Array, two: float) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(one > 0, one * np.log(one / two), 0.0)
+        second = np.where(one < 1, (1 - one) * np.log((1 - one) / (1 - two)), 0.0)
+    return np.asarray(np.nan_to_num(first + second, nan=0.0, posinf=np.inf))
+
+
+def _choice(
+    curve: ErrorReturnCurve,
+    place: int,
+    rule: str,
+    path: tuple[Stretch, ...],
+    *,
+    cost_ratio: float | None = None,
+    guarantee: Guarantee | None = None,
+) -> Choice:
+    return Choice(
+        system=curve.name,
+        rule=rule,
+        threshold=float(curve.threshold[place]),
+        nonreturn=float(curve.nonreturn[place]),
+        error=float(curve.error[place]),
+        missed_chance=float(curve.missed_chance[place]),
+        cost_ratio=cost_ratio,
+        guarantee=guarantee,
+        path=path,
+        curve=curve,
+    )
+
+
+def _plain(threshold: float) -> float | None:
+    return None if np.isnan(threshold) else threshold

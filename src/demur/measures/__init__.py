@@ -1,0 +1,1 @@
+"""Pure readings of judged rows: sweeps, curves, scores, and how sure they are."""

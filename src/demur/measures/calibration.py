@@ -1,0 +1,211 @@
+"""Do the confidences mean what they say? Brier score, expected calibration error, normalised cross entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.errors import UsageError
+from demur.measures.base import TermMeasure
+from demur.measures.sweep import Sweep
+
+Array = NDArray[np.float64]
+
+_OUTSIDE = "confidences outside [0, 1] are no probabilities, so calibration has no meaning"
+
+
+@dataclass(frozen=True)
+class _OfProbabilities(TermMeasure):
+    """Shared by the calibration measures: answered rows only, and undefined where a confidence is no probability."""
+
+    def terms(self) -> Mapping[str, nw.Expr]:
+        """How many were answered and how many confidences lie outside [0, 1], then the measure's own terms."""
+        answered, confidence = nw.col("answered"), nw.col("confidence")
+        outside = answered & ((confidence < 0) | (confidence > 1))
+        own = {name: nw.when(answered).then(term).otherwise(0.0) for name, term in self._own_terms().items()}
+        return {"answered": _one_where(answered), "outside": _one_where(outside), **own}
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        raise NotImplementedError
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        raise NotImplementedError
+
+    def finish(self, totals: Array) -> Array:
+        """The measure's reading; NaN where nothing was answered or a confidence is no probability."""
+        answered, outside = totals[..., 0], totals[..., 1]
+        sound = (answered > 0) & (outside == 0)
+        value = self._own_finish(np.where(sound, answered, 1.0), np.where(sound[..., None], totals[..., 2:-1], 0.0))
+        return np.where(sound, value, np.nan)
+
+    def why_undefined(self, totals: Array) -> str:
+        """What stands in the way."""
+        if totals[1] > 0:
+            return _OUTSIDE
+        return "nothing was answered" if totals[0] == 0 else "every answer is right, or none is"
+
+
+@dataclass(frozen=True)
+class Brier(_OfProbabilities):
+    """Mean squared difference between confidence and being right (1 or 0), over answers. Lower is better.
+
+    0 is perfect; always saying 0.5 gives 0.25. Reference: Brier (1950).
+
+    >>> from demur.measures.sweep import Sweep
+    >>> Brier().finish(cell_totals(Brier(), Sweep.of([0.9, 0.6], [True, False]))).round(4).item()
+    0.185
+    """
+
+    name: ClassVar = "brier"
+    title: ClassVar = "Brier score"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Brier (1950)"
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        gap = nw.col("confidence") - _one_where(nw.col("right"))
+        return {"squared_gap": gap * gap}
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        return np.asarray(own[..., 0] / answered)
+
+
+@dataclass(frozen=True)
+class ECE(_OfProbabilities):
+    """Expected calibration error: mean gap between confidence and accuracy over equal-width bins. Lower is better.
+
+    0 is calibrated. It depends on the bins, and grows with fewer rows per bin; 10 bins are the usual choice.
+    Reference: Naeini et al. (2015).
+
+    >>> from demur.measures.sweep import Sweep
+    >>> ECE().finish(cell_totals(ECE(), Sweep.of([0.95, 0.95, 0.55, 0.55], [True, True, True, False]))).round(4).item()
+    0.05
+    """
+
+    bins: int = 10
+
+    name: ClassVar = "ece"
+    title: ClassVar = "expected calibration error (ECE)"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Naeini et al. (2015)"
+
+    def __post_init__(self) -> None:
+        if self.bins < 1:
+            raise UsageError(f"bins must be at least 1; got {self.bins}")
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        confidence = nw.col("confidence")
+        gap = _one_where(nw.col("right")) - confidence
+        edges = np.linspace(0, 1, self.bins + 1).tolist()
+        inside = [(confidence >= low) & (confidence < high) for low, high in pairwise(edges)]
+        inside[-1] = confidence >= edges[-2]
+        return {f"gap_{place}": nw.when(member).then(gap).otherwise(0.0) for place, member in enumerate(inside)}
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        return np.asarray(np.abs(own).sum(axis=-1) / answered)
+
+
+@dataclass(frozen=True)
+class NCE(_OfProbabilities):
+    """Normalised cross entropy of confidences over answers: share of the uncertainty they remove. Higher is better.
+
+    1 is perfect, 0 no better than always stating the overall accuracy, negative worse than that. With nc right of Nh
+    answers and p = nc/Nh, H = -(nc log p + (Nh - nc) log(1 - p)) and NCE = (H + sum log(d c + (1-d)(1-c))) / H.
+    Confidences are clipped to [clip, 1 - clip], 1e-7 as sclite does. Undefined when all or none is right.
+    Reference: Thomson et al. (2008), equation 3, with the minus sign its base entropy lacks.
+
+    >>> from demur.measures.sweep import Sweep
+    >>> NCE().finish(cell_totals(NCE(), Sweep.of([0.5, 0.5], [True, False]))).item()
+    0.0
+    """
+
+    clip: float = 1e-7
+
+    name: ClassVar = "nce"
+    title: ClassVar = "normalised cross entropy (NCE)"
+    better: ClassVar = "higher"
+    reference: ClassVar = "Thomson et al. (2008), section 3"
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        confidence = nw.col("confidence").clip(self.clip, 1 - self.clip)
+        likelihood = nw.when(nw.col("right")).then(confidence).otherwise(1 - confidence)
+        return {"log_likelihood": likelihood.log(), "right": _one_where(nw.col("right"))}
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        rate = own[..., 1] / answered
+        mixed = (rate > 0) & (rate < 1)
+        safe = np.where(mixed, rate, 0.5)
+        entropy = -answered * (safe * np.log(safe) + (1 - safe) * np.log(1 - safe))
+        return np.where(mixed, (entropy + own[..., 0]) / entropy, np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """Mean confidence and share right in each bin of confidence, with the weight of the bin."""
+
+    low: Array
+    high: Array
+    confidence: Array
+    accuracy: Array
+    weight: Array
+
+
+def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] = "width") -> Reliability:
+    """The reliability diagram's data: bins of equal width over [0, 1] or of about equal weight; empty ones left out."""
+    if bins < 1:
+        raise UsageError(f"bins must be at least 1; got {bins}")
+    weight = np.add(sweep.right, sweep.wrong, dtype=np.float64)
+    if kind == "width":
+        edges = np.linspace(0, 1, bins + 1)
+        place = np.clip(np.searchsorted(edges, sweep.threshold, side="right") - 1, 0, bins - 1)
+    else:
+        middle = np.cumsum(weight) - weight / 2
+        place = np.minimum(middle / max(weight.sum(), 1e-300) * bins, bins - 1).astype(np.int64)
+        edges = np.array([])
+    held, index = np.unique(place, return_inverse=True)
+    size, right, mass = (
+        np.bincount(index, weights=values, minlength=held.size)
+        for values in (weight, np.asarray(sweep.right, dtype=np.float64), weight * sweep.threshold)
+    )
+    if kind == "width":
+        low, high = edges[held], edges[held + 1]
+    else:
+        low = np.array([sweep.threshold[index == place].min() for place in range(held.size)])
+        high = np.array([sweep.threshold[index == place].max() for place in range(held.size)])
+    return Reliability(low, high, mass / size, right / size, np.asarray(size, dtype=np.float64))
+
+
+def cell_terms(measure: TermMeasure, threshold: Array) -> Array:
+    """The terms of one right and one wrong answer at each threshold and of one withheld row, one row per cell.
+
+    Replicates of a term measure are counts per cell times these.
+    """
+    size = threshold.size
+    cells = nw.from_dict(
+        {
+            "confidence": np.concatenate([threshold, threshold, [0.0]]),
+            "right": np.repeat([True, False, False], [size, size, 1]),
+            "answered": np.repeat([True, False], [2 * size, 1]),
+            "weight": np.ones(2 * size + 1),
+        },
+        backend="polars",
+    )
+    return np.asarray(cells.select(**measure.terms()).to_numpy(), dtype=np.float64)
+
+
+def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
+    """Totals of a term measure from a sweep, without going back to the rows."""
+    withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
+    counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
+    sums = counts @ cell_terms(measure, sweep.threshold)
+    rows = np.full((*sums.shape[:-1], 1), float(sweep.n))
+    return np.concatenate([sums, rows], axis=-1)
+
+
+def _one_where(condition: nw.Expr) -> Any:
+    return nw.when(condition).then(1.0).otherwise(0.0)

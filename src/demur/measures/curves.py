@@ -1,0 +1,187 @@
+"""Curves read from a sweep: error-return, missed chance, selective risk, ROC, DET."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.measures.base import ratio
+from demur.measures.returns import nonreturn_and_error
+from demur.measures.sweep import Sweep
+from demur.show import Shown
+
+Array = NDArray[np.float64]
+Kind = Literal["missed_chance", "risk_coverage", "roc", "det"]
+
+AXES: dict[Kind, tuple[str, str]] = {
+    "missed_chance": ("nonreturn", "missed_chance"),
+    "risk_coverage": ("coverage", "risk"),
+    "roc": ("errors_returned", "right_returned"),
+    "det": ("errors_returned", "right_withheld"),
+}
+"""What stands on the two axes of each kind of curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorReturnCurve(Shown):
+    """Error rate against non-return rate at every cutoff of one system, from returning all to returning nothing.
+
+    The last threshold is NaN: return nothing. Between two cutoffs the curve is the straight line.
+
+    >>> curve = error_return(Sweep.of([0.9, 0.5, 0.5], [True, False, True], withheld=1), name="guide")
+    >>> curve.frame().select("threshold", "nonreturn", "error").rows()
+    [(0.5, 0.25, 0.25), (0.9, 0.75, 0.0), (nan, 1.0, 0.0)]
+    """
+
+    name: str
+    sweep: Sweep
+
+    @cached_property
+    def threshold(self) -> Array:
+        """Cutoffs in rising order; an answer is returned iff its confidence is at least this."""
+        return np.append(self.sweep.threshold, np.nan)
+
+    @cached_property
+    def _rates(self) -> tuple[Array, Array]:
+        return nonreturn_and_error(self.sweep)
+
+    @property
+    def nonreturn(self) -> Array:
+        """Withheld / all inputs."""
+        return self._rates[0]
+
+    @property
+    def error(self) -> Array:
+        """Wrong and returned / all inputs."""
+        return self._rates[1]
+
+    @cached_property
+    def missed_chance(self) -> Array:
+        """Right and withheld / all inputs, the system's own non-returns aside."""
+        return np.concatenate([[0.0], np.cumsum(self.sweep.right, dtype=np.float64)]) / self.sweep.total
+
+    @property
+    def accuracy(self) -> Array:
+        """Right and returned / all inputs."""
+        return np.asarray(self.missed_chance[-1] - self.missed_chance)
+
+    @property
+    def floor(self) -> float:
+        """Non-return rate at which the curve starts: what the system withholds by itself."""
+        return float(self.nonreturn[0])
+
+    def error_at(self, x: Any) -> Array:
+        """Error rate at non-return rates `x`, read off the straight pieces; left of the start, the first value."""
+        return np.asarray(np.interp(np.asarray(x, dtype=np.float64), self.nonreturn, self.error))
+
+    def even_point(self) -> tuple[float, float]:
+        """Where the missed-chance curve crosses the error curve: (non-return rate, common rate)."""
+        gap = self.error - self.missed_chance
+        place = int(np.argmax(gap <= 0))
+        if place == 0:
+            return self.floor, float(self.error[0])
+        share = gap[place - 1] / (gap[place - 1] - gap[place])
+        x = self.nonreturn[place - 1] + share * (self.nonreturn[place] - self.nonreturn[place - 1])
+        return float(x), float(self.error_at(x))
+
+    def random(self) -> tuple[Array, Array]:
+        """The curve of a ranking at random: a line to (1, 0)."""
+        return np.array([self.floor, 1.0]), np.array([self.error[0], 0.0])
+
+    def oracle(self) -> tuple[Array, Array]:
+        """The curve of a perfect ranking: slope -1 until no error is left, then 0."""
+        clear = self.floor + self.error[0]
+        return np.array([self.floor, clear, 1.0]), np.array([self.error[0], 0.0, 0.0])
+
+    def frame(self, *, points: int | None = None) -> pl.DataFrame:
+        """The curve as a table; `points` thins it to about that many rows that look the same when drawn."""
+        table = pl.DataFrame(
+            {
+                "system": pl.repeat(self.name, self.threshold.size, eager=True),
+                "threshold": self.threshold,
+                "nonreturn": self.nonreturn,
+                "error": self.error,
+                "accuracy": self.accuracy,
+                "missed_chance": self.missed_chance,
+                "selective_risk": ratio(self.error, 1 - self.nonreturn),
+                "returned": (1 - self.nonreturn) * self.sweep.total,
+                "wrong_returned": self.error * self.sweep.total,
+            }
+        )
+        return table if points is None else table[thinned(self.nonreturn, self.error, points=points)]
+
+    def to_dict(self, *, points: int | None = 2000) -> dict[str, Any]:
+        """The curve as plain values; NaN becomes null."""
+        columns = self.frame(points=points).drop("system").fill_nan(None).to_dict(as_series=False)
+        return {"system": self.name, "n": self.sweep.n, **columns}
+
+
+@dataclass(frozen=True, eq=False)
+class Curve(Shown):
+    """Another reading of the sweep: `x` and `y` at every cutoff, with axes named by `kind`."""
+
+    name: str
+    kind: Kind
+    x: Array
+    y: Array
+    threshold: Array
+
+    def frame(self, *, points: int | None = None) -> pl.DataFrame:
+        """The curve as a table whose columns carry the names of the axes."""
+        x_name, y_name = AXES[self.kind]
+        table = pl.DataFrame(
+            {
+                "system": pl.repeat(self.name, self.x.size, eager=True),
+                "threshold": self.threshold,
+                x_name: self.x,
+                y_name: self.y,
+            }
+        )
+        return table if points is None else table[thinned(self.x, self.y, points=points)]
+
+    def to_dict(self, *, points: int | None = 2000) -> dict[str, Any]:
+        """The curve as plain values; NaN becomes null."""
+        columns = self.frame(points=points).drop("system").fill_nan(None).to_dict(as_series=False)
+        return {"system": self.name, "kind": self.kind, **columns}
+
+
+def error_return(sweep: Sweep, *, name: str = "system") -> ErrorReturnCurve:
+    """The error-return curve of a sweep (Artstein 2011, section 3)."""
+    return ErrorReturnCurve(name, sweep)
+
+
+def curve(sweep: Sweep, kind: Kind, *, name: str = "system") -> Curve:
+    """One of the other curves: missed chance, selective risk over coverage, ROC or DET of the accept decision.
+
+    ROC and DET plot returned errors as a share of all errors, so they say nothing of the error rate.
+    """
+    base = ErrorReturnCurve(name, sweep)
+    if kind == "missed_chance":
+        x, y = base.nonreturn, base.missed_chance
+    elif kind == "risk_coverage":
+        x, y = 1 - base.nonreturn, ratio(base.error, 1 - base.nonreturn)
+    else:
+        x, hits = ratio(base.error, base.error[0]), ratio(base.accuracy, base.accuracy[0])
+        y = hits if kind == "roc" else 1 - hits
+    return Curve(name, kind, x, y, base.threshold)
+
+
+def thinned(x: Array, y: Array, *, points: int) -> NDArray[np.int64]:
+    """Places to keep of a monotone curve: about `points` at most, and none lost is further than 2/points away.
+
+    A point is kept wherever x or y enters a new step of a grid with points/2 steps; the corners always stay.
+    """
+    if x.size <= points:
+        return np.arange(x.size)
+    steps = points / 2
+    height = max(float(np.nanmax(y) - np.nanmin(y)), 1e-300)
+    columns = np.floor(x * steps)
+    levels = np.floor(np.nan_to_num((y - np.nanmin(y)) / height) * steps)
+    kept = (np.diff(columns, prepend=np.nan) != 0) | (np.diff(levels, prepend=np.nan) != 0)
+    kept[[0, -1]] = True
+    return np.flatnonzero(kept)

@@ -1,0 +1,224 @@
+"""Replicates of a sweep: the bootstrap as counts per cell, so that no replicate sorts anything again.
+
+A cell is a level of confidence with right or wrong, or "withheld". What is drawn are *units*: inputs, or dialogues
+where turns of one dialogue are not independent. Inputs of one cell are alike, so independent inputs need only one
+multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one by one and summed into cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from demur.measures.sweep import Floats, Sweep
+
+Array = NDArray[np.float64]
+
+CELL_LEVELS = 1000
+"""Confidence levels kept for replicates; neighbours beyond are joined. It moves intervals, never values."""
+
+MOST_UNITS = 20_000
+"""Units drawn one by one; where there are more they are dealt at random into this many bundles."""
+
+MOST_OWNED = 2_000_000
+"""Rows up to which the cell of every single row is written out for a draw."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Judged rows of one system as arrays: `confidence` is read only where `answered`.
+
+    `unit` numbers what is drawn in the bootstrap, from 0, in an order that does not depend on the order of rows; None
+    means that each row is a unit and rows alike are interchangeable.
+    """
+
+    confidence: Floats
+    right: NDArray[np.bool_]
+    answered: NDArray[np.bool_]
+    weight: Floats
+    unit: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, confidence: ArrayLike, right: ArrayLike) -> Rows:
+        """Answered rows of equal weight from two lists."""
+        scores = np.asarray(confidence, dtype=np.float64)
+        return cls(scores, np.asarray(right, dtype=np.bool_), np.ones(scores.size, np.bool_), np.ones(scores.size))
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame) -> Rows:
+        """Rows of one system's judged table; where it names dialogues, these are the units."""
+        return cls(
+            frame["confidence"].fill_null(0.0).to_numpy(),
+            frame["right"].to_numpy(),
+            frame["answered"].to_numpy(),
+            frame["weight"].to_numpy(),
+            dialogue_units(frame["dialogue"]),
+        )
+
+    @property
+    def units(self) -> int:
+        """How many independent units there are: dialogues where they are known, else inputs."""
+        return self.weight.size if self.unit is None else int(self.unit.max()) + 1
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows count differently."""
+        return bool(self.weight.size) and bool((self.weight != 1.0).any())
+
+    @property
+    def effective_n(self) -> float:
+        """Kish's number of equally weighted rows that would tell as much."""
+        return float(self.weight.sum() ** 2 / np.square(self.weight).sum())
+
+    def sweep(self) -> Sweep:
+        """The exact sweep of the rows."""
+        kept, aside = self.answered, ~self.answered
+        confidence, right = (part if kept.all() else part[kept] for part in (self.confidence, self.right))
+        if self.weighted:
+            withheld = float(np.sort(self.weight[aside]).sum())
+            return Sweep.of(
+                confidence, right, weight=self.weight[kept], withheld=withheld, withheld_rows=int(aside.sum())
+            )
+        return Sweep.of(confidence, right, withheld=float(aside.sum()))
+
+    def cells(self, levels: Floats) -> NDArray[np.int64]:
+        """The cell of each row: right at a level, wrong at a level, or withheld (last)."""
+        size = levels.size
+        level = np.searchsorted(levels, np.where(self.answered, self.confidence, -np.inf), side="right") - 1
+        level = np.maximum(level, 0)
+        return np.where(self.answered, np.where(self.right, level, size + level), 2 * size)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows with what resampling needs of them, each made once: exact sweep, replicates, the sweep they stand for."""
+
+    rows: Rows
+    replicates: int = 1000
+    seed: int = 0
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The exact sweep."""
+        return self.rows.sweep()
+
+    @cached_property
+    def coarse(self) -> Sweep:
+        """The sweep at the levels of the replicates."""
+        return self.sweep.coarsened(CELL_LEVELS)
+
+    @cached_property
+    def drawn(self) -> Sweep:
+        """The replicates, stacked along the first axis."""
+        if self.rows.unit is None and not self.rows.weighted:
+            return replicate_counts(self.coarse, replicates=self.replicates, seed=self.seed)
+        return replicate_together([self.rows], replicates=self.replicates, seed=self.seed)[0]
+
+
+def dialogue_units(dialogue: pl.Series) -> NDArray[np.int64] | None:
+    """Numbers for dialogues in the order of their names; rows outside any dialogue are units of their own."""
+    if dialogue.null_count() == dialogue.len():
+        return None
+    codes = np.array(dialogue.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()) - 1
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max() + 1 + np.arange(alone.size)
+    return codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """How often each unit is drawn in each replicate, made in chunks: rows are replicates, columns units."""
+
+    units: int
+    replicates: int
+    seed: int
+
+    def __iter__(self) -> Iterator[Array]:
+        rng = np.random.default_rng(self.seed)
+        chunk = max(1, int(2e7 // max(self.units, 1)))
+        for start in range(0, self.replicates, chunk):
+            size = min(chunk, self.replicates - start)
+            drawn = rng.integers(0, self.units, size=(size, self.units))
+            drawn += np.arange(size)[:, None] * self.units
+            yield (np.bincount(drawn.ravel(), minlength=size * self.units).reshape(size, self.units).astype(np.float64))
+
+
+def replicate_counts(sweep: Sweep, *, replicates: int, seed: int) -> Sweep:
+    """Replicates of an unweighted sweep whose rows are independent: one multinomial draw over its cells each."""
+    counts = np.concatenate([sweep.right, sweep.wrong, [sweep.withheld]]).astype(np.int64)
+    return _stacked(sweep.threshold, multinomial(np.random.default_rng(seed), counts, replicates), sweep.n)
+
+
+def multinomial(rng: np.random.Generator, counts: NDArray[np.int64], replicates: int) -> Array:
+    """Draws of as many rows as there are, each row alike, summed by cell: exact, and quicker than one binomial a cell.
+
+    Given their sum, independent Poisson counts are multinomial. So Poisson counts for a little less than all rows are
+    topped up by single draws; the rare replicate that has too many is drawn afresh.
+    """
+    rows = int(counts.sum())
+    if rows > MOST_OWNED:
+        return rng.multinomial(rows, counts / rows, size=replicates).astype(np.float64)
+    owner = np.repeat(np.arange(counts.size), counts)
+    head = max(0.0, 1 - 3 / np.sqrt(rows))
+    drawn = rng.poisson(counts * head, size=(replicates, counts.size))
+    short = rows - drawn.sum(axis=1)
+    drawn[short < 0] = rng.multinomial(rows, counts / rows, size=int((short < 0).sum()))
+    missing = np.maximum(short, 0)
+    place = np.repeat(np.arange(replicates) * counts.size, missing) + owner[rng.integers(0, rows, size=missing.sum())]
+    drawn += np.bincount(place, minlength=drawn.size).reshape(drawn.shape)
+    return drawn.astype(np.float64)
+
+
+def replicate_together(systems: list[Rows], *, replicates: int, seed: int, levels: int = CELL_LEVELS) -> list[Sweep]:
+    """Replicates of several systems that answered the same inputs: the same units are drawn for all of them."""
+    units = _numbered_units(systems[0])
+    bundle = _bundled(units, seed)
+    count = int(bundle.max()) + 1
+    thresholds = [rows.sweep().coarsened(levels).threshold for rows in systems]
+    tables = [
+        _cells_by_unit(rows, bundle, count, threshold) for rows, threshold in zip(systems, thresholds, strict=True)
+    ]
+    drawn: list[list[Array]] = [[] for _ in systems]
+    for chunk in Draws(count, replicates, seed):
+        for parts, table in zip(drawn, tables, strict=True):
+            parts.append(np.asarray((table @ chunk.T).T))
+    return [
+        _stacked(threshold, np.concatenate(parts), rows.weight.size)
+        for threshold, parts, rows in zip(thresholds, drawn, systems, strict=True)
+    ]
+
+
+def _stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
+    size = threshold.size
+    return Sweep(threshold.copy(), cells[:, :size], cells[:, size : 2 * size], cells[:, -1], n)
+
+
+def _cells_by_unit(rows: Rows, bundle: NDArray[np.int64], count: int, levels: Floats) -> Any:
+    shape = (2 * levels.size + 1, count)
+    return sparse.coo_array((rows.weight, (rows.cells(levels), bundle)), shape=shape).tocsr()
+
+
+def _numbered_units(rows: Rows) -> NDArray[np.int64]:
+    if rows.unit is not None:
+        return rows.unit
+    key = np.where(rows.answered, rows.confidence, -np.inf)
+    order = np.lexsort((rows.weight, rows.right, rows.answered, key))
+    unit = np.empty(order.size, dtype=np.int64)
+    unit[order] = np.arange(order.size)
+    return unit
+
+
+def _bundled(unit: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Units dealt into at most MOST_UNITS bundles, at random but by number, so that row order plays no part."""
+    count = int(unit.max()) + 1
+    if count <= MOST_UNITS:
+        return unit
+    dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
+    return np.asarray(dealt[unit], dtype=np.int64)

@@ -1,0 +1,251 @@
+"""The threshold sweep: how many right and wrong answers stand at each distinct confidence.
+
+Every curve and area of the error-return family is a reading of this one table. It can be added, so parts of a log,
+dialogues and replicates of a bootstrap are all sweeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from demur.errors import DataError
+
+Floats = NDArray[np.float64]
+Counts = NDArray[Any]
+
+_ERROR_BIT = np.uint64(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sweep:
+    """Right and wrong answers at each distinct confidence, and the weight of what was withheld.
+
+    `right` and `wrong` have one entry per threshold, in rising order; leading axes, if any, are replicates. Ties are
+    one entry, so the order of rows cannot matter. `n` is the number of rows behind the counts.
+
+    >>> sweep = Sweep.of([0.9, 0.5, 0.5], [True, False, True], withheld=1)
+    >>> sweep.threshold.tolist(), sweep.right.tolist(), sweep.wrong.tolist(), sweep.total
+    ([0.5, 0.9], [1, 1], [1, 0], 4.0)
+    """
+
+    threshold: Floats
+    right: Counts
+    wrong: Counts
+    withheld: Floats | float
+    n: int
+
+    def __post_init__(self) -> None:
+        for array in (self.threshold, self.right, self.wrong):
+            array.setflags(write=False)
+
+    @classmethod
+    def of(
+        cls,
+        confidence: ArrayLike,
+        right: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        withheld: float = 0.0,
+        withheld_rows: int | None = None,
+    ) -> Sweep:
+        """Sweep over answered rows; `withheld` is the weight of the rows that have no answer."""
+        scores = np.ascontiguousarray(confidence, dtype=np.float64)
+        verdicts = np.ascontiguousarray(right, dtype=np.bool_)
+        if scores.shape != verdicts.shape or scores.ndim != 1:
+            raise DataError(
+                f"confidence and right must be two lists of one length; got {scores.shape} and {verdicts.shape}"
+            )
+        rows = scores.size + (int(withheld) if withheld_rows is None else withheld_rows)
+        if rows == 0:
+            raise DataError("a sweep needs at least one row; the table is empty")
+        if weight is None:
+            threshold, right_counts, wrong_counts = _count_by_confidence(scores, verdicts)
+        else:
+            weights = np.ascontiguousarray(weight, dtype=np.float64)
+            threshold, right_counts, wrong_counts = _weigh_by_confidence(scores, verdicts, weights)
+        return cls(threshold, right_counts, wrong_counts, float(withheld), rows)
+
+    @classmethod
+    def from_frame(cls, frame: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> Sweep:
+        """Sweep reduced inside whatever engine holds the rows; only one row per distinct confidence comes back.
+
+        The frame has the judged columns `answered`, `right`, `confidence` and `weight`.
+        """
+        weight, answered, right = nw.col("weight"), nw.col("answered"), nw.col("right")
+        grouped = (
+            frame.lazy()
+            .with_columns(
+                confidence=nw.when(answered).then(nw.col("confidence")),
+                _right=nw.when(answered & right).then(weight).otherwise(0.0),
+                _wrong=nw.when(answered & ~right).then(weight).otherwise(0.0),
+                _withheld=nw.when(~answered).then(weight).otherwise(0.0),
+            )
+            .group_by("confidence")
+            .agg(nw.col("_right").sum(), nw.col("_wrong").sum(), nw.col("_withheld").sum(), rows=nw.len())
+            .collect("polars")
+        )
+        return cls._from_groups(grouped.to_native())
+
+    @classmethod
+    def _from_groups(cls, groups: pl.DataFrame) -> Sweep:
+        rows = int(groups["rows"].sum())
+        if rows == 0:
+            raise DataError("a sweep needs at least one row; the table is empty")
+        withheld = float(groups["_withheld"].sum())
+        answered = groups.filter(pl.col("confidence").is_not_null()).sort("confidence")
+        right, wrong = (_as_counts(answered[name].cast(pl.Float64).to_numpy()) for name in ("_right", "_wrong"))
+        return cls(answered["confidence"].to_numpy().copy(), right, wrong, withheld, rows)
+
+    @property
+    def answered(self) -> Floats:
+        """Weight of the rows that have an answer."""
+        return np.asarray(self.right.sum(axis=-1, dtype=np.float64) + self.wrong.sum(axis=-1, dtype=np.float64))
+
+    @property
+    def total(self) -> Any:
+        """Weight of all rows: the divisor of every rate."""
+        total = self.answered + self.withheld
+        return float(total) if np.ndim(total) == 0 else total
+
+    @property
+    def errors(self) -> Floats:
+        """Weight of the wrong answers when every answer is returned."""
+        return np.asarray(self.wrong.sum(axis=-1, dtype=np.float64))
+
+    def __add__(self, other: Sweep) -> Sweep:
+        threshold, place = np.unique(np.concatenate([self.threshold, other.threshold]), return_inverse=True)
+        size = threshold.size
+
+        def merged(mine: Counts, theirs: Counts) -> Counts:
+            return _as_counts(np.bincount(place, weights=np.concatenate([mine, theirs]), minlength=size))
+
+        return Sweep(
+            threshold,
+            merged(self.right, other.right),
+            merged(self.wrong, other.wrong),
+            self.withheld + other.withheld,
+            self.n + other.n,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sweep):
+            return NotImplemented
+        return self.n == other.n and all(
+            np.array_equal(a, b) for a, b in zip(self._parts(), other._parts(), strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _parts(self) -> Iterator[Any]:
+        yield from (self.threshold, self.right, self.wrong, self.withheld)
+
+    def coarsened(self, points: int) -> Sweep:
+        """At most `points` thresholds, neighbours joined so that each holds about the same weight.
+
+        At the thresholds that are left the counts are exact; between them the curve is straight, as within a tie.
+        """
+        if self.threshold.size <= points:
+            return self
+        mass = np.cumsum(self.right + self.wrong, dtype=np.float64)
+        group = np.minimum((mass - (self.right + self.wrong) / 2) / mass[-1] * points, points - 1).astype(np.int64)
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        return Sweep(
+            self.threshold[starts],
+            np.add.reduceat(self.right, starts, dtype=np.result_type(self.right, np.int64)),
+            np.add.reduceat(self.wrong, starts, dtype=np.result_type(self.wrong, np.int64)),
+            self.withheld,
+            self.n,
+        )
+
+    def digest(self) -> str:
+        """A name for the data behind the sweep: independent of row order, and of the parts it was added from."""
+        image = (self.threshold + 0.0).view(np.uint64)
+        with np.errstate(over="ignore"):
+            parts = _mixed(image) * _scaled(self.right) + _mixed(~image) * _scaled(self.wrong)
+            rest = _mixed(np.uint64(self.n)) + _mixed(_scaled(self.withheld))
+            total = _mixed(parts.sum(dtype=np.uint64) + rest)
+        return f"{int(total):016x}"
+
+
+def _count_by_confidence(scores: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Counts, Counts]:
+    """Counts per distinct confidence from one sort of 64-bit keys: the confidence's bits with the error bit below them.
+
+    A float64 of one sign needs 63 bits, so the error bit fits and the key is exact. Rows of both signs are two sorts.
+    """
+    lowest = scores.min() if scores.size else 0.0
+    if np.isnan(lowest):
+        raise DataError("confidence must be a number; got NaN")
+    if lowest >= 0:
+        return _count_keys(scores + 0.0 if lowest == 0 else scores, right, flip=False)
+    negative = scores < 0
+    if negative.all():
+        return _count_keys(scores, right, flip=True)
+    below = _count_keys(scores[negative], right[negative], flip=True)
+    above = _count_keys(scores[~negative] + 0.0, right[~negative], flip=False)
+    return tuple(np.concatenate(pair) for pair in zip(below, above, strict=True))  # type: ignore[return-value]
+
+
+def _count_keys(scores: Floats, right: NDArray[np.bool_], *, flip: bool) -> tuple[Floats, Counts, Counts]:
+    image = scores.view(np.uint64)
+    key = ~image if flip else image.copy()
+    key <<= _ERROR_BIT
+    key |= (~right).view(np.uint8)
+    ordered = pl.Series(key).sort(multithreaded=False).to_numpy()
+    wrong = (ordered & _ERROR_BIT).astype(np.uint8)
+    np.right_shift(ordered, _ERROR_BIT, out=key)
+    del ordered
+    last = np.empty(key.size, dtype=np.bool_)
+    last[-1:] = True
+    np.not_equal(key[1:], key[:-1], out=last[:-1])
+    if last.all():
+        threshold, wrong_counts = key, wrong.astype(np.int32)
+        right_counts = np.int32(1) - wrong_counts
+    else:
+        threshold = key[last]
+        del key
+        ends = np.flatnonzero(last)
+        errors_so_far = np.cumsum(wrong, dtype=np.int32 if wrong.size < 2**31 else np.int64)
+        wrong_counts = np.diff(errors_so_far[ends], prepend=errors_so_far.dtype.type(0))
+        right_counts = np.diff(ends, prepend=-1).astype(wrong_counts.dtype) - wrong_counts
+    if flip:
+        threshold = ~threshold
+    return threshold.view(np.float64), right_counts, wrong_counts
+
+
+def _weigh_by_confidence(scores: Floats, right: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Counts, Counts]:
+    if np.isnan(scores).any():
+        raise DataError("confidence must be a number; got NaN")
+    if weight.shape != scores.shape or not (weight >= 0).all():
+        raise DataError("weight must be one number >= 0 for each row")
+    order = np.lexsort((weight, right, scores))  # a fixed order of summing, so row order cannot move the last digit
+    scores, right, weight = scores[order], right[order], weight[order]
+    if not scores.size:
+        return scores, weight, weight.copy()
+    starts = np.flatnonzero(np.diff(scores, prepend=np.nan) != 0)
+    right_counts = np.add.reduceat(np.where(right, weight, 0.0), starts)
+    wrong_counts = np.add.reduceat(np.where(right, 0.0, weight), starts)
+    return scores[starts] + 0.0, _as_counts(right_counts), _as_counts(wrong_counts)
+
+
+def _as_counts(sums: NDArray[Any]) -> Counts:
+    whole = np.rint(sums)
+    return whole.astype(np.int64) if np.array_equal(whole, sums) else sums
+
+
+def _mixed(bits: Any) -> Any:
+    """The splitmix64 finaliser: a well spread 64-bit image of each value."""
+    mixed = bits + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _scaled(weight: Any) -> Any:
+    return np.rint(np.asarray(weight, dtype=np.float64) * 2**16).astype(np.uint64)

@@ -1,0 +1,33 @@
+"""How results show themselves without knowing the views: views register here, results look up here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_charts: dict[type, Callable[..., Any]] = {}
+_pages: dict[type, Callable[[Any], str]] = {}
+
+
+def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:
+    """Say how results of a kind are drawn and shown as HTML."""
+    if chart is not None:
+        _charts[kind] = chart
+    if page is not None:
+        _pages[kind] = page
+
+
+class Shown:
+    """A result that can draw itself and show itself in a notebook."""
+
+    __slots__ = ()
+
+    def chart(self, **options: Any) -> Any:
+        """The result's figure as an Altair chart."""
+        import_module("demur.views")
+        return _charts[type(self)](self, **options)
+
+    def _repr_html_(self) -> str:
+        import_module("demur.views")
+        return _pages[type(self)](self)
