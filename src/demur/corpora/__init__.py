@@ -1,0 +1,1 @@
+"""Texts bundled with the package; `demur.data.corpora` reads them."""

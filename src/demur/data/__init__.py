@@ -1,0 +1,1 @@
+"""Files and frames become one validated, judged table; nothing here knows of scores."""

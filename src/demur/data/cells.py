@@ -1,0 +1,160 @@
+"""Cells of any type become labels, flags and numbers, or a fault that names the row."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import polars as pl
+from polars.exceptions import PolarsError
+
+from demur.data.tables import ROW, Table
+from demur.errors import DataError
+
+LABELS = pl.List(pl.String)
+
+_FLAGS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+_WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The columns of a table under the parts they play."""
+
+    table: Table
+    columns: Mapping[str, str]
+
+    def __contains__(self, part: str) -> bool:
+        return part in self.columns
+
+    def text(self, part: str) -> pl.Series:
+        """Gives a column as text, all null when the table has none."""
+        return as_text(self._series(part, pl.String()))
+
+    def labels(self, part: str) -> pl.Series:
+        """Gives a column of labels as text, or as lists of text when the column is of lists."""
+        series = self._series(part, pl.String())
+        if isinstance(series.dtype, pl.List | pl.Array) and not series.dtype.inner.is_nested():
+            inner = series.dtype.inner
+            text = _text_of(pl.element(), has_fractions=inner.is_float())
+            return series.cast(pl.List(inner)).list.eval(text)
+        return without_point_zero(as_text(series))
+
+    def flags(self, part: str) -> pl.Series:
+        """Gives a column of yes and no, null where the cell is empty or the table has no such column."""
+        series = self._series(part, pl.Boolean())
+        if series.dtype == pl.Boolean:
+            return series
+        text = as_text(series).str.strip_chars().str.to_lowercase()
+        flags = text.replace_strict(_FLAGS, default=None, return_dtype=pl.Boolean)
+        self._refuse(part, text.is_not_null() & flags.is_null(), "must be true or false")
+        return flags
+
+    def numbers(self, part: str) -> pl.Series:
+        """Gives a column of numbers, null where the cell is empty or the table has no such column."""
+        series = self._series(part, pl.Float64())
+        if series.dtype.is_numeric() or series.dtype == pl.Null:
+            return series.cast(pl.Float64)
+        if series.dtype == pl.String:
+            numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
+        else:
+            numbers = pl.Series(part, [None] * len(series), dtype=pl.Float64)
+        self._refuse(part, series.is_not_null() & numbers.is_null(), "must be a number")
+        return numbers
+
+    def fault(self, part: str, position: int, rule: str, *, got: object = None, fix: str = "") -> DataError:
+        """Gives the fault of one cell: where it stands, the rule it breaks, and how its column was found."""
+        column = self.columns.get(part, part)
+        mapped = f'column mapped from "{column}"' if column != part else ""
+        hint = "; ".join(piece for piece in (mapped, fix) if piece)
+        return DataError(rule, where=f"{self.place(position)}: {part}", got=got, fix=hint)
+
+    def place(self, position: int) -> str:
+        """Says where in its source the row at a position of the frame stands."""
+        return self.table.place(int(self.table.frame[ROW][position]))
+
+    def _series(self, part: str, missing: pl.DataType) -> pl.Series:
+        if part in self.columns:
+            return self.table.frame[self.columns[part]].alias(part)
+        return pl.Series(part, [None], dtype=missing).new_from_index(0, self.table.frame.height)
+
+    def _refuse(self, part: str, bad: pl.Series, rule: str) -> None:
+        position = first(bad)
+        if position is not None:
+            got = self._series(part, pl.String())[position]
+            raise self.fault(part, position, rule, got=got.to_list() if isinstance(got, pl.Series) else got)
+
+
+def first(flags: pl.Series) -> int | None:
+    """Gives the position of the first true flag."""
+    return flags.arg_max() if flags.any() else None
+
+
+def as_text(series: pl.Series) -> pl.Series:
+    """Gives a column as text: whole numbers without `.0`, lists and objects as JSON, NaN as null."""
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        coded = [None if cell is None else msgspec.json.encode(cell).decode() for cell in series.to_list()]
+        return pl.Series(series.name, coded, dtype=pl.String)
+    if series.dtype == pl.String:
+        return series
+    text = _text_of(pl.col(series.name), has_fractions=series.dtype.is_float())
+    try:
+        return series.to_frame().select(text).to_series()
+    except PolarsError:
+        raise DataError("holds what cannot be read as text", where=f"column {series.name}", got=series.dtype) from None
+
+
+def without_point_zero(labels: pl.Series) -> pl.Series:
+    """Reads labels as whole numbers when every one is written like `3.0`, as tables with gaps have them."""
+    if labels.null_count() == len(labels) or not labels.str.ends_with("0").all():
+        return labels
+    if not labels.str.contains(_WHOLE_AS_FLOAT).all():
+        return labels
+    return labels.str.replace(_WHOLE_AS_FLOAT, "$1")
+
+
+def as_lists(labels: pl.Series) -> tuple[pl.Series, bool]:
+    """Gives each cell as a list of acceptable labels, null staying null, and whether any was given as a list.
+
+    Text such as `["a", "b"]` is read as the list it spells.
+    """
+    if labels.dtype == LABELS:
+        return labels.list.drop_nulls(), True
+    single = _null_where(labels.reshape((-1, 1)).arr.to_list(), labels.is_null())
+    spelled = labels.filter(labels.str.starts_with("[")).unique().to_list()
+    lists = {text: found for text in spelled if (found := _spelled_list(text)) is not None}
+    if not lists:
+        return single, False
+    meaning = pl.DataFrame({"text": list(lists), "listed": list(lists.values())}, schema_overrides={"listed": LABELS})
+    listed = labels.alias("text").to_frame().join(meaning, on="text", how="left", maintain_order="left")["listed"]
+    return pl.select(pl.when(listed.is_not_null()).then(listed).otherwise(single)).to_series(), True
+
+
+def _spelled_list(text: str) -> list[str] | None:
+    try:
+        found = msgspec.json.decode(text, type=list[str | int | float | bool | None])
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return [_spelled(label) for label in found if label is not None]
+
+
+def _spelled(label: str | float | bool) -> str:
+    if isinstance(label, str):
+        return label
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return msgspec.json.encode(label).decode()
+
+
+def _null_where(lists: pl.Series, missing: pl.Series) -> pl.Series:
+    if not missing.any():
+        return lists
+    return pl.select(pl.when(missing).then(None).otherwise(lists)).to_series()
+
+
+def _text_of(column: pl.Expr, *, has_fractions: bool) -> pl.Expr:
+    if has_fractions:
+        return column.fill_nan(None).cast(pl.String).str.replace(_WHOLE_AS_FLOAT, "$1")
+    return column.cast(pl.String)

@@ -1,0 +1,106 @@
+"""Which column of a table plays which part."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from demur.errors import DataError
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "id": (),
+    "input": ("text", "utterance", "question"),
+    "target": ("gold", "label", "intent", "expected"),
+    "prediction": ("response", "predicted", "answer"),
+    "confidence": ("score", "probability"),
+    "correct": (),
+    "abstained": (),
+    "failed": (),
+    "system": ("run", "model"),
+    "dialogue": ("dialogue_id", "session", "conversation"),
+    "weight": (),
+    "nbest": (),
+}
+"""The canonical columns of a responses table, each with the other names it may go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The column that plays each canonical part, and what was guessed to find it."""
+
+    columns: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """Gives a hint that names the candidates most like a name, or all of them when none is like it."""
+    known = list(dict.fromkeys(candidates))
+    folded = {candidate.casefold(): candidate for candidate in known}
+    close = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(f'"{folded[match]}"' for match in close) + "?"
+    return "there are " + ", ".join(f'"{name}"' for name in known[:20]) if known else ""
+
+
+def spellings(part: str) -> tuple[str, ...]:
+    """Gives every name a canonical column may go by, the canonical one first."""
+    return (part, *ALIASES[part])
+
+
+def candidates(names: Collection[str], part: str, explicit: Mapping[str, str]) -> tuple[str, ...]:
+    """Gives the columns that may play a part: those there are, else those that may yet appear."""
+    if part in explicit:
+        return (explicit[part],)
+    if part in names:
+        return (part,)
+    known = spellings(part)
+    return tuple(name for name in names if name.casefold() in known) or known
+
+
+def resolve(
+    names: Collection[str],
+    explicit: Mapping[str, str],
+    *,
+    parts: Collection[str] = tuple(ALIASES),
+    where: str = "",
+) -> Resolution:
+    """Finds the column of each canonical part: the one mapped, else its namesake, else the only alias."""
+    check_mapping(explicit)
+    columns: dict[str, str] = {}
+    notes = []
+    for part in parts:
+        column = _explicit(part, names, explicit, where) or _guess(part, names, explicit, where)
+        if column is not None:
+            columns[part] = column
+            if column != part and part not in explicit:
+                notes.append(f"{part} <- {column}")
+    return Resolution(columns, tuple(notes))
+
+
+def check_mapping(explicit: Mapping[str, str]) -> None:
+    """Refuses a mapping of a part that does not exist."""
+    for part in explicit:
+        if part not in ALIASES:
+            raise DataError(f'no column is called "{part}" here', where="--map:", fix=nearest(part, ALIASES))
+
+
+def _explicit(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:
+    column = explicit.get(part)
+    if column is not None and column not in names:
+        rule = f'there is no column "{column}" to map {part} from'
+        raise DataError(rule, where=where, fix=nearest(column, names))
+    return column
+
+
+def _guess(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:
+    if part in names:
+        return part
+    free = [name for name in names if name not in explicit.values()]
+    for known in ((part,), ALIASES[part]):
+        found = [name for name in free if name.casefold() in known]
+        if len(found) > 1:
+            listed = ", ".join(f'"{name}"' for name in found)
+            rule = f"{part} may be any of the columns {listed}"
+            raise DataError(rule, where=where, fix=f"choose one, for example --map {part}={found[0]}")
+        if found:
+            return found[0]
+    return None

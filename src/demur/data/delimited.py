@@ -1,0 +1,120 @@
+"""Reading CSV and TSV."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from demur.data.encoding import not_utf8
+from demur.data.lines import UNREADABLE, exactly, lines
+from demur.data.sources import Source
+from demur.data.tables import ROW, Request, Table, numbered
+from demur.errors import DataError
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+TAIL = 1 << 16
+
+
+def read_delimited(source: Source, request: Request) -> Table:
+    """Reads a CSV or TSV file with a header; every cell arrives as text, an empty one as null."""
+    separator = _separator(source)
+    names = _header(source, separator)
+    frame = _read(source, separator, request.among(names))
+    if frame.is_empty():
+        raise DataError("holds a header but no rows", where=source.name)
+    _refuse_cut_off_row(source, separator, names)
+    table = numbered(frame, columns=names, name=source.name, place=_line_finder(source, separator))
+    return replace(table, frame=table.frame.filter(~pl.all_horizontal(pl.exclude(ROW).is_null())))
+
+
+def _separator(source: Source) -> str:
+    if source.format == "tsv":
+        return "\t"
+    header = next(_text(source), "")
+    return next((mark for mark in ",;\t" if mark in header), ",")
+
+
+def _header(source: Source, separator: str) -> list[str]:
+    names = next(_rows(source, separator), [])
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f'the header names the column "{name}" twice', where=f"{source.name}:1:")
+    return names
+
+
+def _read(source: Source, separator: str, wanted: list[str]) -> pl.DataFrame:
+    for quote in ('"', None) if separator == "\t" else ('"',):
+        try:
+            return pl.read_csv(
+                exactly(source.path),
+                separator=separator,
+                quote_char=quote,
+                columns=wanted,
+                infer_schema=False,
+                null_values=[""],
+            ).select(wanted)
+        except UNREADABLE as error:
+            reason = str(error).split("\n", 1)[0]
+    raise _fault(source, separator, reason)
+
+
+def _fault(source: Source, separator: str, reason: str) -> DataError:
+    """Looks through the file once more, row by row, for what Polars could not read."""
+    rows = _reader(source, separator)
+    width = len(next(rows, []))
+    try:
+        for row in rows:
+            if len(row) > width:
+                rule = f"the row has {len(row)} cells, the header {width}"
+                where = f"{source.name}:{rows.line_num}:"
+                return DataError(rule, where=where, fix="put quotes around cells that hold a separator")
+    except csv.Error as error:
+        return DataError(f"the row cannot be read: {error}", where=f"{source.name}:{rows.line_num}:")
+    return DataError(f"cannot be read: {reason}", where=source.name, fix="is a quote left open?")
+
+
+def _reader(source: Source, separator: str) -> "Reader":
+    return csv.reader(_text(source), delimiter=separator, strict=True)
+
+
+def _rows(source: Source, separator: str) -> Iterator[list[str]]:
+    yield from _reader(source, separator)
+
+
+def _text(source: Source) -> Iterator[str]:
+    for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, f"{source.name}:{number}:") from None
+
+
+def _line_finder(source: Source, separator: str) -> Callable[[int], str]:
+    def place(row: int) -> str:
+        rows = _reader(source, separator)
+        try:
+            next(islice(rows, row + 1, None), None)
+        except csv.Error:
+            return f"{source.name}: row {row + 1}"
+        return f"{source.name}:{rows.line_num}"
+
+    return place
+
+
+def _refuse_cut_off_row(source: Source, separator: str, names: list[str]) -> None:
+    if source.compression:
+        return
+    with source.path.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - TAIL))
+        tail = file.read().decode(errors="replace")
+    last = tail.rsplit("\n", 1)[-1]
+    if last.strip() and '"' not in last and len(last.split(separator)) < len(names):
+        fix = "write the file again or delete the line"
+        raise DataError("the last line is cut off", where=source.name, got=last[-60:], fix=fix)

@@ -1,0 +1,72 @@
+"""Frames and plain Python rows become tables."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import narwhals as nw
+import polars as pl
+
+from demur.data.tables import Request, Table, numbered
+from demur.errors import DataError
+
+
+def table_of(data: object, request: Request) -> Table:
+    """Reads what is wanted of a frame known to narwhals, of a dictionary of columns, or of rows."""
+    if isinstance(data, Mapping):
+        names: Collection[str] = tuple(data)
+        frame = _from_columns({name: data[name] for name in request.among(names)})
+    elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        names = _names_in(data)
+        frame = _from_columns({name: [row.get(name) for row in data] for name in request.among(names)})
+    else:
+        names, frame = _from_native(data, request)
+    if frame.is_empty():
+        raise DataError("holds no rows", where="data")
+    return numbered(frame, columns=names, name="data", place=lambda row: f"data: row {row + 1}")
+
+
+def _names_in(rows: Sequence[Any]) -> Collection[str]:
+    for position, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError("must be a dictionary", where=f"data: row {position + 1}", got=type(row).__name__)
+    return dict.fromkeys(name for row in rows for name in row)
+
+
+def _from_native(data: object, request: Request) -> tuple[Collection[str], pl.DataFrame]:
+    try:
+        frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(data)
+    except TypeError:
+        rule = "must be a frame, a dictionary of columns or a list of dictionaries"
+        raise DataError(rule, where="data", got=type(data).__name__) from None
+    names = frame.collect_schema().names()
+    chosen = frame.select(request.among(names))
+    eager = chosen.collect(backend="polars") if isinstance(chosen, nw.LazyFrame) else chosen
+    try:
+        return names, eager.to_polars()
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        return names, _from_columns({name: eager[name].to_list() for name in eager.columns})
+
+
+def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame({name: _column(name, values) for name, values in columns.items()})
+    except pl.exceptions.ShapeError:
+        lengths = ", ".join(f"{name} {len(values):,}" for name, values in columns.items())
+        raise DataError("columns must be of one length", where="data", got=lengths) from None
+
+
+def _column(name: str, values: Any) -> pl.Series:
+    """Builds a column; values of several types become text, lists and numbers as JSON."""
+    try:
+        return pl.Series(name, values)
+    except (TypeError, pl.exceptions.PolarsError):
+        return pl.Series(name, [_text(value) for value in values], dtype=pl.String)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float) and value != value:
+        return None
+    return msgspec.json.encode(value, enc_hook=str).decode()

@@ -1,0 +1,201 @@
+"""Reading JSON: one object a line, or one array of objects."""
+
+import io
+import json
+import math
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from demur.data.encoding import not_utf8
+from demur.data.lines import UNREADABLE, exactly, first_bytes, lines
+from demur.data.sources import Source
+from demur.data.tables import Request, Table, numbered
+from demur.errors import DataError
+
+NAMES_FROM = 1000
+"""How many lines are looked at for the names of columns before the rows are read."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+REPLACED = "\ufffd".encode()
+"""What stands for bytes that are not UTF-8 in lines decompressed by Polars."""
+
+NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises at text it cannot read."""
+
+CONVERT = "convert the text inside, for example with iconv -f Latin-1 -t UTF-8"
+
+_keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def read_json(source: Source, request: Request) -> Table:
+    """Reads the objects of a JSON file as rows.
+
+    Column names are taken from the first thousand rows; a column that was asked for by name is found in
+    whichever row it first appears. Lists and objects arrive as their JSON text.
+    """
+    head = first_bytes(source.path, source.compression, source.name)
+    if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
+        return _read_array(source, request)
+    marked = head.startswith(BYTE_ORDER_MARK)
+    names = _names(source, None if request.every_name else NAMES_FROM)
+    place = _line_finder(source)
+    try:
+        frame = _read(_bytes(source) if marked else exactly(source.path), names, request)
+        if not _has_blank_row(frame):
+            return _table(frame, names, source.name, place)
+    except UNREADABLE:
+        pass
+    return _table(_read(_mended(source, request.numeric), names, request), names, source.name, place)
+
+
+def _table(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
+    if frame.is_empty():
+        raise DataError("holds no rows", where=name)
+    late = [column for column in frame.columns if column not in names and not _is_blank(frame[column])]
+    return numbered(frame, columns=(*names, *late), name=name, place=place)
+
+
+def _is_blank(column: pl.Series) -> bool:
+    return column.null_count() == len(column)
+
+
+def _has_blank_row(frame: pl.DataFrame) -> bool:
+    """Tells of rows in which nothing was found: older Polars reads a line that is no object as such a row."""
+    return bool(frame.width) and bool(frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
+
+
+def _read(data: str | io.BytesIO, names: Collection[str], request: Request) -> pl.DataFrame:
+    columns = dict.fromkeys(request.candidates(names))
+    text = dict.fromkeys(columns, pl.String())
+    numbers = {name: pl.Float64() for name in columns if name in request.numeric}
+    try:
+        return pl.read_ndjson(data, schema={**text, **numbers})
+    except UNREADABLE:
+        if isinstance(data, io.BytesIO):
+            data.seek(0)
+        return pl.read_ndjson(data, schema=text)
+
+
+def _names(source: Source, limit: int | None) -> list[str]:
+    names: dict[str, None] = {}
+    for line in lines(source.path, source.compression, source.name, limit=limit):
+        try:
+            names.update(dict.fromkeys(_keys.decode(line)))
+        except NOT_JSON:
+            names.update(dict.fromkeys(_lenient_keys(line)))
+    return list(names)
+
+
+def _lenient_keys(line: bytes) -> Collection[str]:
+    try:
+        row = json.loads(line.removeprefix(BYTE_ORDER_MARK))
+    except (ValueError, RecursionError):
+        return ()
+    return row if isinstance(row, dict) else ()
+
+
+def _bytes(source: Source) -> io.BytesIO:
+    text = b"".join(lines(source.path, source.compression, source.name))
+    return io.BytesIO(text.removeprefix(BYTE_ORDER_MARK))
+
+
+def _line_finder(source: Source) -> Callable[[int], str]:
+    def place(row: int) -> str:
+        found = -1
+        for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+            found += bool(line.strip())
+            if found == row:
+                return f"{source.name}:{number}"
+        return f"{source.name}: row {row + 1}"
+
+    return place
+
+
+def _mended(source: Source, numeric: Collection[str]) -> io.BytesIO:
+    """Gives the lines with NaN and Infinity written so that they can be read, or raises the first fault."""
+    whole = io.BytesIO()
+    for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+        bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+        if source.compression == "zstd" and REPLACED in bare:
+            raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=CONVERT)
+        whole.write(_mended_line(bare, f"{source.name}:{number}:", numeric))
+    whole.seek(0)
+    return whole
+
+
+def _mended_line(line: bytes, where: str, numeric: Collection[str]) -> bytes:
+    if not line.strip():
+        return line
+    row = _parsed(line, where)
+    if not isinstance(row, dict):
+        got = line.strip().decode(errors="replace")[:60]
+        raise DataError("each line must be a JSON object", where=where, got=got)
+    if not any(isinstance(value, float) and not math.isfinite(value) for value in row.values()):
+        return line if line.endswith(b"\n") else line + b"\n"
+    return msgspec.json.encode({key: _finite(key, value, numeric) for key, value in row.items()}) + b"\n"
+
+
+def _finite(key: str, value: Any, numeric: Collection[str]) -> Any:
+    """Spells a number that JSON has no sign for as text; outside numeric columns NaN is a missing value."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) and key not in numeric else str(value)
+
+
+def _parsed(line: bytes, where: str) -> Any:
+    try:
+        return msgspec.json.decode(line)
+    except NOT_JSON as error:
+        reason = str(error)
+    try:
+        return json.loads(line)
+    except UnicodeDecodeError as error:
+        raise not_utf8(error, where) from None
+    except (ValueError, RecursionError):
+        pass
+    got = line.strip().decode()
+    if not line.endswith(b"\n") or "truncated" in reason:
+        raise DataError(
+            "the line is cut off",
+            where=where,
+            got=got[-60:],
+            fix="each line must hold one whole object, or the file one array of objects",
+        )
+    raise DataError(f"the line is not JSON: {reason}", where=where, got=got[:60])
+
+
+def _read_array(source: Source, request: Request) -> Table:
+    elements = list(_elements(_bytes(source).getvalue(), source.name))
+    if not elements:
+        raise DataError("holds no rows", where=source.name)
+
+    def place(row: int) -> str:
+        return f"{source.name}: element {row + 1}"
+
+    whole = io.BytesIO(
+        b"".join(
+            _mended_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(elements)
+        )
+    )
+    names = list(dict.fromkeys(name for element in elements for name in _lenient_keys(element)))
+    return _table(_read(whole, names, request), names, source.name, place)
+
+
+def _elements(text: bytes, name: str) -> Iterator[bytes]:
+    try:
+        yield from map(bytes, msgspec.json.decode(msgspec.json.format(text, indent=-1), type=list[msgspec.Raw]))
+        return
+    except NOT_JSON:
+        pass
+    try:
+        rows = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise not_utf8(error, f"{name}:") from None
+    except json.JSONDecodeError as error:
+        rule = f"the array is cut off or not JSON: {error.msg}"
+        raise DataError(rule, where=f"{name}:{error.lineno}:", fix="write the file again") from None
+    yield from (json.dumps(row).encode() for row in rows)

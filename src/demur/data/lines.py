@@ -1,0 +1,92 @@
+"""The bytes and lines of text files, compressed or not."""
+
+import glob
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from demur.errors import DataError
+
+Compression = Literal["", "gzip", "zstd"]
+
+UNREADABLE = (PolarsError, OSError)
+"""What Polars raises when it cannot read a file."""
+
+HEAD = 4096
+_UNUSED_SEPARATOR = "\x01"
+_STILL_COMPRESSED = "(\ufffd/\ufffd"
+
+
+def exactly(path: Path) -> str:
+    """Gives a path as Polars must be told it, so that brackets and stars in it are not taken for a glob."""
+    return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
+
+
+def compression_of(start: bytes) -> Compression:
+    """Tells from its first four bytes how a file is compressed."""
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if start.startswith(b"\x28\xb5\x2f\xfd") else ""
+
+
+def first_bytes(path: Path, compression: Compression, name: str) -> bytes:
+    """Gives the beginning of a file, decompressed."""
+    if compression == "zstd":
+        return b"\n".join(_zstd_lines(path, name, limit=2))[:HEAD]
+    if compression == "gzip":
+        try:
+            with gzip.open(path) as file:
+                return file.read1(HEAD)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise cut_off(name) from None
+    with path.open("rb") as file:
+        return file.read(HEAD)
+
+
+def lines(path: Path, compression: Compression, name: str, *, limit: int | None = None) -> Iterator[bytes]:
+    """Gives the lines of a text file, decompressed, at most `limit` of them."""
+    if compression == "zstd":
+        yield from _zstd_lines(path, name, limit=limit)
+        return
+    try:
+        with gzip.open(path) if compression == "gzip" else path.open("rb") as file:
+            for count, line in enumerate(file):
+                if count == limit:
+                    return
+                yield line
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise cut_off(name) from None
+
+
+def cut_off(name: str) -> DataError:
+    """Gives the fault of a compressed file that ends too early."""
+    return DataError(
+        "is cut off or damaged: its compressed data ends too early", where=name, fix="copy or write it again"
+    )
+
+
+def _zstd_lines(path: Path, name: str, *, limit: int | None) -> Iterator[bytes]:
+    """Reads each line as one cell of a one-column table: Polars decompresses zstd, older Pythons do not."""
+    try:
+        cells = pl.read_csv(
+            exactly(path),
+            has_header=False,
+            separator=_UNUSED_SEPARATOR,
+            quote_char=None,
+            infer_schema=False,
+            n_rows=limit,
+            encoding="utf8-lossy",
+        )
+    except UNREADABLE as error:
+        if "empty" in str(error):
+            return
+        raise cut_off(name) from None
+    if cells.item(0, 0) is not None and cells.item(0, 0).startswith(_STILL_COMPRESSED):
+        raise cut_off(name)
+    for cell in cells.to_series():
+        yield (cell or "").encode() + b"\n"

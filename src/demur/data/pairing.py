@@ -1,0 +1,127 @@
+"""Rows of several systems brought side by side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import polars as pl
+
+from demur.data.responses import Responses
+from demur.errors import DataError
+
+_ORDER = [
+    "id",
+    "confidence",
+    "right",
+    "answered",
+    "out_of_scope",
+    "failed",
+    "weight",
+    "dialogue",
+    "prediction",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The rows of each system: when paired, the same ids in the same order.
+
+    `note` says how the rows were brought together, `dropped` how many rows of each system have no
+    counterpart.
+    """
+
+    frames: Mapping[str, pl.DataFrame]
+    paired: bool
+    note: str
+    dropped: Mapping[str, int]
+
+
+def pair(
+    responses: Responses,
+    *,
+    systems: tuple[str, ...] | None = None,
+    matched: bool = False,
+    unpaired: bool = False,
+) -> Pairing:
+    """Brings the responses of two or more systems together by id.
+
+    Ids must be the same in all systems; `matched` keeps those that are. Without ids, or with `unpaired`, each
+    system's rows stand on their own. The order of the rows in the files never matters.
+    """
+    names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
+    if len(names) < 2:
+        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
+    frames = {name: _in_canonical_order(responses.of(name).frame) for name in names}
+    unnamed = [name for name, frame in frames.items() if frame["id"].null_count() > 0]
+    if unpaired or unnamed:
+        return Pairing(frames, paired=False, note=_unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
+    return _paired(frames, matched)
+
+
+def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.sort("id") if frame["id"].null_count() == 0 else frame.sort(_ORDER)
+
+
+def _unpaired_note(unnamed: list[str], asked: bool) -> str:
+    if asked:
+        return "compared as unpaired, as asked"
+    return f"compared as unpaired: there are no ids in {', '.join(unnamed)}"
+
+
+def _paired(frames: dict[str, pl.DataFrame], matched: bool) -> Pairing:
+    common = _common_ids(frames)
+    dropped = {name: frame.height - len(common) for name, frame in frames.items()}
+    if any(dropped.values()):
+        if not matched or common.is_empty():
+            raise _unmatched(frames, common, dropped)
+        frames = {name: frame.join(common.to_frame(), on="id", how="semi").sort("id") for name, frame in frames.items()}
+    _refuse_other_targets(frames)
+    return Pairing(frames, paired=True, note=_paired_note(len(common), dropped), dropped=dropped)
+
+
+def _common_ids(frames: dict[str, pl.DataFrame]) -> pl.Series:
+    ids = [frame.select("id") for frame in frames.values()]
+    if all(ids[0].equals(other) for other in ids[1:]):
+        return ids[0].to_series()
+    return reduce(lambda left, right: left.join(right, on="id", how="semi"), ids).to_series()
+
+
+def _paired_note(common: int, dropped: dict[str, int]) -> str:
+    left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
+    note = f"paired by id on {common:,} inputs"
+    return f"{note}; left out without a counterpart: {left_out}" if left_out else note
+
+
+def _unmatched(frames: dict[str, pl.DataFrame], common: pl.Series, dropped: dict[str, int]) -> DataError:
+    sizes = ", ".join(f"{name} has {frame.height:,}" for name, frame in frames.items())
+    apart = [name for name in frames if dropped[name]][:3]
+    alone = "; ".join(f"without counterpart in {name}: {_examples(frames[name], common)}" for name in apart)
+    rule = f"the systems do not have the same ids: {sizes}, common to all are {len(common):,}; {alone}"
+    if common.is_empty():
+        return DataError(rule, fix="no id is shared, so compare them with --unpaired")
+    return DataError(rule, fix="--matched compares the common ones, --unpaired compares all without pairing")
+
+
+def _examples(frame: pl.DataFrame, common: pl.Series) -> str:
+    alone = frame.join(common.to_frame(), on="id", how="anti").sort("id")
+    shown = ", ".join(f'"{name}"' for name in alone["id"].head(3))
+    return f"{shown} and {alone.height - 3:,} more" if alone.height > 3 else shown
+
+
+def _refuse_other_targets(frames: dict[str, pl.DataFrame]) -> None:
+    (name, frame), *others = frames.items()
+    for other_name, other_frame in others:
+        both = pl.DataFrame([frame["id"], frame["target"], other_frame["target"].alias("other")])
+        apart = both.filter(pl.col("target") != pl.col("other"))
+        apart = apart.filter(pl.col("target").list.sort() != pl.col("other").list.sort())
+        if not apart.is_empty():
+            row = apart.row(0, named=True)
+            rule = (
+                f'the id "{row["id"]}" has the target {_shown(row["target"])} in {name} '
+                f"but {_shown(row['other'])} in {other_name} ({apart.height:,} such ids in all)"
+            )
+            raise DataError(rule, fix="do the ids mean the same inputs? --unpaired compares without pairing")
+
+
+def _shown(target: list[str]) -> str:
+    return " or ".join(f'"{label}"' for label in sorted(target)) or "out of scope"

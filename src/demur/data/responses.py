@@ -1,0 +1,175 @@
+"""The table of responses: what systems answered, how sure they were, and whether it was right."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from demur.data.cells import Cells, as_text
+from demur.data.checks import CORRECT, SOURCE, refuse_duplicates, refuse_foreign_labels
+from demur.data.columns import check_mapping, nearest, resolve
+from demur.data.files import read_source
+from demur.data.frames import table_of
+from demur.data.judging import Judged, Rules, judge
+from demur.data.selection import JUDGED, extras, filtered, parts_wanted, request_for
+from demur.data.sources import Source, opened
+from demur.data.tables import ROW, Request, Table
+from demur.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How to read a table of responses.
+
+    `columns` maps canonical columns to those of the file. `out_of_scope` are targets to which no answer is
+    right, `withheld` predictions that are no answer. `missing_confidence` says what becomes of an answer
+    without one. `where` keeps the rows whose column has the value. `keep` names further columns to carry
+    along, `*` all of them.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    out_of_scope: tuple[str, ...] = ("oos", "out_of_scope")
+    withheld: tuple[str, ...] = ("nlu_fallback",)
+    missing_confidence: Literal["error", "lowest"] = "error"
+    where: tuple[tuple[str, str], ...] = ()
+    keep: tuple[str, ...] = ()
+
+    def request(self) -> Request:
+        """Gives what must be read of a file."""
+        check_mapping(self.columns)
+        return request_for(dict(self.columns), self.keep, self.where)
+
+    def rules(self) -> Rules:
+        """Gives how rows are judged."""
+        return Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest")
+
+
+AS_IT_COMES = Reading()
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """The answers of one or more systems, read, checked and judged.
+
+    `frame` begins with the columns id, system, dialogue, target, prediction, answered, right, failed,
+    out_of_scope, confidence and weight. `target` lists the acceptable labels: an empty list is out of scope,
+    null is unknown (the row was judged by `correct`). `confidence` is null where nothing was answered.
+    """
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in order of first appearance."""
+        return tuple(self.frame["system"].unique(maintain_order=True))
+
+    def of(self, system: str) -> "Responses":
+        """Gives the responses of one system."""
+        if system not in self.systems:
+            raise DataError(f'there is no system "{system}"', fix=nearest(system, self.systems))
+        return replace(self, frame=self.frame.filter(pl.col("system") == system))
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+
+def read_responses(*sources: str | Path, reading: Reading = AS_IT_COMES) -> Responses:
+    """Reads and judges the responses in files: paths, globs, or `-` for standard input.
+
+    A table without a column `system` stands for one system, named after its file.
+    """
+    request = reading.request()
+    with opened(*sources) as files:
+        tables = [read_source(file, request) for file in files]
+        names, notes = _system_names(files)
+        return _assembled(tables, names, notes, reading)
+
+
+def responses(data: object, *, system: str | None = None, reading: Reading = AS_IT_COMES) -> Responses:
+    """Judges the responses in a frame (Polars, pandas, PyArrow, DuckDB and others), columns, or rows.
+
+    >>> rows = [{"id": 1, "target": "yes", "prediction": "yes", "confidence": 0.9}]
+    >>> responses(rows).frame["right"].to_list()
+    [True]
+    """
+    table = table_of(data, reading.request())
+    return _assembled([table], [system or "system"], [], reading)
+
+
+def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
+    told = [*notes]
+    emptied = []
+    parts = []
+    for number, (table, name) in enumerate(zip(tables, names, strict=True)):
+        cells, found = _resolved(table, reading)
+        told += found
+        if cells.table.frame.is_empty():
+            emptied.append(table)
+            continue
+        parts.append(_judged(cells, name, number, reading))
+    if not parts:
+        raise _nothing_left(tables, reading)
+    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    refuse_duplicates(frame, tables)
+    warnings = [f"{table.name}: no row is left by --where" for table in emptied]
+    warnings += _counted(part.cautions for part in parts) + refuse_foreign_labels(frame)
+    told += _counted(part.recognised for part in parts)
+    return Responses(_public(frame), tuple(dict.fromkeys(told)), tuple(warnings))
+
+
+def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
+    wanted = parts_wanted(reading.keep, reading.where)
+    resolution = resolve(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
+    everything = Cells(table, resolution.columns)
+    cells = filtered(everything, reading.where)
+    notes = list(resolution.notes)
+    if reading.where:
+        asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
+        notes.append(f"{table.name}: {cells.table.frame.height:,} of {table.frame.height:,} rows kept where {asked}")
+    return cells, notes
+
+
+def _judged(cells: Cells, system: str, number: int, reading: Reading) -> Judged:
+    judged = judge(cells, reading.rules(), system)
+    source = pl.lit(number).alias(SOURCE)
+    frame = judged.frame.select(ROW, source, *JUDGED, pl.col("correct").alias(CORRECT))
+    return replace(judged, frame=frame.with_columns(extras(cells, reading.keep)))
+
+
+def _public(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.drop(ROW, SOURCE, CORRECT).rechunk()
+
+
+def _counted(counts: Iterable[Counter[str]]) -> list[str]:
+    total = sum(counts, start=Counter())
+    return [f"{count:,} {words}" for words, count in total.items() if count]
+
+
+def _nothing_left(tables: Sequence[Table], reading: Reading) -> DataError:
+    last = reading.where[-1][0]
+    asked = " ".join(f"--where {column}={value}" for column, value in reading.where)
+    table = tables[0]
+    held = ""
+    if last in table.frame.columns:
+        found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
+        held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
+    return DataError(f"no row is left by {asked}", where=f"{table.name}:", fix=held)
+
+
+def _system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
+    """Names each file's system by its stem, with the folder before it where two files share a stem."""
+    stems = Counter(file.stem for file in files)
+    folders = Counter((file.path.resolve().parent.name, file.stem) for file in files)
+    names, notes = [], []
+    for file in files:
+        folder = file.path.resolve().parent.name
+        shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
+        names.append(f"{folder}/{file.stem}" if shared else file.stem)
+        if shared:
+            notes.append(f'{file.name} read as system "{names[-1]}"')
+    return names, notes
