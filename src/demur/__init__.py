@@ -1,3 +1,57 @@
-"""Evaluates language understanding that is allowed to say "I don't understand"."""
+"""Evaluates language understanding that is allowed to say "I don't understand".
+
+>>> import demur
+>>> log = [{"id": k, "target": "yes", "prediction": "yes" if k > 3 else "no", "confidence": k / 10} for k in range(10)]
+>>> evaluation = demur.score(log)[0]
+>>> evaluation.figures["forced_error"].value, evaluation.figures["augrc"].value
+(0.4, 0.08)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "api": ("classes", "compare", "read", "score", "threshold"),
+    "data.responses": ("Reading", "Responses"),
+    "errors": ("DataError", "DemurError", "UsageError"),
+    "measures.base": ("Measure", "Score"),
+    "measures.sweep": ("Sweep",),
+}
+_PLACES = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [  # noqa: RUF022
+    "read",
+    "score",
+    "compare",
+    "threshold",
+    "classes",
+    "Reading",
+    "Responses",
+    "Measure",
+    "Score",
+    "Sweep",
+    "DataError",
+    "DemurError",
+    "UsageError",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    from demur.api import classes, compare, read, score, threshold
+    from demur.data.responses import Reading, Responses
+    from demur.errors import DataError, DemurError, UsageError
+    from demur.measures.base import Measure, Score
+    from demur.measures.sweep import Sweep
+
+
+def __getattr__(name: str) -> Any:
+    """Public names load their module when they are first asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'demur' has no attribute {name!r}")
+    return getattr(import_module(f"demur.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

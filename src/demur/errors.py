@@ -24,6 +24,10 @@ class UsageError(DemurError):
     """A request that cannot be met as asked: an option out of range, two options that exclude each other."""
 
 
+class Interrupted(DemurError):
+    """The user asked to stop."""
+
+
 def _sentence(rule: str, where: str, got: object, fix: str) -> str:
     parts = [f"{where} {rule}" if where else rule]
     if got is not None:

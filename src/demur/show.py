@@ -1,4 +1,4 @@
-"""How results show themselves without knowing the views: views register here, results look up here."""
+"""How results and long work show themselves without knowing the views: views register here, results look up here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+Step = Callable[[str, int, int], None]
+"""Hears what is being done, how much of it is done, and of how many."""
+
 _charts: dict[type, Callable[..., Any]] = {}
 _pages: dict[type, Callable[[Any], str]] = {}
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Hear of progress and say nothing."""
 
 
 def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:

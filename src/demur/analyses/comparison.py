@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from demur.analyses.bands import check_level
 from demur.analyses.differences import DifferenceBand, difference_bands
@@ -22,7 +22,7 @@ from demur.measures.curves import ErrorReturnCurve, error_return
 from demur.measures.intervals import normal
 from demur.measures.projection import Estimate, augrc_difference
 from demur.measures.resampling import Rows, Sample, replicate_together
-from demur.show import Shown
+from demur.show import Shown, Step, silent
 
 Array = NDArray[np.float64]
 Verdict = Literal["a dominates", "b dominates", "crossing", "no difference shown"]
@@ -155,6 +155,7 @@ def compare(
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
+    step: Step = silent,
     **options: Any,
 ) -> Comparison:
     """Compare systems, paired by id where the data has ids.
@@ -166,6 +167,7 @@ def compare(
     pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
     rows = _shared_units(pairing)
     names = list(rows)
+    step("resampling", 0, len(names) + 1)
     samples = _replicates(rows, paired=pairing.paired, replicates=replicates, seed=seed)
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
     couples = list(combinations(names, 2))
@@ -178,7 +180,7 @@ def compare(
     )
     kept = Responses(pl.concat(list(pairing.frames.values()), how="diagonal_relaxed"))
     return Comparison(
-        evaluate(kept, level=level, replicates=replicates, seed=seed, **options),
+        evaluate(kept, level=level, replicates=replicates, seed=seed, step=step, **options),
         pairs,
         ranking(curves, bands),
         pairing.note,
@@ -287,7 +289,7 @@ def _mcnemar(
         return None
     errs = [_errs_at(rows, curve, at) for rows, curve in ((one, curve_one), (two, curve_two))]
     a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
-    p = min(1.0, 2 * float(binom.cdf(min(a_only, b_only), a_only + b_only, 0.5)))
+    p = min(1.0, 2 * float(bdtr(min(a_only, b_only), a_only + b_only, 0.5)))
     return McNemar(at, a_only, b_only, p)
 
 

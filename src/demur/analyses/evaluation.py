@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from demur.measures.registry import RETURNS
 from demur.measures.resampling import Rows, Sample
 from demur.measures.returns import AUGRC, AURC, EAURC, Convention, ErrorAtNonreturn
 from demur.measures.sweep import Sweep
-from demur.show import Shown
+from demur.show import Shown, Step, silent
 
 Array = NDArray[np.float64]
 
@@ -39,21 +40,37 @@ class Evaluation(Shown):
     withheld: int
     out_of_scope: int
     clustered: bool
-    curve: ErrorReturnCurve
-    band: Band
     measures: Mapping[str, Measure]
     figures: Mapping[str, Figure]
-    reliability: Reliability | None
+    sample: Sample
+    level: float
+    region: tuple[float, float]
 
     @property
     def name(self) -> str:
         """System and slice in one."""
         return self.system if self.part is None else f"{self.system} [{self.part}]"
 
+    @cached_property
+    def curve(self) -> ErrorReturnCurve:
+        """The exact error-return curve."""
+        return error_return(self.sample.sweep, name=self.name)
+
+    @cached_property
+    def band(self) -> Band:
+        """The curve's pointwise and simultaneous bands."""
+        return error_band(self.sample, name=self.name, level=self.level, region=self.region)
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """The reliability diagram's data; None where the confidences are no probabilities."""
+        held = self.sample.sweep.threshold
+        return reliability(self.sample.sweep) if held.size and held[0] >= 0 and held[-1] <= 1 else None
+
     @property
     def signature(self) -> str:
         """How the numbers were made: the signature of the area, which names the data."""
-        return Score.of(AUGRC(), self.curve.sweep).signature
+        return Score.of(AUGRC(), self.sample.sweep).signature
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values."""
@@ -106,8 +123,9 @@ def evaluate(
     region: tuple[float, float] = (0.0, 1.0),
     replicates: int = 1000,
     seed: int = 0,
+    step: Step = silent,
 ) -> tuple[Evaluation, ...]:
-    """Evaluate every system of a table, and with `by` every slice of it as well.
+    """Evaluate every system of a table, and with `by` every slice of it as well; `step` hears of the progress.
 
     >>> from demur.data.responses import responses as table
     >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(10)]
@@ -116,10 +134,12 @@ def evaluate(
     """
     check_level(level)
     chosen = dict(returns_measures() if measures is None else measures)
-    return tuple(
-        _evaluation(name, part, frame, chosen, level, region, replicates, seed)
-        for name, part, frame in _parts(responses, by)
-    )
+    parts = list(_parts(responses, by))
+    evaluations = []
+    for done, (name, part, frame) in enumerate(parts):
+        step(f"evaluating {name}", done, len(parts))
+        evaluations.append(_evaluation(name, part, frame, chosen, level, region, replicates, seed))
+    return tuple(evaluations)
 
 
 def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
@@ -146,21 +166,20 @@ def _evaluation(
 ) -> Evaluation:
     rows = Rows.from_frame(frame)
     sample = Sample(rows, replicates, seed)
-    name = system if part is None else f"{system} [{part}]"
-    figures = {key: figure_of(measure, sample, level) for key, measure in measures.items()}
+    failed = int(frame["failed"].sum())
     return Evaluation(
         system=system,
         part=part,
         n=frame.height,
-        failed=int(frame["failed"].sum()),
-        withheld=int((~rows.answered).sum()) - int(frame["failed"].sum()),
+        failed=failed,
+        withheld=int((~rows.answered).sum()) - failed,
         out_of_scope=int(frame["out_of_scope"].sum()),
         clustered=rows.unit is not None,
-        curve=error_return(sample.sweep, name=name),
-        band=error_band(sample, name=name, level=level, region=region),
         measures=measures,
-        figures=figures,
-        reliability=_reliability(sample.sweep),
+        figures={key: figure_of(measure, sample, level) for key, measure in measures.items()},
+        sample=sample,
+        level=level,
+        region=region,
     )
 
 
@@ -170,10 +189,10 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     Shares of all rows get an exact binomial interval on the effective number of inputs, the AUGRC its closed form on
     the logit scale, everything else percentiles of the bootstrap widened for small samples.
     """
-    score = Score.of(measure, _totals(measure, sample.sweep))
-    if score.why is not None:
-        return Figure(score.value, why=score.why)
-    value = score.value
+    totals = _totals(measure, sample.sweep)
+    value = float(measure.finish(totals))
+    if np.isnan(value):
+        return Figure(value, why=measure.why_undefined(totals))
     if isinstance(measure, AUGRC):
         return Figure(value, *_augrc_interval(sample.rows, sample.sweep, value, level))
     drawn = measure.finish(_totals(measure, sample.drawn))
@@ -194,7 +213,7 @@ def _totals(measure: Measure, sweep: Sweep) -> Any:
 def _augrc_interval(rows: Rows, sweep: Sweep, value: float, level: float) -> tuple[float, float]:
     reach = float(sweep.answered / sweep.total)
     top = reach**2 / 2
-    estimate = augrc_estimate(rows)
+    estimate = augrc_estimate(rows, sweep)
     if not estimate.error > 0 or not 0 < value < top:
         return _area_bounds(rows, sweep, level)
     spread = student(level, estimate.freedom) * estimate.error / (value * (1 - value / top))
@@ -211,10 +230,3 @@ def _area_bounds(rows: Rows, sweep: Sweep, level: float) -> tuple[float, float]:
     error = float(sweep.errors / sweep.total)
     low, high = exact_binomial(error, min(rows.effective_n, rows.units), student(level, rows.units - 1))
     return float(low) ** 2 / 2, float(high) * (1 - float(high) / 2)
-
-
-def _reliability(sweep: Sweep) -> Reliability | None:
-    held = sweep.threshold
-    if held.size == 0 or held[0] < 0 or held[-1] > 1:
-        return None
-    return reliability(sweep)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import betaincinv
-from scipy.stats import binom
+from scipy.special import bdtr, betaincinv
 
 from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve, error_return
@@ -198,7 +197,7 @@ def _place(curve: ErrorReturnCurve, nonreturn: float) -> int:
 def _guaranteed(rows: Rows, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
     if rows.unit is None and not rows.weighted:
         errors = np.rint(curve.error * curve.sweep.total)
-        p = binom.cdf(errors, curve.sweep.n, most)
+        p = bdtr(errors, curve.sweep.n, most)
         upper_bounds = betaincinv(errors + 1, np.maximum(curve.sweep.n - errors, 1e-12), 1 - delta)
         method = EXACT
     else:
@@ -221,7 +220,7 @@ def _hoeffding_bentkus(rows: Rows, curve: ErrorReturnCurve, most: float) -> Arra
     units = int(unit.max()) + 1
     errors = curve.error * curve.sweep.total
     mean = np.clip((errors - most * curve.sweep.total) / (heaviest * units) + most, 0.0, 1.0)
-    bentkus = np.e * binom.cdf(np.ceil(units * mean), units, most)
+    bentkus = np.e * bdtr(np.ceil(units * mean), units, most)
     return np.asarray(np.minimum(np.exp(-units * _relative_entropy(np.minimum(mean, most), most)), bentkus))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import narwhals as nw
@@ -28,14 +28,13 @@ class _OfProbabilities(TermMeasure):
         """How many were answered and how many confidences lie outside [0, 1], then the measure's own terms."""
         answered, confidence = nw.col("answered"), nw.col("confidence")
         outside = answered & ((confidence < 0) | (confidence > 1))
-        own = {name: nw.when(answered).then(term).otherwise(0.0) for name, term in self._own_terms().items()}
-        return {"answered": _one_where(answered), "outside": _one_where(outside), **own}
+        return {"answered": _one_where(answered), "outside": _one_where(outside), **self._own_terms()}
 
-    def _own_terms(self) -> Mapping[str, nw.Expr]:
-        raise NotImplementedError
+    @abstractmethod
+    def _own_terms(self) -> Mapping[str, nw.Expr]: ...
 
-    def _own_finish(self, answered: Array, own: Array) -> Array:
-        raise NotImplementedError
+    @abstractmethod
+    def _own_finish(self, answered: Array, own: Array) -> Array: ...
 
     def finish(self, totals: Array) -> Array:
         """The measure's reading; NaN where nothing was answered or a confidence is no probability."""
@@ -69,7 +68,7 @@ class Brier(_OfProbabilities):
 
     def _own_terms(self) -> Mapping[str, nw.Expr]:
         gap = nw.col("confidence") - _one_where(nw.col("right"))
-        return {"squared_gap": gap * gap}
+        return {"squared_gap": _where_answered(gap * gap)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         return np.asarray(own[..., 0] / answered)
@@ -101,13 +100,12 @@ class ECE(_OfProbabilities):
     def _own_terms(self) -> Mapping[str, nw.Expr]:
         confidence = nw.col("confidence")
         gap = _one_where(nw.col("right")) - confidence
-        edges = np.linspace(0, 1, self.bins + 1).tolist()
-        inside = [(confidence >= low) & (confidence < high) for low, high in pairwise(edges)]
-        inside[-1] = confidence >= edges[-2]
-        return {f"gap_{place}": nw.when(member).then(gap).otherwise(0.0) for place, member in enumerate(inside)}
+        above = [nw.col("answered") & (confidence >= edge) for edge in np.linspace(0, 1, self.bins + 1)[:-1].tolist()]
+        return {f"gap_from_{place}": nw.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
-        return np.asarray(np.abs(own).sum(axis=-1) / answered)
+        within = own - np.concatenate([own[..., 1:], np.zeros_like(own[..., :1])], axis=-1)
+        return np.asarray(np.abs(within).sum(axis=-1) / answered)
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class NCE(_OfProbabilities):
     1 is perfect, 0 no better than always stating the overall accuracy, negative worse than that. With nc right of Nh
     answers and p = nc/Nh, H = -(nc log p + (Nh - nc) log(1 - p)) and NCE = (H + sum log(d c + (1-d)(1-c))) / H.
     Confidences are clipped to [clip, 1 - clip], 1e-7 as sclite does. Undefined when all or none is right.
-    Reference: Thomson et al. (2008), equation 3, with the minus sign its base entropy lacks.
+    Reference: Thomson et al. (2008), section 2.2, with the minus sign its base entropy lacks.
 
     >>> from demur.measures.sweep import Sweep
     >>> NCE().finish(cell_totals(NCE(), Sweep.of([0.5, 0.5], [True, False]))).item()
@@ -129,12 +127,15 @@ class NCE(_OfProbabilities):
     name: ClassVar = "nce"
     title: ClassVar = "normalised cross entropy (NCE)"
     better: ClassVar = "higher"
-    reference: ClassVar = "Thomson et al. (2008), section 3"
+    reference: ClassVar = "Thomson et al. (2008), section 2.2"
 
     def _own_terms(self) -> Mapping[str, nw.Expr]:
         confidence = nw.col("confidence").clip(self.clip, 1 - self.clip)
         likelihood = nw.when(nw.col("right")).then(confidence).otherwise(1 - confidence)
-        return {"log_likelihood": likelihood.log(), "right": _one_where(nw.col("right"))}
+        return {
+            "log_likelihood": _where_answered(likelihood.log()),
+            "right": _one_where(nw.col("answered") & nw.col("right")),
+        }
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         rate = own[..., 1] / answered
@@ -167,44 +168,50 @@ def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] 
         middle = np.cumsum(weight) - weight / 2
         place = np.minimum(middle / max(weight.sum(), 1e-300) * bins, bins - 1).astype(np.int64)
         edges = np.array([])
-    held, index = np.unique(place, return_inverse=True)
-    size, right, mass = (
-        np.bincount(index, weights=values, minlength=held.size)
-        for values in (weight, np.asarray(sweep.right, dtype=np.float64), weight * sweep.threshold)
-    )
+    parts = (weight, np.asarray(sweep.right, dtype=np.float64), weight * sweep.threshold)
+    size, right, mass = (np.bincount(place, weights=part, minlength=bins) for part in parts)
+    held = np.flatnonzero(size)
     if kind == "width":
         low, high = edges[held], edges[held + 1]
     else:
-        low = np.array([sweep.threshold[index == place].min() for place in range(held.size)])
-        high = np.array([sweep.threshold[index == place].max() for place in range(held.size)])
-    return Reliability(low, high, mass / size, right / size, np.asarray(size, dtype=np.float64))
-
-
-def cell_terms(measure: TermMeasure, threshold: Array) -> Array:
-    """The terms of one right and one wrong answer at each threshold and of one withheld row, one row per cell.
-
-    Replicates of a term measure are counts per cell times these.
-    """
-    size = threshold.size
-    cells = nw.from_dict(
-        {
-            "confidence": np.concatenate([threshold, threshold, [0.0]]),
-            "right": np.repeat([True, False, False], [size, size, 1]),
-            "answered": np.repeat([True, False], [2 * size, 1]),
-            "weight": np.ones(2 * size + 1),
-        },
-        backend="polars",
+        starts = np.searchsorted(place, held)
+        low, high = sweep.threshold[starts], sweep.threshold[np.append(starts[1:], place.size) - 1]
+    return Reliability(
+        low, high, mass[held] / size[held], right[held] / size[held], np.asarray(size[held], dtype=np.float64)
     )
-    return np.asarray(cells.select(**measure.terms()).to_numpy(), dtype=np.float64)
 
 
 def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
-    """Totals of a term measure from a sweep, without going back to the rows."""
+    """Totals of a term measure from a sweep, or from a stack of replicates, without going back to the rows.
+
+    A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell.
+    """
     withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
     counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
-    sums = counts @ cell_terms(measure, sweep.threshold)
-    rows = np.full((*sums.shape[:-1], 1), float(sweep.n))
-    return np.concatenate([sums, rows], axis=-1)
+    if counts.ndim == 1:
+        filled = np.flatnonzero(counts)
+        cells = _cells(sweep.threshold, filled, counts[filled])
+        return np.append(measure.reduce(cells)[:-1], float(sweep.n))
+    every = np.arange(counts.shape[-1])
+    terms = _cells(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
+    sums = counts @ np.asarray(terms, dtype=np.float64)
+    return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
+
+
+def _cells(threshold: Array, cell: NDArray[np.int64], weight: Array) -> nw.DataFrame[Any]:
+    """Cells as judged rows: right answers by threshold, then wrong ones, then the withheld."""
+    size = threshold.size
+    columns = {
+        "confidence": np.append(threshold, [0.0])[np.where(cell < size, cell, cell - size)],
+        "right": cell < size,
+        "answered": cell < 2 * size,
+        "weight": weight,
+    }
+    return nw.from_dict(columns, backend="polars")
+
+
+def _where_answered(term: nw.Expr) -> Any:
+    return nw.when(nw.col("answered")).then(term).otherwise(0.0)
 
 
 def _one_where(condition: nw.Expr) -> Any:

@@ -11,7 +11,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.measures.base import ratio
-from demur.measures.returns import nonreturn_and_error
 from demur.measures.sweep import Sweep
 from demur.show import Shown
 
@@ -46,24 +45,21 @@ class ErrorReturnCurve(Shown):
         """Cutoffs in rising order; an answer is returned iff its confidence is at least this."""
         return np.append(self.sweep.threshold, np.nan)
 
-    @cached_property
-    def _rates(self) -> tuple[Array, Array]:
-        return nonreturn_and_error(self.sweep)
-
     @property
     def nonreturn(self) -> Array:
         """Withheld / all inputs."""
-        return self._rates[0]
+        return self.sweep.rates[0]
 
     @property
     def error(self) -> Array:
         """Wrong and returned / all inputs."""
-        return self._rates[1]
+        return self.sweep.rates[1]
 
     @cached_property
     def missed_chance(self) -> Array:
         """Right and withheld / all inputs, the system's own non-returns aside."""
-        return np.concatenate([[0.0], np.cumsum(self.sweep.right, dtype=np.float64)]) / self.sweep.total
+        withheld = np.concatenate([[0.0], np.cumsum(self.sweep.right, dtype=np.float64)])
+        return np.asarray(withheld / self.sweep.total)
 
     @property
     def accuracy(self) -> Array:
@@ -100,20 +96,21 @@ class ErrorReturnCurve(Shown):
 
     def frame(self, *, points: int | None = None) -> pl.DataFrame:
         """The curve as a table; `points` thins it to about that many rows that look the same when drawn."""
-        table = pl.DataFrame(
+        kept = slice(None) if points is None else thinned(self.nonreturn, self.error, points=points)
+        nonreturn, error = self.nonreturn[kept], self.error[kept]
+        return pl.DataFrame(
             {
-                "system": pl.repeat(self.name, self.threshold.size, eager=True),
-                "threshold": self.threshold,
-                "nonreturn": self.nonreturn,
-                "error": self.error,
-                "accuracy": self.accuracy,
-                "missed_chance": self.missed_chance,
-                "selective_risk": ratio(self.error, 1 - self.nonreturn),
-                "returned": (1 - self.nonreturn) * self.sweep.total,
-                "wrong_returned": self.error * self.sweep.total,
+                "system": pl.repeat(self.name, nonreturn.size, eager=True),
+                "threshold": self.threshold[kept],
+                "nonreturn": nonreturn,
+                "error": error,
+                "accuracy": self.accuracy[kept],
+                "missed_chance": self.missed_chance[kept],
+                "selective_risk": ratio(error, 1 - nonreturn),
+                "returned": (1 - nonreturn) * self.sweep.total,
+                "wrong_returned": error * self.sweep.total,
             }
         )
-        return table if points is None else table[thinned(self.nonreturn, self.error, points=points)]
 
     def to_dict(self, *, points: int | None = 2000) -> dict[str, Any]:
         """The curve as plain values; NaN becomes null."""

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from demur.measures.resampling import Rows
-from demur.measures.returns import nonreturn_and_error
 from demur.measures.sweep import Sweep
 
 Array = NDArray[np.float64]
@@ -44,18 +43,20 @@ class Estimate:
 
 def area_from(sweep: Sweep, start: float) -> float:
     """Area under the error-return curve from the non-return rate `start` to 1."""
-    x, y = nonreturn_and_error(sweep)
+    x, y = sweep.rates
     corners = np.concatenate([[start], x[x > start]])
     return float(np.trapezoid(np.interp(corners, x, y), corners))
 
 
-def augrc_estimate(rows: Rows, *, start: float | None = None) -> Estimate:
-    """AUGRC with its closed-form standard error; `start` cuts the area on the left (default: the curve's start)."""
-    sweep = rows.sweep()
-    floor = float(sweep.withheld / sweep.total)
-    left = floor if start is None else max(start, floor)
-    influence = area_influence(rows, sweep, left, moving_start=left == floor)
-    return _estimate(area_from(sweep, left), influence, [rows])
+def augrc_estimate(rows: Rows, sweep: Sweep | None = None) -> Estimate:
+    """AUGRC with its closed-form standard error; `sweep`, where it is at hand, is the rows' own."""
+    whole = rows.sweep() if sweep is None else sweep
+    floor = float(whole.withheld / whole.total)
+    influence = area_influence(whole, floor, moving_start=True)
+    area = area_from(whole, floor)
+    if rows.unit is None and not rows.weighted:
+        return Estimate(area, influence.spread(whole), max(whole.n - 1, 1))
+    return _estimate(area, influence.of(rows, whole), rows)
 
 
 def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float]:
@@ -64,35 +65,62 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     floors = [float(sweep.withheld / sweep.total) for sweep in sweeps]
     left = max(floors)
     value = area_from(sweeps[0], left) - area_from(sweeps[1], left)
-    parts = [area_influence(rows, sweep, left, moving_start=False) for rows, sweep in zip((a, b), sweeps, strict=True)]
-    heights = [np.interp(left, *nonreturn_and_error(sweep)) for sweep in sweeps]
+    parts = [
+        area_influence(sweep, left, moving_start=False).of(rows, sweep)
+        for rows, sweep in zip((a, b), sweeps, strict=True)
+    ]
+    heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
     mover = int(floors[1] > floors[0])
     parts[mover] = parts[mover] + (1 if mover else -1) * (heights[0] - heights[1]) * _floor_influence((a, b)[mover])
     if paired:
-        return _estimate(value, parts[0] - parts[1], [a]), left
-    one, two = (_estimate(0.0, part, [rows]) for part, rows in zip(parts, (a, b), strict=True))
+        return _estimate(value, parts[0] - parts[1], a), left
+    one, two = (_estimate(0.0, part, rows) for part, rows in zip(parts, (a, b), strict=True))
     freedom = _welch(one, two)
     return Estimate(value, float(np.hypot(one.error, two.error)), freedom), left
 
 
-def area_influence(rows: Rows, sweep: Sweep, start: float, *, moving_start: bool) -> Array:
-    """What each row adds to the area: e (x - start) + y(x) - 2A - start y(start), x the row's place on the curve.
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """What a row adds to a statistic, by its cell: right or wrong at each threshold, or withheld."""
+
+    right: Array
+    wrong: Array
+    withheld: float
+
+    def of(self, rows: Rows, sweep: Sweep) -> Array:
+        """The influence of each row."""
+        if not sweep.threshold.size:
+            return np.full(rows.weight.size, self.withheld)
+        level = np.searchsorted(sweep.threshold, np.where(rows.answered, rows.confidence, np.inf))
+        level = np.minimum(level, sweep.threshold.size - 1)
+        return np.where(rows.answered, np.where(rows.right, self.right[level], self.wrong[level]), self.withheld)
+
+    def spread(self, sweep: Sweep) -> float:
+        """Standard error of the statistic when all rows are independent and weigh the same."""
+        if sweep.n < 2:
+            return float("nan")
+        parts = ((sweep.right, self.right), (sweep.wrong, self.wrong), (sweep.withheld, self.withheld))
+        mean = sum(float(np.sum(count * value)) for count, value in parts) / sweep.n
+        squares = sum(float(np.sum(count * np.square(value - mean))) for count, value in parts)
+        return float(np.sqrt(squares / (sweep.n - 1) / sweep.n))
+
+
+def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influence:
+    """What a row adds to the area: e (x - start) + y(x) - 2A - start y(start), x the row's place on the curve.
 
     `moving_start` adds the effect of the row on the start itself, where the area begins at the system's own floor.
     """
-    x, y = nonreturn_and_error(sweep)
-    middle_x, middle_y = (x[:-1] + x[1:]) / 2, (y[:-1] + y[1:]) / 2
-    level = np.searchsorted(sweep.threshold, np.where(rows.answered, rows.confidence, -np.inf), side="right") - 1
-    level = np.maximum(level, 0)
+    x, y = sweep.rates
     at_start = float(np.interp(start, x, y))
-    if sweep.threshold.size:
-        place = np.where(rows.answered, middle_x[level], -np.inf)
-        height = np.where(place > start, middle_y[level], at_start)
-    else:
-        place, height = np.full(rows.weight.size, -np.inf), np.full(rows.weight.size, at_start)
-    gain = np.where(rows.answered & ~rows.right, np.maximum(place - start, 0.0), 0.0)
-    influence = gain + height - 2 * area_from(sweep, start) - start * at_start
-    return influence - at_start * _floor_influence(rows) if moving_start else influence
+    middle_x, middle_y = (x[:-1] + x[1:]) / 2, (y[:-1] + y[1:]) / 2
+    constant = -2 * area_from(sweep, start) - start * at_start
+    right = np.where(middle_x > start, middle_y, at_start) + constant
+    wrong = right + np.maximum(middle_x - start, 0.0)
+    withheld = at_start + constant
+    if moving_start:
+        floor = float(sweep.withheld / sweep.total)
+        right, wrong, withheld = right + at_start * floor, wrong + at_start * floor, withheld - at_start * (1 - floor)
+    return Influence(right, wrong, withheld)
 
 
 def _floor_influence(rows: Rows) -> Array:
@@ -100,8 +128,7 @@ def _floor_influence(rows: Rows) -> Array:
     return withheld - float(withheld @ rows.weight / rows.weight.sum())
 
 
-def _estimate(value: float, influence: Array, systems: list[Rows]) -> Estimate:
-    rows = systems[0]
+def _estimate(value: float, influence: Array, rows: Rows) -> Estimate:
     pull = influence * rows.weight / rows.weight.sum()
     if rows.unit is not None:
         pull = np.bincount(rows.unit, weights=pull)

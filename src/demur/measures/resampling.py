@@ -15,19 +15,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from demur.measures.sweep import Floats, Sweep
 
 Array = NDArray[np.float64]
 
-CELL_LEVELS = 1000
+CELL_LEVELS = 500
 """Confidence levels kept for replicates; neighbours beyond are joined. It moves intervals, never values."""
 
 MOST_UNITS = 20_000
 """Units drawn one by one; where there are more they are dealt at random into this many bundles."""
 
-MOST_OWNED = 2_000_000
+MOST_OWNED = 200_000
 """Rows up to which the cell of every single row is written out for a draw."""
 
 
@@ -103,6 +102,7 @@ class Sample:
     rows: Rows
     replicates: int = 1000
     seed: int = 0
+    levels: int = CELL_LEVELS
 
     @cached_property
     def sweep(self) -> Sweep:
@@ -112,14 +112,14 @@ class Sample:
     @cached_property
     def coarse(self) -> Sweep:
         """The sweep at the levels of the replicates."""
-        return self.sweep.coarsened(CELL_LEVELS)
+        return self.sweep.coarsened(self.levels)
 
     @cached_property
     def drawn(self) -> Sweep:
         """The replicates, stacked along the first axis."""
         if self.rows.unit is None and not self.rows.weighted:
             return replicate_counts(self.coarse, replicates=self.replicates, seed=self.seed)
-        return replicate_together([self.rows], replicates=self.replicates, seed=self.seed)[0]
+        return replicate_together([self.rows], replicates=self.replicates, seed=self.seed, levels=self.levels)[0]
 
 
 def dialogue_units(dialogue: pl.Series) -> NDArray[np.int64] | None:
@@ -201,6 +201,8 @@ def _stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
 
 
 def _cells_by_unit(rows: Rows, bundle: NDArray[np.int64], count: int, levels: Floats) -> Any:
+    from scipy import sparse  # heavy, and only drawn units need it
+
     shape = (2 * levels.size + 1, count)
     return sparse.coo_array((rows.weight, (rows.cells(levels), bundle)), shape=shape).tocsr()
 

@@ -111,7 +111,7 @@ class AURC(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """The area under the named convention; undefined when nothing was answered."""
-        returned, errors = _from_the_top(totals)
+        returned, errors = totals.from_the_top
         return _aurc(returned, errors, totals.total, self.convention)
 
     def why_undefined(self, totals: Sweep) -> str:
@@ -142,7 +142,7 @@ class EAURC(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """AURC less the oracle's."""
-        returned, errors = _from_the_top(totals)
+        returned, errors = totals.from_the_top
         right = (totals.answered - totals.errors)[..., None]
         if self.convention == "trapezoid":
             oracle = _aurc(returned, np.maximum(returned - right, 0.0), totals.total, "trapezoid")
@@ -272,7 +272,7 @@ class NonreturnAtError(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """The inverse reading of the curve."""
-        x, y = nonreturn_and_error(totals)
+        x, y = totals.rates
         flat_x, flat_y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
         found = [_first_at_or_below(xs, ys, self.error) for xs, ys in zip(flat_x, flat_y, strict=True)]
         return np.array(found).reshape(x.shape[:-1])
@@ -331,20 +331,9 @@ class QALDRecall(SweepMeasure):
         return np.asarray(totals.right[..., kept].sum(axis=-1, dtype=np.float64) / totals.total)
 
 
-def nonreturn_and_error(sweep: Sweep) -> tuple[Array, Array]:
-    """Non-return rate and error rate at every cutoff, from returning all to returning nothing."""
-    total = np.asarray(sweep.total)[..., None]
-    withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
-    at_level = np.add(sweep.right, sweep.wrong, dtype=np.float64)
-    start = np.zeros((*at_level.shape[:-1], 1))
-    x = (withheld + np.concatenate([start, np.cumsum(at_level, axis=-1)], axis=-1)) / total
-    fallen = np.concatenate([start, np.cumsum(sweep.wrong, axis=-1, dtype=np.float64)], axis=-1)
-    return x, (fallen[..., -1:] - fallen) / total
-
-
 def curve_at(sweep: Sweep, x: Array) -> Array:
     """Error rate at each non-return rate of `x`; left of the curve's start its first value."""
-    nonreturn, error = nonreturn_and_error(sweep)
+    nonreturn, error = sweep.rates
     if nonreturn.ndim == 1:
         return np.interp(x, nonreturn, error)
     return np.stack([np.interp(x, xs, ys) for xs, ys in zip(nonreturn, error, strict=True)])
@@ -352,7 +341,7 @@ def curve_at(sweep: Sweep, x: Array) -> Array:
 
 def _mean_over(sweep: Sweep, start: float, stop: float) -> Array:
     """Mean height of the curve over [start, stop], exactly: its corners and the two ends, by trapezoid."""
-    nonreturn, error = nonreturn_and_error(sweep)
+    nonreturn, error = sweep.rates
     flat_x, flat_y = (part.reshape(-1, part.shape[-1]) for part in (nonreturn, error))
     means = []
     for xs, ys in zip(flat_x, flat_y, strict=True):
@@ -373,13 +362,6 @@ def _mean_height(sweep: Sweep) -> Array:
     """Errors returned halfway through each level."""
     through = np.cumsum(sweep.wrong, axis=-1, dtype=np.float64)
     return np.asarray(through[..., -1:] - through + sweep.wrong / 2)
-
-
-def _from_the_top(sweep: Sweep) -> tuple[Array, Array]:
-    """Answers returned and errors among them, by falling threshold."""
-    at_level = np.add(sweep.right, sweep.wrong, dtype=np.float64)[..., ::-1]
-    wrong = np.asarray(sweep.wrong, dtype=np.float64)[..., ::-1]
-    return np.cumsum(at_level, axis=-1), np.cumsum(wrong, axis=-1)
 
 
 def _aurc(returned: Array, errors: Array, total: Any, convention: Convention) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals as nw
@@ -23,7 +24,7 @@ Counts = NDArray[Any]
 _ERROR_BIT = np.uint64(1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sweep:
     """Right and wrong answers at each distinct confidence, and the weight of what was withheld.
 
@@ -118,6 +119,24 @@ class Sweep:
     def errors(self) -> Floats:
         """Weight of the wrong answers when every answer is returned."""
         return np.asarray(self.wrong.sum(axis=-1, dtype=np.float64))
+
+    @cached_property
+    def rates(self) -> tuple[Floats, Floats]:
+        """Non-return rate and error rate at every cutoff, from returning all to returning nothing."""
+        total = np.asarray(self.total)[..., None]
+        withheld = np.asarray(self.withheld, dtype=np.float64)[..., None]
+        shape = (*self.right.shape[:-1], self.threshold.size + 1)
+        x, y = np.zeros(shape), np.zeros(shape)
+        np.cumsum(np.add(self.right, self.wrong, dtype=np.float64), axis=-1, out=x[..., 1:])
+        np.cumsum(self.wrong, axis=-1, dtype=np.float64, out=y[..., 1:])
+        np.subtract(y[..., -1:].copy(), y, out=y)
+        return (x + withheld) / total, y / total
+
+    @cached_property
+    def from_the_top(self) -> tuple[Floats, Floats]:
+        """Answers returned and errors among them, by falling threshold."""
+        at_level = np.add(self.right, self.wrong, dtype=np.float64)[..., ::-1]
+        return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
     def __add__(self, other: Sweep) -> Sweep:
         threshold, place = np.unique(np.concatenate([self.threshold, other.threshold]), return_inverse=True)

@@ -1,0 +1,138 @@
+"""The same jobs as the commands, for Python: from files, frames or judged responses to results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from demur.analyses.comparison import Comparison
+from demur.analyses.comparison import compare as compare_systems
+from demur.analyses.evaluation import Evaluation, evaluate, returns_measures
+from demur.analyses.labels import ClassReport, class_reports
+from demur.analyses.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
+from demur.data.responses import Reading, Responses, read_responses, responses
+from demur.errors import UsageError
+from demur.measures.resampling import Rows
+from demur.measures.returns import Convention
+
+
+def read(*data: Any, reading: Reading | None = None, **options: Any) -> Responses:
+    """Judged responses from files, globs, frames (Polars, pandas, PyArrow, DuckDB ...), lists of dicts, or a mixture.
+
+    Options are those of `Reading`: `columns={"target": "gold"}`, `where=(("split", "test"),)`, `keep=("domain",)` ...
+    Several frames without a column `system` are called system 1, system 2 and so on.
+    """
+    if reading is not None and options:
+        raise UsageError("give either reading=Reading(...) or its options, not both")
+    how = Reading(**options) if reading is None else reading
+    unnamed = sum(not isinstance(one, str | Path | Responses) for one in data)
+    parts = [_read_one(one, how, f"system {place}" if unnamed > 1 else None) for place, one in enumerate(data, start=1)]
+    if not parts:
+        raise UsageError("there is nothing to read: give a file, a frame or a list of rows")
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def score(
+    *data: Any,
+    by: str | None = None,
+    at_nonreturn: float | tuple[float, float] = 0.2,
+    aurc: Convention = "trapezoid",
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> tuple[Evaluation, ...]:
+    """Error-return curve, areas and operating points of each system, with intervals; further options go to `read`."""
+    judged = read(*data, **{**({"keep": (by,)} if by else {}), **options})
+    measures = returns_measures(at=at_nonreturn, aurc=aurc)
+    return evaluate(judged, measures=measures, by=by, level=level, replicates=replicates, seed=seed)
+
+
+def compare(
+    *data: Any,
+    systems: tuple[str, ...] | None = None,
+    matched: bool = False,
+    unpaired: bool = False,
+    at_nonreturn: float = 0.2,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> Comparison:
+    """Two or more systems against each other, paired by id; further options go to `read`."""
+    return compare_systems(
+        read(*data, **options),
+        systems=systems,
+        matched=matched,
+        unpaired=unpaired,
+        at=at_nonreturn,
+        measures=returns_measures(at=at_nonreturn),
+        level=level,
+        replicates=replicates,
+        seed=seed,
+    )
+
+
+def threshold(
+    *data: Any,
+    cost_ratio: float | None = None,
+    max_error: float | None = None,
+    delta: float | None = None,
+    max_nonreturn: float | None = None,
+    system: str | None = None,
+    **options: Any,
+) -> Choice:
+    """The threshold for a cost ratio, an error rate (guaranteed with `delta`) or a non-return rate, for one system."""
+    asked = {"cost-ratio": cost_ratio, "max-error": max_error, "max-nonreturn": max_nonreturn}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        named = " and ".join(given) or "none"
+        raise UsageError(f"choose by exactly one of cost-ratio, max-error (with delta) and max-nonreturn; got {named}")
+    if delta is not None and max_error is None:
+        raise UsageError("delta goes with max-error: it is the chance that the promised error rate is exceeded")
+    judged = one_system(read(*data, **options), system)
+    rows, name = Rows.from_frame(judged.frame), judged.systems[0]
+    if cost_ratio is not None:
+        return threshold_by_cost(rows, cost_ratio, name=name)
+    if max_error is not None:
+        return threshold_by_error(rows, max_error, delta=delta, name=name)
+    assert max_nonreturn is not None
+    return threshold_by_nonreturn(rows, max_nonreturn, name=name)
+
+
+def classes(
+    *data: Any, level: float = 0.95, replicates: int = 1000, seed: int = 0, **options: Any
+) -> tuple[ClassReport, ...]:
+    """Precision, recall and F of each class, averages and kappa of each system.
+
+    Every label counts as a label, those that mean out of scope too, and no confidences are needed.
+    """
+    judged = read(*data, **{"out_of_scope": (), "missing_confidence": "lowest", **options})
+    return class_reports(judged, level=level, replicates=replicates, seed=seed)
+
+
+def one_system(judged: Responses, system: str | None) -> Responses:
+    """The responses of the named system, or of the only one there is."""
+    if system is not None:
+        return judged.of(system)
+    if len(judged.systems) > 1:
+        raise UsageError(f"a threshold belongs to one system; choose with --system from {', '.join(judged.systems)}")
+    return judged
+
+
+def _read_one(data: Any, reading: Reading, name: str | None) -> Responses:
+    if isinstance(data, Responses):
+        return data
+    if isinstance(data, str | Path):
+        return read_responses(data, reading=reading)
+    return responses(data, system=name, reading=reading)
+
+
+def _joined(parts: list[Responses]) -> Responses:
+    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
+    return replace(parts[0], frame=frame, notes=notes, warnings=warnings)

@@ -1,0 +1,1 @@
+"""What a user meets: the command line."""

@@ -1,0 +1,120 @@
+"""Gates: conditions on the JSON document under which a command exits with 1."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from demur.errors import UsageError
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_CONDITION = re.compile(r"\s*([\w.]+)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
+_VERDICT = re.compile(r"\s*(.+?)\s+is\s+significantly\s+(worse|better)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something a gate is asked of: its name and its part of the document."""
+
+    name: str
+    values: Mapping[str, Any]
+
+
+def failures(conditions: list[str], document: Mapping[str, Any]) -> list[str]:
+    """Sentences about the conditions that hold in the document; none if every gate is passed.
+
+    >>> failures(["augrc > 0.1"], {"systems": [{"system": "guide", "measures": {"augrc": {"value": 0.2}}}]})
+    ['guide: augrc > 0.1 holds: it is 0.2']
+    """
+    return [failure for condition in conditions for failure in _failures_of(condition, document)]
+
+
+def check_syntax(conditions: list[str]) -> None:
+    """Refuse a condition that cannot be read, before any work is done."""
+    for condition in conditions:
+        if not (_CONDITION.fullmatch(condition) or _VERDICT.fullmatch(condition)):
+            raise UsageError(
+                f'--fail-if takes "NAME > NUMBER" (also <, >=, <=; NAME.low and NAME.high for the interval) or, for '
+                f'compare, "b is significantly worse"; got "{condition}"'
+            )
+
+
+def _failures_of(condition: str, document: Mapping[str, Any]) -> Iterator[str]:
+    verdict = _VERDICT.fullmatch(condition)
+    if verdict:
+        yield from _verdict_failures(condition, verdict[1], verdict[2], document)
+        return
+    match = _CONDITION.fullmatch(condition)
+    assert match is not None
+    name, limit = match[1], float(match[3]) / (100 if match[4] else 1)
+    for subject in _subjects(document):
+        value = _looked_up(subject, name)
+        if value is None:
+            yield f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
+        elif _COMPARE[match[2]](value, limit):
+            yield f"{subject.name}: {condition} holds: it is {value:.6g}"
+
+
+def _subjects(document: Mapping[str, Any]) -> list[Subject]:
+    if "pairs" in document:
+        return [Subject(f"{pair['a']} against {pair['b']}", pair) for pair in document["pairs"]]
+    parts = document.get("systems", [document])
+    return [Subject(_title(part), {**part, **part.get("measures", {}), **part.get("intervals", {})}) for part in parts]
+
+
+def _title(part: Mapping[str, Any]) -> str:
+    name = str(part.get("system", "result"))
+    return f"{name} [{part['slice']}]" if "slice" in part else name
+
+
+def _looked_up(subject: Subject, name: str) -> float | None:
+    found: Any = subject.values
+    for step in name.split("."):
+        if not isinstance(found, Mapping) or step not in found:
+            raise UsageError(_unknown(name, subject.values))
+        found = found[step]
+    if isinstance(found, Mapping):
+        found = found.get("value")
+    if found is not None and not isinstance(found, int | float):
+        raise UsageError(f"--fail-if compares numbers; {name} is not one")
+    return found
+
+
+def _unknown(name: str, values: Mapping[str, Any]) -> str:
+    known = sorted(key for key, value in values.items() if isinstance(value, int | float | Mapping))
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else ""
+    return f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}'
+
+
+def _verdict_failures(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[str]:
+    if "pairs" not in document:
+        raise UsageError(f'"{condition}" is a gate for compare; this command takes "NAME > NUMBER"')
+    names = {pair[side] for pair in document["pairs"] for side in ("a", "b")}
+    if name not in {"a", "b", *names}:
+        raise UsageError(f'"{condition}": there is no system "{name}"; there are a, b, {", ".join(sorted(names))}')
+    for pair in document["pairs"]:
+        for side, other in (("a", "b"), ("b", "a")):
+            if name in (side, pair[side]):
+                loser = side if worse == "worse" else other
+                if _shown_worse(pair, loser):
+                    yield f"{pair[side]} is significantly {worse} than {pair[other]}"
+
+
+def _shown_worse(pair: Mapping[str, Any], side: str) -> bool:
+    """The other side dominates, or the areas differ significantly (after correction) to this side's disadvantage."""
+    other = "b" if side == "a" else "a"
+    area = pair["augrc_difference"]
+    larger = (area["value"] > 0) == (side == "a")
+    return bool(
+        pair["verdict"] == f"{other} dominates" or (area["p_adjusted"] < 0.05 and larger and area["value"] != 0)
+    )

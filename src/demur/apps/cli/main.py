@@ -1,0 +1,189 @@
+"""The `demur` command: signatures and help texts only, so that `demur --help` loads nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from demur import __version__
+from demur.apps.cli.options import Files, InputOptions, OutputOptions, SamplingOptions, with_options
+from demur.errors import DemurError, Interrupted
+
+app = typer.Typer(
+    name="demur",
+    help='Evaluate language understanding that is allowed to say "I don\'t understand".',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AtNonreturn = Annotated[
+    str, typer.Option("--at-nonreturn", help="Non-return rate of interest, or a range such as 0.1:0.3.", metavar="X")
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"demur {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Evaluate language understanding that is allowed to say "I don't understand".
+
+    Start with `demur demo`, or with a log of your own: `demur score log.jsonl`.
+    """
+
+
+@app.command(epilog="Example: `demur score run.jsonl --by domain -o plot.svg`")
+@with_options
+def score(
+    files: Files,
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    at_nonreturn: AtNonreturn = "0.2",
+    by: Annotated[str | None, typer.Option("--by", help="Slice by this column as well.", metavar="COLUMN")] = None,
+    aurc: Annotated[Literal["trapezoid", "mean"], typer.Option("--aurc", help="Convention of the AURC.")] = "trapezoid",
+    region: Annotated[
+        str | None, typer.Option("--region", help="Range over which the simultaneous band holds.", metavar="FROM:TO")
+    ] = None,
+) -> None:
+    """Error-return curve, areas and operating points of each system, with intervals."""
+    from demur.apps.cli import commands
+
+    commands.score(files, inputs, sampling, outputs, at=at_nonreturn, aurc=aurc, by=by, region=region)
+
+
+@app.command(epilog="Example: `demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html`")
+@with_options
+def compare(
+    files: Files,
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    at_nonreturn: AtNonreturn = "0.2",
+    system: Annotated[
+        list[str] | None, typer.Option("--system", help="Compare only these; the first is a. Repeatable.")
+    ] = None,
+    matched: Annotated[bool, typer.Option("--matched", help="Compare only the ids that all systems have.")] = False,
+    unpaired: Annotated[bool, typer.Option("--unpaired", help="Ignore ids: different inputs for each system.")] = False,
+) -> None:
+    """Is the difference real, and where: paired curves, dominance, crossings, tests."""
+    from demur.apps.cli import commands
+
+    commands.compare_systems(
+        files, inputs, sampling, outputs, at=at_nonreturn, systems=system or [], matched=matched, unpaired=unpaired
+    )
+
+
+@app.command(epilog="Example: `demur threshold run.jsonl --max-error 0.05 --delta 0.05`")
+@with_options
+def threshold(
+    files: Files,
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    cost_ratio: Annotated[
+        float | None,
+        typer.Option("--cost-ratio", help="What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R"),
+    ] = None,
+    max_error: Annotated[
+        float | None, typer.Option("--max-error", help="Most errors, as a share of all inputs.", metavar="E")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="With --max-error: guarantee it on new data but for this chance.", metavar="D"),
+    ] = None,
+    max_nonreturn: Annotated[
+        float | None, typer.Option("--max-nonreturn", help="Most non-returns.", metavar="X")
+    ] = None,
+    system: Annotated[str | None, typer.Option("--system", help="Which system, where the files hold several.")] = None,
+) -> None:
+    """The threshold for a cost, a promise about errors, or a limit on non-returns."""
+    from demur.apps.cli import commands
+
+    commands.threshold(
+        files,
+        inputs,
+        sampling,
+        outputs,
+        system=system,
+        cost_ratio=cost_ratio,
+        max_error=max_error,
+        delta=delta,
+        max_nonreturn=max_nonreturn,
+    )
+
+
+@app.command(epilog="Example: `demur classes run.jsonl -o confusion.svg`")
+@with_options
+def classes(files: Files, inputs: InputOptions, sampling: SamplingOptions, outputs: OutputOptions) -> None:
+    """Precision, recall and F of each class, averages, kappa, confusion; rejected inputs counted honestly."""
+    from demur.apps.cli import commands
+
+    commands.classes(files, inputs, sampling, outputs)
+
+
+@app.command(epilog="Example: `demur validate run.jsonl`")
+@with_options
+def validate(files: Files, inputs: InputOptions, outputs: OutputOptions) -> None:
+    """Read and check tables, and say what was recognised in them."""
+    from demur.apps.cli import commands
+
+    commands.validate(files, inputs, outputs)
+
+
+@app.command(epilog="Example: `demur demo -o demo.html`")
+@with_options
+def demo(
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    logs: Annotated[
+        Path | None,
+        typer.Option("--logs", help="Also write the classifiers' logs, as JSONL, into this folder.", metavar="FOLDER"),
+    ] = None,
+) -> None:
+    """Train three classifiers on a bundled museum guide, evaluate them, and show the whole story."""
+    from demur.apps.cli import demonstration
+
+    demonstration.demo(sampling, outputs, logs=logs)
+
+
+def run() -> None:
+    """Run the command; a fault becomes one clear message and its exit code, never a traceback for bad input."""
+    try:
+        app(standalone_mode=True)
+    except Interrupted as stop:
+        _leave(str(stop), 2)
+    except DemurError as fault:
+        _leave(f"error: {fault}", 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(2)
+    except MemoryError:
+        _leave("error: this does not fit into memory; read fewer columns, or a part of the rows with --where", 2)
+    except Exception as fault:
+        if os.environ.get("DEMUR_DEBUG"):
+            raise
+        _leave(
+            f"internal error: {type(fault).__name__}: {fault}\nThis is a fault of demur, not yours. "
+            "Run again with DEMUR_DEBUG=1 for the traceback, and please report it.",
+            3,
+        )
+
+
+def _leave(message: str, code: int) -> None:
+    typer.echo(message, err=True)
+    sys.exit(code)

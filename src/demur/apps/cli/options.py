@@ -1,0 +1,128 @@
+"""Options that several commands share, each group a dataclass whose fields are the options."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+import typer
+
+from demur.errors import Interrupted
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        help="Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; - for standard input."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """How tables are read."""
+
+    map: Annotated[
+        list[str],
+        typer.Option("--map", help="Name a column: --map target=my_column. Repeatable.", metavar="NAME=COLUMN"),
+    ] = field(default_factory=list)
+    where: Annotated[
+        list[str],
+        typer.Option("--where", help="Keep rows whose column has this value. Repeatable.", metavar="COLUMN=VALUE"),
+    ] = field(default_factory=list)
+    out_of_scope: Annotated[
+        list[str],
+        typer.Option(
+            "--out-of-scope",
+            help='Target that means "no answer is right". Repeatable; replaces oos and out_of_scope. "" for none.',
+            metavar="LABEL",
+        ),
+    ] = field(default_factory=list)
+    withheld: Annotated[
+        list[str],
+        typer.Option(
+            "--withheld",
+            help='Prediction that means "I withhold". Repeatable; replaces nlu_fallback. "" for none.',
+            metavar="LABEL",
+        ),
+    ] = field(default_factory=list)
+    missing_confidence: Annotated[
+        Literal["error", "lowest"],
+        typer.Option("--missing-confidence", help="An answer without confidence: refuse it, or rank it lowest."),
+    ] = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """Where results go."""
+
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")] = False
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write to FILE: .html .svg .png .pdf .json .csv .md .parquet. Repeatable.",
+            metavar="FILE",
+        ),
+    ] = field(default_factory=list)
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict; no tables, notes or progress.")] = (
+        False
+    )
+    fail_if: Annotated[
+        list[str],
+        typer.Option(
+            "--fail-if", help='Exit with 1 if this holds: "error_at_nonreturn > 0.05". Repeatable.', metavar="CONDITION"
+        ),
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingOptions:
+    """How uncertainty is computed."""
+
+    level: Annotated[float, typer.Option("--level", help="Confidence level of intervals and bands.")] = 0.95
+    replicates: Annotated[int, typer.Option("--replicates", min=50, help="Bootstrap replicates.")] = 1000
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take option groups: a parameter annotated with a group becomes the options that are its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if kind in (InputOptions, OutputOptions, SamplingOptions):
+            groups[parameter.name] = kind
+            parameters += _parameters_of(kind)
+        else:
+            parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def wired(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{part.name: given.pop(part.name) for part in fields(kind)})
+        try:
+            command(**given)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; no output was left half-written") from None
+
+    wired.__name__, wired.__doc__ = command.__name__, command.__doc__
+    wired.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wired.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wired
+
+
+def _parameters_of(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            part.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=part.default_factory() if part.default_factory is not MISSING else part.default,
+            annotation=hints[part.name],
+        )
+        for part in fields(group)
+    ]

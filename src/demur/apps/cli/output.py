@@ -1,0 +1,127 @@
+"""Delivering a result: terminal, JSON on standard output, and files in the format of their extension."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from demur.apps.cli.gates import check_syntax, failures
+from demur.apps.cli.options import OutputOptions
+from demur.errors import UsageError
+
+if TYPE_CHECKING:
+    from demur.views.presentation import Presentation, Table
+
+FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
+
+
+def check(options: OutputOptions) -> None:
+    """Refuse what cannot be delivered, before any work is done."""
+    for path in options.output:
+        if path.suffix.lower() not in FORMATS:
+            raise UsageError(f'-o {path}: the extension must be one of {" ".join(FORMATS)}; got "{path.suffix}"')
+        if path.is_dir():
+            raise UsageError(f"-o {path}: this is a directory; name a file in it")
+    check_syntax(options.fail_if)
+
+
+def deliver(presentation: Presentation, options: OutputOptions) -> None:
+    """Write the files, show the result, and exit with 1 if a gate does not hold."""
+    broken = failures(options.fail_if, presentation.document)
+    write_all(presentation, options.output)
+    if options.json:
+        typer.echo(as_json({**presentation.document, **_told(presentation)}))
+    else:
+        _show(presentation, options)
+    for failure in broken:
+        typer.echo(f"gate: {failure}", err=True)
+    if broken:
+        raise typer.Exit(1)
+
+
+def write_all(presentation: Presentation, paths: list[Path]) -> None:
+    """Write the result in the format of each path's extension: everything is rendered before anything is written."""
+    from demur.data.output import write_whole
+
+    contents = [(path, rendered(presentation, path.suffix.lower())) for path in paths]
+    for path, content in contents:
+        write_whole(path, content)
+
+
+def as_json(document: dict[str, Any]) -> str:
+    """The document as strict JSON: no NaN, no Infinity."""
+    return json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def rendered(presentation: Presentation, suffix: str) -> str | bytes:
+    """The result as the content of a file with this extension."""
+    from demur.views import export, page
+
+    texts: dict[str, Callable[[], str]] = {
+        ".json": lambda: as_json({**presentation.document, **_told(presentation)}) + "\n",
+        ".md": presentation.markdown,
+        ".html": lambda: page.presentation_page(presentation),
+        ".csv": lambda: presentation.data().write_csv(),
+    }
+    if suffix in texts:
+        return texts[suffix]()
+    if suffix == ".parquet":
+        buffer = BytesIO()
+        presentation.data().write_parquet(buffer)
+        return buffer.getvalue()
+    return export.FORMATS[suffix](presentation.figures[0]())
+
+
+def _told(presentation: Presentation) -> dict[str, Any]:
+    return {"notes": list(presentation.notes), "warnings": list(presentation.warnings)}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return str(value)
+    return value
+
+
+def _show(presentation: Presentation, options: OutputOptions) -> None:
+    from rich.console import Console
+
+    console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    for sentence in presentation.sentences:
+        console.print(sentence, markup=False)
+    if options.quiet:
+        return
+    for table in presentation.tables:
+        console.print()
+        console.print(_rich_table(table))
+    aside = Console(stderr=True, soft_wrap=not sys.stderr.isatty(), highlight=False)
+    for warning in presentation.warnings:
+        aside.print(f"warning: {warning}", style="yellow", markup=False)
+    for note in presentation.notes:
+        aside.print(f"note: {note}", style="dim", markup=False)
+    for path in options.output:
+        aside.print(f"wrote {path}", style="dim", markup=False)
+
+
+def _rich_table(table: Table) -> Any:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns:
+        shown.add_column(Text(column), overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(Text(cell) for cell in row))
+    return shown

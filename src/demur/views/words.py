@@ -1,0 +1,240 @@
+"""Verdicts in plain sentences: what the numbers mean, before the numbers."""
+
+from __future__ import annotations
+
+import math
+
+from demur.analyses.comparison import Comparison, PairComparison
+from demur.analyses.evaluation import Evaluation
+from demur.analyses.labels import ClassReport
+from demur.analyses.ranking import Reign
+from demur.analyses.threshold import Choice
+from demur.measures.intervals import Figure
+from demur.measures.returns import ErrorAtNonreturn
+
+SHORT_GAP = 0.05
+"""Ranges of non-return rates closer than this are told as one."""
+
+
+def percent(rate: float) -> str:
+    """A rate in percent, with as many decimals as it needs to differ from 0 and 100.
+
+    >>> percent(0.2422), percent(0.0004), percent(1.0), percent(0.2)
+    ('24.2 %', '0.04 %', '100 %', '20 %')
+    """
+    if math.isnan(rate):
+        return "undefined"
+    shown = 100 * rate
+    decimals = 1 if 0.1 <= shown <= 99.9 or shown in (0.0, 100.0) else 2
+    return f"{shown:.{decimals}f}".rstrip("0").rstrip(".") + " %"
+
+
+def number(value: float) -> str:
+    """A number in four significant digits.
+
+    >>> number(0.123456), number(1234.5), number(float("nan"))
+    ('0.1235', '1234', 'undefined')
+    """
+    return "undefined" if math.isnan(value) else f"{value:.4g}"
+
+
+def interval(figure: Figure, shown: object = percent) -> str:
+    """The ends of a figure's interval."""
+    if math.isnan(figure.low) or math.isnan(figure.high):
+        return "no interval"
+    assert callable(shown)
+    return f"{shown(figure.low)} to {shown(figure.high)}"
+
+
+def p_value(p: float) -> str:
+    """A p-value as one reads it.
+
+    >>> p_value(0.0312), p_value(1e-9)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def score_sentences(evaluation: Evaluation) -> list[str]:
+    """What one system's answers show."""
+    figures, name = evaluation.figures, evaluation.name
+    said = [
+        f"{name}: when it returns every answer it has, {percent(figures['forced_error'].value)} of "
+        f"{evaluation.n:,} inputs get a wrong one ({interval(figures['forced_error'])})."
+    ]
+    said += _point_sentences(evaluation)
+    if evaluation.curve.floor > 0:
+        said.append(
+            f"By itself it withholds {percent(evaluation.curve.floor)}, so its curve and areas start there, not at 0."
+        )
+    skill = figures["ranking_skill"]
+    if skill.defined:
+        said.append(_skill_sentence(skill))
+    return said
+
+
+def _point_sentences(evaluation: Evaluation) -> list[str]:
+    measure, figure = evaluation.measures["error_at_nonreturn"], evaluation.figures["error_at_nonreturn"]
+    assert isinstance(measure, ErrorAtNonreturn)
+    if measure.to is None:
+        where = f"Withholding {percent(measure.x)} of the inputs, the least sure first,"
+    else:
+        where = f"Withholding {percent(measure.x)} to {percent(measure.to)} of the inputs"
+    if not figure.defined:
+        return [f"The error rate at {percent(measure.x)} non-return is undefined: {figure.why}."]
+    return [f"{where} leaves {percent(figure.value)} errors ({interval(figure)})."]
+
+
+def _skill_sentence(skill: Figure) -> str:
+    if skill.value <= 0:
+        return "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
+    return f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
+
+
+def comparison_sentences(comparison: Comparison) -> list[str]:
+    """What a comparison shows: who leads where, then each pair."""
+    said = []
+    if len(comparison.evaluations) > 2:
+        said.append(ranking_sentence(comparison.ranking))
+    for pair in comparison.pairs:
+        said += pair_sentences(pair)
+    return said
+
+
+def ranking_sentence(ranking: tuple[Reign, ...]) -> str:
+    """Which system has the lowest curve over which non-return rates."""
+    parts = []
+    for reign in ranking:
+        company = f" (not shown better than {_listed(reign.also)})" if reign.also else ""
+        parts.append(f"from {percent(reign.start)} to {percent(reign.stop)} non-return {reign.best}{company}")
+    return f"Lowest error rate: {'; '.join(parts)}."
+
+
+def pair_sentences(pair: PairComparison) -> list[str]:
+    """The verdict on one pair, the test of the areas, and how many inputs it would take where nothing is shown."""
+    low, high = pair.area.interval(pair.level)
+    area = (
+        f"The area under the curve (mean error rate) of {pair.a} less that of {pair.b} is {pair.area.value:+.4f} "
+        f"({low:+.4f} to {high:+.4f}, {p_value(pair.p_adjusted)}{_how_paired(pair)})."
+    )
+    return [_verdict(pair), area, *_need(pair)]
+
+
+def _verdict(pair: PairComparison) -> str:
+    if pair.verdict == "crossing":
+        return _crossing(pair)
+    if pair.verdict == "no difference shown":
+        return f"No difference is shown between {pair.a} and {pair.b} at any non-return rate."
+    return _dominance(pair, pair.a, pair.b) if pair.verdict == "a dominates" else _dominance(pair, pair.b, pair.a)
+
+
+def _dominance(pair: PairComparison, better: str, worse: str) -> str:
+    if pair.everywhere:
+        reach = "wherever errors are left to speak of"
+    else:
+        reach = f"{_ranges(pair, pair.intervals[0].better)} non-return, and nowhere shown worse"
+    return f"{better} errs less than {worse} {reach}."
+
+
+def _crossing(pair: PairComparison) -> str:
+    between = [
+        crossing for crossing in pair.crossings if any(part.stop <= crossing.low + 1e-9 for part in pair.intervals)
+    ]
+    met = ""
+    if between:
+        met = f" The curves cross at {percent(between[0].x)} ({percent(between[0].low)} to {percent(between[0].high)})."
+    return (
+        f"The curves cross: {pair.a} errs less {_ranges(pair, 'a')}, {pair.b} {_ranges(pair, 'b')} non-return, "
+        f"so the choice depends on how much may be withheld.{met}"
+    )
+
+
+def _ranges(pair: PairComparison, side: str) -> str:
+    """The ranges on which a side is shown better, those with only a short gap between them taken together."""
+    merged: list[list[float]] = []
+    gaps = False
+    for part in pair.intervals:
+        if part.better != side:
+            continue
+        if merged and part.start - merged[-1][1] <= SHORT_GAP + 1e-9:
+            merged[-1][1], gaps = part.stop, True
+        else:
+            merged.append([part.start, part.stop])
+    shown = [
+        f"from {percent(start)} to {percent(stop)}" if stop > start else f"at {percent(start)}"
+        for start, stop in merged
+    ]
+    return _listed(shown) + (" (but for short gaps)" if gaps else "")
+
+
+def _how_paired(pair: PairComparison) -> str:
+    return "" if pair.paired else ", unpaired"
+
+
+def _need(pair: PairComparison) -> list[str]:
+    if pair.verdict != "no difference shown":
+        return []
+    if pair.inputs_needed is None:
+        return ["The two areas are equal, so no number of inputs of this kind would tell them apart."]
+    if pair.inputs_needed <= pair.n:
+        return []
+    return [
+        "To show a difference in area of the size seen here four times out of five, about "
+        f"{_rounded(pair.inputs_needed)} inputs would be needed; there are {pair.n:,}."
+    ]
+
+
+def choice_sentences(choice: Choice) -> list[str]:
+    """What a chosen threshold does, and whether anything is promised."""
+    if math.isnan(choice.threshold):
+        first = f"{choice.system}: return nothing. No threshold keeps to the rule ({choice.rule})."
+    else:
+        first = (
+            f"{choice.system}: return an answer when its confidence is at least {choice.threshold:.6g} ({choice.rule})."
+        )
+    effect = (
+        f"In this sample that withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer to "
+        f"{percent(choice.error)}; {percent(choice.missed_chance)} would have been right but are withheld."
+    )
+    return [first, effect, *_promise(choice)]
+
+
+def _promise(choice: Choice) -> list[str]:
+    if choice.guarantee is not None:
+        bound, sure = percent(choice.guarantee.bound), percent(1 - choice.guarantee.delta)
+        return [
+            f"On new inputs of the same kind the error rate stays at or under {bound} with {sure} confidence "
+            f"({choice.guarantee.method})."
+        ]
+    if choice.rule.startswith("error rate"):
+        return ["Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."]
+    return []
+
+
+def class_sentences(report: ClassReport) -> list[str]:
+    """What the labels of one system show."""
+    figures, confusion = report.figures, report.confusion
+    said = [
+        f"{report.system}: {percent(figures['accuracy'].value)} of {confusion.n:,} rows have the right label "
+        f"({interval(figures['accuracy'])}); macro F1 is {number(figures['macro_f1'].value)}, "
+        f"kappa {number(figures['kappa'].value)}."
+    ]
+    if confusion.rejected:
+        share = percent(float(confusion.rejected / confusion.total))
+        said.append(
+            f"{confusion.rejected:,.0f} rows ({share}) were rejected; they count against recall, not precision."
+        )
+    wrong = [cell for cell in confusion.cells() if cell[1] is not None and cell[0] != cell[1]]
+    if wrong:
+        actual, predicted, count = max(wrong, key=lambda cell: cell[2])
+        said.append(f"The most frequent confusion is {predicted} for {actual} ({count:,.0f} times).")
+    return said
+
+
+def _listed(parts: tuple[str, ...] | list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _rounded(count: int) -> str:
+    scale = 10 ** max(0, len(str(count)) - 2)
+    return f"{math.ceil(count / scale) * scale:,}"

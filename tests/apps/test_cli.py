@@ -1,0 +1,265 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from apps.conftest import Demur, log
+
+TIED = [0.9] * 3 + [0.8] * 4 + [0.5] * 2 + [0.1]
+TIED_ERRORS = [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]
+
+
+def test_score_gives_the_worked_case_in_json(demur: Demur, tmp_path: Path) -> None:
+    rows = [
+        {"id": k, "confidence": c, "correct": not e} for k, (c, e) in enumerate(zip(TIED, TIED_ERRORS, strict=True))
+    ]
+    (tmp_path / "run.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = demur("score", "run.jsonl", "--json")
+    assert done.returncode == 0, done.stderr
+    system = json.loads(done.stdout)["systems"][0]
+    measures = system["measures"]
+    assert system["system"] == "run"
+    assert system["n"] == 10
+    assert measures["augrc"]["value"] == pytest.approx(0.16)
+    assert measures["aurc"]["value"] == pytest.approx(0.322381, abs=1e-6)
+    assert measures["forced_error"]["value"] == pytest.approx(0.4)
+    assert measures["nonreturn_floor"]["value"] == 0
+    assert measures["error_at_nonreturn"] | {"x": 0.2} == measures["error_at_nonreturn"]
+    for figure in measures.values():
+        assert figure["low"] <= figure["value"] <= figure["high"]
+    mean = json.loads(demur("score", "run.jsonl", "--json", "--aurc", "mean").stdout)
+    assert mean["systems"][0]["measures"]["aurc"]["value"] == pytest.approx(0.323571, abs=1e-6)
+
+
+def test_json_is_the_only_thing_on_standard_output_and_strict(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", skill=0, level=50)
+    done = demur("score", "a.jsonl", "--json")
+    document = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    auroc = document["systems"][0]["measures"]["auroc"]
+    assert auroc["value"] is None
+    assert auroc["why"] == "every answer is right"
+
+
+def test_compare_says_who_is_better_and_gates_on_it(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "good.jsonl", n=600, skill=3, level=2)
+    log(tmp_path / "poor.jsonl", n=600, skill=0.5, level=0)
+    done = demur("compare", "good.jsonl", "poor.jsonl", "--json")
+    pair = json.loads(done.stdout)["pairs"][0]
+    assert (pair["a"], pair["b"], pair["paired"], pair["n"]) == ("good", "poor", True, 600)
+    assert pair["verdict"] == "a dominates"
+    assert pair["augrc_difference"]["high"] < 0
+    assert pair["augrc_difference"]["p"] < 0.001
+    assert demur("compare", "good.jsonl", "poor.jsonl", "--fail-if", "a is significantly worse").returncode == 0
+    gated = demur("compare", "good.jsonl", "poor.jsonl", "--fail-if", "b is significantly worse")
+    assert gated.returncode == 1
+    assert "poor is significantly worse than good" in gated.stderr
+    assert gated.stdout.startswith("good errs less than poor")
+
+
+def test_a_gate_on_a_number_exits_with_one_and_says_what_it_was(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl")
+    passed = demur("score", "a.jsonl", "--fail-if", "error_at_nonreturn > 0.99")
+    assert passed.returncode == 0
+    failed = demur("score", "a.jsonl", "--fail-if", "error_at_nonreturn > 0.01")
+    assert failed.returncode == 1
+    assert "a: error_at_nonreturn > 0.01 holds: it is" in failed.stderr
+    assert demur("score", "a.jsonl", "--fail-if", "augrc.high < 0.9").returncode == 1
+    unknown = demur("score", "a.jsonl", "--fail-if", "augcr > 0.01")
+    assert unknown.returncode == 2
+    assert 'did you mean "augrc"?' in unknown.stderr
+    unread = demur("score", "missing.jsonl", "--fail-if", "augrc is bad")
+    assert unread.returncode == 2
+    assert "--fail-if takes" in unread.stderr
+
+
+def test_threshold_by_each_rule(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=500, level=1)
+    by_cost = json.loads(demur("threshold", "a.jsonl", "--cost-ratio", "0.3", "--json").stdout)
+    assert by_cost["cost"] == pytest.approx(by_cost["error"] + 0.3 * by_cost["nonreturn"])
+    assert by_cost["guarantee"] is None
+    by_error = json.loads(demur("threshold", "a.jsonl", "--max-error", "0.05", "--json").stdout)
+    assert by_error["error"] <= 0.05
+    assert by_error["guarantee"] is None
+    promised = json.loads(demur("threshold", "a.jsonl", "--max-error", "0.05", "--delta", "0.1", "--json").stdout)
+    assert promised["guarantee"]["bound"] == 0.05
+    assert promised["guarantee"]["delta"] == 0.1
+    assert promised["error"] <= by_error["error"]
+    by_return = json.loads(demur("threshold", "a.jsonl", "--max-nonreturn", "0.2", "--json").stdout)
+    assert by_return["nonreturn"] <= 0.2
+
+
+@pytest.mark.parametrize("ratio", ["1", "1.5", "-0.1"])
+def test_a_cost_ratio_outside_its_range_is_refused_with_the_reason(demur: Demur, tmp_path: Path, ratio: str) -> None:
+    log(tmp_path / "a.jsonl")
+    done = demur("threshold", "a.jsonl", "--cost-ratio", ratio)
+    assert done.returncode == 2
+    assert "withholding an answer never pays" in done.stderr
+
+
+def test_threshold_wants_one_rule_and_one_system(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl")
+    log(tmp_path / "b.jsonl", seed=1)
+    none = demur("threshold", "a.jsonl")
+    assert none.returncode == 2
+    assert "exactly one of cost-ratio, max-error (with delta) and max-nonreturn; got none" in none.stderr
+    two = demur("threshold", "a.jsonl", "--max-error", "0.1", "--cost-ratio", "0.1")
+    assert "got cost-ratio and max-error" in two.stderr
+    several = demur("threshold", "a.jsonl", "b.jsonl", "--max-error", "0.1")
+    assert several.returncode == 2
+    assert "choose with --system from a, b" in several.stderr
+    assert demur("threshold", "a.jsonl", "b.jsonl", "--max-error", "0.1", "--system", "b").returncode == 0
+
+
+def test_classes_give_the_papers_names(demur: Demur, tmp_path: Path) -> None:
+    rows = [("yes", "yes"), ("yes", None), ("no", "yes"), ("no", "no"), ("oos", "oos")]
+    lines = [json.dumps({"target": target, "prediction": prediction}) for target, prediction in rows]
+    (tmp_path / "run.jsonl").write_text("\n".join(lines) + "\n")
+    done = demur("classes", "run.jsonl", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["n"], report["rejected"], report["accuracy"]) == (5, 1, 0.6)
+    assert report["per_class"]["yes"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2}
+    assert report["per_class"]["oos"]["recall"] == 1
+    assert report["confusion"]["yes"] == {"no": 1, "yes": 1}
+    assert report["micro"]["precision"] == 0.75
+    assert set(report["macro"]) == set(report["weighted"]) == {"precision", "recall", "f1"}
+
+
+def test_slices_are_scored_beside_the_whole(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=100, domain=["shop", "bank"] * 50)
+    systems = json.loads(demur("score", "a.jsonl", "--by", "domain", "--json").stdout)["systems"]
+    assert [(part.get("slice"), part["n"]) for part in systems] == [
+        (None, 100),
+        ("domain=bank", 50),
+        ("domain=shop", 50),
+    ]
+    wrong = demur("score", "a.jsonl", "--by", "domian")
+    assert wrong.returncode == 2
+    assert "domain" in wrong.stderr
+
+
+def test_row_order_never_changes_a_number(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=300)
+    log(tmp_path / "b.jsonl", n=300, seed=1)
+    before = [demur(*command, "--json").stdout for command in (("score", "a.jsonl"), ("compare", "a.jsonl", "b.jsonl"))]
+    for name in ("a.jsonl", "b.jsonl"):
+        lines = (tmp_path / name).read_text().splitlines(keepends=True)
+        (tmp_path / name).write_text("".join(lines[::-1]))
+    after = [demur(*command, "--json").stdout for command in (("score", "a.jsonl"), ("compare", "a.jsonl", "b.jsonl"))]
+    assert before == after
+
+
+def test_validate_says_what_was_recognised(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=10, domain=["shop", "bank"] * 5)
+    done = demur("validate", "a.jsonl")
+    assert done.returncode == 0
+    assert "10 rows of 1 system(s) are sound." in done.stdout
+    assert "columns to slice by: domain" in done.stderr
+    document = json.loads(demur("validate", "a.jsonl", "--json").stdout)
+    assert document["valid"] is True
+    assert document["systems"][0]["answered"] == 10
+
+
+@pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf", "json", "csv", "md", "parquet"])
+def test_every_format_is_written(demur: Demur, tmp_path: Path, suffix: str) -> None:
+    log(tmp_path / "a.jsonl", n=60)
+    done = demur("score", "a.jsonl", "-o", f"deep/folder/out.{suffix}", "--replicates", "100")
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "deep" / "folder" / f"out.{suffix}"
+    assert path.stat().st_size > 100
+    assert list(path.parent.iterdir()) == [path]
+    if suffix == "parquet":
+        assert {"threshold", "nonreturn", "error"} <= set(pl.read_parquet(path).columns)
+
+
+def test_an_unknown_extension_is_refused_before_any_work(demur: Demur) -> None:
+    done = demur("score", "missing.jsonl", "-o", "plot.gif")
+    assert done.returncode == 2
+    assert "the extension must be one of .html .svg .png .pdf .json .csv .md .parquet" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "empty"),
+        ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}\n{"id": 2, "targ', "cut off"),
+        (
+            '{"id": 1, "target": "a", "prediction": "a", "confidence": "high"}\n',
+            "bad.jsonl:1: confidence must be a number",
+        ),
+        ('{"id": 1, "target": "a", "prediction": "a", "confidence": NaN}\n', "bad.jsonl:1"),
+        ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}\n' * 2, "twice"),
+        ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5, "weight": -1}\n', "weight"),
+        ('{"id": 1, "target": "a", "prediction": "a"}\n', "confidence"),
+    ],
+)
+def test_bad_input_gets_a_message_and_two_and_writes_nothing(
+    demur: Demur, tmp_path: Path, content: str, said: str
+) -> None:
+    (tmp_path / "bad.jsonl").write_text(content)
+    done = demur("score", "bad.jsonl", "-o", "out.json")
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_missing_file_and_an_unknown_column_name_the_nearest(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "run.jsonl")
+    missing = demur("score", "rum.jsonl")
+    assert missing.returncode == 2
+    assert "run.jsonl" in missing.stderr
+    unknown = demur("score", "run.jsonl", "--map", "confidence=confidense")
+    assert unknown.returncode == 2
+    assert "confidence" in unknown.stderr
+    assert demur("score", "run.jsonl", "--map", "confidence").returncode == 2
+
+
+def test_ids_that_do_not_match_are_counted_and_matched_on_request(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=100)
+    log(tmp_path / "b.jsonl", n=90, seed=1)
+    done = demur("compare", "a.jsonl", "b.jsonl")
+    assert done.returncode == 2
+    assert "--matched" in done.stderr
+    assert "100" in done.stderr
+    assert "90" in done.stderr
+    pair = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--matched", "--json").stdout)["pairs"][0]
+    assert (pair["n"], pair["paired"]) == (90, True)
+    loose = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--unpaired", "--json").stdout)["pairs"][0]
+    assert loose["paired"] is False
+
+
+def test_an_interrupted_pipe_leaves_a_message_and_nothing_else(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from demur.apps.cli.main import run; run()", "score", "-", "-o", "out.json"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, text=True, env={**os.environ}
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    line = json.dumps({"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}) + "\n"
+    process.stdin.write(line * 20_000)  # more than a pipe holds, so this returns only once the command is reading
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert "interrupted; no output was left half-written" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_of_every_command_has_an_example(demur: Demur) -> None:
+    for command in ("score", "compare", "threshold", "classes", "validate", "demo"):
+        done = demur(command, "--help")
+        assert done.returncode == 0
+        assert f"Example: demur {command}" in " ".join(done.stdout.split())
+
+
+def test_no_color_is_honoured(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=20)
+    done = demur("score", "a.jsonl", env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    assert "\x1b[3" not in done.stdout
