@@ -1,0 +1,78 @@
+"""What the README and the docs say is run here."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(README) if kind == language]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the README's first command has been run, so that its logs are there."""
+    made = tmp_path_factory.mktemp("readme")
+    run_console(blocks("console")[0], made)
+    return made
+
+
+def run_console(block: str, folder: Path) -> None:
+    """Run each `$` line; the lines below it must occur in the output in this order, `...` standing for anything."""
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        assert command.startswith("demur ")
+        program = f'"{sys.executable}" -c "from demur.apps.cli.main import run; run()" {command.removeprefix("demur ")}'
+        done = subprocess.run(program, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.", expected.strip()))
+        assert re.search(pattern, done.stdout, re.DOTALL), f"{command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+
+
+@pytest.mark.parametrize("place", range(1, len(blocks("console"))))
+def test_the_readmes_commands_run_and_print_what_it_shows(folder: Path, place: int) -> None:
+    run_console(blocks("console")[place], folder)
+
+
+@pytest.mark.parametrize("place", range(len(blocks("python"))))
+def test_the_readmes_python_runs_and_prints_what_it_shows(folder: Path, place: int) -> None:
+    code = blocks("python")[place]
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"^# (.*)$", code, re.MULTILINE)
+    assert done.stdout.splitlines() == shown
+
+
+def test_the_readmes_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^make (\w+)", "\n".join(blocks("sh")), re.MULTILINE)
+    assert targets == ["demo", "test"]
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if not link.startswith(("http:", "https:")):
+                assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_generated_pages_are_current() -> None:
+    code = "from docs.generate import pages; import json; print(json.dumps({str(p): t for p, t in pages().items()}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    import json
+
+    for path, text in json.loads(done.stdout).items():
+        assert Path(path).read_text(encoding="utf-8") == text, f"{path} is out of date: run `make docs`"
