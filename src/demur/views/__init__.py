@@ -1,0 +1,58 @@
+"""Results as sentences, tables, charts and pages.
+
+Importing this says how results show themselves; Altair is loaded when a figure is drawn, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from demur.analyses.comparison import Comparison, PairComparison
+from demur.analyses.evaluation import Evaluation
+from demur.analyses.labels import ClassReport
+from demur.analyses.threshold import Choice
+from demur.measures.curves import Curve, ErrorReturnCurve
+from demur.show import register
+from demur.views import presentation, words
+from demur.views.fragments import curve_notebook, frame_table, notebook, paragraphs, table_html
+
+
+def _drawn(module: str, function: str, of: Callable[[Any], Any] = lambda result: result) -> Callable[..., Any]:
+    """A chart function found when it is first needed."""
+
+    def draw(result: Any, **options: Any) -> Any:
+        return getattr(import_module(f"demur.views.{module}"), function)(of(result), **options)
+
+    return draw
+
+
+def _choice(choice: Choice) -> str:
+    path = table_html(frame_table(choice.frame(), "Best threshold by cost ratio"))
+    return f"<div>{paragraphs(words.choice_sentences(choice))}{path}</div>"
+
+
+register(
+    Evaluation,
+    chart=_drawn("error_return", "error_return_chart", lambda one: [one]),
+    page=lambda one: notebook(presentation.of_scores([one])),
+)
+register(
+    Comparison,
+    chart=_drawn("error_return", "error_return_chart", lambda several: several.evaluations),
+    page=lambda several: notebook(presentation.of_comparison(several)),
+)
+register(
+    PairComparison,
+    chart=_drawn("difference", "difference_chart"),
+    page=lambda pair: f"<div>{paragraphs(words.pair_sentences(pair))}</div>",
+)
+register(Choice, chart=_drawn("cost", "cost_path_chart"), page=_choice)
+register(
+    ClassReport,
+    chart=_drawn("confusion", "confusion_chart"),
+    page=lambda report: notebook(presentation.of_classes([report])),
+)
+register(ErrorReturnCurve, chart=_drawn("error_return", "bare_curve_chart"), page=curve_notebook)
+register(Curve, chart=_drawn("other_curves", "bare_reading_chart"), page=curve_notebook)

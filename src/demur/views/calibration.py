@@ -1,0 +1,145 @@
+"""The reliability diagram: is an answer given with confidence 0.8 right eight times out of ten?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from demur.analyses.evaluation import Evaluation
+from demur.errors import UsageError
+from demur.views.drawing import alt, finished, inline, rate_axis
+from demur.views.error_return import baseline_first
+from demur.views.lines import legend_in, line_channels, style_of
+from demur.views.numbers import count, inputs
+from demur.views.words import number, percent
+
+SIDE = 400
+
+
+def reliability_chart(evaluations: Sequence[Evaluation]) -> Any:
+    """Share right against mean confidence in each bin; on the diagonal confidences mean what they say.
+
+    The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
+    """
+    ordered = baseline_first(evaluations)
+    kept = [one for one in ordered if one.reliability is not None]
+    if not kept:
+        raise UsageError("a reliability diagram needs confidences within [0, 1]; no system has them")
+    table = reliability_table(kept)
+    names = [one.name for one in kept]
+    axes = (
+        rate_axis(alt.X, "confidence", "mean confidence of the answers in a bin"),
+        rate_axis(alt.Y, "right", "share of them that is right"),
+    )
+    line = alt.Chart().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left"))
+    left_out = [one.name for one in ordered if one.reliability is None]
+    return finished(
+        alt.layer(_diagonal(), *_gaps(table, names), line, _dots(axes, names)).properties(width=SIDE, height=SIDE),
+        title=_title(kept),
+        subtitle=[
+            inputs([one.n for one in kept]),
+            *_ece_words(kept),
+            "dot area: share of answers",
+            *([f"no probabilities: {', '.join(left_out)}"] if left_out else []),
+        ],
+        description=f"Reliability diagram. {'; '.join(_gap_words(one) for one in kept)}.",
+        table=table,
+    )
+
+
+def reliability_table(evaluations: Sequence[Evaluation]) -> pl.DataFrame:
+    """One row per bin: its ends, mean confidence, share right, weight and share of the answers."""
+    frames = []
+    for one in evaluations:
+        bins = one.reliability
+        assert bins is not None
+        columns = {"low": bins.low, "high": bins.high, "confidence": bins.confidence, "right": bins.accuracy}
+        frame = pl.DataFrame({**columns, "weight": bins.weight, "share": bins.weight / bins.weight.sum()})
+        told = [
+            f"{count(weight)} answers ({percent(share)})"
+            for weight, share in zip(bins.weight, frame["share"], strict=True)
+        ]
+        frames.append(frame.select(pl.lit(one.name).alias("system"), pl.all(), pl.Series("answers", told)))
+    return pl.concat(frames)
+
+
+def _diagonal() -> Any:
+    ends = inline(pl.DataFrame({"confidence": [0.0, 1.0], "right": [0.0, 1.0]}))
+    return (
+        alt.Chart(ends)
+        .mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
+        .encode(x="confidence:Q", y="right:Q")
+    )
+
+
+def _gaps(table: pl.DataFrame, names: list[str]) -> list[Any]:
+    """With one system, lines from each dot to the diagonal: what the confidence claims and what holds."""
+    if len(names) > 1:
+        return []
+    return [
+        alt.Chart(inline(table))
+        .mark_rule(color="#D55E00", strokeWidth=2)
+        .encode(x="confidence:Q", y="right:Q", y2="confidence:Q")
+    ]
+
+
+def _dots(axes: tuple[Any, Any], names: list[str]) -> Any:
+    fills = [style_of(place).colour for place in range(len(names))]
+    legend = legend_in("top-left") if len(names) > 1 else None
+    told = [
+        alt.Tooltip("system:N"),
+        alt.Tooltip("answers:N"),
+        alt.Tooltip("confidence:Q", title="mean confidence", format=".1%"),
+        alt.Tooltip("right:Q", title="right", format=".1%"),
+    ]
+    return (
+        alt.Chart()
+        .mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
+        .encode(
+            *axes,
+            size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[18, 1000]), legend=None),
+            fill=alt.Fill("system:O", sort=None, scale=alt.Scale(domain=names, range=fills), legend=legend),
+            tooltip=told,
+        )
+    )
+
+
+def _ece(evaluation: Evaluation) -> str:
+    figure = evaluation.figures.get("ece")
+    return "not computed" if figure is None else number(figure.value)
+
+
+def _ece_words(evaluations: Sequence[Evaluation]) -> list[str]:
+    """The ECE of one system, of each of a few, or of the best of many."""
+    if len(evaluations) == 1:
+        return [f"ECE {_ece(evaluations[0])}"]
+    if len(evaluations) <= 4:
+        return [f"ECE {', '.join(f'{_ece(one)} ({one.name})' for one in evaluations)}"]
+    best, worst = _by_ece(evaluations)[0], _by_ece(evaluations)[-1]
+    return [f"ECE from {_ece(best)} ({best.name}) to {_ece(worst)} ({worst.name})"]
+
+
+def _by_ece(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    return sorted(evaluations, key=lambda one: one.figures["ece"].value if "ece" in one.figures else 1.0)
+
+
+def _claimed_less_right(evaluation: Evaluation) -> float:
+    bins = evaluation.reliability
+    assert bins is not None
+    return float(((bins.confidence - bins.accuracy) * bins.weight).sum() / bins.weight.sum())
+
+
+def _gap_words(evaluation: Evaluation) -> str:
+    gap = _claimed_less_right(evaluation)
+    side = "too sure" if gap > 0 else "not sure enough"
+    return f"{evaluation.name} is on average {100 * abs(gap):.1f} points {side} (ECE {_ece(evaluation)})"
+
+
+def _title(evaluations: Sequence[Evaluation]) -> str:
+    if len(evaluations) == 1:
+        gap = _claimed_less_right(evaluations[0])
+        off = f"{100 * abs(gap):.1f} points too {'high' if gap > 0 else 'low'}"
+        return f"{evaluations[0].name}: confidences are on average {off}"
+    return f"{_by_ece(evaluations)[0].name} states confidences that come closest to the truth"

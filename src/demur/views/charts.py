@@ -1,0 +1,24 @@
+"""Every figure: a result in, one Vega-Lite spec (an Altair chart) out."""
+
+from demur.views.calibration import reliability_chart
+from demur.views.confusion import confusion_chart
+from demur.views.cost import cost_path_chart
+from demur.views.difference import difference_chart
+from demur.views.drawing import chart_table
+from demur.views.error_return import error_return_chart
+from demur.views.forest import measure_chart
+from demur.views.other_curves import det_chart, missed_chance_chart, risk_coverage_chart, roc_chart
+
+__all__ = [
+    "chart_table",
+    "confusion_chart",
+    "cost_path_chart",
+    "det_chart",
+    "difference_chart",
+    "error_return_chart",
+    "measure_chart",
+    "missed_chance_chart",
+    "reliability_chart",
+    "risk_coverage_chart",
+    "roc_chart",
+]

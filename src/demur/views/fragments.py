@@ -1,0 +1,98 @@
+"""Pieces of HTML that need no extra: sentences, tables, the compact view of a result in a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from demur.views.presentation import Presentation, Table
+
+MOST_ROWS = 200
+"""Rows of data shown under a figure; more are thinned evenly."""
+
+NOTEBOOK_ROWS = 12
+
+
+def written(text: str) -> str:
+    """Text as HTML: escaped, and no line break between a number and its percent sign."""
+    return escape(text).replace(" %", "&nbsp;%")
+
+
+def paragraphs(sentences: Sequence[str]) -> str:
+    """Sentences as paragraphs."""
+    return "".join(f"<p>{written(sentence)}</p>" for sentence in sentences)
+
+
+def table_html(table: Table) -> str:
+    """A table of text with its title as caption; the first column names the rows."""
+    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
+    body = "".join(f"<tr>{_row(row)}</tr>" for row in table.rows)
+    return _scrolling(
+        f"<table><caption>{written(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
+        table.title,
+    )
+
+
+def data_table(frame: pl.DataFrame, title: str) -> str:
+    """A frame to be unfolded, at most 200 rows of it."""
+    shown = evenly(frame, MOST_ROWS)
+    extent = (
+        f"{frame.height:,} rows"
+        if shown.height == frame.height
+        else f"{shown.height} of {frame.height:,} rows, evenly spaced"
+    )
+    return f"<details><summary>{escape(title)} ({extent})</summary>{table_html(frame_table(shown, title))}</details>"
+
+
+def frame_table(frame: pl.DataFrame, title: str) -> Table:
+    """A frame as a table of text."""
+    rows = tuple(tuple(_cell(value) for value in row) for row in frame.iter_rows())
+    return Table(title, tuple(frame.columns), rows)
+
+
+def notebook(presentation: Presentation) -> str:
+    """A result in a notebook: what it shows in sentences, then its tables, long ones cut."""
+    tables = "".join(table_html(_cut(table)) for table in presentation.tables)
+    return f"<div>{paragraphs(presentation.sentences)}{tables}</div>"
+
+
+def curve_notebook(result: Any) -> str:
+    """A curve in a notebook: a few of its points."""
+    frame = evenly(result.frame(), NOTEBOOK_ROWS)
+    return f"<div>{table_html(frame_table(frame, f'{result.name}: {frame.height} points of the curve'))}</div>"
+
+
+def evenly(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
+    """At most `rows` rows, evenly spaced, the first and the last among them."""
+    if frame.height <= rows:
+        return frame
+    places = (pl.int_range(rows, eager=True) * (frame.height - 1) / (rows - 1)).round().cast(pl.UInt32)
+    return frame[places]
+
+
+def _cut(table: Table) -> Table:
+    if len(table.rows) <= 3 * NOTEBOOK_ROWS:
+        return table
+    left = len(table.rows) - NOTEBOOK_ROWS
+    more = (f"… {left:,} more rows", *("" for _ in table.columns[1:]))
+    return Table(table.title, table.columns, (*table.rows[:NOTEBOOK_ROWS], more))
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    first = f'<th scope="row">{written(cells[0])}</th>'
+    return first + "".join(f"<td>{written(cell)}</td>" for cell in cells[1:])
+
+
+def _scrolling(table: str, name: str) -> str:
+    """A wide table scrolls by itself, also with the keyboard."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{table}</div>'
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,212 @@
+"""One self-contained HTML page: verdict first, then figures with captions and data, tables, notes and signatures."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from demur import __version__
+from demur.views import rendering
+from demur.views.drawing import WIDTH, chart_table
+from demur.views.fragments import data_table, paragraphs, table_html, written
+from demur.views.presentation import Presentation, Table
+
+DRAW = files("demur.views").joinpath("page.js").read_text(encoding="utf-8")
+MOST_OPEN_ROWS = 30
+STYLE = files("demur.views").joinpath("page.css").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: sentences, then charts, then tables."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    charts: tuple[Any, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    @classmethod
+    def of(cls, presentation: Presentation, *, title: str | None = None, sentences: bool = True) -> Section:
+        """The section that shows a result; `sentences=False` where the page's verdict already says them."""
+        said = presentation.sentences if sentences else ()
+        charts = tuple(figure() for figure in presentation.figures)
+        return cls(presentation.title if title is None else title, said, charts, presentation.tables)
+
+
+def page(
+    title: str,
+    sections: Sequence[Section],
+    *,
+    verdict: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    signatures: Sequence[str] = (),
+    seed: int | None = None,
+) -> str:
+    """A whole HTML document that needs nothing from outside: it reads offline, without scripts and on paper.
+
+    Figures are there as pictures; where scripts run they become interactive. Whatever comes from data is escaped, and
+    the page's own content policy lets no other script run.
+    """
+    charts = [chart for section in sections for chart in section.charts]
+    script = rendering.javascript(DRAW).replace("</script", "<\\/script") if charts else ""
+    parts = [
+        _head(title, script),
+        "<body>",
+        f"<header><h1>{escape(title)}</h1>{_verdict(verdict)}{_warnings(warnings)}</header>",
+        f"<main>{_sections(sections)}{_notes(notes)}</main>",
+        _footer(signatures, seed),
+        f"<script>{script}</script>" if script else "",
+        "</body></html>",
+    ]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def presentation_page(presentation: Presentation, *, seed: int | None = None) -> str:
+    """The page that shows one result."""
+    return page(
+        presentation.title,
+        [Section.of(presentation, title="Figures and measures", sentences=False)],
+        verdict=presentation.sentences,
+        notes=presentation.notes,
+        warnings=presentation.warnings,
+        signatures=presentation.signatures,
+        seed=seed,
+    )
+
+
+def chart_page(chart: Any) -> str:
+    """The page that shows one figure."""
+    title, _ = _titles(chart.to_dict())
+    return page(title or "Figure", [Section("Figure", charts=(chart,))])
+
+
+def _head(title: str, script: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><meta name="generator" content="demur {__version__}">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
+    )
+
+
+def _policy(script: str) -> str:
+    """Nothing from anywhere; of scripts only the page's own, known by its hash."""
+    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = f"'sha256-{own}'" if script else "'none'"
+    rules = (
+        "default-src 'none'",
+        f"script-src {scripts}",
+        "style-src 'unsafe-inline'",
+        "img-src data: blob:",
+        "base-uri 'none'",
+    )
+    return "; ".join((*rules, "form-action 'none'"))
+
+
+def _verdict(sentences: Sequence[str]) -> str:
+    return f'<div class="verdict">{paragraphs(sentences)}</div>' if sentences else ""
+
+
+def _warnings(warnings: Sequence[str]) -> str:
+    if not warnings:
+        return ""
+    items = "".join(f"<li>{written(warning)}</li>" for warning in warnings)
+    return f'<aside class="warnings" aria-label="Warnings"><strong>Warnings</strong><ul>{items}</ul></aside>'
+
+
+def _sections(sections: Sequence[Section]) -> str:
+    written, number = [], 0
+    for section in sections:
+        body = [f"<h2>{escape(section.title)}</h2>", paragraphs(section.sentences)]
+        for chart in section.charts:
+            number += 1
+            body.append(_figure(chart, number))
+        body += [_table(table) for table in section.tables]
+        written.append(f"<section>{''.join(body)}</section>")
+    return "\n".join(written)
+
+
+def _table(table: Table) -> str:
+    """A table, folded where it is long."""
+    if len(table.rows) <= MOST_OPEN_ROWS:
+        return table_html(table)
+    return f"<details><summary>{written(table.title)} ({len(table.rows)} rows)</summary>{table_html(table)}</details>"
+
+
+def _figure(chart: Any, number: int) -> str:
+    spec = chart.to_dict()
+    title, subtitle = _titles(spec)
+    about = str(spec.get("description", ""))
+    bare = {key: value for key, value in spec.items() if key != "title"}
+    picture = base64.b64encode(rendering.svg_of(bare).encode()).decode()
+    return (
+        f'<figure id="figure-{number}"><figcaption><h3>Figure {number}. {written(title)}</h3>'
+        f'<p class="subtitle">{written(subtitle)}</p></figcaption>'
+        f'<div class="chart" data-spec="spec-{number}">'
+        f'<img alt="{escape(about)}" src="data:image/svg+xml;base64,{picture}"></div>'
+        f'<script type="application/json" id="spec-{number}">{_json(slim(_fluid(bare)))}</script>'
+        f'<p class="description">{written(about)}</p>'
+        f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"
+    )
+
+
+def _titles(spec: dict[str, Any]) -> tuple[str, str]:
+    title = spec.get("title", {})
+    if isinstance(title, str):
+        return title, ""
+    text, below = title.get("text", ""), title.get("subtitle", [])
+    return text if isinstance(text, str) else " ".join(text), below if isinstance(below, str) else " · ".join(below)
+
+
+def _fluid(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec as wide as its place on the page, where it is a plot of the usual width."""
+    return {**spec, "width": "container"} if spec.get("width") == WIDTH else spec
+
+
+def slim(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with only those columns of its data that it draws or tells."""
+    named = _fields({key: value for key, value in spec.items() if key != "datasets"})
+    datasets = {
+        name: [{key: row[key] for key in row if key in named} for row in rows]
+        for name, rows in spec.get("datasets", {}).items()
+    }
+    return {**spec, "datasets": datasets}
+
+
+def _fields(part: Any) -> set[str]:
+    if isinstance(part, dict):
+        own = {part["field"]} if isinstance(part.get("field"), str) else set()
+        return own.union(*(_fields(value) for value in part.values()))
+    if isinstance(part, list):
+        return set().union(*(_fields(value) for value in part))
+    return set(re.findall(r"datum\.(\w+)", part)) if isinstance(part, str) else set()
+
+
+def _json(spec: dict[str, Any]) -> str:
+    """JSON that cannot end the element it stands in."""
+    text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _notes(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    return f"<section><h2>Notes</h2><ul>{''.join(f'<li>{written(note)}</li>' for note in notes)}</ul></section>"
+
+
+def _footer(signatures: Sequence[str], seed: int | None) -> str:
+    lines = "".join(f"<li><code>{escape(signature)}</code></li>" for signature in signatures)
+    made = f"Made by demur {__version__}" + ("" if seed is None else f" with seed {seed}") + "."
+    listed = (
+        f"<details><summary>Signatures: how each number was made</summary><ul>{lines}</ul></details>" if lines else ""
+    )
+    return f"<footer>{listed}<p>{made}</p></footer>"

@@ -1,0 +1,52 @@
+"""Specs to pictures by vl-convert, inside this process and without a network."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from demur.errors import UsageError
+from demur.views.drawing import alt
+from demur.views.hovering import without_hover
+
+try:
+    import vl_convert
+except ModuleNotFoundError:
+    raise UsageError("figures need the extra: pip install 'demur[plots]'") from None
+
+
+def svg(chart: Any) -> str:
+    """The figure as an SVG image."""
+    return svg_of(chart.to_dict())
+
+
+def svg_of(spec: dict[str, Any]) -> str:
+    """The figure of a Vega-Lite spec as an SVG image."""
+    return str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version()))
+
+
+def png(chart: Any, *, scale: float = 2.0) -> bytes:
+    """The figure as a PNG image, at twice its size unless said otherwise."""
+    return bytes(vl_convert.vegalite_to_png(static_spec(chart), vl_version=_version(), scale=scale))
+
+
+def pdf(chart: Any) -> bytes:
+    """The figure as a PDF page."""
+    return bytes(vl_convert.vegalite_to_pdf(static_spec(chart), vl_version=_version()))
+
+
+def static_spec(chart: Any) -> dict[str, Any]:
+    """The Vega-Lite spec without what only a pointer can use."""
+    return without_hover(chart.to_dict())
+
+
+@cache
+def javascript(snippet: str) -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script that ends with `snippet` and needs nothing from outside."""
+    return str(vl_convert.javascript_bundle(snippet, vl_version=_version()))
+
+
+def _version() -> str | None:
+    """The Vega-Lite version that Altair writes for, where vl-convert has it; else vl-convert's newest."""
+    wanted = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return wanted if wanted in vl_convert.get_vegalite_versions() else None
