@@ -15,8 +15,8 @@ from demur.analyses.labels import ClassReport, class_reports
 from demur.analyses.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
 from demur.data.responses import Reading, Responses, read_responses, responses
 from demur.errors import UsageError
+from demur.measures.areas import Convention
 from demur.measures.resampling import Rows
-from demur.measures.returns import Convention
 
 
 def read(*data: Any, reading: Reading | None = None, **options: Any) -> Responses:

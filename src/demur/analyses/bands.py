@@ -104,13 +104,13 @@ def error_band(
 def effective_inputs(error: Array, drawn: Array, rows: Rows) -> Array:
     """Independent inputs that would be as uncertain about each rate as the replicates are.
 
-    Where fewer than five errors are returned the replicates say little of their own spread: there the number is
-    never above the count of inputs, nor above what it was at the last better-known rate.
+    Where fewer than five errors are returned, or the replicates hardly differ, they say little of their own spread:
+    there the number is never above the count of inputs, nor above what it was at the last better-known rate.
     """
     n, units = rows.effective_n, rows.units
     variance = drawn.var(axis=0) * units / max(units - 1, 1)
     binomial = error * (1 - error)
-    known = (error * n >= 5) & (variance > 0)
+    known = (error * n >= 5) & (variance * n > binomial / 1000) & (units > 1)
     effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
     last = effective[known][-1] if known.any() else n if rows.unit is None else min(n, float(units))
     return np.where(known, effective, min(last, n))

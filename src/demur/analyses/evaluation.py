@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from demur.analyses.bands import Band, check_level, effective_inputs, error_band
 from demur.data.responses import Responses
 from demur.errors import DataError
+from demur.measures.areas import AUGRC, AURC, EAURC, Convention
 from demur.measures.base import Measure, Score, TermMeasure
 from demur.measures.calibration import Reliability, cell_totals, reliability
 from demur.measures.curves import ErrorReturnCurve, error_return
@@ -21,7 +22,7 @@ from demur.measures.intervals import Figure, exact_binomial, expanded_percentile
 from demur.measures.projection import augrc_estimate
 from demur.measures.registry import RETURNS
 from demur.measures.resampling import Rows, Sample
-from demur.measures.returns import AUGRC, AURC, EAURC, Convention, ErrorAtNonreturn
+from demur.measures.returns import ErrorAtNonreturn
 from demur.measures.sweep import Sweep
 from demur.show import Shown, Step, silent
 
@@ -198,9 +199,13 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     drawn = measure.finish(_totals(measure, sample.drawn))
     if measure.proportion:
         centre = np.array([value])
-        effective = effective_inputs(centre, np.nan_to_num(drawn, nan=value)[:, None], sample.rows)
-        low, high = exact_binomial(value, effective[0], student(level, sample.rows.units - 1))
+        effective = effective_inputs(centre, np.nan_to_num(drawn, nan=value)[:, None], sample.rows)[0]
+        if not 0 < value < 1:
+            effective *= measure.trials(totals)
+        low, high = exact_binomial(value, effective, student(level, sample.rows.units - 1))
         return Figure(value, float(low), float(high))
+    if np.nanmin(drawn) == np.nanmax(drawn):
+        return Figure(value, *_bounds_without_spread(measure, sample, level))
     shift = value - float(measure.finish(_totals(measure, sample.coarse)))
     low_end, high_end = expanded_percentiles(drawn + shift, level, sample.rows.units)
     return Figure(value, min(low_end, value), max(high_end, value))
@@ -220,6 +225,18 @@ def _augrc_interval(rows: Rows, sweep: Sweep, value: float, level: float) -> tup
     middle = np.log(value / (top - value))
     low, high = top / (1 + np.exp(-(middle + np.array([-spread, spread]))))
     return float(low), float(high)
+
+
+def _bounds_without_spread(measure: Measure, sample: Sample, level: float) -> tuple[float, float]:
+    """Bounds where all replicates agree: for AURC without errors from those of the error rate, else none.
+
+    With error rate e the AURC is largest when all errors are most confident: e (1 - log e).
+    """
+    if isinstance(measure, AURC | EAURC) and float(sample.sweep.errors) == 0:
+        n = min(sample.rows.effective_n, sample.rows.units)
+        high = float(exact_binomial(0.0, n, student(level, sample.rows.units - 1))[1])
+        return 0.0, high * (1 - float(np.log(high)))
+    return float("nan"), float("nan")
 
 
 def _area_bounds(rows: Rows, sweep: Sweep, level: float) -> tuple[float, float]:

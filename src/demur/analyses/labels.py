@@ -140,7 +140,7 @@ def labelled(frame: pl.DataFrame) -> Confusion:
         actual.fill_null(OUT_OF_SCOPE).alias("actual"),
         pl.when(pl.col("answered")).then(pl.col("prediction")).alias("predicted"),
         "weight",
-    )
+    ).sort("actual", "predicted", "weight")  # a fixed order of summing, so row order cannot move the last digit
     return Confusion.from_frame(nw.from_native(rows))
 
 

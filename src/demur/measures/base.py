@@ -34,7 +34,7 @@ class Measure(ABC):
     better: ClassVar[Literal["lower", "higher"]]
     reference: ClassVar[str]
     proportion: ClassVar[bool] = False
-    """Whether the value is a share of all rows, which then gets an exact binomial interval."""
+    """Whether the value is a share of rows, which then gets an exact binomial interval."""
 
     @abstractmethod
     def reduce(self, frame: Frame) -> Any:
@@ -43,6 +43,10 @@ class Measure(ABC):
     @abstractmethod
     def finish(self, totals: Any) -> NDArray[np.float64]:
         """The value that totals give; NaN where it has no meaning."""
+
+    def trials(self, totals: Any) -> float:
+        """Of what share of the rows a proportion is a share."""
+        return 1.0
 
     def why_undefined(self, totals: Any) -> str:
         """Why these totals give no value."""
@@ -83,7 +87,7 @@ class TermMeasure(Measure):
 class Score:
     """Totals that may be added, and the value and signature they give.
 
-    >>> from demur.measures.returns import AUGRC
+    >>> from demur.measures.areas import AUGRC
     >>> from demur.measures.sweep import Sweep
     >>> first = Score.of(AUGRC(), Sweep.of([0.9, 0.4], [True, False]))
     >>> second = Score.of(AUGRC(), Sweep.of([0.7, 0.6], [False, True]))
@@ -152,8 +156,8 @@ def signature(measure: Measure, n: int, data: str) -> str:
 
 
 def digest_of(totals: NDArray[np.float64]) -> str:
-    """A short name for a few totals."""
-    return hashlib.blake2b(totals.tobytes(), digest_size=8).hexdigest()
+    """A short name for a few totals, blind to the last digits, which the order of summing in an engine may move."""
+    return hashlib.blake2b(" ".join(f"{total:.9g}" for total in totals).encode(), digest_size=8).hexdigest()
 
 
 def parse_signature(text: str, measures: Mapping[str, type[Measure]]) -> Signature:

@@ -120,7 +120,8 @@ class Confusion:
 
     def digest(self) -> str:
         """A name for the data behind the table, independent of row order."""
-        return hashlib.blake2b(repr((self.cells(), self.n)).encode(), digest_size=8).hexdigest()
+        cells = [(actual, predicted, f"{weight:.9g}") for actual, predicted, weight in self.cells()]
+        return hashlib.blake2b(repr((cells, self.n)).encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,11 @@ class Accuracy(ConfusionMeasure):
 
     def finish(self, totals: Confusion) -> Array:
         """The diagonal over everything."""
-        return np.asarray(totals.hits.sum(axis=-1) / totals.total)
+        return ratio(totals.hits.sum(axis=-1), totals.total)
+
+    def why_undefined(self, totals: Confusion) -> str:
+        """Rows without weight have no shares."""
+        return "the rows weigh nothing"
 
 
 @dataclass(frozen=True)

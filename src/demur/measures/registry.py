@@ -1,20 +1,16 @@
 """Every measure, by its key in JSON, tables and gates. A new measure is one line here."""
 
+from demur.measures.areas import AUGRC, AURC, AUROC, EAURC, RankingSkill
 from demur.measures.base import Measure
 from demur.measures.calibration import ECE, NCE, Brier
 from demur.measures.classes import Accuracy, ClassAverage, Kappa
 from demur.measures.returns import (
-    AUGRC,
-    AURC,
-    AUROC,
-    EAURC,
     ErrorAtNonreturn,
     ForcedError,
     NonreturnAtError,
     NonreturnFloor,
     QALDPrecision,
     QALDRecall,
-    RankingSkill,
 )
 
 RETURNS: dict[str, Measure] = {

@@ -71,7 +71,7 @@ class Sweep:
         else:
             weights = np.ascontiguousarray(weight, dtype=np.float64)
             threshold, right_counts, wrong_counts = _weigh_by_confidence(scores, verdicts, weights)
-        return cls(threshold, right_counts, wrong_counts, float(withheld), rows)
+        return cls(threshold, right_counts, wrong_counts, float(withheld), rows)._sound()
 
     @classmethod
     def from_frame(cls, frame: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> Sweep:
@@ -83,7 +83,7 @@ class Sweep:
         grouped = (
             frame.lazy()
             .with_columns(
-                confidence=nw.when(answered).then(nw.col("confidence")),
+                confidence=nw.when(answered).then(nw.col("confidence") + 0.0),  # -0.0 is 0.0
                 _right=nw.when(answered & right).then(weight).otherwise(0.0),
                 _wrong=nw.when(answered & ~right).then(weight).otherwise(0.0),
                 _withheld=nw.when(~answered).then(weight).otherwise(0.0),
@@ -102,7 +102,12 @@ class Sweep:
         withheld = float(groups["_withheld"].sum())
         answered = groups.filter(pl.col("confidence").is_not_null()).sort("confidence")
         right, wrong = (_as_counts(answered[name].cast(pl.Float64).to_numpy()) for name in ("_right", "_wrong"))
-        return cls(answered["confidence"].to_numpy().copy(), right, wrong, withheld, rows)
+        return cls(answered["confidence"].to_numpy().copy(), right, wrong, withheld, rows)._sound()
+
+    def _sound(self) -> Sweep:
+        if not self.total > 0:
+            raise DataError("the weights of the rows must not all be 0")
+        return self
 
     @property
     def answered(self) -> Floats:

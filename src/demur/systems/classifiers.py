@@ -10,9 +10,9 @@ import polars as pl
 
 from demur.errors import UsageError
 
-NAMES = ("words", "characters", "nearest")
-"""Words: TF-IDF of words and word pairs into logistic regression. Characters: the same on character n-grams.
-Nearest: the most similar training question, with its cosine as confidence, which is no probability."""
+NAMES = ("word-lr", "char-lr", "nearest")
+"""word-lr: TF-IDF of words and word pairs into logistic regression. char-lr: the same on character n-grams.
+nearest: the most similar training question, with its cosine as confidence, which is no probability."""
 
 
 def respond(
@@ -51,9 +51,9 @@ def _pipeline(name: str) -> Any:
         raise UsageError("the demo's classifiers need scikit-learn: pip install 'demur[demo]'") from None
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
     characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
-    if name == "words":
+    if name == "word-lr":
         return make_pipeline(words, LogisticRegression(C=20, max_iter=1000))
-    if name == "characters":
+    if name == "char-lr":
         return make_pipeline(characters, LogisticRegression(C=20, max_iter=1000))
     if name == "nearest":
         return make_pipeline(words, KNeighborsClassifier(n_neighbors=1, metric="cosine"))

@@ -11,9 +11,9 @@ import polars as pl
 from scipy.special import ndtri
 
 from demur.analyses.evaluation import Evaluation
+from demur.measures.areas import AUROC
 from demur.measures.base import ratio
 from demur.measures.curves import AXES, Curve, curve
-from demur.measures.returns import AUROC
 from demur.views.drawing import HEIGHT, WIDTH, alt, finished, headroom, inline, rate_axis
 from demur.views.error_return import baseline_first
 from demur.views.fragments import evenly

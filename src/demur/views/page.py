@@ -73,7 +73,8 @@ def presentation_page(presentation: Presentation, *, seed: int | None = None) ->
     """The page that shows one result."""
     return page(
         presentation.title,
-        [Section.of(presentation, title="Figures and measures", sentences=False)],
+        [Section.of(part) for part in presentation.parts]
+        or [Section.of(presentation, title="Figures and measures", sentences=False)],
         verdict=presentation.sentences,
         notes=presentation.notes,
         warnings=presentation.warnings,

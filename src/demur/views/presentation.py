@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -72,11 +72,14 @@ class Presentation:
     document: dict[str, Any]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    signatures: tuple[str, ...] = field(default=())
+    signatures: tuple[str, ...] = ()
+    parts: tuple[Presentation, ...] = ()
+    """Results that this one is made of, each shown in a section of its own."""
 
     def markdown(self) -> str:
         """The result in Markdown: verdict, tables, notes, signatures."""
         parts = [f"## {self.title}", " ".join(self.sentences), *(table.markdown() for table in self.tables)]
+        parts += [part.markdown() for part in self.parts]
         parts += [f"> **Warning:** {warning}" for warning in self.warnings]
         parts += [f"- {note}" for note in self.notes]
         parts += [f"`{signature}`" for signature in self.signatures]

@@ -106,8 +106,8 @@ def ranking_sentence(ranking: tuple[Reign, ...]) -> str:
     parts = []
     for reign in ranking:
         company = f" (not shown better than {_listed(reign.also)})" if reign.also else ""
-        parts.append(f"from {percent(reign.start)} to {percent(reign.stop)} non-return {reign.best}{company}")
-    return f"Lowest error rate: {'; '.join(parts)}."
+        parts.append(f"{reign.best}{company} from {percent(reign.start)} to {percent(reign.stop)} non-return")
+    return f"The lowest curve is that of {', then of '.join(parts)}."
 
 
 def pair_sentences(pair: PairComparison) -> list[str]:

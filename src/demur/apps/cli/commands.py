@@ -14,7 +14,7 @@ from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import rate_or_range, read
 from demur.data.responses import Responses
 from demur.errors import UsageError
-from demur.measures.returns import Convention
+from demur.measures.areas import Convention
 from demur.views import presentation
 from demur.views.presentation import Presentation
 

@@ -92,32 +92,24 @@ def _story(
     sampling: SamplingOptions,
     logs: Path | None,
 ) -> Presentation:
-    parts = {condition: presentation.of_comparison(one) for condition, one in comparisons.items()}
-    clean, hasty = parts["clean"], parts["hasty"]
     evaluation = next(one for one in comparisons["hasty"].evaluations if one.system == choice.system)
-    chosen = presentation.of_choice(choice, evaluation)
+    titles = {"clean": "Questions as asked", "hasty": "Questions typed in haste"}
+    parts = {name: replace(presentation.of_comparison(one), title=titles[name]) for name, one in comparisons.items()}
+    chosen = replace(presentation.of_choice(choice, evaluation), title="A threshold for questions typed in haste")
+    leaders = (f"{titles[name]}: {words.ranking_sentence(one.ranking)}" for name, one in comparisons.items())
     notes = (
         f"{table.height:,} answers of three classifiers trained just now; off-topic questions count as out of scope",
         f"seed {sampling.seed}, {sampling.replicates:,} replicates",
-        *(() if logs is None else (f"logs in {logs}; try: demur score {logs / 'words-clean.jsonl'}",)),
+        *(() if logs is None else (f"logs in {logs}; try: demur score {logs / 'word-lr-clean.jsonl'}",)),
     )
-    return replace(
-        clean,
+    return Presentation(
         title="A museum guide that may say it does not understand",
-        sentences=(
-            "Questions as asked:",
-            *words.comparison_sentences(comparisons["clean"]),
-            "Questions typed in haste:",
-            *words.comparison_sentences(comparisons["hasty"]),
-            *chosen.sentences,
-        ),
-        tables=(
-            *(replace(one, title=f"{one.title}, questions as asked") for one in clean.tables),
-            *(replace(one, title=f"{one.title}, questions typed in haste") for one in hasty.tables),
-        ),
-        figures=(*clean.figures, *hasty.figures, *chosen.figures),
+        sentences=(*leaders, words.choice_sentences(choice)[0]),
+        tables=(),
+        figures=parts["hasty"].figures[:1],
         data=lambda: table,
         document={**{name: part.document for name, part in parts.items()}, "threshold": chosen.document},
         notes=notes,
-        signatures=(*clean.signatures, *hasty.signatures),
+        signatures=(*parts["clean"].signatures, *parts["hasty"].signatures),
+        parts=(*parts.values(), chosen),
     )

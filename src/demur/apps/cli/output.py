@@ -98,13 +98,9 @@ def _show(presentation: Presentation, options: OutputOptions) -> None:
     from rich.console import Console
 
     console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
-    for sentence in presentation.sentences:
-        console.print(sentence, markup=False)
+    _show_result(presentation, console, tables=not options.quiet)
     if options.quiet:
         return
-    for table in presentation.tables:
-        console.print()
-        console.print(_rich_table(table))
     aside = Console(stderr=True, soft_wrap=not sys.stderr.isatty(), highlight=False)
     for warning in presentation.warnings:
         aside.print(f"warning: {warning}", style="yellow", markup=False)
@@ -112,6 +108,18 @@ def _show(presentation: Presentation, options: OutputOptions) -> None:
         aside.print(f"note: {note}", style="dim", markup=False)
     for path in options.output:
         aside.print(f"wrote {path}", style="dim", markup=False)
+
+
+def _show_result(presentation: Presentation, console: Any, *, tables: bool) -> None:
+    for sentence in presentation.sentences:
+        console.print(sentence, markup=False)
+    for table in presentation.tables if tables else ():
+        console.print()
+        console.print(_rich_table(table))
+    for part in presentation.parts if tables else ():
+        console.print()
+        console.print(part.title, style="bold", markup=False)
+        _show_result(part, console, tables=tables)
 
 
 def _rich_table(table: Table) -> Any:
