@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,17 @@ _pages: dict[type, Callable[[Any], str]] = {}
 
 def silent(what: str, done: int, total: int) -> None:
     """Hear of progress and say nothing."""
+
+
+def plain(value: Any) -> Any:
+    """The value with nothing that JSON lacks: null for NaN, "inf" and "-inf" for infinities, in lists and dicts too."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
 
 
 def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:

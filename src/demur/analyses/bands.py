@@ -74,13 +74,15 @@ def error_band(
     check_level(level)
     sweep, units = sample.sweep, sample.rows.units
     floor = float(sweep.withheld / sweep.total)
+    if not 0 <= region[0] <= region[1] <= 1:
+        raise UsageError(f"a region is a range of rates in [0, 1] that rises; got {region[0]:g} to {region[1]:g}")
     start, stop = max(region[0], floor), region[1]
     if not start <= stop:
         raise UsageError(f"the region {region[0]:g} to {region[1]:g} lies left of where the curve starts ({floor:.4g})")
     x = np.linspace(start, stop, points)
     error = curve_at(sweep, x)
     drawn = curve_at(sample.drawn, x)
-    n_effective = effective_inputs(error, drawn, sample.rows)
+    n_effective = effective_inputs(error, drawn, spread_of(sample.rows))
     deviation = np.abs(drawn - error) / steady_deviation(error, n_effective)
     single = student(level, units - 1)
     every = max(single, float(np.quantile(deviation.max(axis=1), level)) * single / student(level, 1e6))
@@ -92,8 +94,8 @@ def error_band(
         error,
         low,
         high,
-        np.maximum.accumulate(low_all[::-1])[::-1],
-        np.minimum.accumulate(high_all),
+        np.minimum(np.maximum.accumulate(low_all[::-1])[::-1], low),
+        np.maximum(np.minimum.accumulate(high_all), high),
         level,
         (start, stop),
         units,
@@ -101,18 +103,32 @@ def error_band(
     )
 
 
-def effective_inputs(error: Array, drawn: Array, rows: Rows) -> Array:
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much a sample tells: equally weighted rows that would tell as much, independent units, clustered or not."""
+
+    n: float
+    units: int
+    clustered: bool
+
+
+def spread_of(rows: Rows) -> Spread:
+    """How much the rows of one system tell."""
+    return Spread(rows.effective_n, rows.units, rows.unit is not None)
+
+
+def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:
     """Independent inputs that would be as uncertain about each rate as the replicates are.
 
     Where fewer than five errors are returned, or the replicates hardly differ, they say little of their own spread:
     there the number is never above the count of inputs, nor above what it was at the last better-known rate.
     """
-    n, units = rows.effective_n, rows.units
+    n, units = spread.n, spread.units
     variance = drawn.var(axis=0) * units / max(units - 1, 1)
     binomial = error * (1 - error)
     known = (error * n >= 5) & (variance * n > binomial / 1000) & (units > 1)
     effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
-    last = effective[known][-1] if known.any() else n if rows.unit is None else min(n, float(units))
+    last = effective[known][-1] if known.any() else min(n, float(units)) if spread.clustered else n
     return np.where(known, effective, min(last, n))
 
 

@@ -18,11 +18,12 @@ from demur.analyses.evaluation import Evaluation, evaluate
 from demur.analyses.ranking import Reign, ranking
 from demur.data.pairing import Pairing, pair
 from demur.data.responses import Responses
+from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve, error_return
 from demur.measures.intervals import normal
 from demur.measures.projection import Estimate, augrc_difference
 from demur.measures.resampling import Rows, Sample, replicate_together
-from demur.show import Shown, Step, silent
+from demur.show import Shown, Step, plain, silent
 
 Array = NDArray[np.float64]
 Verdict = Literal["a dominates", "b dominates", "crossing", "no difference shown"]
@@ -91,26 +92,29 @@ class PairComparison(Shown):
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
         low, high = self.area.interval(self.level)
-        return {
-            "a": self.a,
-            "b": self.b,
-            "paired": self.paired,
-            "n": self.n,
-            "verdict": self.verdict,
-            "everywhere": self.everywhere,
-            "range": [self.start, 1.0],
-            "intervals": [{"from": part.start, "to": part.stop, "better": part.better} for part in self.intervals],
-            "crossings": [{"x": c.x, "y": c.y, "low": c.low, "high": c.high} for c in self.crossings],
-            "augrc_difference": {
-                "value": self.area.value,
-                "low": low,
-                "high": high,
-                "p": self.area.p,
-                "p_adjusted": self.p_adjusted,
-            },
-            "mcnemar": None if self.mcnemar is None else _fields(self.mcnemar),
-            "inputs_needed": self.inputs_needed,
-        }
+        shown: dict[str, Any] = plain(
+            {
+                "a": self.a,
+                "b": self.b,
+                "paired": self.paired,
+                "n": self.n,
+                "verdict": self.verdict,
+                "everywhere": self.everywhere,
+                "range": [self.start, 1.0],
+                "intervals": [{"from": part.start, "to": part.stop, "better": part.better} for part in self.intervals],
+                "crossings": [{"x": c.x, "y": c.y, "low": c.low, "high": c.high} for c in self.crossings],
+                "augrc_difference": {
+                    "value": self.area.value,
+                    "low": low,
+                    "high": high,
+                    "p": self.area.p,
+                    "p_adjusted": self.p_adjusted,
+                },
+                "mcnemar": None if self.mcnemar is None else _fields(self.mcnemar),
+                "inputs_needed": self.inputs_needed,
+            }
+        )
+        return shown
 
     def frame(self) -> pl.DataFrame:
         """The difference curve with its band as a table."""
@@ -164,6 +168,8 @@ def compare(
     1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options go to `evaluate`.
     """
     check_level(level)
+    if not 0 <= at <= 1:
+        raise UsageError(f"an operating point is a non-return rate in [0, 1]; got {at:g}")
     pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
     rows = _shared_units(pairing)
     names = list(rows)
@@ -194,8 +200,8 @@ def _shared_units(pairing: Pairing) -> dict[str, Rows]:
     rows = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
     if not pairing.paired:
         return rows
-    first = next(iter(rows.values()))
-    unit = np.arange(first.weight.size) if first.unit is None else first.unit
+    named = [part.unit for part in rows.values() if part.unit is not None]
+    unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
     return {name: replace(part, unit=unit) for name, part in rows.items()}
 
 
@@ -203,7 +209,8 @@ def _replicates(rows: Mapping[str, Rows], *, paired: bool, replicates: int, seed
     if paired:
         drawn = replicate_together(list(rows.values()), replicates=replicates, seed=seed)
         return dict(zip(rows, drawn, strict=True))
-    return {name: Sample(part, replicates, seed + place).drawn for place, (name, part) in enumerate(rows.items())}
+    seeds = {name: place for place, name in enumerate(sorted(rows))}
+    return {name: Sample(part, replicates, seed + seeds[name]).drawn for name, part in rows.items()}
 
 
 def _compared(
@@ -296,8 +303,8 @@ def _mcnemar(
 def _errs_at(rows: Rows, curve: ErrorReturnCurve, at: float) -> NDArray[np.bool_]:
     place = int(np.searchsorted(curve.nonreturn, at + 1e-12, side="right")) - 1
     threshold = curve.threshold[place]
-    returned = rows.answered & (rows.confidence >= (np.inf if np.isnan(threshold) else threshold))
-    return returned & ~rows.right
+    returned = rows.answered & (rows.confidence >= threshold)  # nothing is at least NaN
+    return np.asarray(returned & ~rows.right)
 
 
 def _inputs_needed(area: Estimate, rows: Rows, level: float) -> int | None:

@@ -41,11 +41,10 @@ def difference_bands(
         x = np.linspace(max(curves[one].floor, curves[two].floor), 1.0, GRID)
         difference = curves[one].error_at(x) - curves[two].error_at(x)
         drawn = curve_at(samples[one], x) - curve_at(samples[two], x)
-        units = min(rows[one].units, rows[two].units)
         deviation = _steady_deviation(drawn, rows[one], rows[two])
         parts[one, two] = (x, difference, deviation)
         worst.append((np.abs(drawn - difference) / deviation).max(axis=1))
-    single = student(level, units - 1)
+    single = student(level, min(part.units for part in rows.values()) - 1)
     critical = max(single, float(np.quantile(np.max(worst, axis=0), level)) * single / normal(level))
     return {
         couple: DifferenceBand(x, difference, difference - critical * deviation, difference + critical * deviation)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from demur.analyses.bands import Band, check_level, effective_inputs, error_band
+from demur.analyses.bands import Band, check_level, effective_inputs, error_band, spread_of
 from demur.data.responses import Responses
 from demur.errors import DataError
 from demur.measures.areas import AUGRC, AURC, EAURC, Convention
 from demur.measures.base import Measure, Score, TermMeasure
-from demur.measures.calibration import Reliability, cell_totals, reliability
+from demur.measures.calibration import ECE, Reliability, cell_totals, reliability
 from demur.measures.curves import ErrorReturnCurve, error_return
 from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, student
 from demur.measures.projection import augrc_estimate
@@ -83,8 +84,9 @@ class Evaluation(Shown):
                 **({} if at.to is None else {"to": at.to}),
                 **figures["error_at_nonreturn"],
             }
-        for name in ("aurc", "e_aurc"):
-            figures[name]["convention"] = self.measures[name].convention  # type: ignore[attr-defined]
+        for name, measure in self.measures.items():
+            if isinstance(measure, AURC | EAURC):
+                figures[name]["convention"] = measure.convention
         even_x, even_rate = self.curve.even_point()
         counts = {
             "n": self.n,
@@ -199,13 +201,16 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     drawn = measure.finish(_totals(measure, sample.drawn))
     if measure.proportion:
         centre = np.array([value])
-        effective = effective_inputs(centre, np.nan_to_num(drawn, nan=value)[:, None], sample.rows)[0]
+        replicates = np.nan_to_num(drawn, nan=value)[:, None]
+        effective = effective_inputs(centre, replicates, spread_of(sample.rows))[0]
         if not 0 < value < 1:
             effective *= measure.trials(totals)
         low, high = exact_binomial(value, effective, student(level, sample.rows.units - 1))
         return Figure(value, float(low), float(high))
     if np.nanmin(drawn) == np.nanmax(drawn):
         return Figure(value, *_bounds_without_spread(measure, sample, level))
+    if isinstance(measure, ECE):
+        return Figure(value, *_ece_interval(measure, sample, value, drawn, level))
     shift = value - float(measure.finish(_totals(measure, sample.coarse)))
     low_end, high_end = expanded_percentiles(drawn + shift, level, sample.rows.units)
     return Figure(value, min(low_end, value), max(high_end, value))
@@ -219,12 +224,27 @@ def _augrc_interval(rows: Rows, sweep: Sweep, value: float, level: float) -> tup
     reach = float(sweep.answered / sweep.total)
     top = reach**2 / 2
     estimate = augrc_estimate(rows, sweep)
-    if not estimate.error > 0 or not 0 < value < top:
+    if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
         return _area_bounds(rows, sweep, level)
     spread = student(level, estimate.freedom) * estimate.error / (value * (1 - value / top))
     middle = np.log(value / (top - value))
-    low, high = top / (1 + np.exp(-(middle + np.array([-spread, spread]))))
-    return float(low), float(high)
+    return float(top * expit(middle - spread)), float(top * expit(middle + spread))
+
+
+def _ece_interval(measure: ECE, sample: Sample, value: float, drawn: Array, level: float) -> tuple[float, float]:
+    """Percentiles with the bias of the ECE taken off, down to 0 where a calibrated system could well show as much.
+
+    Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
+    system would show comes from drawing right and wrong answers by their confidences (Bröcker and Smith 2007).
+    """
+    low, high = expanded_percentiles(drawn, level, sample.rows.units)
+    bias = max(float(np.nanmean(drawn)) - float(measure.finish(cell_totals(measure, sample.coarse))), 0.0)
+    rng = np.random.default_rng(sample.seed)
+    count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
+    right = rng.binomial(count, sample.coarse.threshold.clip(0, 1), size=(sample.replicates, count.size))
+    calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(sample.replicates))
+    usual = float(np.quantile(measure.finish(cell_totals(measure, calibrated)), (1 + level) / 2))
+    return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
 
 
 def _bounds_without_spread(measure: Measure, sample: Sample, level: float) -> tuple[float, float]:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from demur.analyses.bands import Spread, effective_inputs, spread_of
 from demur.data.responses import Responses
 from demur.errors import DataError
-from demur.measures.base import Score
+from demur.measures.base import Measure, Score
 from demur.measures.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
 from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, student
 from demur.measures.registry import CLASSES
-from demur.measures.resampling import multinomial
+from demur.measures.resampling import Draws, Rows, multinomial, numbered_units, units_by_cell
 from demur.show import Shown
+
+Array = NDArray[np.float64]
+
+CHUNK = 100
+"""Replicates of a confusion table held at a time; with 150 classes each has 22,650 cells."""
 
 OUT_OF_SCOPE = "out_of_scope"
 """The label under which rows without any right answer stand in a confusion table."""
@@ -98,37 +105,53 @@ def class_reports(
     0.5
     """
     return tuple(
-        class_report(labelled(responses.of(system).frame), system=system, level=level, replicates=replicates, seed=seed)
-        for system in responses.systems
+        _report_of(responses.of(system).frame, system, level, replicates, seed) for system in responses.systems
     )
 
 
 def class_report(
-    confusion: Confusion,
-    *,
-    system: str = "system",
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
+    confusion: Confusion, *, system: str = "system", level: float = 0.95, replicates: int = 1000, seed: int = 0
 ) -> ClassReport:
-    """The report of a confusion table, as counted here or published elsewhere; rows count as independent."""
-    drawn = _replicates(confusion, replicates, seed)
-    figures = {}
-    for name, measure in CLASSES.items():
-        score = Score.of(measure, confusion)
-        if score.why is not None:
-            figures[name] = Figure(score.value, why=score.why)
-        elif measure.proportion:
-            low, high = exact_binomial(score.value, confusion.n, student(level, confusion.n - 1))
-            figures[name] = Figure(score.value, float(low), float(high))
-        else:
-            ends = expanded_percentiles(measure.finish(drawn), level, confusion.n)
-            figures[name] = Figure(score.value, *ends)
+    """The report of a confusion table, such as a published one; its rows count as independent."""
+    spread = Spread(float(confusion.n), confusion.n, clustered=False)
+    return _report(system, confusion, _independent(confusion, replicates, seed), spread, level)
+
+
+def _report_of(frame: pl.DataFrame, system: str, level: float, replicates: int, seed: int) -> ClassReport:
+    labels, rows = labelled(frame), Rows.from_frame(frame)
+    confusion = Confusion.from_frame(nw.from_native(labels))
+    if rows.unit is None and not rows.weighted:
+        drawn = _independent(confusion, replicates, seed)
+    else:
+        drawn = _by_unit(labels, rows, confusion, replicates, seed)
+    return _report(system, confusion, drawn, spread_of(rows), level)
+
+
+def _report(system: str, confusion: Confusion, drawn: Iterable[Confusion], spread: Spread, level: float) -> ClassReport:
+    parts: dict[str, list[Array]] = {name: [] for name in CLASSES}
+    for chunk in drawn:
+        for name, measure in CLASSES.items():
+            parts[name].append(measure.finish(chunk))
+    figures = {
+        name: _figure(measure, confusion, np.concatenate(parts[name]), spread, level)
+        for name, measure in CLASSES.items()
+    }
     return ClassReport(system, confusion, figures)
 
 
-def labelled(frame: pl.DataFrame) -> Confusion:
-    """Confusion table of judged rows: where several labels are acceptable, the predicted one if it is among them."""
+def _figure(measure: Measure, confusion: Confusion, drawn: Array, spread: Spread, level: float) -> Figure:
+    value = float(measure.finish(confusion))
+    if np.isnan(value):
+        return Figure(value, why=measure.why_undefined(confusion))
+    if measure.proportion:
+        effective = effective_inputs(np.array([value]), drawn[:, None], spread)[0]
+        low, high = exact_binomial(value, effective, student(level, spread.units - 1))
+        return Figure(value, float(low), float(high))
+    return Figure(value, *expanded_percentiles(drawn, level, spread.units))
+
+
+def labelled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Judged rows as `actual`, `predicted`, `weight`; of several acceptable labels the predicted one if it is among them."""
     if frame["target"].null_count() or (frame["prediction"].is_null() & frame["answered"]).any():
         raise DataError(
             "per-class scores compare labels, so every row needs a target and every answer a prediction",
@@ -136,22 +159,40 @@ def labelled(frame: pl.DataFrame) -> Confusion:
         )
     hit = pl.col("target").list.contains(pl.col("prediction")) & pl.col("answered")
     actual = pl.when(hit).then(pl.col("prediction")).otherwise(pl.col("target").list.first())
-    rows = frame.select(
+    return frame.select(
         actual.fill_null(OUT_OF_SCOPE).alias("actual"),
         pl.when(pl.col("answered")).then(pl.col("prediction")).alias("predicted"),
         "weight",
-    ).sort("actual", "predicted", "weight")  # a fixed order of summing, so row order cannot move the last digit
-    return Confusion.from_frame(nw.from_native(rows))
+    )
 
 
-def _replicates(confusion: Confusion, replicates: int, seed: int) -> Confusion:
+def _independent(confusion: Confusion, replicates: int, seed: int) -> Iterator[Confusion]:
+    """Replicates of rows that are independent and count alike, some at a time."""
     filled = np.flatnonzero(confusion.counts)
-    counts = confusion.counts.ravel()[filled]
-    scale = confusion.n / counts.sum()
-    drawn = np.zeros((replicates, confusion.counts.size))
-    share = np.maximum(1, np.rint(counts * scale)).astype(np.int64)
-    drawn[:, filled] = multinomial(np.random.default_rng(seed), share, replicates) / scale
-    return Confusion(confusion.labels, drawn.reshape(replicates, *confusion.counts.shape), confusion.n)
+    share = np.maximum(1, np.rint(confusion.counts.ravel()[filled])).astype(np.int64)
+    rng = np.random.default_rng(seed)
+    for size in _chunks(replicates):
+        drawn = np.zeros((size, confusion.counts.size))
+        drawn[:, filled] = multinomial(rng, share, size)
+        yield Confusion(confusion.labels, drawn.reshape(size, *confusion.counts.shape), confusion.n)
+
+
+def _by_unit(labels: pl.DataFrame, rows: Rows, confusion: Confusion, replicates: int, seed: int) -> Iterator[Confusion]:
+    """Replicates that draw dialogues, or rows of unequal weight, one by one."""
+    place = {label: index for index, label in enumerate(confusion.labels)}
+    width = len(place)
+    actual = labels["actual"].replace_strict(place, return_dtype=pl.Int64).to_numpy()
+    predicted = labels["predicted"].replace_strict(place, default=width, return_dtype=pl.Int64).to_numpy()
+    unit = numbered_units(rows)
+    units = int(unit.max()) + 1
+    table = units_by_cell(predicted * width + actual, unit, rows.weight, cells=(width + 1) * width, units=units)
+    for chunk in Draws(units, replicates, seed):
+        for part in np.array_split(chunk, max(1, len(chunk) // CHUNK)):
+            yield Confusion(confusion.labels, (table @ part.T).T.reshape(-1, width + 1, width), confusion.n)
+
+
+def _chunks(replicates: int) -> list[int]:
+    return [min(CHUNK, replicates - start) for start in range(0, replicates, CHUNK)]
 
 
 def _whole(count: float) -> float:

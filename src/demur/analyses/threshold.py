@@ -13,7 +13,8 @@ from scipy.special import bdtr, betaincinv
 from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve, error_return
 from demur.measures.resampling import Rows
-from demur.show import Shown
+from demur.measures.sweep import Sweep
+from demur.show import Shown, plain
 
 Array = NDArray[np.float64]
 
@@ -69,27 +70,30 @@ class Choice(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The choice as plain values."""
-        return {
-            "system": self.system,
-            "rule": self.rule,
-            "threshold": _plain(self.threshold),
-            **({"why": "no threshold keeps the limit, so nothing is returned"} if np.isnan(self.threshold) else {}),
-            "nonreturn": self.nonreturn,
-            "error": self.error,
-            "missed_chance": self.missed_chance,
-            "cost": self.cost,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "cost_path": [
-                {
-                    "ratio_from": stretch.ratio_from,
-                    "ratio_to": stretch.ratio_to,
-                    "threshold": _plain(stretch.threshold),
-                    "nonreturn": stretch.nonreturn,
-                    "error": stretch.error,
-                }
-                for stretch in self.path
-            ],
-        }
+        shown: dict[str, Any] = plain(
+            {
+                "system": self.system,
+                "rule": self.rule,
+                "threshold": self.threshold,
+                **({"why": "no threshold keeps the limit, so nothing is returned"} if np.isnan(self.threshold) else {}),
+                "nonreturn": self.nonreturn,
+                "error": self.error,
+                "missed_chance": self.missed_chance,
+                "cost": self.cost,
+                "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+                "cost_path": [
+                    {
+                        "ratio_from": stretch.ratio_from,
+                        "ratio_to": stretch.ratio_to,
+                        "threshold": stretch.threshold,
+                        "nonreturn": stretch.nonreturn,
+                        "error": stretch.error,
+                    }
+                    for stretch in self.path
+                ],
+            }
+        )
+        return shown
 
     def frame(self) -> pl.DataFrame:
         """The cost path as a table."""
@@ -155,15 +159,23 @@ def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
 
     A vertex is best for the ratios between the slopes of the hull on its two sides.
     """
-    corners = _lower_hull(curve.nonreturn, curve.error)
-    x, y = curve.nonreturn[corners], curve.error[corners]
-    slopes = -np.diff(y) / np.diff(x)
+    withheld, wrong = _cumulative(curve.sweep)
+    corners = _lower_hull(withheld, wrong)
+    slopes = np.diff(wrong[corners]) / -np.diff(withheld[corners]) + 0.0
     left, right = np.concatenate([[1.0], slopes]), np.concatenate([slopes, [0.0]])
+    x, y = curve.nonreturn[corners], curve.error[corners]
     return tuple(
         Stretch(float(low), float(high), float(curve.threshold[place]), float(at), float(error))
         for place, at, error, low, high in zip(corners, x, y, right, left, strict=True)
         if high > low
     )
+
+
+def _cumulative(sweep: Sweep) -> tuple[Array, Array]:
+    """Weights withheld and wrongly returned at every cutoff: whole numbers where rows count alike, so exact."""
+    below = np.concatenate([[0.0], np.cumsum(np.add(sweep.right, sweep.wrong, dtype=np.float64))])
+    fallen = np.concatenate([[0.0], np.cumsum(sweep.wrong, dtype=np.float64)])
+    return below, fallen[-1] - fallen
 
 
 def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
@@ -202,7 +214,7 @@ def _guaranteed(rows: Rows, curve: ErrorReturnCurve, most: float, delta: float) 
         method = EXACT
     else:
         p, upper_bounds, method = _hoeffding_bentkus(rows, curve, most), None, BOUNDED
-    failed = np.flatnonzero(p[:-1] > delta)
+    failed = np.flatnonzero(p[:-1] > delta) if most < 1 else np.array([], dtype=np.int64)
     place = int(failed[-1]) + 1 if failed.size else 0
     held = upper_bounds is not None and place < curve.threshold.size - 1
     upper = float(upper_bounds[place]) if held and upper_bounds is not None else None
@@ -252,7 +264,3 @@ def _choice(
         path=path,
         curve=curve,
     )
-
-
-def _plain(threshold: float) -> float | None:
-    return None if np.isnan(threshold) else threshold

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from demur.errors import UsageError
-from demur.measures.base import SweepMeasure, ratio
-from demur.measures.sweep import Sweep
+from demur.measures.base import SweepMeasure
+from demur.measures.sweep import Sweep, ratio
 
 Array = NDArray[np.float64]
 Convention = Literal["trapezoid", "mean"]
@@ -38,7 +38,7 @@ class AUGRC(SweepMeasure):
     def finish(self, totals: Sweep) -> Array:
         """Trapezoid over the cutoffs, which is exact because the curve is straight between them."""
         at_level = np.add(totals.right, totals.wrong, dtype=np.float64)
-        area = (at_level * _mean_height(totals)).sum(axis=-1) / np.square(totals.total)
+        area = ratio((at_level * _mean_height(totals)).sum(axis=-1), np.square(totals.total))
         return np.where(totals.answered > 0, area, np.nan)
 
     def why_undefined(self, totals: Sweep) -> str:
@@ -164,7 +164,7 @@ class RankingSkill(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """Position of the area between those of the random and the oracle ranking."""
-        error, reach = totals.errors / totals.total, totals.answered / totals.total
+        error, reach = ratio(totals.errors, totals.total), ratio(totals.answered, totals.total)
         random, oracle = error * reach / 2, np.square(error) / 2
         return ratio(random - AUGRC().finish(totals), random - oracle)
 
@@ -190,7 +190,7 @@ def _aurc(returned: Array, errors: Array, total: Any, convention: Convention) ->
         area = (width * (risk + before) / 2).sum(axis=-1)
     else:
         area = _expected_risks(returned, errors).sum(axis=-1)
-    return np.where(returned[..., -1] > 0, area / total, np.nan)
+    return np.where(returned[..., -1] > 0, ratio(area, total), np.nan)
 
 
 def _expected_risks(returned: Array, errors: Array) -> Array:
@@ -210,7 +210,7 @@ def _expected_risks(returned: Array, errors: Array) -> Array:
 
 def _oracle_mean_risk(sweep: Sweep) -> Array:
     right, wrong = sweep.answered - sweep.errors, sweep.errors
-    return np.asarray((wrong - right * (digamma(right + wrong + 1) - digamma(right + 1))) / sweep.total)
+    return ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), sweep.total)
 
 
 def _check_convention(convention: str) -> None:

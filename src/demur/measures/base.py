@@ -83,7 +83,7 @@ class TermMeasure(Measure):
         return np.array([float(value or 0.0) for value in row])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Score:
     """Totals that may be added, and the value and signature they give.
 
@@ -127,6 +127,14 @@ class Score:
             raise DataError(f"scores of {self.measure!r} and {other.measure!r} cannot be added; use one measure")
         return Score.of(self.measure, self.totals + other.totals)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Score):
+            return NotImplemented
+        return (self.measure, self.n, self.data) == (other.measure, other.n, other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.measure, self.n, self.data))
+
     def to_dict(self) -> dict[str, Any]:
         """The score as plain values, null with a reason where undefined."""
         value = self.value
@@ -142,12 +150,6 @@ class Signature:
     n: int
     data: str
     version: str
-
-
-def ratio(numerator: Any, denominator: Any) -> NDArray[np.float64]:
-    """Quotient that is NaN, not an error or 0, where the divisor is 0."""
-    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), denominator)
-    return np.asarray(np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0))
 
 
 def signature(measure: Measure, n: int, data: str) -> str:
@@ -169,13 +171,14 @@ def parse_signature(text: str, measures: Mapping[str, type[Measure]]) -> Signatu
 
 
 def _parsed_measure(kind: type[Measure], arguments: str) -> Measure:
-    call = ast.parse(f"f({arguments})", mode="eval").body
-    assert isinstance(call, ast.Call)
-    known = {field.name for field in fields(kind)}
-    given = {str(keyword.arg): _literal(keyword.value) for keyword in call.keywords}
-    if call.args or not given.keys() <= known:
-        raise DataError(f"{kind.__name__} takes the parameters {sorted(known)}", got=arguments)
-    return kind(**given)
+    known = sorted(field.name for field in fields(kind))
+    try:
+        call = ast.parse(f"f({arguments})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError
+        return kind(**{str(keyword.arg): _literal(keyword.value) for keyword in call.keywords})
+    except (SyntaxError, TypeError, ValueError):
+        raise DataError(f"{kind.__name__} takes the parameters {known}", got=arguments) from None
 
 
 def _literal(node: ast.expr) -> Any:

@@ -100,7 +100,7 @@ class ECE(_OfProbabilities):
     def _own_terms(self) -> Mapping[str, nw.Expr]:
         confidence = nw.col("confidence")
         gap = _one_where(nw.col("right")) - confidence
-        above = [nw.col("answered") & (confidence >= edge) for edge in np.linspace(0, 1, self.bins + 1)[:-1].tolist()]
+        above = [nw.col("answered") & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
         return {f"gap_from_{place}": nw.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
@@ -123,6 +123,10 @@ class NCE(_OfProbabilities):
     """
 
     clip: float = 1e-7
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clip < 0.5:
+            raise UsageError(f"clip must lie between 0 and 0.5; got {self.clip}")
 
     name: ClassVar = "nce"
     title: ClassVar = "normalised cross entropy (NCE)"
@@ -162,7 +166,7 @@ def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] 
         raise UsageError(f"bins must be at least 1; got {bins}")
     weight = np.add(sweep.right, sweep.wrong, dtype=np.float64)
     if kind == "width":
-        edges = np.linspace(0, 1, bins + 1)
+        edges = np.arange(bins + 1) / bins
         place = np.clip(np.searchsorted(edges, sweep.threshold, side="right") - 1, 0, bins - 1)
     else:
         middle = np.cumsum(weight) - weight / 2
@@ -175,7 +179,7 @@ def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] 
         low, high = edges[held], edges[held + 1]
     else:
         starts = np.searchsorted(place, held)
-        low, high = sweep.threshold[starts], sweep.threshold[np.append(starts[1:], place.size) - 1]
+        low, high = sweep.threshold[starts], sweep.threshold[np.searchsorted(place, held, side="right") - 1]
     return Reliability(
         low, high, mass[held] / size[held], right[held] / size[held], np.asarray(size[held], dtype=np.float64)
     )
@@ -194,7 +198,8 @@ def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
         return np.append(measure.reduce(cells)[:-1], float(sweep.n))
     every = np.arange(counts.shape[-1])
     terms = _cells(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
-    sums = counts @ np.asarray(terms, dtype=np.float64)
+    finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
+    sums = counts @ finite
     return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
 
 

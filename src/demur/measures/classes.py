@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.errors import DataError, UsageError
-from demur.measures.base import Frame, Measure, ratio
+from demur.measures.base import Frame, Measure
+from demur.measures.sweep import ratio
 
 Array = NDArray[np.float64]
 Average = Literal["macro", "weighted", "micro"]
@@ -40,6 +41,10 @@ class Confusion:
     ) -> Confusion:
         """Confusion of label lists; a prediction of None is rejected."""
         weights = [1.0] * len(actual) if weight is None else list(weight)
+        if not len(actual) == len(predicted) == len(weights):
+            raise DataError(
+                f"actual and predicted labels must be lists of one length; got {len(actual)} and {len(predicted)}"
+            )
         frame = nw.from_dict(
             {"actual": list(actual), "predicted": list(predicted), "weight": weights}, backend="polars"
         )
@@ -50,14 +55,14 @@ class Confusion:
         """Confusion reduced inside the engine that holds the rows `actual`, `predicted` (null: rejected), `weight`."""
         cells = (
             frame.lazy()
-            .group_by("actual", "predicted")
-            .agg(nw.col("weight").sum(), rows=nw.len())
+            .group_by("actual", "predicted", "weight")  # equal weights are counted, so no order of summing can matter
+            .agg(rows=nw.len())
             .collect("polars")
             .to_native()
         )
         rows = cells.select("actual", "predicted", "weight", "rows").rows()
         return cls.from_cells(
-            [(str(a), None if p is None else str(p), float(w)) for a, p, w, _ in rows],
+            [(str(a), None if p is None else str(p), float(w) * k) for a, p, w, k in rows],
             n=sum(row[3] for row in rows),
         )
 

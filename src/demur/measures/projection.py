@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from demur.measures.resampling import Rows
-from demur.measures.sweep import Sweep
+from demur.measures.sweep import Sweep, ratio
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,8 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     ]
     heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
     mover = int(floors[1] > floors[0])
-    parts[mover] = parts[mover] + (1 if mover else -1) * (heights[0] - heights[1]) * _floor_influence((a, b)[mover])
+    shift = (1 if mover else -1) * (heights[0] - heights[1])
+    parts[mover] = parts[mover] + shift * _floor_influence((a, b)[mover], floors[mover])
     if paired:
         return _estimate(value, parts[0] - parts[1], a), left
     one, two = (_estimate(0.0, part, rows) for part, rows in zip(parts, (a, b), strict=True))
@@ -112,10 +113,13 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
     """
     x, y = sweep.rates
     at_start = float(np.interp(start, x, y))
-    middle_x, middle_y = (x[:-1] + x[1:]) / 2, (y[:-1] + y[1:]) / 2
     constant = -2 * area_from(sweep, start) - start * at_start
-    right = np.where(middle_x > start, middle_y, at_start) + constant
-    wrong = right + np.maximum(middle_x - start, 0.0)
+    entry, leave = np.maximum(x[:-1], start), np.maximum(x[1:], start)
+    beyond = np.nan_to_num(
+        ratio(leave - entry, np.diff(x))
+    )  # share of a level right of the start, ties in random order
+    right = (1 - beyond) * at_start + beyond * (np.interp(entry, x, y) + np.interp(leave, x, y)) / 2 + constant
+    wrong = right + beyond * ((entry + leave) / 2 - start)
     withheld = at_start + constant
     if moving_start:
         floor = float(sweep.withheld / sweep.total)
@@ -123,15 +127,16 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
     return Influence(right, wrong, withheld)
 
 
-def _floor_influence(rows: Rows) -> Array:
-    withheld = (~rows.answered).astype(np.float64)
-    return withheld - float(withheld @ rows.weight / rows.weight.sum())
+def _floor_influence(rows: Rows, floor: float) -> Array:
+    return (~rows.answered).astype(np.float64) - floor
 
 
 def _estimate(value: float, influence: Array, rows: Rows) -> Estimate:
-    pull = influence * rows.weight / rows.weight.sum()
+    pull = influence * rows.weight / np.sort(rows.weight).sum()
     if rows.unit is not None:
-        pull = np.bincount(rows.unit, weights=pull)
+        order = np.lexsort((pull, rows.unit))
+        pull = np.bincount(rows.unit[order], weights=pull[order])
+    pull = np.sort(pull)  # a fixed order of summing, so row order cannot move the last digit
     units = pull.size
     if units < 2:
         return Estimate(value, float("nan"), 1)

@@ -29,6 +29,9 @@ MOST_UNITS = 20_000
 MOST_OWNED = 200_000
 """Rows up to which the cell of every single row is written out for a draw."""
 
+_TELLING = ("weight", "right", "answered", "confidence")
+"""What tells rows apart where nothing names them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
@@ -58,7 +61,7 @@ class Rows:
             frame["right"].to_numpy(),
             frame["answered"].to_numpy(),
             frame["weight"].to_numpy(),
-            dialogue_units(frame["dialogue"]),
+            dialogue_units(frame),
         )
 
     @property
@@ -74,7 +77,8 @@ class Rows:
     @property
     def effective_n(self) -> float:
         """Kish's number of equally weighted rows that would tell as much."""
-        return float(self.weight.sum() ** 2 / np.square(self.weight).sum())
+        ordered = np.sort(self.weight)
+        return float(ordered.sum() ** 2 / np.square(ordered).sum())
 
     def sweep(self) -> Sweep:
         """The exact sweep of the rows."""
@@ -122,13 +126,15 @@ class Sample:
         return replicate_together([self.rows], replicates=self.replicates, seed=self.seed, levels=self.levels)[0]
 
 
-def dialogue_units(dialogue: pl.Series) -> NDArray[np.int64] | None:
+def dialogue_units(frame: pl.DataFrame) -> NDArray[np.int64] | None:
     """Numbers for dialogues in the order of their names; rows outside any dialogue are units of their own."""
+    dialogue = frame["dialogue"]
     if dialogue.null_count() == dialogue.len():
         return None
     codes = np.array(dialogue.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()) - 1
     alone = np.flatnonzero(codes < 0)
-    codes[alone] = codes.max() + 1 + np.arange(alone.size)
+    values = [frame[name].cast(pl.Float64).fill_null(0.0).to_numpy()[alone] for name in _TELLING]
+    codes[alone[np.lexsort(values)]] = codes.max() + 1 + np.arange(alone.size)
     return codes
 
 
@@ -178,7 +184,7 @@ def multinomial(rng: np.random.Generator, counts: NDArray[np.int64], replicates:
 
 def replicate_together(systems: list[Rows], *, replicates: int, seed: int, levels: int = CELL_LEVELS) -> list[Sweep]:
     """Replicates of several systems that answered the same inputs: the same units are drawn for all of them."""
-    units = _numbered_units(systems[0])
+    units = numbered_units(systems[0])
     bundle = _bundled(units, seed)
     count = int(bundle.max()) + 1
     thresholds = [rows.sweep().coarsened(levels).threshold for rows in systems]
@@ -201,13 +207,19 @@ def _stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
 
 
 def _cells_by_unit(rows: Rows, bundle: NDArray[np.int64], count: int, levels: Floats) -> Any:
+    return units_by_cell(rows.cells(levels), bundle, rows.weight, cells=2 * levels.size + 1, units=count)
+
+
+def units_by_cell(cell: NDArray[np.int64], unit: NDArray[np.int64], weight: Floats, *, cells: int, units: int) -> Any:
+    """A sparse table of weights, cells by units, summed in an order that does not depend on the order of rows."""
     from scipy import sparse  # heavy, and only drawn units need it
 
-    shape = (2 * levels.size + 1, count)
-    return sparse.coo_array((rows.weight, (rows.cells(levels), bundle)), shape=shape).tocsr()
+    order = np.lexsort((weight, unit, cell))
+    return sparse.coo_array((weight[order], (cell[order], unit[order])), shape=(cells, units)).tocsr()
 
 
-def _numbered_units(rows: Rows) -> NDArray[np.int64]:
+def numbered_units(rows: Rows) -> NDArray[np.int64]:
+    """What is drawn, numbered from 0: the rows' units, or the rows themselves in an order of their own."""
     if rows.unit is not None:
         return rows.unit
     key = np.where(rows.answered, rows.confidence, -np.inf)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.errors import UsageError
-from demur.measures.base import SweepMeasure, ratio
-from demur.measures.sweep import Sweep
+from demur.measures.base import SweepMeasure
+from demur.measures.sweep import Sweep, ratio
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class ForcedError(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """Wrong answers over all inputs."""
-        return np.asarray(totals.errors / totals.total)
+        return ratio(totals.errors, totals.total)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class NonreturnFloor(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """Withheld rows over all inputs."""
-        return np.asarray(totals.withheld / totals.total)
+        return ratio(totals.withheld, totals.total)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ErrorAtNonreturn(SweepMeasure):
             heights = curve_at(totals, np.array([self.x]))[..., 0]
         else:
             heights = _mean_over(totals, self.x, self.to)
-        floor = totals.withheld / totals.total
+        floor = np.nan_to_num(ratio(totals.withheld, totals.total), nan=np.inf)
         return np.where(self.x >= floor - 1e-12, heights, np.nan)
 
     def why_undefined(self, totals: Sweep) -> str:
@@ -183,7 +183,7 @@ class QALDRecall(SweepMeasure):
     def finish(self, totals: Sweep) -> Array:
         """Right and returned over all inputs."""
         kept = totals.threshold >= self.threshold
-        return np.asarray(totals.right[..., kept].sum(axis=-1, dtype=np.float64) / totals.total)
+        return ratio(totals.right[..., kept].sum(axis=-1, dtype=np.float64), totals.total)
 
 
 def curve_at(sweep: Sweep, x: Array) -> Array:

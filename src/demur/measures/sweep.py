@@ -87,9 +87,16 @@ class Sweep:
                 _right=nw.when(answered & right).then(weight).otherwise(0.0),
                 _wrong=nw.when(answered & ~right).then(weight).otherwise(0.0),
                 _withheld=nw.when(~answered).then(weight).otherwise(0.0),
+                _answered=nw.when(answered).then(1).otherwise(0),
             )
             .group_by("confidence")
-            .agg(nw.col("_right").sum(), nw.col("_wrong").sum(), nw.col("_withheld").sum(), rows=nw.len())
+            .agg(
+                nw.col("_right").sum(),
+                nw.col("_wrong").sum(),
+                nw.col("_withheld").sum(),
+                nw.col("_answered").sum(),
+                rows=nw.len(),
+            )
             .collect("polars")
         )
         return cls._from_groups(grouped.to_native())
@@ -100,6 +107,9 @@ class Sweep:
         if rows == 0:
             raise DataError("a sweep needs at least one row; the table is empty")
         withheld = float(groups["_withheld"].sum())
+        missing = groups.filter(pl.col("confidence").is_null() & (pl.col("_answered") > 0))
+        if missing.height or groups["confidence"].is_nan().any():
+            raise DataError("confidence must be a number for every answered row", got="NaN or none")
         answered = groups.filter(pl.col("confidence").is_not_null()).sort("confidence")
         right, wrong = (_as_counts(answered[name].cast(pl.Float64).to_numpy()) for name in ("_right", "_wrong"))
         return cls(answered["confidence"].to_numpy().copy(), right, wrong, withheld, rows)._sound()
@@ -135,7 +145,7 @@ class Sweep:
         np.cumsum(np.add(self.right, self.wrong, dtype=np.float64), axis=-1, out=x[..., 1:])
         np.cumsum(self.wrong, axis=-1, dtype=np.float64, out=y[..., 1:])
         np.subtract(y[..., -1:].copy(), y, out=y)
-        return (x + withheld) / total, y / total
+        return ratio(x + withheld, total), ratio(y, total)
 
     @cached_property
     def from_the_top(self) -> tuple[Floats, Floats]:
@@ -192,8 +202,10 @@ class Sweep:
         """A name for the data behind the sweep: independent of row order, and of the parts it was added from."""
         image = (self.threshold + 0.0).view(np.uint64)
         with np.errstate(over="ignore"):
-            parts = _mixed(image) * _scaled(self.right) + _mixed(~image) * _scaled(self.wrong)
-            rest = _mixed(np.uint64(self.n)) + _mixed(_scaled(self.withheld))
+            parts = _mixed(image ^ _mixed(_rounded_bits(self.right))) + _mixed(
+                ~image ^ _mixed(_rounded_bits(self.wrong))
+            )
+            rest = _mixed(np.uint64(self.n)) + _mixed(_rounded_bits(self.withheld))
             total = _mixed(parts.sum(dtype=np.uint64) + rest)
         return f"{int(total):016x}"
 
@@ -246,13 +258,13 @@ def _count_keys(scores: Floats, right: NDArray[np.bool_], *, flip: bool) -> tupl
 def _weigh_by_confidence(scores: Floats, right: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Counts, Counts]:
     if np.isnan(scores).any():
         raise DataError("confidence must be a number; got NaN")
-    if weight.shape != scores.shape or not (weight >= 0).all():
-        raise DataError("weight must be one number >= 0 for each row")
+    if weight.shape != scores.shape or not ((weight >= 0) & np.isfinite(weight)).all():
+        raise DataError("weight must be one finite number >= 0 for each row")
     order = np.lexsort((weight, right, scores))  # a fixed order of summing, so row order cannot move the last digit
     scores, right, weight = scores[order], right[order], weight[order]
     if not scores.size:
         return scores, weight, weight.copy()
-    starts = np.flatnonzero(np.diff(scores, prepend=np.nan) != 0)
+    starts = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
     right_counts = np.add.reduceat(np.where(right, weight, 0.0), starts)
     wrong_counts = np.add.reduceat(np.where(right, 0.0, weight), starts)
     return scores[starts] + 0.0, _as_counts(right_counts), _as_counts(wrong_counts)
@@ -271,5 +283,13 @@ def _mixed(bits: Any) -> Any:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _scaled(weight: Any) -> Any:
-    return np.rint(np.asarray(weight, dtype=np.float64) * 2**16).astype(np.uint64)
+def _rounded_bits(weight: Any) -> Any:
+    """The bits of a weight without its last digits, which the order of summing in an engine may move."""
+    bits = np.asarray(weight, dtype=np.float64).view(np.uint64)
+    return (bits + np.uint64(0x800)) & ~np.uint64(0xFFF)
+
+
+def ratio(numerator: Any, denominator: Any) -> Floats:
+    """Quotient that is NaN, not an error or 0, where the divisor is 0."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), denominator)
+    return np.asarray(np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0))

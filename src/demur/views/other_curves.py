@@ -12,8 +12,8 @@ from scipy.special import ndtri
 
 from demur.analyses.evaluation import Evaluation
 from demur.measures.areas import AUROC
-from demur.measures.base import ratio
 from demur.measures.curves import AXES, Curve, curve
+from demur.measures.sweep import ratio
 from demur.views.drawing import HEIGHT, WIDTH, alt, finished, headroom, inline, rate_axis
 from demur.views.error_return import baseline_first
 from demur.views.fragments import evenly

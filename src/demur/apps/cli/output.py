@@ -14,6 +14,7 @@ import typer
 from demur.apps.cli.gates import check_syntax, failures
 from demur.apps.cli.options import OutputOptions
 from demur.errors import UsageError
+from demur.show import plain
 
 if TYPE_CHECKING:
     from demur.views.presentation import Presentation, Table
@@ -56,7 +57,7 @@ def write_all(presentation: Presentation, paths: list[Path]) -> None:
 
 def as_json(document: dict[str, Any]) -> str:
     """The document as strict JSON: no NaN, no Infinity."""
-    return json.dumps(_finite(document), ensure_ascii=False, indent=2, allow_nan=False)
+    return json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def rendered(presentation: Presentation, suffix: str) -> str | bytes:
@@ -80,18 +81,6 @@ def rendered(presentation: Presentation, suffix: str) -> str | bytes:
 
 def _told(presentation: Presentation) -> dict[str, Any]:
     return {"notes": list(presentation.notes), "warnings": list(presentation.warnings)}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    if isinstance(value, float) and value != value:
-        return None
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return str(value)
-    return value
 
 
 def _show(presentation: Presentation, options: OutputOptions) -> None:

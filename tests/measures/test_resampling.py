@@ -1,0 +1,230 @@
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from demur.measures import resampling
+from demur.measures.areas import AUGRC, AURC
+from demur.measures.calibration import Brier, cell_totals
+from demur.measures.resampling import Draws, Rows, Sample, dialogue_units, multinomial, replicate_together
+from demur.measures.returns import ForcedError
+from demur.measures.sweep import Sweep
+from reference.rows import SCORES, arrays, tables
+
+FEW = settings(max_examples=30, deadline=None)
+TALL = 20_000
+
+
+def sample_rows(n, *, seed=0, weighted=False, dialogues=None, withheld=0.1):
+    rng = np.random.default_rng(seed)
+    confidence = np.round(rng.random(n), 2)
+    right = rng.random(n) < confidence
+    answered = rng.random(n) >= withheld
+    weight = rng.random(n) * 3 if weighted else np.ones(n)
+    unit = None if dialogues is None else rng.integers(0, dialogues, n)
+    if unit is not None:
+        unit = np.unique(unit, return_inverse=True)[1].astype(np.int64)
+    return Rows(confidence, right & answered, answered, weight, unit)
+
+
+def permuted(rows, seed=1):
+    order = np.random.default_rng(seed).permutation(rows.weight.size)
+    unit = None if rows.unit is None else rows.unit[order]
+    return Rows(rows.confidence[order], rows.right[order], rows.answered[order], rows.weight[order], unit)
+
+
+def same_draws(one, two):
+    return all(np.array_equal(a, b) for a, b in zip(one._parts(), two._parts(), strict=True))
+
+
+@pytest.mark.parametrize("counts", [[3, 0, 5, 2], [1, 1, 1], [40, 7, 0, 53], [1], [2000, 1, 500]])
+def test_multinomial_draws_have_the_total_mean_and_variance_of_theory(counts):
+    counts = np.array(counts)
+    rows = counts.sum()
+    drawn = multinomial(np.random.default_rng(5), counts, TALL)
+    share = counts / rows
+    assert (drawn.sum(axis=1) == rows).all()
+    assert (drawn[:, counts == 0] == 0).all()
+    error = np.sqrt(rows * share * (1 - share) / TALL)
+    assert (np.abs(drawn.mean(axis=0) - counts) <= 5 * error + 1e-12).all()
+    covariance = np.atleast_2d(np.cov(drawn, rowvar=False))
+    expected = rows * (np.diag(share) - np.outer(share, share))
+    assert covariance == pytest.approx(expected, abs=0.06 * max(expected.max(), 1e-12))
+
+
+def test_multinomial_draws_have_the_right_distribution_in_a_small_case():
+    """Three rows in cells of 2 and 1: the first cell is Binomial(3, 2/3)."""
+    drawn = multinomial(np.random.default_rng(0), np.array([2, 1]), TALL)
+    seen = np.bincount(drawn[:, 0].astype(int), minlength=4)
+    expected = np.array([1, 6, 12, 8]) / 27 * TALL
+    assert ((seen - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 3)
+
+
+def test_multinomial_draws_of_very_many_rows_come_from_the_other_branch(monkeypatch):
+    counts = np.array([30, 20, 50])
+    monkeypatch.setattr(resampling, "MOST_OWNED", 10)
+    drawn = multinomial(np.random.default_rng(0), counts, TALL)
+    assert (drawn.sum(axis=1) == 100).all()
+    assert drawn.mean(axis=0) == pytest.approx(counts, rel=0.01)
+
+
+def test_draws_are_units_with_replacement():
+    chunks = list(Draws(7, 500, 3))
+    drawn = np.concatenate(chunks)
+    assert drawn.shape == (500, 7)
+    assert (drawn.sum(axis=1) == 7).all()
+    assert drawn.mean(axis=0) == pytest.approx(np.ones(7), abs=5 * np.sqrt(6 / 7 / 500))
+    assert drawn.var(axis=0).mean() == pytest.approx(6 / 7, rel=0.1)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"dialogues": 12}], ids=["plain", "weighted", "clustered"])
+def test_the_same_seed_gives_the_same_replicates_and_another_seed_others(options):
+    rows = sample_rows(80, **options)
+    first, again, other = (Sample(rows, 50, seed).drawn for seed in (3, 3, 4))
+    assert same_draws(first, again)
+    assert not same_draws(first, other)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"dialogues": 12}], ids=["plain", "weighted", "clustered"])
+def test_row_order_does_not_change_any_replicate(options):
+    rows = sample_rows(150, **options)
+    assert same_draws(Sample(rows, 60, 0).drawn, Sample(permuted(rows), 60, 0).drawn)
+
+
+def test_row_order_does_not_change_replicates_of_weighted_dialogues():
+    rows = sample_rows(150, weighted=True, dialogues=12)
+    assert same_draws(Sample(rows, 60, 0).drawn, Sample(permuted(rows), 60, 0).drawn)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"dialogues": 40}], ids=["plain", "weighted", "clustered"])
+def test_replicates_average_to_the_sweep_they_are_drawn_from(options):
+    sample = Sample(sample_rows(200, **options), 3000, 0)
+    assert sample.drawn.threshold.tolist() == sample.coarse.threshold.tolist()
+    for drawn, held in ((sample.drawn.right, sample.coarse.right), (sample.drawn.wrong, sample.coarse.wrong)):
+        error = drawn.std(axis=0) / np.sqrt(3000)
+        assert (np.abs(drawn.mean(axis=0) - held) <= 5.5 * error + 1e-9).all()
+
+
+def test_counts_per_cell_and_unit_by_unit_draws_are_the_same_bootstrap():
+    rows = sample_rows(300)
+    by_cell = Sample(rows, 4000, 0).drawn
+    (by_unit,) = replicate_together([rows], replicates=4000, seed=0)
+    for measure in (AUGRC(), AURC(), ForcedError()):
+        one, two = measure.finish(by_cell), measure.finish(by_unit)
+        assert one.mean() == pytest.approx(two.mean(), abs=5 * one.std() * np.sqrt(2 / 4000))
+        assert one.std() == pytest.approx(two.std(), rel=0.08)
+
+
+def test_systems_drawn_together_share_their_units():
+    rows = sample_rows(100)
+    one, two = replicate_together([rows, rows], replicates=40, seed=0)
+    assert same_draws(one, two)
+
+
+def test_systems_drawn_together_are_correlated_as_their_rows_are():
+    rows = sample_rows(400, withheld=0)
+    other = Rows(rows.confidence, ~rows.right, rows.answered, rows.weight)
+    one, two = replicate_together([rows, other], replicates=200, seed=0)
+    assert ForcedError().finish(one) + ForcedError().finish(two) == pytest.approx(np.ones(200))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_whole_dialogues_are_drawn(weighted):
+    """Two dialogues, one all right and one all wrong: a replicate has 0, 1 or 2 of each."""
+    n = 10
+    weight = np.repeat([1.0, 2.0], n) if weighted else np.ones(2 * n)
+    unit = np.repeat([0, 1], n)
+    rows = Rows(np.full(2 * n, 0.5), unit == 0, np.ones(2 * n, bool), weight, unit)
+    drawn = Sample(rows, 400, 0).drawn
+    heavy = 2 * n if weighted else n
+    assert set(drawn.right[:, 0]) == {0, n, 2 * n}
+    assert set(drawn.wrong[:, 0]) == {0, heavy, 2 * heavy}
+    assert (drawn.right[:, 0] / n + drawn.wrong[:, 0] / heavy == 2).all()
+
+
+def test_dialogues_are_numbered_by_name_and_rows_outside_any_stand_alone():
+    names = ["b", None, "a", "b", None]
+    rest = {"weight": 1.0, "right": True, "answered": True, "confidence": [0.1, 0.3, 0.5, 0.7, 0.2]}
+    codes = dialogue_units(pl.DataFrame({"dialogue": names, **rest}))
+    assert codes.tolist()[:4] == [1, codes[1], 0, 1]
+    assert sorted(codes.tolist()) == [0, 1, 1, 2, 3]
+    assert codes[4] < codes[1]
+    assert dialogue_units(pl.DataFrame({"dialogue": [None, None]}, schema={"dialogue": pl.String})) is None
+
+
+def test_rows_outside_any_dialogue_do_not_bring_row_order_in():
+    names = [None if k % 3 else f"d{k % 5}" for k in range(60)]
+    frame = pl.DataFrame(
+        {
+            "confidence": np.arange(60) / 60,
+            "right": [k % 7 < 4 for k in range(60)],
+            "answered": [True] * 60,
+            "weight": [1.0] * 60,
+            "dialogue": names,
+        }
+    )
+    turned = frame.reverse()
+    one, two = (Sample(Rows.from_frame(part), 50, 0).drawn for part in (frame, turned))
+    assert same_draws(one, two)
+
+
+def test_many_units_are_dealt_into_bundles_without_loss(monkeypatch):
+    monkeypatch.setattr(resampling, "MOST_UNITS", 20)
+    rows = sample_rows(200, weighted=True)
+    (drawn,) = replicate_together([rows], replicates=300, seed=0)
+    assert drawn.total.mean() == pytest.approx(rows.weight.sum(), rel=0.02)
+    again = replicate_together([permuted(rows)], replicates=300, seed=0)[0]
+    assert AUGRC().finish(drawn) == pytest.approx(AUGRC().finish(again))
+
+
+def test_more_levels_than_kept_are_joined_and_totals_stay():
+    rows = Rows.of(np.arange(500) / 500, np.arange(500) % 3 > 0)
+    sample = Sample(rows, 200, 0, levels=10)
+    assert sample.drawn.threshold.size == 10
+    assert (sample.drawn.total == 500).all()
+    exact, coarse = (float(AUGRC().finish(part)) for part in (sample.sweep, sample.coarse))
+    assert coarse == pytest.approx(exact, abs=0.01)
+
+
+def test_withheld_rows_are_drawn_too():
+    rows = sample_rows(100, withheld=0.4)
+    drawn = Sample(rows, 2000, 0).drawn
+    held = (~rows.answered).sum()
+    assert drawn.withheld.mean() == pytest.approx(held, rel=0.02)
+    assert drawn.withheld.std() == pytest.approx(np.sqrt(held * (1 - held / 100)), rel=0.06)
+
+
+def test_the_effective_number_of_rows_is_that_of_kish():
+    assert sample_rows(50).effective_n == pytest.approx(50)
+    rows = Rows(np.ones(3), np.ones(3, bool), np.ones(3, bool), np.array([1.0, 1.0, 2.0]))
+    assert rows.effective_n == pytest.approx(16 / 6)
+
+
+@FEW
+@given(tables(SCORES, largest=20), st.integers(1, 5))
+def test_every_row_falls_into_the_cell_of_its_level(rows, levels):
+    held = arrays(rows)
+    coarse = held.sweep().coarsened(levels)
+    size = coarse.threshold.size
+    counts = np.bincount(held.cells(coarse.threshold), minlength=2 * size + 1)
+    assert counts[:size].tolist() == coarse.right.tolist()
+    assert counts[size : 2 * size].tolist() == coarse.wrong.tolist()
+    assert counts[-1] == coarse.withheld
+
+
+@FEW
+@given(tables(largest=15))
+def test_totals_from_cells_are_totals_over_rows(rows):
+    sweep = arrays(rows).sweep()
+    stacked = Sweep(
+        sweep.threshold.copy(),
+        np.stack([sweep.right, sweep.right * 2]),
+        np.stack([sweep.wrong, sweep.wrong * 2]),
+        np.array([sweep.withheld, sweep.withheld * 2]),
+        sweep.n,
+    )
+    one, both = cell_totals(Brier(), sweep), cell_totals(Brier(), stacked)
+    assert both[0] == pytest.approx(one)
+    assert both[1][:-1] == pytest.approx(2 * one[:-1])
