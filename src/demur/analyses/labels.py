@@ -151,7 +151,7 @@ def _figure(measure: Measure, confusion: Confusion, drawn: Array, spread: Spread
 
 
 def labelled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Judged rows as `actual`, `predicted`, `weight`; of several acceptable labels the predicted one if it is among them."""
+    """Judged rows as `actual`, `predicted`, `weight`; of several acceptable labels the predicted one, if among them."""
     if frame["target"].null_count() or (frame["prediction"].is_null() & frame["answered"]).any():
         raise DataError(
             "per-class scores compare labels, so every row needs a target and every answer a prediction",
