@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from demur.analyses.bands import Band, check_level, effective_inputs, error_band, spread_of
 from demur.data.responses import Responses
 from demur.errors import DataError
-from demur.measures.areas import AUGRC, AURC, EAURC, Convention
+from demur.measures.areas import AUGRC, AURC, AUROC, EAURC, Convention, RankingSkill
 from demur.measures.base import Measure, Score, TermMeasure
 from demur.measures.calibration import ECE, Reliability, cell_totals, reliability
 from demur.measures.curves import ErrorReturnCurve, error_return
@@ -211,6 +211,8 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
         return Figure(value, *_bounds_without_spread(measure, sample, level))
     if isinstance(measure, ECE):
         return Figure(value, *_ece_interval(measure, sample, value, drawn, level))
+    if isinstance(measure, AURC | EAURC | AUROC | RankingSkill):
+        return Figure(value, *_ranking_interval(measure, sample, value, drawn, level))
     shift = value - float(measure.finish(_totals(measure, sample.coarse)))
     low_end, high_end = expanded_percentiles(drawn + shift, level, sample.rows.units)
     return Figure(value, min(low_end, value), max(high_end, value))
@@ -226,9 +228,26 @@ def _augrc_interval(rows: Rows, sweep: Sweep, value: float, level: float) -> tup
     estimate = augrc_estimate(rows, sweep)
     if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
         return _area_bounds(rows, sweep, level)
-    spread = student(level, estimate.freedom) * estimate.error / (value * (1 - value / top))
+    spread = student(level, _scarcer(sweep, rows) - 1) * estimate.error / (value * (1 - value / top))
     middle = np.log(value / (top - value))
     return float(top * expit(middle - spread)), float(top * expit(middle + spread))
+
+
+def _ranking_interval(
+    measure: Measure, sample: Sample, value: float, drawn: Array, level: float
+) -> tuple[float, float]:
+    """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
+
+    How well answers are ranked is known no better than from the few wrong (or right) ones among them.
+    """
+    bottom = -1.0 if isinstance(measure, RankingSkill) else 0.0
+    share = (value - bottom) / (1 - bottom)
+    spread = float(np.nanstd(drawn)) / (1 - bottom)
+    if not 0 < share < 1 or np.isnan(drawn).mean() > 0.1:
+        return expanded_percentiles(drawn, level, sample.rows.units)
+    reach = student(level, _scarcer(sample.sweep, sample.rows) - 1) * spread / (share * (1 - share))
+    ends = expit(logit(share) + np.array([-reach, reach])) * (1 - bottom) + bottom
+    return float(ends[0]), float(ends[1])
 
 
 def _ece_interval(measure: ECE, sample: Sample, value: float, drawn: Array, level: float) -> tuple[float, float]:
@@ -257,6 +276,11 @@ def _bounds_without_spread(measure: Measure, sample: Sample, level: float) -> tu
         high = float(exact_binomial(0.0, n, student(level, sample.rows.units - 1))[1])
         return 0.0, high * (1 - float(np.log(high)))
     return float("nan"), float("nan")
+
+
+def _scarcer(sweep: Sweep, rows: Rows) -> float:
+    """How many answers there are of the scarcer kind, right or wrong; no more than there are units."""
+    return min(float(sweep.errors), float(sweep.answered - sweep.errors), rows.units)
 
 
 def _area_bounds(rows: Rows, sweep: Sweep, level: float) -> tuple[float, float]:

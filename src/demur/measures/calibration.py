@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from demur.errors import UsageError
 from demur.measures.base import TermMeasure
-from demur.measures.sweep import Sweep
+from demur.measures.sweep import Sweep, cells_as_rows
 
 Array = NDArray[np.float64]
 
@@ -190,29 +190,15 @@ def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
 
     A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell.
     """
+    if sweep.right.ndim == 1:
+        return np.append(measure.reduce(sweep.cells)[:-1], float(sweep.n))
     withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
     counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
-    if counts.ndim == 1:
-        filled = np.flatnonzero(counts)
-        cells = _cells(sweep.threshold, filled, counts[filled])
-        return np.append(measure.reduce(cells)[:-1], float(sweep.n))
     every = np.arange(counts.shape[-1])
-    terms = _cells(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
+    terms = cells_as_rows(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
     finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
     sums = counts @ finite
     return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
-
-
-def _cells(threshold: Array, cell: NDArray[np.int64], weight: Array) -> nw.DataFrame[Any]:
-    """Cells as judged rows: right answers by threshold, then wrong ones, then the withheld."""
-    size = threshold.size
-    columns = {
-        "confidence": np.append(threshold, [0.0])[np.where(cell < size, cell, cell - size)],
-        "right": cell < size,
-        "answered": cell < 2 * size,
-        "weight": weight,
-    }
-    return nw.from_dict(columns, backend="polars")
 
 
 def _where_answered(term: nw.Expr) -> Any:

@@ -44,8 +44,9 @@ class Estimate:
 def area_from(sweep: Sweep, start: float) -> float:
     """Area under the error-return curve from the non-return rate `start` to 1."""
     x, y = sweep.rates
-    corners = np.concatenate([[start], x[x > start]])
-    return float(np.trapezoid(np.interp(corners, x, y), corners))
+    first = int(np.searchsorted(x, start, side="right"))
+    height = np.interp(start, x, y)
+    return float(np.trapezoid(np.append(height, y[first:]), np.append(start, x[first:])))
 
 
 def augrc_estimate(rows: Rows, sweep: Sweep | None = None) -> Estimate:
@@ -118,7 +119,8 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
     beyond = np.nan_to_num(
         ratio(leave - entry, np.diff(x))
     )  # share of a level right of the start, ties in random order
-    right = (1 - beyond) * at_start + beyond * (np.interp(entry, x, y) + np.interp(leave, x, y)) / 2 + constant
+    y_entry, y_leave = np.where(x[:-1] > start, y[:-1], at_start), np.where(x[1:] > start, y[1:], at_start)
+    right = (1 - beyond) * at_start + beyond * (y_entry + y_leave) / 2 + constant
     wrong = right + beyond * ((entry + leave) / 2 - start)
     withheld = at_start + constant
     if moving_start:

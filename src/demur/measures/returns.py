@@ -148,14 +148,14 @@ class QALDPrecision(SweepMeasure):
 
     def trials(self, totals: Sweep) -> float:
         """The share of rows that are returned."""
-        kept = totals.threshold >= self.threshold
-        return float((totals.right[kept].sum() + totals.wrong[kept].sum()) / totals.total)
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        return float((totals.right[first:].sum() + totals.wrong[first:].sum()) / totals.total)
 
     def finish(self, totals: Sweep) -> Array:
         """Right over returned."""
-        kept = totals.threshold >= self.threshold
-        right = totals.right[..., kept].sum(axis=-1, dtype=np.float64)
-        return ratio(right, right + totals.wrong[..., kept].sum(axis=-1, dtype=np.float64))
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        right = totals.right[..., first:].sum(axis=-1, dtype=np.float64)
+        return ratio(right, right + totals.wrong[..., first:].sum(axis=-1, dtype=np.float64))
 
     def why_undefined(self, totals: Sweep) -> str:
         """Nothing returned."""
@@ -182,8 +182,8 @@ class QALDRecall(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """Right and returned over all inputs."""
-        kept = totals.threshold >= self.threshold
-        return ratio(totals.right[..., kept].sum(axis=-1, dtype=np.float64), totals.total)
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        return ratio(totals.right[..., first:].sum(axis=-1, dtype=np.float64), totals.total)
 
 
 def curve_at(sweep: Sweep, x: Array) -> Array:

@@ -153,6 +153,13 @@ class Sweep:
         at_level = np.add(self.right, self.wrong, dtype=np.float64)[..., ::-1]
         return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
+    @cached_property
+    def cells(self) -> nw.DataFrame[Any]:
+        """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count."""
+        counts = np.concatenate([self.right, self.wrong, [self.withheld]])
+        filled = np.flatnonzero(counts)
+        return cells_as_rows(self.threshold, filled, counts[filled])
+
     def __add__(self, other: Sweep) -> Sweep:
         threshold, place = np.unique(np.concatenate([self.threshold, other.threshold]), return_inverse=True)
         size = threshold.size
@@ -287,6 +294,18 @@ def _rounded_bits(weight: Any) -> Any:
     """The bits of a weight without its last digits, which the order of summing in an engine may move."""
     bits = np.asarray(weight, dtype=np.float64).view(np.uint64)
     return (bits + np.uint64(0x800)) & ~np.uint64(0xFFF)
+
+
+def cells_as_rows(threshold: Floats, cell: NDArray[np.int64], weight: Floats) -> nw.DataFrame[Any]:
+    """Cells as judged rows: numbered through right answers by threshold, then wrong ones, then the withheld."""
+    size = threshold.size
+    columns = {
+        "confidence": np.append(threshold, [0.0])[np.where(cell < size, cell, cell - size)],
+        "right": cell < size,
+        "answered": cell < 2 * size,
+        "weight": weight,
+    }
+    return nw.from_dict(columns, backend="polars")
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
