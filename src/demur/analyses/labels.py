@@ -143,7 +143,7 @@ def _figure(measure: Measure, confusion: Confusion, drawn: Array, spread: Spread
     value = float(measure.finish(confusion))
     if np.isnan(value):
         return Figure(value, why=measure.why_undefined(confusion))
-    if measure.proportion:
+    if measure.interval == "share":
         effective = effective_inputs(np.array([value]), drawn[:, None], spread)[0]
         low, high = exact_binomial(value, effective, student(level, spread.units - 1))
         return Figure(value, float(low), float(high))

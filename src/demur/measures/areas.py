@@ -34,6 +34,7 @@ class AUGRC(SweepMeasure):
     title: ClassVar = "area under the error-return curve (AUGRC)"
     better: ClassVar = "lower"
     reference: ClassVar = "Traub et al. (2024); Artstein (2011), section 3"
+    interval: ClassVar = "area"
 
     def finish(self, totals: Sweep) -> Array:
         """Trapezoid over the cutoffs, which is exact because the curve is straight between them."""
@@ -67,6 +68,7 @@ class AURC(SweepMeasure):
     title: ClassVar = "area under selective risk over coverage (AURC)"
     better: ClassVar = "lower"
     reference: ClassVar = "Geifman and El-Yaniv (2017)"
+    interval: ClassVar = "risk"
 
     def __post_init__(self) -> None:
         _check_convention(self.convention)
@@ -98,6 +100,7 @@ class EAURC(SweepMeasure):
     title: ClassVar = "excess AURC over the oracle (e-AURC)"
     better: ClassVar = "lower"
     reference: ClassVar = "Geifman et al. (2019)"
+    interval: ClassVar = "risk"
 
     def __post_init__(self) -> None:
         _check_convention(self.convention)
@@ -132,6 +135,7 @@ class AUROC(SweepMeasure):
     title: ClassVar = "AUROC of confidence for correctness"
     better: ClassVar = "higher"
     reference: ClassVar = "Artstein (2011), section 2"
+    interval: ClassVar = "ranking"
 
     def finish(self, totals: Sweep) -> Array:
         """Mann-Whitney count over the tied levels, divided by the number of pairs."""
@@ -161,6 +165,8 @@ class RankingSkill(SweepMeasure):
     title: ClassVar = "ranking skill"
     better: ClassVar = "higher"
     reference: ClassVar = "Artstein (2011), section 3, for the curve"
+    interval: ClassVar = "ranking"
+    bottom: ClassVar = -1.0
 
     def finish(self, totals: Sweep) -> Array:
         """Position of the area between those of the random and the oracle ranking."""

@@ -18,6 +18,7 @@ from demur import __version__
 from demur.errors import DataError
 from demur.measures.sweep import Sweep
 
+IntervalKind = Literal["share", "area", "ranking", "risk", "miscalibration", "percentile"]
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
 
@@ -33,8 +34,10 @@ class Measure(ABC):
     title: ClassVar[str]
     better: ClassVar[Literal["lower", "higher"]]
     reference: ClassVar[str]
-    proportion: ClassVar[bool] = False
-    """Whether the value is a share of rows, which then gets an exact binomial interval."""
+    interval: ClassVar[IntervalKind] = "percentile"
+    """Which kind of interval suits the measure (see `demur.analyses.figures`)."""
+    bottom: ClassVar[float] = 0.0
+    """The lowest value a measure of rankings can take; the highest is 1."""
 
     @abstractmethod
     def reduce(self, frame: Frame) -> Any:

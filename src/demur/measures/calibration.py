@@ -92,6 +92,7 @@ class ECE(_OfProbabilities):
     title: ClassVar = "expected calibration error (ECE)"
     better: ClassVar = "lower"
     reference: ClassVar = "Naeini et al. (2015)"
+    interval: ClassVar = "miscalibration"
 
     def __post_init__(self) -> None:
         if self.bins < 1:

@@ -152,7 +152,7 @@ class Accuracy(ConfusionMeasure):
     title: ClassVar = "accuracy"
     better: ClassVar = "higher"
     reference: ClassVar = "Dzikovska et al. (2012), section 3"
-    proportion: ClassVar = True
+    interval: ClassVar = "share"
 
     def finish(self, totals: Confusion) -> Array:
         """The diagonal over everything."""

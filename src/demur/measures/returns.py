@@ -30,7 +30,7 @@ class ForcedError(SweepMeasure):
     title: ClassVar = "error rate under forced choice"
     better: ClassVar = "lower"
     reference: ClassVar = "Artstein (2011), section 3"
-    proportion: ClassVar = True
+    interval: ClassVar = "share"
 
     def finish(self, totals: Sweep) -> Array:
         """Wrong answers over all inputs."""
@@ -51,7 +51,7 @@ class NonreturnFloor(SweepMeasure):
     title: ClassVar = "share withheld by the system itself"
     better: ClassVar = "lower"
     reference: ClassVar = "Artstein (2011), section 3"
-    proportion: ClassVar = True
+    interval: ClassVar = "share"
 
     def finish(self, totals: Sweep) -> Array:
         """Withheld rows over all inputs."""
@@ -76,7 +76,7 @@ class ErrorAtNonreturn(SweepMeasure):
     title: ClassVar = "error rate at a non-return rate"
     better: ClassVar = "lower"
     reference: ClassVar = "Artstein (2011), section 5"
-    proportion: ClassVar = True
+    interval: ClassVar = "share"
 
     def __post_init__(self) -> None:
         end = self.x if self.to is None else self.to
@@ -144,7 +144,7 @@ class QALDPrecision(SweepMeasure):
     title: ClassVar = "QALD-1 precision (right / returned)"
     better: ClassVar = "higher"
     reference: ClassVar = "Artstein (2011), section 1"
-    proportion: ClassVar = True
+    interval: ClassVar = "share"
 
     def trials(self, totals: Sweep) -> float:
         """The share of rows that are returned."""
@@ -178,7 +178,7 @@ class QALDRecall(SweepMeasure):
     title: ClassVar = "QALD-1 recall (right / all inputs)"
     better: ClassVar = "higher"
     reference: ClassVar = "Artstein (2011), section 1"
-    proportion: ClassVar = True
+    interval: ClassVar = "share"
 
     def finish(self, totals: Sweep) -> Array:
         """Right and returned over all inputs."""
