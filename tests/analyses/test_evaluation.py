@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.analyses.evaluation import evaluate
-from demur.analyses.figures import figure_of, returns_measures
+from demur.analyses.evaluation import evaluate, returns_measures
+from demur.analyses.figures import figure_of
 from demur.data.responses import Reading, responses
 from demur.errors import DataError, UsageError
 from demur.measures.areas import AUGRC, AURC
