@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from demur.analyses.bands import Band, check_level, error_band
 from demur.analyses.figures import figure_of
@@ -25,7 +23,8 @@ from demur.measures.resampling import Rows, Sample
 from demur.measures.returns import ErrorAtNonreturn
 from demur.show import Shown, Step, silent
 
-Array = NDArray[np.float64]
+MOST_SLICES = 200
+"""Values of a column up to which it makes sense to slice by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +60,18 @@ class Evaluation(Shown):
         """The curve's pointwise and simultaneous bands."""
         return error_band(self.sample, name=self.name, level=self.level, region=self.region)
 
+    @property
+    def probabilistic(self) -> bool:
+        """Whether all confidences could be probabilities."""
+        held = self.sample.sweep.threshold
+        return bool(held.size and held[0] >= 0 and held[-1] <= 1)
+
     @cached_property
     def reliability(self) -> Reliability | None:
         """The reliability diagram's data; None where the confidences are no probabilities."""
-        held = self.sample.sweep.threshold
-        return reliability(self.sample.sweep) if held.size and held[0] >= 0 and held[-1] <= 1 else None
+        return reliability(self.sample.sweep) if self.probabilistic else None
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """How the numbers were made: the signature of the area, which names the data."""
         return Score.of(AUGRC(), self.sample.sweep).signature
@@ -151,6 +155,11 @@ def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str, str | No
             if by not in frame.columns:
                 raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
             values = frame[by].cast(pl.String).fill_null("(none)")
+            if values.n_unique() > MOST_SLICES:
+                raise DataError(
+                    f'"{by}" has {values.n_unique():,} values, too many to slice by (at most {MOST_SLICES})',
+                    fix="slice by a column that groups the inputs, such as a domain or a condition",
+                )
             for value in sorted(values.unique()):
                 yield system, f"{by}={value}", frame.filter(values == value)
 

@@ -109,9 +109,9 @@ def _area(reading: Reading) -> Ends:
     Where the sample holds no error, or nothing else, the bounds follow from those of the error rate e: the area lies
     between e^2/2, all errors least confident, and e (1 - e/2), all most confident.
     """
-    value, sweep = reading.value, reading.sample.sweep
-    top = float(sweep.answered / sweep.total) ** 2 / 2
-    estimate = augrc_estimate(reading.sample.rows, sweep)
+    value, sample = reading.value, reading.sample
+    top = float(sample.sweep.answered / sample.sweep.total) ** 2 / 2
+    estimate = augrc_estimate(sample.rows, sample.coarse)
     if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
         low, high = reading.error_bounds
         return low**2 / 2, high * (1 - high / 2)
@@ -157,8 +157,9 @@ def _miscalibration(reading: Reading) -> Ends:
     bias = max(float(np.nanmean(reading.drawn)) - reading.coarse, 0.0)
     count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
     chance = sample.coarse.threshold.clip(0, 1)
-    right = np.random.default_rng(sample.seed).binomial(count, chance, size=(sample.replicates, count.size))
-    calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(sample.replicates))
+    rounds = min(sample.replicates, 200)
+    right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
+    calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(rounds))
     drawn = reading.measure.finish(_totals(reading.measure, calibrated))
     usual = float(np.quantile(drawn, (1 + reading.level) / 2))
     return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)

@@ -50,7 +50,7 @@ def area_from(sweep: Sweep, start: float) -> float:
 
 
 def augrc_estimate(rows: Rows, sweep: Sweep | None = None) -> Estimate:
-    """AUGRC with its closed-form standard error; `sweep`, where it is at hand, is the rows' own."""
+    """AUGRC with its closed-form standard error; `sweep`, where it is at hand, is the rows' own or a coarser one."""
     whole = rows.sweep() if sweep is None else sweep
     floor = float(whole.withheld / whole.total)
     influence = area_influence(whole, floor, moving_start=True)
@@ -93,8 +93,8 @@ class Influence:
         """The influence of each row."""
         if not sweep.threshold.size:
             return np.full(rows.weight.size, self.withheld)
-        level = np.searchsorted(sweep.threshold, np.where(rows.answered, rows.confidence, np.inf))
-        level = np.minimum(level, sweep.threshold.size - 1)
+        level = np.searchsorted(sweep.threshold, np.where(rows.answered, rows.confidence, np.inf), side="right") - 1
+        level = np.maximum(level, 0)
         return np.where(rows.answered, np.where(rows.right, self.right[level], self.wrong[level]), self.withheld)
 
     def spread(self, sweep: Sweep) -> float:

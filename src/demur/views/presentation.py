@@ -95,7 +95,7 @@ def of_scores(evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = 
         *([_drawing("measure_chart", evaluations, "error_at_nonreturn")] if sliced else []),
         *(_drawing("missed_chance_chart", one) for one in whole[:1]),
         _drawing("risk_coverage_chart", whole),
-        *([_drawing("reliability_chart", whole)] if all(one.reliability for one in whole) else []),
+        *([_drawing("reliability_chart", whole)] if all(one.probabilistic for one in whole) else []),
         _drawing("roc_chart", whole),
         _drawing("det_chart", whole),
     ]
