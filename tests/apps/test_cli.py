@@ -263,3 +263,18 @@ def test_no_color_is_honoured(demur: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl", n=20)
     done = demur("score", "a.jsonl", env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"})
     assert "\x1b[3" not in done.stdout
+
+
+def test_a_result_without_a_figure_says_so_and_takes_the_options_of_all_commands(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=20)
+    done = demur("validate", "a.jsonl", "--seed", "3", "-o", "out.svg")
+    assert done.returncode == 2
+    assert "no figure for .svg" in done.stderr
+    assert demur("validate", "a.jsonl", "--seed", "3", "-o", "out.html").returncode == 0
+
+
+def test_slicing_by_a_column_of_thousands_of_values_is_refused(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=300, text=[f"question {k}" for k in range(300)])
+    done = demur("score", "a.jsonl", "--by", "text")
+    assert done.returncode == 2
+    assert '"text" has 300 values, too many to slice by (at most 200)' in done.stderr

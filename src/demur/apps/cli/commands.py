@@ -33,8 +33,9 @@ def score(
     """Evaluate every system in the files."""
     output.check(outputs)
     measures = returns_measures(at=rate_or_range(at), aurc=aurc)
-    responses = read(files, inputs, keep=() if by is None else (by,))
     with steps(quiet=outputs.quiet or outputs.json) as step:
+        step("reading", 0, 1)
+        responses = read(files, inputs, keep=() if by is None else (by,))
         evaluations = evaluate(
             responses,
             measures=measures,
@@ -62,8 +63,9 @@ def compare_systems(
     """Compare the systems in the files."""
     output.check(outputs)
     point = rate_or_range(at)
-    responses = read(files, inputs)
     with steps(quiet=outputs.quiet or outputs.json) as step:
+        step("reading", 0, 1)
+        responses = read(files, inputs)
         comparison = compare(
             responses,
             systems=tuple(systems) or None,

@@ -138,7 +138,12 @@ def classes(files: Files, inputs: InputOptions, sampling: SamplingOptions, outpu
 
 @app.command(epilog="Example: `demur validate run.jsonl`")
 @with_options
-def validate(files: Files, inputs: InputOptions, outputs: OutputOptions) -> None:
+def validate(
+    files: Files,
+    inputs: InputOptions,
+    outputs: OutputOptions,
+    seed: Annotated[int, typer.Option("--seed", help="Taken as by every command; nothing here is random.")] = 0,  # noqa: ARG001
+) -> None:
     """Read and check tables, and say what was recognised in them."""
     from demur.apps.cli import commands
 

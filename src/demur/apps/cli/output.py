@@ -76,6 +76,8 @@ def rendered(presentation: Presentation, suffix: str) -> str | bytes:
         buffer = BytesIO()
         presentation.data().write_parquet(buffer)
         return buffer.getvalue()
+    if not presentation.figures:
+        raise UsageError(f"this result has no figure for {suffix}; write it as .json, .csv, .md, .parquet or .html")
     return export.FORMATS[suffix](presentation.figures[0]())
 
 

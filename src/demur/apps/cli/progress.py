@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 from demur.show import Step, silent
 
@@ -25,14 +25,11 @@ def steps(*, quiet: bool) -> Iterator[Step]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("", total=None)
-    began = time.monotonic()
-
-    def step(what: str, done: int, total: int) -> None:
-        if time.monotonic() - began > PATIENCE and not bar.live.is_started:
-            bar.start()
-        bar.update(task, description=what, completed=done, total=total)
-
+    waiting = Timer(PATIENCE, bar.start)
+    waiting.daemon = True
+    waiting.start()
     try:
-        yield step
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
     finally:
+        waiting.cancel()
         bar.stop()
