@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,14 @@ def read(*data: Any, reading: Reading | None = None, **options: Any) -> Response
     """Judged responses from files, globs, frames (Polars, pandas, PyArrow, DuckDB ...), lists of dicts, or a mixture.
 
     Options are those of `Reading`: `columns={"target": "gold"}`, `where=(("split", "test"),)`, `keep=("domain",)` ...
-    Several frames without a column `system` are called system 1, system 2 and so on.
+    Several frames without a column `system` are called system 1, system 2 and so on; a dict of names to files or
+    frames names them.
     """
     if reading is not None and options:
         raise UsageError("give either reading=Reading(...) or its options, not both")
-    how = Reading(**options) if reading is None else reading
+    how = _reading(options) if reading is None else reading
+    if len(data) == 1 and _named_systems(data[0]):
+        return _joined([_renamed(read(one, reading=how), name) for name, one in data[0].items()])
     unnamed = sum(not isinstance(one, str | Path | Responses) for one in data)
     parts = [_read_one(one, how, f"system {place}" if unnamed > 1 else None) for place, one in enumerate(data, start=1)]
     if not parts:
@@ -57,6 +61,7 @@ def compare(
     matched: bool = False,
     unpaired: bool = False,
     at_nonreturn: float = 0.2,
+    region: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
@@ -70,6 +75,7 @@ def compare(
         unpaired=unpaired,
         at=at_nonreturn,
         measures=returns_measures(at=at_nonreturn),
+        region=region,
         level=level,
         replicates=replicates,
         seed=seed,
@@ -86,13 +92,16 @@ def threshold(
     **options: Any,
 ) -> Choice:
     """The threshold for a cost ratio, an error rate (guaranteed with `delta`) or a non-return rate, for one system."""
-    asked = {"cost-ratio": cost_ratio, "max-error": max_error, "max-nonreturn": max_nonreturn}
+    asked = {"--cost-ratio": cost_ratio, "--max-error": max_error, "--max-nonreturn": max_nonreturn}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
         named = " and ".join(given) or "none"
-        raise UsageError(f"choose by exactly one of cost-ratio, max-error (with delta) and max-nonreturn; got {named}")
+        raise UsageError(
+            "choose by exactly one of a cost ratio (--cost-ratio), a limit on errors (--max-error, with --delta for a "
+            f"guarantee) and a limit on non-returns (--max-nonreturn); got {named}"
+        )
     if delta is not None and max_error is None:
-        raise UsageError("delta goes with max-error: it is the chance that the promised error rate is exceeded")
+        raise UsageError("--delta goes with --max-error: it is the chance that the promised error rate is exceeded")
     judged = one_system(read(*data, **options), system)
     rows, name = Rows.from_frame(judged.frame), judged.systems[0]
     if cost_ratio is not None:
@@ -123,12 +132,39 @@ def one_system(judged: Responses, system: str | None) -> Responses:
     return judged
 
 
+def _reading(options: dict[str, Any]) -> Reading:
+    known = [part.name for part in fields(Reading)]
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, [*known, "level", "replicates", "seed", "at_nonreturn", "by"], n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            raise UsageError(f'there is no option "{name}"{hint} Options for reading: {", ".join(known)}')
+    return Reading(**options)
+
+
 def _read_one(data: Any, reading: Reading, name: str | None) -> Responses:
     if isinstance(data, Responses):
         return data
     if isinstance(data, str | Path):
         return read_responses(data, reading=reading)
     return responses(data, system=name, reading=reading)
+
+
+def _named_systems(data: Any) -> bool:
+    """Whether this is a dict of systems rather than one of columns."""
+    return (
+        isinstance(data, dict)
+        and bool(data)
+        and all(isinstance(one, str | Path | Responses) or hasattr(one, "columns") for one in data.values())
+    )
+
+
+def _renamed(part: Responses, name: str) -> Responses:
+    if len(part.systems) > 1:
+        raise UsageError(
+            f'"{name}" holds several systems: {", ".join(part.systems)}; give the table without a new name'
+        )
+    return replace(part, frame=part.frame.with_columns(pl.lit(name).alias("system")))
 
 
 def _joined(parts: list[Responses]) -> Responses:

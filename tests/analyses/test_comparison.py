@@ -1,4 +1,5 @@
 import json
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_pairing_is_narrower_than_no_pairing_where_the_systems_err_alike():
     a, b = made_up("a", 500, seed=1, accuracy=0.72), made_up("b", 500, seed=1, accuracy=0.70)
     paired, apart = one_pair(a, b), one_pair(a, b, unpaired=True)
     assert (paired.paired, apart.paired) == (True, False)
-    assert apart.mcnemar is None
+    assert apart.mcnemar == "the systems are not paired"
     assert paired.area.value == pytest.approx(apart.area.value)
     assert paired.area.error < 0.7 * apart.area.error
     assert (paired.band.high - paired.band.low).mean() < (apart.band.high - apart.band.low).mean()
@@ -160,7 +161,8 @@ def test_systems_that_withhold_by_themselves_are_compared_over_the_range_both_re
     floor = np.mean([row["prediction"] is None for row in a])
     assert pair.start == pytest.approx(floor)
     assert pair.band.x[0] == pytest.approx(floor)
-    assert pair.mcnemar is None
+    assert pair.mcnemar == f"a withholds {floor:.3g} of the inputs by itself, more than 0.2"
+    assert pair.to_dict()["mcnemar"] is None
     assert pair.to_dict()["range"] == [pytest.approx(floor), 1.0]
 
 
@@ -178,6 +180,17 @@ def test_whole_dialogues_widen_the_difference():
     naive, clustered = one_pair(*turns), one_pair(*grouped)
     assert clustered.area.error > 1.8 * naive.area.error
     assert (clustered.band.high - clustered.band.low).mean() > 1.6 * (naive.band.high - naive.band.low).mean()
+
+
+def test_without_a_cutoff_near_the_point_there_is_no_mcnemar_but_the_reason():
+    tied = [row | {"confidence": 0.5} for row in made_up("a", 100, seed=1)]
+    found = one_pair(tied, made_up("b", 100, seed=1)).mcnemar
+    assert found == "a has no cutoff near a non-return rate of 0.2, only 0 (ties)"
+
+
+def test_a_region_bounds_the_band_of_the_difference():
+    pair = one_pair(made_up("a", 100, seed=1), made_up("b", 100, seed=2), region=(0.1, 0.4))
+    assert (pair.band.x[0], pair.band.x[-1]) == (0.1, 0.4)
 
 
 def test_mcnemar_by_hand():
@@ -247,11 +260,12 @@ def test_three_systems_are_ranked_by_region():
     a, b = crossing_systems(1500)
     c = made_up("c", 1500, seed=9, accuracy=0.4, skill=0.0)
     found = compare(table(a, b, c), replicates=200)
-    assert [reign.best for reign in found.ranking] == ["a", "b"]
+    assert [name for name, _ in groupby(reign.best for reign in found.ranking)] == ["a", "b"]
     assert found.ranking[0].start == 0
     assert found.ranking[-1].stop == 1
-    assert found.ranking[0].stop == found.ranking[1].start
-    assert all("c" not in reign.also for reign in found.ranking)
+    assert all(one.stop == two.start for one, two in pairwise(found.ranking))
+    assert found.ranking[0].also == ()
+    assert "b" in found.ranking[1].also
     assert len(found.pairs) == 3
     assert len(found.evaluations) == 3
 

@@ -277,3 +277,14 @@ def test_a_system_that_only_withholds_has_one_choice():
     assert np.isnan(threshold_by_error(rows, 0.1, delta=0.1).threshold)
     with pytest.raises(UsageError, match=r"itself withholds 1 of the inputs, more than 0\.5"):
         threshold_by_nonreturn(rows, 0.5, name="guide")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_printed_threshold_returns_the_same_answers(seed):
+    scores = np.random.default_rng(seed).normal(size=200)
+    rows = Rows.of(scores, scores > np.random.default_rng(seed + 1).normal(size=200))
+    for stretch in threshold_by_cost(rows, 0.3).path[:-1]:
+        assert ((scores >= float(stretch.printed_threshold)) == (scores >= stretch.threshold)).all()
+        assert len(stretch.printed_threshold) <= len(repr(stretch.threshold))
+    choice = threshold_by_nonreturn(rows, 0.2)
+    assert ((scores >= float(choice.printed_threshold)) == (scores >= choice.threshold)).all()

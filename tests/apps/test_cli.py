@@ -106,9 +106,9 @@ def test_threshold_wants_one_rule_and_one_system(demur: Demur, tmp_path: Path) -
     log(tmp_path / "b.jsonl", seed=1)
     none = demur("threshold", "a.jsonl")
     assert none.returncode == 2
-    assert "exactly one of cost-ratio, max-error (with delta) and max-nonreturn; got none" in none.stderr
+    assert "and a limit on non-returns (--max-nonreturn); got none" in none.stderr
     two = demur("threshold", "a.jsonl", "--max-error", "0.1", "--cost-ratio", "0.1")
-    assert "got cost-ratio and max-error" in two.stderr
+    assert "got --cost-ratio and --max-error" in two.stderr
     several = demur("threshold", "a.jsonl", "b.jsonl", "--max-error", "0.1")
     assert several.returncode == 2
     assert "choose with --system from a, b" in several.stderr
@@ -195,7 +195,10 @@ def test_an_unknown_extension_is_refused_before_any_work(demur: Demur) -> None:
         ('{"id": 1, "target": "a", "prediction": "a", "confidence": NaN}\n', "bad.jsonl:1"),
         ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}\n' * 2, "twice"),
         ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5, "weight": -1}\n', "weight"),
-        ('{"id": 1, "target": "a", "prediction": "a"}\n', "confidence"),
+        (
+            '{"id": 1, "target": "a", "prediction": "a"}\n{"id": 2, "target": "a", "prediction": "a", "confidence": 1}\n',
+            "confidence",
+        ),
     ],
 )
 def test_bad_input_gets_a_message_and_two_and_writes_nothing(

@@ -74,8 +74,7 @@ def error_band(
     check_level(level)
     sweep, units = sample.sweep, sample.rows.units
     floor = float(sweep.withheld / sweep.total)
-    if not 0 <= region[0] <= region[1] <= 1:
-        raise UsageError(f"a region is a range of rates in [0, 1] that rises; got {region[0]:g} to {region[1]:g}")
+    check_region(region)
     start, stop = max(region[0], floor), region[1]
     if not start <= stop:
         raise UsageError(f"the region {region[0]:g} to {region[1]:g} lies left of where the curve starts ({floor:.4g})")
@@ -126,7 +125,7 @@ def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:
     n, units = spread.n, spread.units
     variance = drawn.var(axis=0) * units / max(units - 1, 1)
     binomial = error * (1 - error)
-    known = (error * n >= 5) & (variance * n > binomial / 1000) & (units > 1)
+    known = (error * n >= 5) & (binomial > 1e-12) & (variance * n > binomial / 1000) & (units > 1)
     effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
     last = effective[known][-1] if known.any() else min(n, float(units)) if spread.clustered else n
     return np.where(known, effective, min(last, n))
@@ -141,7 +140,13 @@ def steady_deviation(error: Array, n_effective: Array) -> Array:
 def check_level(level: float) -> None:
     """Refuse a confidence level outside (0, 1)."""
     if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1; got {level:g}")
+        raise UsageError(f"a confidence level lies between 0 and 1, such as 0.95; got {level:g}")
+
+
+def check_region(region: tuple[float, float]) -> None:
+    """Refuse a region that is no rising range of rates."""
+    if not 0 <= region[0] <= region[1] <= 1:
+        raise UsageError(f"a region is a range of rates in [0, 1] that rises; got {region[0]:g} to {region[1]:g}")
 
 
 def _within_reach(x: Array, low: Array, high: Array) -> tuple[Array, Array]:

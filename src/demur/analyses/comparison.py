@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from demur.analyses.bands import check_level
+from demur.analyses.bands import check_level, check_region
 from demur.analyses.differences import DifferenceBand, difference_bands
 from demur.analyses.evaluation import Evaluation, evaluate
 from demur.analyses.ranking import Reign, ranking
@@ -30,6 +30,10 @@ Verdict = Literal["a dominates", "b dominates", "crossing", "no difference shown
 Side = Literal["a", "b"]
 
 POWER = 0.8
+"""Chance of showing a difference that the number of inputs needed is reckoned for."""
+
+NEAR_ENOUGH = 0.01
+"""How far from the operating point a system's nearest cutoff may lie for the exact test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class McNemar:
     """Inputs on which only one of the two errs, when both withhold about the same share, and the exact test."""
 
     x: float
+    nonreturn_a: float
+    nonreturn_b: float
     a_only: int
     b_only: int
     p: float
@@ -76,7 +82,8 @@ class PairComparison(Shown):
     p_adjusted: float
     start: float
     band: DifferenceBand
-    mcnemar: McNemar | None
+    mcnemar: McNemar | str
+    """The test, or why there is none."""
     inputs_needed: int | None
     curves: tuple[ErrorReturnCurve, ErrorReturnCurve]
     level: float
@@ -99,7 +106,6 @@ class PairComparison(Shown):
                 "paired": self.paired,
                 "n": self.n,
                 "verdict": self.verdict,
-                "everywhere": self.everywhere,
                 "range": [self.start, 1.0],
                 "intervals": [{"from": part.start, "to": part.stop, "better": part.better} for part in self.intervals],
                 "crossings": [{"x": c.x, "y": c.y, "low": c.low, "high": c.high} for c in self.crossings],
@@ -110,7 +116,7 @@ class PairComparison(Shown):
                     "p": self.area.p,
                     "p_adjusted": self.p_adjusted,
                 },
-                "mcnemar": None if self.mcnemar is None else _fields(self.mcnemar),
+                **_shown_test(self.mcnemar),
                 "inputs_needed": self.inputs_needed,
             }
         )
@@ -157,19 +163,21 @@ def compare(
     unpaired: bool = False,
     at: float = 0.2,
     level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
     replicates: int = 1000,
     seed: int = 0,
     step: Step = silent,
     **options: Any,
 ) -> Comparison:
-    """Compare systems, paired by id where the data has ids.
+    """Compare systems, paired by id where the data has ids, over a region of non-return rates or all of them.
 
     One critical value serves all pairs and all non-return rates, so the chance of any false "better" is at most
     1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options go to `evaluate`.
     """
     check_level(level)
     if not 0 <= at <= 1:
-        raise UsageError(f"an operating point is a non-return rate in [0, 1]; got {at:g}")
+        raise UsageError(f"an operating point is a non-return rate in [0, 1], such as 0.2; got {at:g}")
+    check_region(region)
     pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
     rows = _shared_units(pairing)
     names = list(rows)
@@ -177,7 +185,7 @@ def compare(
     samples = _replicates(rows, paired=pairing.paired, replicates=replicates, seed=seed)
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
     couples = list(combinations(names, 2))
-    bands = difference_bands(couples, curves, samples, rows, level)
+    bands = difference_bands(couples, curves, samples, rows, level, region)
     pairs = _with_holm(
         [
             _compared(one, two, rows, curves, bands[one, two], paired=pairing.paired, at=at, level=level)
@@ -186,7 +194,7 @@ def compare(
     )
     kept = Responses(pl.concat(list(pairing.frames.values()), how="diagonal_relaxed"))
     return Comparison(
-        evaluate(kept, level=level, replicates=replicates, seed=seed, step=step, **options),
+        evaluate(kept, level=level, replicates=replicates, seed=seed, region=region, step=step, **options),
         pairs,
         ranking(curves, bands),
         pairing.note,
@@ -239,7 +247,7 @@ def _compared(
         p_adjusted=area.p,
         start=start,
         band=band,
-        mcnemar=_mcnemar(rows[one], rows[two], curves[one], curves[two], at) if paired else None,
+        mcnemar=_mcnemar(rows, curves, (one, two), at) if paired else "the systems are not paired",
         inputs_needed=_inputs_needed(area, rows[one], level) if verdict == "no difference shown" else None,
         curves=(curves[one], curves[two]),
         level=level,
@@ -290,21 +298,27 @@ def _undecided_around(band: DifferenceBand, at: float) -> tuple[float, float]:
 
 
 def _mcnemar(
-    one: Rows, two: Rows, curve_one: ErrorReturnCurve, curve_two: ErrorReturnCurve, at: float
-) -> McNemar | None:
-    if at < max(curve_one.floor, curve_two.floor):
-        return None
-    errs = [_errs_at(rows, curve, at) for rows, curve in ((one, curve_one), (two, curve_two))]
+    rows: Mapping[str, Rows], curves: Mapping[str, ErrorReturnCurve], pair: tuple[str, str], at: float
+) -> McNemar | str:
+    """The exact test where both systems have a cutoff that withholds about the share asked for."""
+    places = [int(np.searchsorted(curves[name].nonreturn, at + 1e-12, side="right")) - 1 for name in pair]
+    errs, reached = [], []
+    for name, place in zip(pair, places, strict=True):
+        curve = curves[name]
+        if place < 0:
+            return f"{name} withholds {curve.floor:.3g} of the inputs by itself, more than {at:g}"
+        reached.append(float(curve.nonreturn[place]))
+        if at - reached[-1] > max(NEAR_ENOUGH, 1 / rows[name].weight.size):
+            return f"{name} has no cutoff near a non-return rate of {at:g}, only {reached[-1]:.3g} (ties)"
+        returned = rows[name].answered & (rows[name].confidence >= curve.threshold[place])  # nothing is at least NaN
+        errs.append(returned & ~rows[name].right)
     a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
     p = min(1.0, 2 * float(bdtr(min(a_only, b_only), a_only + b_only, 0.5)))
-    return McNemar(at, a_only, b_only, p)
+    return McNemar(at, reached[0], reached[1], a_only, b_only, p)
 
 
-def _errs_at(rows: Rows, curve: ErrorReturnCurve, at: float) -> NDArray[np.bool_]:
-    place = int(np.searchsorted(curve.nonreturn, at + 1e-12, side="right")) - 1
-    threshold = curve.threshold[place]
-    returned = rows.answered & (rows.confidence >= threshold)  # nothing is at least NaN
-    return np.asarray(returned & ~rows.right)
+def _shown_test(test: McNemar | str) -> dict[str, Any]:
+    return {"mcnemar": None, "mcnemar_why": test} if isinstance(test, str) else {"mcnemar": asdict(test)}
 
 
 def _inputs_needed(area: Estimate, rows: Rows, level: float) -> int | None:
@@ -322,7 +336,3 @@ def _with_holm(pairs: list[PairComparison]) -> tuple[PairComparison, ...]:
         highest = max(highest, min(1.0, (len(pairs) - rank) * pairs[place].area.p))
         adjusted[place] = highest
     return tuple(replace(one, p_adjusted=adjusted[place]) for place, one in enumerate(pairs))
-
-
-def _fields(record: McNemar) -> dict[str, Any]:
-    return {"x": record.x, "a_only": record.a_only, "b_only": record.b_only, "p": record.p}

@@ -34,11 +34,13 @@ def difference_bands(
     samples: Mapping[str, Sweep],
     rows: Mapping[str, Rows],
     level: float,
+    region: tuple[float, float] = (0.0, 1.0),
 ) -> dict[tuple[str, str], DifferenceBand]:
     """Bands of all pairwise differences under one critical value."""
     parts, worst = {}, []
     for one, two in couples:
-        x = np.linspace(max(curves[one].floor, curves[two].floor), 1.0, GRID)
+        start = max(curves[one].floor, curves[two].floor, region[0])
+        x = np.linspace(start, max(start, region[1]), GRID)
         difference = curves[one].error_at(x) - curves[two].error_at(x)
         drawn = curve_at(samples[one], x) - curve_at(samples[two], x)
         deviation = _steady_deviation(drawn, rows[one], rows[two])

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from demur.analyses.bands import effective_inputs, spread_of
 from demur.measures.base import IntervalKind, Measure, TermMeasure
 from demur.measures.calibration import cell_totals
-from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, student
+from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
 from demur.measures.projection import augrc_estimate
 from demur.measures.resampling import Sample
 from demur.measures.sweep import Sweep
@@ -93,6 +93,16 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
 
 
 def _share(reading: Reading) -> Ends:
+    """Exact binomial, on the rows themselves where these are independent and count alike."""
+    rows = reading.sample.rows
+    if rows.unit is not None or rows.weighted:
+        return _height(reading)
+    n = rows.weight.size * reading.measure.trials(reading.totals)
+    low, high = exact_binomial(reading.value, n, normal(reading.level))
+    return float(low), float(high)
+
+
+def _height(reading: Reading) -> Ends:
     """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
     value, sample = reading.value, reading.sample
     drawn = np.nan_to_num(reading.drawn, nan=value)[:, None]
@@ -178,6 +188,7 @@ def _totals(measure: Measure, sweep: Sweep) -> Any:
 
 _INTERVALS: dict[IntervalKind, Callable[[Reading], Ends]] = {
     "share": _share,
+    "height": _height,
     "area": _area,
     "ranking": _ranking,
     "risk": _risk,

@@ -16,7 +16,7 @@ from demur.data.responses import Responses
 from demur.errors import DataError
 from demur.measures.base import Measure, Score
 from demur.measures.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
-from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, student
+from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
 from demur.measures.registry import CLASSES
 from demur.measures.resampling import Draws, Rows, multinomial, numbered_units, units_by_cell
 from demur.show import Shown
@@ -72,7 +72,7 @@ class ClassReport(Shown):
 
     def frame(self) -> pl.DataFrame:
         """The confusion table in long form."""
-        return pl.DataFrame(self.confusion.cells(), schema=["actual", "predicted", "weight"], orient="row")
+        return pl.DataFrame(self.confusion.cells(), schema=["actual", "predicted", "count"], orient="row")
 
     def _value(self, name: str) -> float | None:
         return _plain(self.figures[name].value)
@@ -144,8 +144,9 @@ def _figure(measure: Measure, confusion: Confusion, drawn: Array, spread: Spread
     if np.isnan(value):
         return Figure(value, why=measure.why_undefined(confusion))
     if measure.interval == "share":
-        effective = effective_inputs(np.array([value]), drawn[:, None], spread)[0]
-        low, high = exact_binomial(value, effective, student(level, spread.units - 1))
+        alike = not spread.clustered and spread.n == confusion.n
+        effective = spread.n if alike else float(effective_inputs(np.array([value]), drawn[:, None], spread)[0])
+        low, high = exact_binomial(value, effective, normal(level) if alike else student(level, spread.units - 1))
         return Figure(value, float(low), float(high))
     return Figure(value, *expanded_percentiles(drawn, level, spread.units))
 

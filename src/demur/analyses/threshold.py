@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,22 @@ class Guarantee:
         return {"bound": self.bound, "delta": self.delta, "method": self.method, "upper": self.upper}
 
 
+def printed_cutoff(threshold: float, below: float) -> str:
+    """The shortest decimal above `below` and at most `threshold`: copied from a page, it returns the same answers.
+
+    >>> printed_cutoff(0.3279556997734019, 0.3279), printed_cutoff(0.3279556997734019, 0.32795569)
+    ('0.32795', '0.327955699')
+    """
+    if not math.isfinite(threshold):
+        return "return nothing" if math.isnan(threshold) else str(threshold)
+    exact = Decimal(threshold)
+    for digits in range(3, 17):
+        shown = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(exact)
+        if shown > Decimal(below):
+            return f"{shown.normalize():f}" if 1e-4 <= abs(threshold) < 1e6 else f"{shown.normalize()}"
+    return repr(threshold)
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """One best cutoff of the cost path and the cost ratios for which it is best."""
@@ -46,6 +64,13 @@ class Stretch:
     threshold: float
     nonreturn: float
     error: float
+    below: float
+    """The next lower confidence."""
+
+    @property
+    def printed_threshold(self) -> str:
+        """The threshold in as few digits as split the answers the same way."""
+        return printed_cutoff(self.threshold, self.below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +87,12 @@ class Choice(Shown):
     guarantee: Guarantee | None
     path: tuple[Stretch, ...]
     curve: ErrorReturnCurve
+
+    @property
+    def printed_threshold(self) -> str:
+        """The threshold in as few digits as split the answers the same way."""
+        place = int(np.searchsorted(self.curve.sweep.threshold, self.threshold))
+        return printed_cutoff(self.threshold, _below(self.curve, place))
 
     @property
     def cost(self) -> float | None:
@@ -124,7 +155,7 @@ def threshold_by_cost(rows: Rows, ratio: float, *, name: str = "system") -> Choi
 def threshold_by_nonreturn(rows: Rows, most: float, *, name: str = "system") -> Choice:
     """The cutoff with the fewest errors among those that withhold at most `most` of the inputs."""
     if not 0 <= most <= 1:
-        raise UsageError(f"a non-return rate lies in [0, 1]; got {most:g}")
+        raise UsageError(f"a non-return rate lies in [0, 1], such as 0.2; got {most:g}")
     curve = error_return(rows.sweep(), name=name)
     if curve.floor > most + 1e-12:
         raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
@@ -142,7 +173,7 @@ def threshold_by_error(rows: Rows, most: float, *, delta: float | None = None, n
     for having searched (Angelopoulos et al. 2021, fixed-sequence testing; Bates et al. 2021).
     """
     if not 0 <= most <= 1:
-        raise UsageError(f"an error rate lies in [0, 1]; got {most:g}")
+        raise UsageError(f"an error rate lies in [0, 1], such as 0.05; got {most:g}")
     if delta is not None and not 0 < delta < 1:
         raise UsageError(f"delta, the chance that the promise fails, lies between 0 and 1; got {delta:g}")
     curve = error_return(rows.sweep(), name=name)
@@ -165,10 +196,14 @@ def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
     left, right = np.concatenate([[1.0], slopes]), np.concatenate([slopes, [0.0]])
     x, y = curve.nonreturn[corners], curve.error[corners]
     return tuple(
-        Stretch(float(low), float(high), float(curve.threshold[place]), float(at), float(error))
+        Stretch(float(low), float(high), float(curve.threshold[place]), float(at), float(error), _below(curve, place))
         for place, at, error, low, high in zip(corners, x, y, right, left, strict=True)
         if high > low
     )
+
+
+def _below(curve: ErrorReturnCurve, place: int) -> float:
+    return float(curve.threshold[place - 1]) if place > 0 else float("-inf")
 
 
 def _cumulative(sweep: Sweep) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from demur import __version__
 from demur.errors import DataError
 from demur.measures.sweep import Sweep
 
-IntervalKind = Literal["share", "area", "ranking", "risk", "miscalibration", "percentile"]
+IntervalKind = Literal["share", "height", "area", "ranking", "risk", "miscalibration", "percentile"]
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
 

@@ -46,7 +46,7 @@ def exact_binomial(rate: Any, n: Any, critical: Any) -> tuple[Array, Array]:
     >>> [round(float(end), 4) for end in exact_binomial(0.0, 20, 1.96)]
     [0.0, 0.1684]
     """
-    rate, n = np.broadcast_arrays(np.asarray(rate, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    rate, n = np.broadcast_arrays(np.clip(np.asarray(rate, dtype=np.float64), 0, 1), np.asarray(n, dtype=np.float64))
     tail = ndtr(-np.asarray(critical, dtype=np.float64))
     count = rate * n
     low = np.where(count > 0, betaincinv(np.maximum(count, 1e-12), n - count + 1, tail), 0.0)

@@ -76,12 +76,13 @@ class ErrorAtNonreturn(SweepMeasure):
     title: ClassVar = "error rate at a non-return rate"
     better: ClassVar = "lower"
     reference: ClassVar = "Artstein (2011), section 5"
-    interval: ClassVar = "share"
+    interval: ClassVar = "height"
 
     def __post_init__(self) -> None:
         end = self.x if self.to is None else self.to
         if not 0 <= self.x <= end <= 1:
-            raise UsageError(f"a non-return rate lies in [0, 1] and a range rises; got {self.x} to {end}")
+            got = f"{self.x:g}" if self.to is None else f"{self.x:g} to {end:g}"
+            raise UsageError(f"a non-return rate lies in [0, 1], such as 0.2, and a range rises; got {got}")
 
     def finish(self, totals: Sweep) -> Array:
         """The curve at x; undefined left of where the curve starts."""

@@ -55,6 +55,43 @@ def p_value(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
+def mcnemar(pair: PairComparison) -> str:
+    """The exact test at the operating point, or why there is none."""
+    test = pair.mcnemar
+    if isinstance(test, str):
+        return f"none: {test}"
+    return f"{test.a_only:,} : {test.b_only:,} at {percent(test.x)}, {p_value(test.p)}"
+
+
+def comparison_title(comparison: Comparison) -> str:
+    """The verdict on a comparison in a few words, for a title."""
+    if len(comparison.pairs) == 1:
+        return pair_title(comparison.pairs[0])
+    first = comparison.ranking[0]
+    reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
+    if first.also:
+        return f"{first.best} is lowest {reach}, not told apart from {_listed(first.also)}"
+    return f"{first.best} errs least {reach}"
+
+
+def pair_title(pair: PairComparison) -> str:
+    """The verdict on a pair in a few words."""
+    if pair.verdict == "no difference shown":
+        return f"No difference shown between {pair.a} and {pair.b}"
+    if pair.verdict == "crossing":
+        return f"{pair.a} and {pair.b} cross: the better one depends on how much is withheld"
+    better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
+    return f"{better} errs less than {worse}"
+
+
+def choice_title(choice: Choice) -> str:
+    """What a threshold does in a few words."""
+    if math.isnan(choice.threshold):
+        return f"{choice.system}: no threshold keeps the limit"
+    effect = f"leaves {percent(choice.error)} errors and withholds {percent(choice.nonreturn)}"
+    return f"{choice.system}: a threshold of {choice.printed_threshold} {effect}"
+
+
 def score_sentences(evaluation: Evaluation) -> list[str]:
     """What one system's answers show."""
     figures, name = evaluation.figures, evaluation.name
@@ -62,30 +99,40 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         f"{name}: when it returns every answer it has, {percent(figures['forced_error'].value)} of "
         f"{evaluation.n:,} inputs get a wrong one ({interval(figures['forced_error'])})."
     ]
-    said += _point_sentences(evaluation)
     if evaluation.curve.floor > 0:
-        said.append(
-            f"By itself it withholds {percent(evaluation.curve.floor)}, so its curve and areas start there, not at 0."
-        )
+        said.append(_floor_sentence(evaluation))
+    if evaluation.sample.sweep.threshold.size < 2:
+        return [*said, "All its answers have the same confidence (or none), so no threshold can choose among them."]
+    said += _point_sentences(evaluation)
     skill = figures["ranking_skill"]
     if skill.defined:
         said.append(_skill_sentence(skill))
     return said
 
 
+def _floor_sentence(evaluation: Evaluation) -> str:
+    kinds = [(evaluation.withheld, "withheld by the system itself"), (evaluation.failed, "failed")]
+    told = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    return (
+        f"{percent(evaluation.curve.floor)} is never returned ({told}), so its curve and areas start there, not at 0."
+    )
+
+
 def _point_sentences(evaluation: Evaluation) -> list[str]:
     measure, figure = evaluation.measures["error_at_nonreturn"], evaluation.figures["error_at_nonreturn"]
     assert isinstance(measure, ErrorAtNonreturn)
-    if measure.to is None:
-        where = f"Withholding {percent(measure.x)} of the inputs, the least sure first,"
-    else:
-        where = f"Withholding {percent(measure.x)} to {percent(measure.to)} of the inputs"
     if not figure.defined:
         return [f"The error rate at {percent(measure.x)} non-return is undefined: {figure.why}."]
-    return [f"{where} leaves {percent(figure.value)} errors ({interval(figure)})."]
+    if measure.to is None:
+        where = f"Withholding {percent(measure.x)} of the inputs, the least sure first, leaves"
+    else:
+        where = f"Withholding {percent(measure.x)} to {percent(measure.to)} of the inputs leaves, on average,"
+    return [f"{where} {percent(figure.value)} errors ({interval(figure)})."]
 
 
 def _skill_sentence(skill: Figure) -> str:
+    if skill.high < 0:
+        return "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
     if skill.value <= 0:
         return "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
     return f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
@@ -103,11 +150,14 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
 
 def ranking_sentence(ranking: tuple[Reign, ...]) -> str:
     """Which system has the lowest curve over which non-return rates."""
-    parts = []
+    parts: list[str] = []
+    best = ""
     for reign in ranking:
-        company = f" (not shown better than {_listed(reign.also)})" if reign.also else ""
-        parts.append(f"{reign.best}{company} from {percent(reign.start)} to {percent(reign.stop)} non-return")
-    return f"The lowest curve is that of {', then of '.join(parts)}."
+        company = f", not told apart from {_listed(reign.also)}" if reign.also else ""
+        name = "" if reign.best == best else f"{reign.best} "
+        parts.append(f"{name}from {percent(reign.start)} to {percent(reign.stop)} non-return{company}")
+        best = reign.best
+    return f"Lowest curve: {'; '.join(parts)}."
 
 
 def pair_sentences(pair: PairComparison) -> list[str]:
@@ -129,11 +179,9 @@ def _verdict(pair: PairComparison) -> str:
 
 
 def _dominance(pair: PairComparison, better: str, worse: str) -> str:
-    if pair.everywhere:
-        reach = "wherever errors are left to speak of"
-    else:
-        reach = f"{_ranges(pair, pair.intervals[0].better)} non-return, and nowhere shown worse"
-    return f"{better} errs less than {worse} {reach}."
+    ranges = _ranges(pair, pair.intervals[0].better)
+    reach = "beyond that hardly an error is left" if pair.everywhere else "and nowhere shown worse"
+    return f"{better} errs less than {worse} {ranges} non-return, {reach}."
 
 
 def _crossing(pair: PairComparison) -> str:
@@ -189,9 +237,8 @@ def choice_sentences(choice: Choice) -> list[str]:
     if math.isnan(choice.threshold):
         first = f"{choice.system}: return nothing. No threshold keeps to the rule ({choice.rule})."
     else:
-        first = (
-            f"{choice.system}: return an answer when its confidence is at least {choice.threshold:.6g} ({choice.rule})."
-        )
+        cutoff = f"return an answer when its confidence is at least {choice.printed_threshold}"
+        first = f"{choice.system}: {cutoff} ({choice.rule})."
     effect = (
         f"In this sample that withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer to "
         f"{percent(choice.error)}; {percent(choice.missed_chance)} would have been right but are withheld."

@@ -57,6 +57,7 @@ def compare_systems(
     *,
     at: str,
     systems: list[str],
+    region: str | None,
     matched: bool,
     unpaired: bool,
 ) -> None:
@@ -73,6 +74,7 @@ def compare_systems(
             unpaired=unpaired,
             at=sum(point) / 2 if isinstance(point, tuple) else point,
             measures=returns_measures(at=point),
+            region=_region(region),
             level=sampling.level,
             replicates=sampling.replicates,
             seed=sampling.seed,

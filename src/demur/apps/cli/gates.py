@@ -83,17 +83,23 @@ def _looked_up(subject: Subject, name: str) -> float | None:
             raise UsageError(_unknown(name, subject.values))
         found = found[step]
     if isinstance(found, Mapping):
-        found = found.get("value")
+        if "value" not in found:
+            raise UsageError(_unknown(name, subject.values))
+        found = found["value"]
     if found is not None and not isinstance(found, int | float):
         raise UsageError(f"--fail-if compares numbers; {name} is not one")
     return found
 
 
 def _unknown(name: str, values: Mapping[str, Any]) -> str:
-    known = sorted(key for key, value in values.items() if isinstance(value, int | float | Mapping))
+    known = sorted(key for key, value in values.items() if _comparable(value))
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
+    hint = f'; did you mean "{near[0]}"?' if near else "."
     return f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}'
+
+
+def _comparable(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, Mapping) and "value" in value)
 
 
 def _verdict_failures(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[str]:

@@ -77,6 +77,9 @@ def compare(
     system: Annotated[
         list[str] | None, typer.Option("--system", help="Compare only these; the first is a. Repeatable.")
     ] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", help="Range of non-return rates to compare over.", metavar="FROM:TO")
+    ] = None,
     matched: Annotated[bool, typer.Option("--matched", help="Compare only the ids that all systems have.")] = False,
     unpaired: Annotated[bool, typer.Option("--unpaired", help="Ignore ids: different inputs for each system.")] = False,
 ) -> None:
@@ -84,7 +87,15 @@ def compare(
     from demur.apps.cli import commands
 
     commands.compare_systems(
-        files, inputs, sampling, outputs, at=at_nonreturn, systems=system or [], matched=matched, unpaired=unpaired
+        files,
+        inputs,
+        sampling,
+        outputs,
+        at=at_nonreturn,
+        systems=system or [],
+        region=region,
+        matched=matched,
+        unpaired=unpaired,
     )
 
 
