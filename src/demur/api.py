@@ -11,8 +11,8 @@ import polars as pl
 
 from demur.analyses.comparison import Comparison
 from demur.analyses.comparison import compare as compare_systems
-from demur.analyses.evaluation import Evaluation, evaluate, returns_measures
-from demur.analyses.labels import ClassReport, class_reports
+from demur.analyses.evaluation import Evaluations, evaluate, returns_measures
+from demur.analyses.labels import ClassReports, class_reports
 from demur.analyses.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
 from demur.data.responses import Reading, Responses, read_responses, responses
 from demur.errors import UsageError
@@ -48,7 +48,7 @@ def score(
     replicates: int = 1000,
     seed: int = 0,
     **options: Any,
-) -> tuple[Evaluation, ...]:
+) -> Evaluations:
     """Error-return curve, areas and operating points of each system, with intervals; further options go to `read`."""
     judged = read(*data, **{**({"keep": (by,)} if by else {}), **options})
     measures = returns_measures(at=at_nonreturn, aurc=aurc)
@@ -112,9 +112,7 @@ def threshold(
     return threshold_by_nonreturn(rows, max_nonreturn, name=name)
 
 
-def classes(
-    *data: Any, level: float = 0.95, replicates: int = 1000, seed: int = 0, **options: Any
-) -> tuple[ClassReport, ...]:
+def classes(*data: Any, level: float = 0.95, replicates: int = 1000, seed: int = 0, **options: Any) -> ClassReports:
     """Precision, recall and F of each class, averages and kappa of each system.
 
     Every label counts as a label, those that mean out of scope too, and no confidences are needed.

@@ -195,10 +195,7 @@ def test_an_unknown_extension_is_refused_before_any_work(demur: Demur) -> None:
         ('{"id": 1, "target": "a", "prediction": "a", "confidence": NaN}\n', "bad.jsonl:1"),
         ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}\n' * 2, "twice"),
         ('{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5, "weight": -1}\n', "weight"),
-        (
-            '{"id": 1, "target": "a", "prediction": "a"}\n{"id": 2, "target": "a", "prediction": "a", "confidence": 1}\n',
-            "confidence",
-        ),
+        ('{"id": 1, "correct": true}\n{"id": 2, "correct": true, "confidence": 1}\n', "confidence"),
     ],
 )
 def test_bad_input_gets_a_message_and_two_and_writes_nothing(

@@ -108,6 +108,26 @@ class Evaluation(Shown):
         }
 
 
+class Evaluations(tuple[Evaluation, ...], Shown):
+    """The evaluations of one or more systems and slices, which show themselves together."""
+
+    __slots__ = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Every measure of every system as a table, one row each."""
+        rows = [
+            {"system": one.system, "slice": one.part, "n": one.n, "measure": name, **figure.to_dict()}
+            for one in self
+            for name, figure in one.figures.items()
+        ]
+        columns = ("system", "slice", "n", "measure", "value", "low", "high")
+        return pl.DataFrame(rows, infer_schema_length=None).select(columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluations as plain values."""
+        return {"systems": [one.to_dict() for one in self]}
+
+
 def returns_measures(
     *, at: float | tuple[float, float] = 0.2, aurc: Convention = "trapezoid", error: float = 0.05
 ) -> dict[str, Measure]:
@@ -129,7 +149,7 @@ def evaluate(
     replicates: int = 1000,
     seed: int = 0,
     step: Step = silent,
-) -> tuple[Evaluation, ...]:
+) -> Evaluations:
     """Evaluate every system of a table, and with `by` every slice of it as well; `step` hears of the progress.
 
     >>> from demur.data.responses import responses as table
@@ -144,7 +164,7 @@ def evaluate(
     for done, (name, part, frame) in enumerate(parts):
         step(f"evaluating {name}", done, len(parts))
         evaluations.append(_evaluation(name, part, frame, chosen, level, region, replicates, seed))
-    return tuple(evaluations)
+    return Evaluations(evaluations)
 
 
 def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:

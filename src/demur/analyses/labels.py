@@ -94,9 +94,27 @@ class ClassReport(Shown):
         return {"label": label, **{name: float(measure.finish(baseline)) for name, measure in scores.items()}}
 
 
-def class_reports(
-    responses: Responses, *, level: float = 0.95, replicates: int = 1000, seed: int = 0
-) -> tuple[ClassReport, ...]:
+class ClassReports(tuple[ClassReport, ...], Shown):
+    """The reports of one or more systems, which show themselves together."""
+
+    __slots__ = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Precision, recall and F1 of every class of every system."""
+        rows = [
+            {"system": one.system, "class": label, **scores}
+            for one in self
+            for label, scores in one.to_dict()["per_class"].items()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reports as plain values; a single one stands at the top."""
+        documents = [one.to_dict() for one in self]
+        return documents[0] if len(documents) == 1 else {"systems": documents}
+
+
+def class_reports(responses: Responses, *, level: float = 0.95, replicates: int = 1000, seed: int = 0) -> ClassReports:
     """Per-class scores of every system; targets and predictions must both be there.
 
     >>> from demur.data.responses import responses as table
@@ -104,7 +122,7 @@ def class_reports(
     >>> class_reports(table(columns))[0].figures["accuracy"].value
     0.5
     """
-    return tuple(
+    return ClassReports(
         _report_of(responses.of(system).frame, system, level, replicates, seed) for system in responses.systems
     )
 

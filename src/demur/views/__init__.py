@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from demur.analyses.comparison import Comparison, PairComparison
-from demur.analyses.evaluation import Evaluation
-from demur.analyses.labels import ClassReport
+from demur.analyses.evaluation import Evaluation, Evaluations
+from demur.analyses.labels import ClassReport, ClassReports
 from demur.analyses.threshold import Choice
 from demur.measures.curves import Curve, ErrorReturnCurve
 from demur.show import register
@@ -39,8 +39,18 @@ register(
     page=lambda one: notebook(presentation.of_scores([one])),
 )
 register(
+    Evaluations,
+    chart=_drawn("error_return", "error_return_chart"),
+    page=lambda several: notebook(presentation.of_scores(several)),
+)
+register(
+    ClassReports,
+    chart=_drawn("confusion", "confusion_chart", lambda several: several[0]),
+    page=lambda several: notebook(presentation.of_classes(several)),
+)
+register(
     Comparison,
-    chart=_drawn("error_return", "error_return_chart", lambda several: several.evaluations),
+    chart=_drawn("error_return", "comparison_chart"),
     page=lambda several: notebook(presentation.of_comparison(several)),
 )
 register(
