@@ -140,12 +140,17 @@ class Sweep:
         """Non-return rate and error rate at every cutoff, from returning all to returning nothing."""
         total = np.asarray(self.total)[..., None]
         withheld = np.asarray(self.withheld, dtype=np.float64)[..., None]
-        shape = (*self.right.shape[:-1], self.threshold.size + 1)
-        x, y = np.zeros(shape), np.zeros(shape)
-        np.cumsum(np.add(self.right, self.wrong, dtype=np.float64), axis=-1, out=x[..., 1:])
-        np.cumsum(self.wrong, axis=-1, dtype=np.float64, out=y[..., 1:])
-        np.subtract(y[..., -1:].copy(), y, out=y)
-        return ratio(x + withheld, total), ratio(y, total)
+        x, y = (np.empty((*self.right.shape[:-1], self.threshold.size + 1)) for _ in range(2))
+        kind = np.result_type(self.right, self.wrong, np.int64)  # sums of counts are quicker, and exact, as integers
+        fallen = np.cumsum(self.wrong, axis=-1, dtype=kind)
+        errors = np.asarray(self.errors)[..., None]
+        x[..., :1], y[..., :1] = withheld, errors
+        np.add(np.cumsum(self.right + self.wrong, axis=-1, dtype=kind), withheld, out=x[..., 1:])
+        np.subtract(errors, fallen, out=y[..., 1:])
+        with np.errstate(invalid="ignore"):  # a replicate may have drawn nothing but rows of weight 0
+            x /= total
+            y /= total
+        return x, y
 
     @cached_property
     def from_the_top(self) -> tuple[Floats, Floats]:
@@ -226,30 +231,29 @@ def _count_by_confidence(scores: Floats, right: NDArray[np.bool_]) -> tuple[Floa
     if np.isnan(lowest):
         raise DataError("confidence must be a number; got NaN")
     if lowest >= 0:
-        return _count_keys(scores + 0.0 if lowest == 0 else scores, right, flip=False)
+        return _count_keys(scores, right, flip=False)
     negative = scores < 0
     if negative.all():
         return _count_keys(scores, right, flip=True)
     below = _count_keys(scores[negative], right[negative], flip=True)
-    above = _count_keys(scores[~negative] + 0.0, right[~negative], flip=False)
+    above = _count_keys(scores[~negative], right[~negative], flip=False)
     return tuple(np.concatenate(pair) for pair in zip(below, above, strict=True))  # type: ignore[return-value]
 
 
 def _count_keys(scores: Floats, right: NDArray[np.bool_], *, flip: bool) -> tuple[Floats, Counts, Counts]:
-    image = scores.view(np.uint64)
-    key = ~image if flip else image.copy()
+    key = ~scores.view(np.uint64) if flip else (scores + 0.0).view(np.uint64)  # -0.0 is 0.0
     key <<= _ERROR_BIT
     key |= (~right).view(np.uint8)
     ordered = pl.Series(key).sort(multithreaded=False).to_numpy()
-    wrong = (ordered & _ERROR_BIT).astype(np.uint8)
+    wrong = ordered.astype(np.uint8)
+    wrong &= 1
     np.right_shift(ordered, _ERROR_BIT, out=key)
     del ordered
     last = np.empty(key.size, dtype=np.bool_)
     last[-1:] = True
     np.not_equal(key[1:], key[:-1], out=last[:-1])
     if last.all():
-        threshold, wrong_counts = key, wrong.astype(np.int32)
-        right_counts = np.int32(1) - wrong_counts
+        threshold, wrong_counts, right_counts = key, wrong, wrong ^ 1
     else:
         threshold = key[last]
         del key

@@ -179,6 +179,7 @@ def demo(
 
 def run() -> None:
     """Run the command; a fault becomes one clear message and its exit code, never a traceback for bad input."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     try:
         app(standalone_mode=True)
     except Interrupted as stop:

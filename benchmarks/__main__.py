@@ -1,0 +1,56 @@
+"""`python -m benchmarks [NAME]`: measure one family or all, print a table, write benchmarks/results.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import reading, returns, startup
+from benchmarks.measuring import Line
+from benchmarks.readme import with_results
+
+HERE = Path(__file__).parent
+FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
+    "startup": startup.lines,
+    "returns": returns.lines,
+    "reading": reading.lines,
+}
+
+
+def table(lines: Iterable[Line]) -> Table:
+    """The figures as a table."""
+    shown = Table("figure", "value", "unit", "bar", "held", "against")
+    for line in lines:
+        bar = "" if line.bar is None else f"{line.bar:g}"
+        held = {True: "[green]yes[/]", False: "[bold red]no[/]", None: ""}[line.held]
+        shown.add_row(line.name, f"{line.value:.3g}", line.unit, bar, held, line.against)
+    return shown
+
+
+def main() -> None:
+    """Measure, print and write."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    options.add_argument("name", nargs="?", choices=list(FAMILIES), help="one family; all when left out")
+    options.add_argument("--readme", action="store_true", help="put the table into benchmarks/README.md as well")
+    given = options.parse_args()
+    progress = Console(stderr=True)
+    lines: list[Line] = []
+    for name, family in FAMILIES.items():
+        if given.name in (None, name):
+            for line in family():
+                progress.print(f"{name}: {line.name}", highlight=False)
+                lines.append(line)
+    Console().print(table(lines))
+    (HERE / "results.json").write_text(json.dumps([line.to_dict() for line in lines], indent=1) + "\n")
+    if given.readme:
+        page = HERE / "README.md"
+        page.write_text(with_results(page.read_text(encoding="utf-8"), lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""The page docs/coverage.md: tables of simulated coverage, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.scenes import CALIBRATED, SCALARS, Difference, NoDifference, Scene, Single
+from benchmarks.worlds import World, population
+from demur import __version__
+from demur.measures.returns import ForcedError
+
+Held = Mapping[str, NDArray[np.float64]]
+Found = Mapping[Scene, Held]
+Kind = TypeVar("Kind", Single, NoDifference, Difference)
+
+WORDS = Path(__file__).with_name("coverage_page.md")
+ABOUT_WORLD = ("error", "ties", "drawn", "n")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How the simulation was run."""
+
+    simulations: int
+    replicates: int
+    seed: int
+
+    @property
+    def command(self) -> str:
+        """The command that does it again."""
+        options = f"--simulations {self.simulations} --replicates {self.replicates} --seed {self.seed}"
+        return f"python -m benchmarks.coverage {options}"
+
+    def noise(self, rate: float) -> float:
+        """Monte-Carlo standard error of a share."""
+        return float(np.sqrt(rate * (1 - rate) / self.simulations))
+
+
+def page(found: Found, run: Run) -> str:
+    """The whole page: the words of coverage_page.md with the tables put in."""
+    given = {
+        "version": __version__,
+        "command": run.command,
+        "simulations": f"{run.simulations:,}",
+        "replicates": f"{run.replicates:,}",
+        "seed": str(run.seed),
+        "noise": f"{run.noise(0.95):.3f}",
+        "bands": _bands(found),
+        "scalars": _scalars(found),
+        "calibrated": _calibrated(found),
+        "nothing": _false_alarms(found),
+        "differences": _differences(found),
+    }
+    return Template(WORDS.read_text(encoding="utf-8")).substitute(given)
+
+
+def _bands(found: Found) -> str:
+    head = (*ABOUT_WORLD, "one x, mean", "one x, worst", "at x = 0.2", "whole curve")
+    rows = []
+    for scene, held in _of(found, Single):
+        if scene.world != CALIBRATED:
+            by_x = held["pointwise"].mean(axis=0)
+            worst = f"{by_x.min():.3f} (x = {by_x.argmin() / by_x.size:.2f})"
+            rest = (_share(held["at"]), _share(held["everywhere"]))
+            rows.append((*_about(scene.world, scene.n), f"{by_x.mean():.3f}", worst, *rest))
+    return _table(head, [*rows, _extreme("lowest", rows, min)])
+
+
+def _scalars(found: Found) -> str:
+    head = (*ABOUT_WORLD, *SCALARS)
+    rows = [
+        (*_about(scene.world, scene.n), *(_share(held[name]) for name in SCALARS))
+        for scene, held in _of(found, Single)
+        if scene.world != CALIBRATED
+    ]
+    return _table(head, [*rows, _extreme("lowest", rows, min)])
+
+
+def _calibrated(found: Found) -> str:
+    rows = [
+        (f"{scene.n:,}", _share(held["brier"]), _share(held["ece"]))
+        for scene, held in _of(found, Single)
+        if scene.world == CALIBRATED
+    ]
+    return _table(("n", "brier", "ece"), rows)
+
+
+def _false_alarms(found: Found) -> str:
+    head = (*ABOUT_WORLD, "compared", "any x shown different", "AUGRC p < 0.05", "McNemar p < 0.05 at x = 0.2")
+    rows = [
+        (*_about(scene.world, scene.n), _pairing(scene), *(_share(held[key]) for key in ("interval", "area", "point")))
+        for scene, held in _of(found, NoDifference)
+    ]
+    return _table(head, [*rows, _extreme("highest", rows, max)])
+
+
+def _differences(found: Found) -> str:
+    head = (*ABOUT_WORLD, "compared", "true difference", "interval holds it", "shown with p < 0.05")
+    rows = [
+        (
+            *_about(scene.world, scene.n),
+            _pairing(scene),
+            f"{scene.gap:.4f}",
+            _share(held["held"]),
+            _share(held["shown"]),
+        )
+        for scene, held in _of(found, Difference)
+    ]
+    return _table(head, rows)
+
+
+def _extreme(name: str, rows: Sequence[Sequence[str]], choose: Callable[[Iterable[str]], str]) -> Sequence[str]:
+    """The last row: the extreme share of each column; shares of three decimals sort as text."""
+    columns = list(zip(*rows, strict=True))
+    shares = [[cell for cell in column if cell[0].isdigit()] for column in columns[len(ABOUT_WORLD) :]]
+    return (f"**{name}**", "", "", "", *(choose(share) if share else "" for share in shares))
+
+
+def _of(found: Found, kind: type[Kind]) -> Iterator[tuple[Kind, Held]]:
+    return ((scene, held) for scene, held in found.items() if isinstance(scene, kind))
+
+
+def _about(world: World, n: int) -> tuple[str, ...]:
+    error = float(ForcedError().finish(population(world)))
+    ties, drawn = "ties" if world.ties else "distinct", "dialogues" if world.clustered else "inputs"
+    return f"{error:.2f}", ties, drawn, f"{n:,}"
+
+
+def _pairing(scene: NoDifference | Difference) -> str:
+    return "paired" if scene.paired else "unpaired"
+
+
+def _share(held: NDArray[np.float64]) -> str:
+    defined = held[~np.isnan(held.astype(np.float64))]
+    return f"{defined.mean():.3f}" if defined.size else "-"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

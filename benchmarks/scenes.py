@@ -1,0 +1,130 @@
+"""What is simulated: in each scene a sample is drawn, and it is asked which intervals hold the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.worlds import World, as_responses, paired_rows, population, unpaired_rows
+from demur.analyses.bands import Band, error_band
+from demur.analyses.comparison import McNemar, compare
+from demur.analyses.evaluation import returns_measures
+from demur.analyses.figures import figure_of
+from demur.measures.areas import AUGRC
+from demur.measures.base import TermMeasure
+from demur.measures.calibration import cell_totals
+from demur.measures.projection import augrc_difference
+from demur.measures.resampling import Sample
+from demur.measures.returns import curve_at
+from demur.measures.sweep import Sweep
+
+Outcome = dict[str, Any]
+
+HIGH_ERROR = World(ease=1.0, slope=1.0)
+LOW_ERROR = World(ease=3.7, slope=1.5)
+CALIBRATED = World(ease=0.0, slope=1.0)
+BETTER_BY = 0.3
+SIZES = (200, 2000)
+SCALARS = ("forced_error", "error_at_nonreturn", "augrc", "aurc", "auroc", "brier", "ece")
+AT = 0.2
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One system: bands and scalars against the truth."""
+
+    world: World
+    n: int
+
+    def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
+        """What held in one sample."""
+        truth = population(self.world)
+        sample = Sample(self.world.rows(self.n, rng), replicates, seed)
+        return {**_bands_held(error_band(sample), truth), **_figures_held(sample, truth)}
+
+
+@dataclass(frozen=True, slots=True)
+class NoDifference:
+    """Two systems with one population curve: is a difference shown that is not there?"""
+
+    world: World
+    n: int
+    paired: bool
+
+    def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
+        """Whether any interval of non-return rates, the areas, or the operating point seem to differ."""
+        draw = paired_rows if self.paired else unpaired_rows
+        table = as_responses(*draw(self.world, self.world, self.n, rng), clustered=self.world.clustered)
+        pair = compare(table, unpaired=not self.paired, measures={}, replicates=replicates, seed=seed).pairs[0]
+        point = float(pair.mcnemar.p < 0.05) if isinstance(pair.mcnemar, McNemar) else float("nan")
+        return {"interval": bool(pair.intervals), "area": pair.area.p < 0.05, "point": point}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two systems that differ: does the interval of the AUGRC difference hold the true one?"""
+
+    world: World
+    n: int
+    paired: bool
+
+    @property
+    def better(self) -> World:
+        """The world of the second system."""
+        return replace(self.world, ease=self.world.ease + BETTER_BY, slope=self.world.slope + BETTER_BY)
+
+    @property
+    def gap(self) -> float:
+        """The true difference of the areas."""
+        one, two = (AUGRC().finish(population(world)) for world in (self.world, self.better))
+        return float(one - two)
+
+    def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
+        """Whether the interval holds the true difference, and whether a difference is shown."""
+        draw = paired_rows if self.paired else unpaired_rows
+        area, _ = augrc_difference(*draw(self.world, self.better, self.n, rng), paired=self.paired)
+        low, high = area.interval()
+        return {"held": low <= self.gap <= high, "shown": area.p < 0.05}
+
+
+Scene = Single | NoDifference | Difference
+
+
+def scenes() -> list[Scene]:
+    """Every row of the tables."""
+    singles: list[Scene] = [Single(world, n) for world in _varied(HIGH_ERROR, LOW_ERROR) for n in SIZES]
+    singles += [Single(CALIBRATED, n) for n in SIZES]
+    couples = [(world, n, True) for world in _varied(HIGH_ERROR, LOW_ERROR) for n in SIZES]
+    couples += [(world, n, False) for world in (HIGH_ERROR, LOW_ERROR) for n in SIZES]
+    compared: list[Scene] = [NoDifference(*couple) for couple in couples]
+    return singles + compared + [Difference(*couple) for couple in couples]
+
+
+def _varied(*worlds: World) -> Iterator[World]:
+    for world in worlds:
+        for clustered in (False, True):
+            for ties in (False, True):
+                yield replace(world, clustered=clustered, ties=ties)
+
+
+def _bands_held(band: Band, truth: Sweep) -> Outcome:
+    height = curve_at(truth, band.x)
+    pointwise = (band.low - SLACK <= height) & (height <= band.high + SLACK)
+    everywhere = (band.low_all - SLACK <= height) & (height <= band.high_all + SLACK)
+    at = int(np.argmin(np.abs(band.x - AT)))
+    return {"pointwise": pointwise[:-1], "at": bool(pointwise[at]), "everywhere": bool(everywhere.all())}
+
+
+def _figures_held(sample: Sample, truth: Sweep) -> Outcome:
+    measures = returns_measures(at=AT)
+    held = {}
+    for name in SCALARS:
+        measure = measures[name]
+        value = float(measure.finish(cell_totals(measure, truth) if isinstance(measure, TermMeasure) else truth))
+        figure = figure_of(measure, sample)
+        held[name] = figure.low - SLACK <= value <= figure.high + SLACK if figure.defined else float("nan")
+    return held
