@@ -33,7 +33,7 @@ POWER = 0.8
 """Chance of showing a difference that the number of inputs needed is reckoned for."""
 
 NEAR_ENOUGH = 0.01
-"""How far from the operating point a system's nearest cutoff may lie for the exact test."""
+"""How far apart the non-return rates of two systems may lie for the exact test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ def _undecided_around(band: DifferenceBand, at: float) -> tuple[float, float]:
 def _mcnemar(
     rows: Mapping[str, Rows], curves: Mapping[str, ErrorReturnCurve], pair: tuple[str, str], at: float
 ) -> McNemar | str:
-    """The exact test where both systems have a cutoff that withholds about the share asked for."""
+    """The exact test at the cutoffs nearest below the share asked for, where both withhold about the same."""
     places = [int(np.searchsorted(curves[name].nonreturn, at + 1e-12, side="right")) - 1 for name in pair]
     errs, reached = [], []
     for name, place in zip(pair, places, strict=True):
@@ -308,10 +308,11 @@ def _mcnemar(
         if place < 0:
             return f"{name} withholds {curve.floor:.3g} of the inputs by itself, more than {at:g}"
         reached.append(float(curve.nonreturn[place]))
-        if at - reached[-1] > max(NEAR_ENOUGH, 1 / rows[name].weight.size):
-            return f"{name} has no cutoff near a non-return rate of {at:g}, only {reached[-1]:.3g} (ties)"
         returned = rows[name].answered & (rows[name].confidence >= curve.threshold[place])  # nothing is at least NaN
         errs.append(returned & ~rows[name].right)
+    if abs(reached[0] - reached[1]) > max(NEAR_ENOUGH, 1 / rows[pair[0]].weight.size):
+        apart = " and ".join(f"{name} {rate:.3g}" for name, rate in zip(pair, reached, strict=True))
+        return f"ties leave no common cutoff near a non-return rate of {at:g}: {apart}"
     a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
     p = min(1.0, 2 * float(bdtr(min(a_only, b_only), a_only + b_only, 0.5)))
     return McNemar(at, reached[0], reached[1], a_only, b_only, p)

@@ -252,6 +252,7 @@ def _count_keys(scores: Floats, right: NDArray[np.bool_], *, flip: bool) -> tupl
     last = np.empty(key.size, dtype=np.bool_)
     last[-1:] = True
     np.not_equal(key[1:], key[:-1], out=last[:-1])
+    wrong_counts: Counts
     if last.all():
         threshold, wrong_counts, right_counts = key, wrong, wrong ^ 1
     else:

@@ -60,7 +60,7 @@ def mcnemar(pair: PairComparison) -> str:
     test = pair.mcnemar
     if isinstance(test, str):
         return f"none: {test}"
-    return f"{test.a_only:,} : {test.b_only:,} at {percent(test.x)}, {p_value(test.p)}"
+    return f"{test.a_only:,} : {test.b_only:,} at {percent(test.nonreturn_a)}, {p_value(test.p)}"
 
 
 def comparison_title(comparison: Comparison) -> str:
