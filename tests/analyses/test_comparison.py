@@ -185,7 +185,7 @@ def test_whole_dialogues_widen_the_difference():
 def test_without_a_cutoff_near_the_point_there_is_no_mcnemar_but_the_reason():
     tied = [row | {"confidence": 0.5} for row in made_up("a", 100, seed=1)]
     found = one_pair(tied, made_up("b", 100, seed=1)).mcnemar
-    assert found == "ties leave no common cutoff near a non-return rate of 0.2: a 0 and b 0.2"
+    assert found == "ties leave no common cutoff near a non-return rate of 0.2: a 0 and b 0.19"
 
 
 def test_a_region_bounds_the_band_of_the_difference():

@@ -20,7 +20,9 @@ def test_every_alias_leads_to_its_part(part, alias):
 
 
 def test_two_aliases_of_one_part_are_refused_with_both_named():
-    with pytest.raises(DataError, match=r'"gold", "label" \(choose one, for example --map target=gold\)'):
+    with pytest.raises(
+        DataError, match=r'"gold", "label" \(choose one, for example --map target=gold, or columns={"target": "gold"}\)'
+    ):
         resolve(["gold", "label"], {})
 
 

@@ -2,9 +2,12 @@ import gzip
 import io
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import contextmanager
 
 import polars as pl
 import pyarrow as pa
@@ -246,7 +249,7 @@ def test_utf16_is_recognised_by_its_mark(tmp_path, name):
 
 def test_an_unknown_format_lists_the_known_ones(tmp_path):
     with pytest.raises(DataError, match=r"no format known here \(known endings: .jsonl"):
-        read_table(write(tmp_path, "x.xlsx", b"PK\x03\x04\x00\x00"))
+        read_table(write(tmp_path, "x.txt", b"one word a line"))
 
 
 def test_a_csv_file_may_use_semicolons(tmp_path):
@@ -386,3 +389,110 @@ def test_a_pipe_that_was_read_leaves_nothing_behind(monkeypatch, tmp_path):
 )
 def test_the_stem_is_the_name_without_its_endings(tmp_path, name, stem):
     assert stem_of(tmp_path / name) == stem
+
+
+def random_bytes():
+    return bytes((37 * n * n + 11 * n) % 256 for n in range(5000))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", "a PNG image"),
+        (b"PK\x03\x04\0\0", "a ZIP archive or an Excel workbook"),
+        (b"%PDF-1.7\n", "a PDF document"),
+        (b"SQLite format 3\0\x10", "an SQLite database"),
+        (pickle.dumps([{"a": 1}]), "a Python pickle"),
+        (gzip.compress(b"\x89PNG\r\n\x1a\n\0\0"), "a PNG image"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.xlsx"])
+def test_a_binary_file_of_a_known_kind_is_named(tmp_path, name, content, kind):
+    with pytest.raises(DataError, match=rf"{name} is a binary file \(looks like {kind}; known endings: .jsonl"):
+        read_table(write(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.bin"])
+def test_bytes_that_are_no_text_are_a_binary_file(tmp_path, name):
+    with pytest.raises(DataError, match=rf"{name} is a binary file \(.* of its first 4,096 bytes are control char"):
+        read_table(write(tmp_path, name, random_bytes()))
+
+
+def test_a_control_character_or_two_is_still_text(tmp_path):
+    assert read_table(write(tmp_path, "x.csv", b"a,b\n\x01,\x02\n")).row(0) == ("\x01", "\x02")
+
+
+def test_a_damaged_parquet_file_is_not_called_binary(tmp_path):
+    with pytest.raises(DataError, match="is cut off, damaged or not Parquet"):
+        read_table(write(tmp_path, "x.parquet", random_bytes()))
+
+
+def test_a_damaged_line_is_not_taken_for_another_encoding(tmp_path):
+    content = JSONL * 100 + b'{"id": "\xff\0\0"}\n'
+    with pytest.raises(DataError, match=r"d.jsonl:201: byte 8 of the line \(0xff\) is not UTF-8 \(.*damaged or binary"):
+        read_table(write(tmp_path, "d.jsonl", content))
+
+
+@pytest.mark.parametrize("name", ["u.jsonl", "u.csv"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_recognised_without_its_mark(tmp_path, name, encoding):
+    with pytest.raises(DataError, match=r"looks like UTF-16 without its mark.*iconv -f UTF-16"):
+        read_table(write(tmp_path, name, JSONL.decode().encode(encoding)))
+
+
+@contextmanager
+def piped(*contents):
+    """Gives paths of pipes that can each be read once, as a shell gives them for `<(command)`."""
+    ends = []
+    for content in contents:
+        reading, writing = os.pipe()
+        os.write(writing, content)
+        os.close(writing)
+        ends.append(reading)
+    try:
+        yield [f"/dev/fd/{end}" for end in ends]
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+needs_descriptors = pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="open files have no paths here")
+
+
+@needs_descriptors
+@pytest.mark.parametrize("name", ["t.jsonl", "t.csv", "t.parquet", "t.arrow", "stream.arrow", "t.jsonl.gz", "t.tsv"])
+def test_a_pipe_given_by_path_is_read_once(name):
+    with piped(CONTENT[name]) as paths:
+        assert read_table(*paths).equals(FRAME)
+
+
+@needs_descriptors
+def test_pipes_without_a_name_are_told_apart():
+    with piped(JSONL, JSONL) as paths, opened(*paths) as files:
+        assert [(file.name, file.stem) for file in files] == [("<pipe>", "pipe"), ("<pipe-2>", "pipe-2")]
+
+
+@needs_descriptors
+def test_a_fault_in_a_pipe_names_its_line():
+    with piped(JSONL + b"{oops\n") as paths, pytest.raises(DataError, match=r"^<pipe>:3: the line"):
+        read_table(*paths)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_named_pipe_is_read_once_and_keeps_its_name(tmp_path):
+    path = tmp_path / "run.csv"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(csv_bytes(),))
+    writer.start()
+    with opened(path) as files:
+        assert (files[0].name, files[0].stem, files[0].format) == (str(path), "run", "csv")
+        assert read_source(files[0], Request()).frame.drop("demur:row").equals(FRAME)
+    writer.join()
+
+
+@pytest.mark.parametrize(("missing", "near"), [("run.json", True), ("Rnu.csv", True), ("other.jsonl", False)])
+def test_only_files_of_a_like_name_are_offered_for_a_missing_one(tmp_path, missing, near):
+    write(tmp_path, "run.jsonl", JSONL)
+    expected = r'does not exist \(did you mean "run.jsonl"\?\)$' if near else r"does not exist$"
+    with pytest.raises(DataError, match=expected):
+        read_table(tmp_path / missing)

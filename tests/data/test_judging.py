@@ -1,42 +1,15 @@
-import json
 import math
 
 import polars as pl
 import pytest
 
+from data.logs import JUDGED, jsonl, judged, row
 from demur.data.responses import Reading, read_responses, responses
 from demur.errors import DataError
-
-JUDGED = {
-    "id": pl.String,
-    "system": pl.String,
-    "dialogue": pl.String,
-    "target": pl.List(pl.String),
-    "prediction": pl.String,
-    "answered": pl.Boolean,
-    "right": pl.Boolean,
-    "failed": pl.Boolean,
-    "out_of_scope": pl.Boolean,
-    "confidence": pl.Float64,
-    "weight": pl.Float64,
-}
-
-
-def row(**cells):
-    return {"target": "a", "prediction": "a", "confidence": 0.5} | cells
-
-
-def judged(*rows, **options):
-    return responses(list(rows), reading=Reading(**options)).frame
 
 
 def one(**cells):
     return judged(row(**cells), row(target="a", prediction="a")).row(0, named=True)
-
-
-def jsonl(path, rows):
-    path.write_text("".join(json.dumps(cells) + "\n" for cells in rows))
-    return path
 
 
 def test_the_frame_begins_with_the_judged_columns():
@@ -71,7 +44,7 @@ def test_an_out_of_scope_label_predicted_for_an_out_of_scope_target_is_wrong_and
     found = responses([row(), row(target="oos", prediction="oos")])
     assert found.frame["right"].to_list() == [True, False]
     assert any(
-        text.startswith("1 predictions are out-of-scope labels yet count as returned") for text in found.warnings
+        text.startswith("1 prediction is an out-of-scope label yet counts as returned") for text in found.warnings
     )
 
 
@@ -86,7 +59,7 @@ def test_a_failure_is_not_answered_and_warned_of():
     found = responses([row(failed=True), row(failed=None)])
     assert found.frame["answered"].to_list() == [False, True]
     assert found.frame["failed"].to_list() == [True, False]
-    assert found.warnings == ("1 rows failed and count as non-returns",)
+    assert found.warnings == ("1 row failed and counts as a non-return",)
 
 
 def test_correct_overrides_the_comparison_where_it_is_given():
@@ -105,17 +78,17 @@ def test_correct_needs_neither_target_nor_prediction():
 def test_a_row_marked_correct_is_in_scope_and_warned_of():
     found = responses([row(target=None, correct=True), row()])
     assert found.frame["out_of_scope"].to_list() == [False, False]
-    assert "1 rows are marked correct although their target is out of scope" in found.warnings[0]
+    assert "1 row is marked correct although its target is out of scope" in found.warnings[0]
 
 
 def test_a_withheld_row_marked_correct_is_warned_of():
     found = responses([row(prediction=None, correct=True), row()])
     assert found.frame["right"].to_list() == [False, True]
-    assert "1 rows are marked correct although nothing was answered" in found.warnings[0]
+    assert "1 row is marked correct although nothing was answered" in found.warnings[0]
 
 
 def test_empty_predictions_are_warned_of():
-    assert "1 predictions are empty text" in responses([row(prediction=""), row()]).warnings[0]
+    assert "1 prediction is empty text" in responses([row(prediction=""), row()]).warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -193,14 +166,134 @@ def test_a_missing_confidence_is_refused_with_the_count_and_the_way_out():
 def test_a_missing_confidence_can_be_the_lowest():
     found = responses([row(), row(confidence=None)], reading=Reading(missing_confidence="lowest"))
     assert found.frame["confidence"].to_list() == [0.5, -math.inf]
-    assert "1 answers without confidence read as the lowest (-inf)" in found.notes
+    assert "1 answer without confidence read as the lowest (-inf)" in found.notes
 
 
-def test_a_table_without_confidence_is_refused_unless_all_are_lowest():
-    rows = [{"target": "a", "prediction": "a"}]
-    with pytest.raises(DataError, match=r"needs a column confidence \(name it with --map confidence=COLUMN.*lowest"):
+NO_CONFIDENCES = "no confidences: only what a system withholds by itself counts"
+
+
+@pytest.mark.parametrize("cells", [{}, {"confidence": None}])
+def test_a_table_without_any_confidence_is_read_with_all_answers_lowest(cells):
+    plain = {"target": "a", "prediction": "a"} | cells
+    found = responses([plain, plain | {"prediction": None}], system="mine")
+    assert found.frame["confidence"].to_list() == [-math.inf, None]
+    assert NO_CONFIDENCES in found.notes
+    assert found.unranked == ("mine",)
+
+
+def test_a_table_without_confidence_whose_answers_are_to_be_lowest_says_that():
+    found = responses([{"target": "a", "prediction": "a"}], reading=Reading(missing_confidence="lowest"))
+    assert found.notes == ("1 answer without confidence read as the lowest (-inf)",)
+    assert found.unranked == ("system",)
+
+
+def test_one_system_without_confidences_beside_one_that_has_them_is_named():
+    found = responses([row(system="sure"), row(system="mute", confidence=None)])
+    assert found.frame["confidence"].to_list() == [0.5, -math.inf]
+    assert found.unranked == ("mute",)
+    assert "no confidences of mute: only what a system withholds by itself counts" in found.notes
+    assert found.of("sure").unranked == ()
+
+
+def test_a_system_that_lacks_some_confidences_is_refused_beside_one_that_lacks_all():
+    rows = [row(system="mute", confidence=None), row(system="some"), row(system="some", confidence=None)]
+    with pytest.raises(DataError, match=r"row 3: confidence is missing for an answer \(1 such row in all\)"):
         judged(*rows)
+
+
+def test_a_confidence_of_what_was_withheld_shows_that_the_others_are_missing():
+    with pytest.raises(DataError, match="row 1: confidence is missing for an answer"):
+        judged(row(confidence=None), row(prediction=None))
+
+
+def test_a_system_that_never_answers_is_not_unranked():
+    found = responses([row(prediction=None, confidence=None)])
+    assert found.unranked == ()
+    assert NO_CONFIDENCES not in found.notes
+
+
+def test_a_system_with_confidences_in_one_file_only_is_refused(tmp_path):
+    sure = jsonl(tmp_path / "sure.jsonl", [row(system="x", id=1)])
+    mute = jsonl(tmp_path / "mute.jsonl", [row(system="x", id=2, confidence=None)])
+    expected = r'mute.jsonl:1: confidence is missing for an answer, though other answers of system "x" have one'
+    with pytest.raises(DataError, match=expected):
+        read_responses(sure, mute)
+    lowest = read_responses(sure, mute, reading=Reading(missing_confidence="lowest"))
+    assert lowest.frame["confidence"].to_list() == [0.5, -math.inf]
+
+
+@pytest.mark.parametrize("name", ["confidense", "Confidance", "scores", "conf", "prob"])
+def test_a_column_that_is_likely_a_misspelt_confidence_is_asked_about(name):
+    rows = [{"target": "a", "prediction": "a", name: 0.5}]
+    expected = rf'no column confidence \(did you mean --map confidence={name}, or columns={{"confidence": "{name}"}}\?'
+    with pytest.raises(DataError, match=expected):
+        judged(*rows)
+    assert judged(*rows, columns={"confidence": name})["confidence"].to_list() == [0.5]
     assert judged(*rows, missing_confidence="lowest")["confidence"].to_list() == [-math.inf]
+
+
+@pytest.mark.parametrize(("part", "name"), [("target", "targets"), ("prediction", "predicton"), ("prediction", "pred")])
+def test_a_needed_column_that_is_likely_misspelt_is_asked_about(part, name):
+    cells = row()
+    cells[name] = cells.pop(part)
+    with pytest.raises(DataError, match=rf"needs a column {part}.*did you mean --map {part}={name}, or columns="):
+        judged(cells)
+
+
+def test_a_column_that_plays_a_part_is_not_offered_for_another():
+    with pytest.raises(DataError, match=r"needs a column prediction \(name it with --map prediction=COLUMN"):
+        judged({"target": "a", "predictor": "a"}, columns={"confidence": "predictor"})
+
+
+def near_warnings(*rows, **options):
+    found = responses([row(), *rows], reading=Reading(**options))
+    return [warning for warning in found.warnings if "but for case or spaces" in warning]
+
+
+def test_predictions_that_differ_in_case_or_spaces_only_are_warned_of_once():
+    rows = [row(target="book_flight", prediction="Book_Flight"), row(target=["x", "pay bill"], prediction=" pay bill")]
+    assert near_warnings(*rows) == [
+        '2 predictions equal a target but for case or spaces, e.g. "Book_Flight" and "book_flight"; they count as wrong'
+    ]
+    assert near_warnings(rows[1]) == [
+        '1 prediction equals a target but for case or spaces, e.g. " pay bill" and "pay bill"; it counts as wrong'
+    ]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"prediction": "A", "correct": False},
+        {"prediction": "A", "abstained": True},
+        {"prediction": "A", "target": ["a", "A"]},
+        {"prediction": "A", "target": "b"},
+        {"prediction": "A", "target": None},
+    ],
+)
+def test_what_is_judged_withheld_right_or_plainly_wrong_is_no_near_match(cells):
+    assert near_warnings(row(**cells)) == []
+
+
+def test_a_row_with_two_near_targets_counts_once():
+    assert near_warnings(row(target=["b", "B"], prediction=" b"))[0].startswith("1 prediction equals")
+
+
+def test_labels_that_are_near_only_across_rows_are_not_warned_of():
+    assert near_warnings(row(target="b", prediction="C"), row(target="c", prediction="d")) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "hint"),
+    [
+        ("0,3", "write a decimal point, not a comma"),
+        (" -1,25", "write a decimal point, not a comma"),
+        ("58%", "write it without the percent sign, as a fraction"),
+        ("58.5 %", "write it without the percent sign, as a fraction"),
+    ],
+)
+def test_a_decimal_comma_and_a_percent_sign_are_named(cell, hint):
+    with pytest.raises(DataError, match=rf'confidence must be a number; got "{cell}" \({hint}\)'):
+        judged(row(confidence=cell))
 
 
 def test_confidence_must_not_be_nan_even_where_nothing_was_answered():

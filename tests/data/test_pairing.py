@@ -72,9 +72,7 @@ def test_without_ids_systems_are_unpaired_and_it_says_so():
 
 def test_one_id_with_two_targets_is_refused():
     data = rows("x", "ab") + rows("y", "a") + rows("y", "b", target=["c", "a"])
-    with pytest.raises(
-        DataError, match=r'the id "b" has the target "a" in x but "a" or "c" in y \(1 such ids in all\)'
-    ):
+    with pytest.raises(DataError, match=r'the id "b" has the target "a" in x but "a" or "c" in y \(1 such id in all\)'):
         pair(responses(data))
     out = rows("x", "ab") + rows("y", "a") + rows("y", "b", target="oos")
     with pytest.raises(DataError, match="but out of scope in y"):

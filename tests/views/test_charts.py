@@ -1,19 +1,27 @@
 import json
+import re
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 import pytest
 
-from demur.analyses.evaluation import evaluate
+from demur.analyses.comparison import Crossing, Interval
+from demur.analyses.evaluation import evaluate, returns_measures
 from demur.analyses.labels import class_report
+from demur.analyses.threshold import threshold_by_error
 from demur.data.responses import Reading, responses
 from demur.errors import UsageError
 from demur.measures.classes import Confusion
 from demur.measures.curves import curve, error_return
+from demur.measures.resampling import Rows
+from demur.measures.returns import ErrorAtNonreturn
 from demur.measures.sweep import Sweep
+from demur.views import rendering, words
 from demur.views.charts import (
     chart_table,
+    comparison_chart,
     confusion_chart,
     cost_path_chart,
     det_chart,
@@ -24,13 +32,14 @@ from demur.views.charts import (
     reliability_chart,
     risk_coverage_chart,
     roc_chart,
+    slices_chart,
 )
-from demur.views.error_return import bare_curve_chart
+from demur.views.error_return import bare_curve_chart, supported_crossings
 from demur.views.lines import style_of
 
 
 def title(chart):
-    return " ".join(chart.to_dict()["title"]["text"])
+    return " ".join(chart.to_dict()["title"]["text"]).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def subtitle(chart):
@@ -157,8 +166,10 @@ def test_an_operating_point_is_marked_with_its_threshold(evaluations, choice):
     chart = error_return_chart(evaluations, choices=[choice])
     (mark,) = drawn_rows(chart.to_dict(), "label_x")
     assert (mark["x"], mark["y"]) == pytest.approx((choice.nonreturn, choice.error), abs=1e-6)
-    assert mark["text"] == f"threshold {choice.threshold:.4g}"
-    assert "a threshold of" in title(chart)
+    assert mark["text"] == f"threshold {choice.printed_threshold}"
+    assert title(chart) == words.choice_title(choice)
+    for told in (choice.printed_threshold, words.percent(choice.error), words.percent(choice.nonreturn)):
+        assert told in chart.to_dict()["description"].split("Marked: ")[1]
 
 
 def test_labels_of_near_points_do_not_overlap(evaluations, choice):
@@ -197,6 +208,112 @@ def test_other_readings_of_a_large_sweep_stay_small_too():
     sweep = Sweep.of(rng.normal(0.5 * right), right)
     for kind in ("missed_chance", "risk_coverage", "roc", "det"):
         assert chart_table(curve(sweep, kind, name="big").chart()).height <= 2500
+
+
+def test_without_a_comparison_no_title_names_a_winner(evaluations):
+    assert title(error_return_chart(evaluations)) == "Error-return curves of 3 systems"
+    one = evaluations[0]
+    forced, at = (words.percent(one.figures[name].value) for name in ("forced_error", "error_at_nonreturn"))
+    wanted = f"base: {forced} errors when all is returned, {at} at 20 % non-return"
+    assert title(error_return_chart([one])) == wanted
+
+
+def test_the_title_of_a_comparison_is_its_verdict(comparison):
+    assert title(comparison_chart(comparison)) == words.comparison_title(comparison)
+    assert title(comparison.chart()) == words.comparison_title(comparison)
+
+
+def test_a_range_asked_for_is_told_as_a_mean_and_bands_by_their_region(tables):
+    measures = returns_measures(at=(0.1, 0.3))
+    (one,) = evaluate(responses(tables["base"]), measures=measures, region=(0.1, 0.4), replicates=20)
+    chart = error_return_chart([one], region=(0.1, 0.3))
+    mean = words.percent(float(ErrorAtNonreturn(x=0.1, to=0.3).finish(one.curve.sweep)))
+    assert title(chart).endswith(f"a mean of {mean} over 10 % to 30 % non-return")
+    assert "95 % bands over 10 % to 40 %" in subtitle(chart)
+    assert "shaded strip: critical region, 10 % to 30 %" in subtitle(chart)
+
+
+def test_only_crossings_between_ranges_shown_for_different_sides_are_marked(comparison):
+    pair = comparison.pairs[0]
+    at = [Crossing(x, 0.1, x, x) for x in (0.1, 0.4, 0.8)]
+    sides = [Interval(0.2, 0.3, "a"), Interval(0.5, 0.6, "b"), Interval(0.9, 1.0, "b")]
+    crossed = replace(pair, crossings=tuple(at), intervals=tuple(sides))
+    assert supported_crossings(crossed) == [at[1]]
+    spec = comparison_chart(replace(comparison, pairs=(crossed,))).to_dict()
+    assert [row["crossing"] for row in drawn_rows(spec, "crossing")] == [0.4]
+
+
+def test_references_are_named_after_the_baseline(evaluations):
+    chart = error_return_chart(evaluations, baseline="better")
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    assert line["encoding"]["color"]["scale"]["domain"][-2:] == [
+        "random ranking of better",
+        "perfect ranking of better",
+    ]
+
+
+def test_long_names_are_short_in_legends_and_whole_in_the_data(simulated):
+    names = [f"a-very-long-name-of-a-family-of-models-{size}-instruct-2024-11-20" for size in ("7b", "70b")]
+    several = evaluate(responses([row for name in names for row in simulated(name, n=30)]), replicates=20)
+    chart = error_return_chart(several)
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    expression = line["encoding"]["color"]["legend"]["labelExpr"]
+    labels = re.findall(r'\? ("(?:[^"\\]|\\.)*")', expression)
+    assert len(set(labels)) == 2
+    assert max(len(json.loads(label)) for label in labels) <= 36
+    assert set(chart_table(chart)["system"]) == set(names)
+
+
+@pytest.mark.parametrize("options", [{}, {"references": False}, {"references": False, "bands": "none"}])
+def test_curves_of_several_systems_have_a_legend_whatever_else_is_drawn(evaluations, options):
+    assert "role-legend" in rendering.svg(error_return_chart(evaluations, **options))
+
+
+def test_many_late_starts_are_said_once_with_intervals_there(simulated):
+    rows = [row for name in "abc" for row in simulated(name, n=60, own=0.3)]
+    several = evaluate(responses(rows), replicates=20)
+    chart = error_return_chart(several)
+    assert subtitle(chart).count("start") == 1
+    assert "curves start where a system withholds by itself" in subtitle(chart)
+    starts = [(row["start_low"], row["start_high"]) for row in drawn_rows(chart.to_dict(), "start_low")]
+    forced = [one.figures["forced_error"] for one in several]
+    assert np.array(starts) == pytest.approx(np.array([(one.low, one.high) for one in forced]), abs=1e-6)
+
+
+def test_a_promised_bound_is_drawn_within_the_axis(evaluations, tables):
+    rows = Rows.of(
+        [row["confidence"] for row in tables["base"]], [row["prediction"] == "yes" for row in tables["base"]]
+    )
+    kept = threshold_by_error(rows, 0.9, delta=0.05, name="base")
+    chart = error_return_chart(evaluations[:1], choices=[kept])
+    (promise,) = drawn_rows(chart.to_dict(), "promise")
+    assert (promise["error"], promise["promise"]) == (0.9, "promised: 90 %")
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    assert line["encoding"]["y"]["scale"]["domain"][1] > 0.9
+    assert "promised error rate of 90 %" in chart.to_dict()["description"]
+
+
+@pytest.fixture(scope="session")
+def sliced(simulated):
+    rows = [{**row, "part": f"part {place % 10}"} for place, row in enumerate(simulated("one", n=400))]
+    return evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+
+
+def test_of_many_slices_the_seven_worst_are_drawn_beside_the_whole(sliced):
+    chart = slices_chart(sliced, "one")
+    drawn = chart_table(chart)["system"].unique(maintain_order=True).to_list()
+    heights = {one.name: one.figures["error_at_nonreturn"].value for one in sliced if one.part}
+    assert drawn[0] == "one"
+    assert len(drawn) == 8
+    assert min(heights[name] for name in drawn[1:]) >= max(heights[name] for name in heights.keys() - set(drawn))
+    assert "the 7 worst of 10 slices" in subtitle(chart)
+    assert {row["system"] for row in drawn_rows(chart.to_dict(), "low")} == {"one"}
+
+
+def test_few_slices_are_all_drawn(sliced):
+    chart = slices_chart(sliced[:4], "one")
+    assert chart_table(chart)["system"].n_unique() == 4
+    assert "worst" not in subtitle(chart)
 
 
 def test_roc_and_det_carry_the_caution(every_chart):
@@ -239,6 +356,32 @@ def test_the_reliability_diagram_tells_the_ece_and_weighs_its_bins(evaluations):
     chart = reliability_chart(evaluations[:1])
     assert f"ECE {evaluations[0].figures['ece'].value:.4g}" in subtitle(chart)
     assert chart_table(chart)["share"].sum() == pytest.approx(1)
+
+
+def confidences(pairs):
+    """Evaluation of groups of 100 answers, each with its confidence and its share of right answers."""
+    rows = [
+        {"id": f"{place}-{k}", "target": "yes", "prediction": "yes" if k < 100 * right else "no", "confidence": sure}
+        for place, (sure, right) in enumerate(pairs)
+        for k in range(100)
+    ]
+    return evaluate(responses(rows), replicates=20)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "wanted"),
+    [
+        ([(0.5, 0.3), (0.7, 0.5), (0.9, 0.7)], "confidences are on average 20.0 points too high"),
+        ([(0.3, 0.5), (0.5, 0.7), (0.7, 0.9)], "confidences are on average 20.0 points too low"),
+        ([(0.25, 0.1), (0.35, 0.1), (0.65, 0.9), (0.75, 0.9)], r"ECE 0.2, surer than right below .*, less sure above"),
+        ([(0.25, 0.4), (0.35, 0.6), (0.65, 0.5), (0.75, 0.5)], r"ECE .*, less sure than right below .*, surer above"),
+        ([(0.15, 0.3), (0.35, 0.2), (0.55, 0.7), (0.75, 0.5)], r"ECE .*, confidences err on both sides"),
+    ],
+)
+def test_a_side_is_named_only_where_most_answers_lie_on_it(pairs, wanted):
+    chart = reliability_chart(confidences(pairs))
+    assert re.search(wanted, title(chart))
+    assert "bars: from the claim (dashed) to what holds" in subtitle(chart)
 
 
 def test_reliability_without_probabilities_is_refused(simulated):

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 
@@ -28,6 +29,16 @@ def test_each_format_is_written_whole_and_alone(chart, tmp_path, ending, start):
 def test_a_picture_holds_no_tooltip_points(chart, tmp_path):
     save_chart(chart, tmp_path / "figure.svg")
     assert len(re.findall("<path", (tmp_path / "figure.svg").read_text())) < 200
+
+
+def test_a_picture_says_what_it_shows(chart, tmp_path):
+    save_chart(chart, tmp_path / "figure.svg")
+    root = ElementTree.parse(tmp_path / "figure.svg").getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.get("role") == "img"
+    assert [child.tag for child in root][:2] == [f"{space}title", f"{space}desc"]
+    assert root[0].text == "Error-return curves of 3 systems"
+    assert root[1].text == chart.to_dict()["description"]
 
 
 def test_an_unknown_ending_is_refused_with_the_known_ones(chart, tmp_path):

@@ -4,6 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import polars as pl
 import pytest
 
 from demur import __version__
@@ -11,6 +12,7 @@ from demur.analyses.evaluation import evaluate
 from demur.data.responses import responses
 from demur.views import presentation
 from demur.views.charts import error_return_chart, roc_chart
+from demur.views.fragments import data_table
 from demur.views.page import Section, page, presentation_page, slim
 from demur.views.presentation import Table
 
@@ -95,6 +97,13 @@ def test_pictures_stand_in_where_scripts_do_not_run(document):
 def test_data_tables_are_thinned_evenly_and_say_so(document, evaluations):
     shown = re.findall(r"<summary>Data behind figure 1 \((\d+) of (\d+) rows, evenly spaced\)", document)
     assert shown == [("200", str(sum(one.curve.threshold.size for one in evaluations)))]
+
+
+@pytest.mark.parametrize(("rows", "told"), [(250, "250 rows"), (251, "200 of 251 rows, evenly spaced")])
+def test_tables_up_to_250_rows_are_shown_whole(rows, told):
+    shown = data_table(pl.DataFrame({"a": range(rows)}), "Data")
+    assert f"<summary>Data ({told})</summary>" in shown
+    assert shown.count("<tr>") == int(told.split()[0]) + 1
 
 
 def test_whatever_comes_from_data_is_escaped(simulated):

@@ -1,6 +1,7 @@
 """Cells of any type become labels, flags and numbers, or a fault that names the row."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -17,6 +18,8 @@ _FLAGS = {
     **dict.fromkeys(("false", "no", "0", "0.0"), False),
 }
 _WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Cells:
             numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
         else:
             numbers = pl.Series(part, [None] * len(series), dtype=pl.Float64)
-        self._refuse(part, series.is_not_null() & numbers.is_null(), "must be a number")
+        self._refuse(part, series.is_not_null() & numbers.is_null(), "must be a number", _number_hint)
         return numbers
 
     def fault(self, part: str, position: int, rule: str, *, got: object = None, fix: str = "") -> DataError:
@@ -80,11 +83,20 @@ class Cells:
             return self.table.frame[self.columns[part]].alias(part)
         return pl.Series(part, [None], dtype=missing).new_from_index(0, self.table.frame.height)
 
-    def _refuse(self, part: str, bad: pl.Series, rule: str) -> None:
+    def _refuse(self, part: str, bad: pl.Series, rule: str, hint: Callable[[object], str] = lambda _: "") -> None:
         position = first(bad)
         if position is not None:
-            got = self._series(part, pl.String())[position]
-            raise self.fault(part, position, rule, got=got.to_list() if isinstance(got, pl.Series) else got)
+            cell = self._series(part, pl.String())[position]
+            got = cell.to_list() if isinstance(cell, pl.Series) else cell
+            raise self.fault(part, position, rule, got=got, fix=hint(got))
+
+
+def _number_hint(got: object) -> str:
+    if not isinstance(got, str):
+        return ""
+    if _DECIMAL_COMMA.fullmatch(got):
+        return "write a decimal point, not a comma"
+    return "write it without the percent sign, as a fraction" if _PERCENTAGE.fullmatch(got) else ""
 
 
 def first(flags: pl.Series) -> int | None:

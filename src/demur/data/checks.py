@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from demur.data.judging import LOWEST, RANK_LOWEST
 from demur.data.tables import ROW, Table
+from demur.data.wording import Wording
 from demur.errors import DataError
 
 SOURCE = "demur:source"
@@ -12,6 +14,16 @@ SOURCE = "demur:source"
 
 CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
+
+_REPEATED = Wording("id is repeated", "ids are repeated")
+_WAYS_OUT = (
+    "several systems in one file need a column system; "
+    "if an input was tried several times, make the id unique, e.g. from task and trial"
+)
+_NEAR = Wording(
+    "prediction equals a target but for case or spaces, e.g. {}; it counts as wrong",
+    "predictions equal a target but for case or spaces, e.g. {}; they count as wrong",
+)
 
 
 def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
@@ -33,12 +45,9 @@ def _duplicate(system: str, rows: pl.DataFrame, tables: Sequence[Table]) -> Data
     name = repeated["id"][0]
     pair = repeated.filter(pl.col("id") == name).head(2)
     places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
-    count = repeated["id"].n_unique()
-    rule = (
-        f'the id "{name}" occurs twice in system "{system}", first at {places[0]} '
-        f"({count:,} {'id is' if count == 1 else 'ids are'} repeated in all)"
-    )
-    return DataError(rule, where=f"{places[1]}:", fix="several systems in one file need a column system")
+    count = _REPEATED.told(repeated["id"].n_unique())
+    rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
+    return DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
 
 
 def refuse_foreign_labels(frame: pl.DataFrame) -> list[str]:
@@ -46,7 +55,7 @@ def refuse_foreign_labels(frame: pl.DataFrame) -> list[str]:
 
     Too few is a single label among the targets or among the predictions: such a system may simply be wrong.
     """
-    compared = frame.lazy().filter("answered", ~pl.col("out_of_scope"), pl.col(CORRECT).is_null())
+    compared = _compared(frame)
     systems = compared.group_by("system", maintain_order=True).agg(pl.col("right").any()).filter(~pl.col("right"))
     warnings = []
     for system in systems.collect()["system"]:
@@ -65,3 +74,50 @@ def _foreign(system: str, targets: pl.Series, predictions: pl.Series) -> DataErr
     rule = f"no prediction occurs among the targets: targets are {shown[0]}, predictions {shown[1]}"
     fix = "are they coded differently? judged answers need a column correct"
     return DataError(rule, where=f'system "{system}":', fix=fix)
+
+
+def near_matches(frame: pl.DataFrame) -> list[str]:
+    """Warns of predictions that would be right if letter case and the spaces around labels did not matter.
+
+    Labels are many times fewer than rows, so rows are looked at only when two labels differ in nothing else.
+    """
+    wrong = _compared(frame).filter(~pl.col("right")).select("prediction", "target").collect()
+    targets = wrong["target"].explode().drop_nulls().unique()
+    labels = pl.concat([wrong["prediction"].unique().alias("label"), targets.alias("label")]).unique()
+    twins = labels.filter(_folded(labels).is_duplicated())
+    if twins.is_empty():
+        return []
+    pairs = wrong.filter(pl.col("prediction").is_in(twins.implode())).with_row_index().explode("target")
+    near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
+    if near.is_empty():
+        return []
+    example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
+    return [_NEAR.about(example).told(near.height)]
+
+
+def unranked_notes(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> list[str]:
+    """Says which systems have no confidences; refuses one that has some in one table and none in another."""
+    if not unranked:
+        return []
+    answers = frame.filter("answered", pl.col("system").is_in(list(unranked)))
+    ranked = answers.filter(pl.col("confidence") != LOWEST)
+    if not ranked.is_empty():
+        raise _ranked_in_part(answers, ranked["system"][0], tables)
+    every = frame["system"].n_unique() == len(unranked)
+    of_which = "" if every else f" of {', '.join(unranked)}"
+    return [f"no confidences{of_which}: only what a system withholds by itself counts"]
+
+
+def _ranked_in_part(answers: pl.DataFrame, system: str, tables: Sequence[Table]) -> DataError:
+    lacking = answers.filter(pl.col("system") == system, pl.col("confidence") == LOWEST)
+    place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
+    rule = f'is missing for an answer, though other answers of system "{system}" have one'
+    return DataError(rule, where=f"{place}: confidence", fix=RANK_LOWEST)
+
+
+def _compared(frame: pl.DataFrame) -> pl.LazyFrame:
+    return frame.lazy().filter("answered", ~pl.col("out_of_scope"), pl.col(CORRECT).is_null())
+
+
+def _folded(labels: pl.Series) -> pl.Series:
+    return labels.str.strip_chars().str.to_lowercase()

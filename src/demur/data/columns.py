@@ -22,6 +22,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """The canonical columns of a responses table, each with the other names it may go by."""
 
+_LIKE = 0.8
+_SHORTEST = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
@@ -39,6 +42,32 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     if close:
         return "did you mean " + " or ".join(f'"{folded[match]}"' for match in close) + "?"
     return "there are " + ", ".join(f'"{name}"' for name in known[:20]) if known else ""
+
+
+def mapping_of(part: str, column: str) -> str:
+    """Says how a column is given a part, on the command line and in Python.
+
+    >>> mapping_of("target", "gold")
+    '--map target=gold, or columns={"target": "gold"}'
+    """
+    return f'--map {part}={column}, or columns={{"{part}": "{column}"}}'
+
+
+def lookalike(part: str, names: Iterable[str]) -> str | None:
+    """Gives the column that is most likely a misspelt or shortened name of a part, if any is.
+
+    >>> lookalike("confidence", ["id", "confidense"]), lookalike("prediction", ["pred"]), lookalike("target", ["id"])
+    ('confidense', 'pred', None)
+    """
+    folded = {name.casefold(): name for name in names}
+    for known in spellings(part):
+        for match in get_close_matches(known, folded, n=1, cutoff=_LIKE):
+            return folded[match]
+    for known in spellings(part):
+        for name in folded:
+            if len(name) >= _SHORTEST and known.startswith(name):
+                return folded[name]
+    return None
 
 
 def spellings(part: str) -> tuple[str, ...]:
@@ -80,7 +109,9 @@ def check_mapping(explicit: Mapping[str, str]) -> None:
     """Refuses a mapping of a part that does not exist."""
     for part in explicit:
         if part not in ALIASES:
-            raise DataError(f'no column is called "{part}" here', where="--map:", fix=nearest(part, ALIASES))
+            raise DataError(
+                f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, ALIASES)
+            )
 
 
 def _explicit(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:
@@ -100,7 +131,7 @@ def _guess(part: str, names: Collection[str], explicit: Mapping[str, str], where
         if len(found) > 1:
             listed = ", ".join(f'"{name}"' for name in found)
             rule = f"{part} may be any of the columns {listed}"
-            raise DataError(rule, where=where, fix=f"choose one, for example --map {part}={found[0]}")
+            raise DataError(rule, where=where, fix=f"choose one, for example {mapping_of(part, found[0])}")
         if found:
             return found[0]
     return None

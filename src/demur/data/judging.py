@@ -1,16 +1,30 @@
 """Rows of answers become judged rows: answered or not, right or wrong."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from demur.data.cells import LABELS, Cells, as_lists, first, without_point_zero
+from demur.data.columns import lookalike, mapping_of
 from demur.data.tables import ROW
+from demur.data.wording import SUCH_ROWS, Wording
 from demur.errors import DataError
 
 LOWEST = float("-inf")
+
+RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
+"""The way out for answers that lack a confidence."""
+
+_OUTSIDE = Wording('target "{}" read as out of scope', 'targets "{}" read as out of scope')
+_NULL_OUTSIDE = Wording("target that is null read as out of scope", "targets that are null read as out of scope")
+_WITHHELD = Wording('prediction "{}" read as withheld', 'predictions "{}" read as withheld')
+_NULL_WITHHELD = Wording("prediction that is null read as withheld", "predictions that are null read as withheld")
+_ABSTAINED = Wording("row read as abstained", "rows read as abstained")
+_LOWEST = Wording(
+    "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +38,15 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judged rows of one table, and how often each thing worth telling happened."""
+    """The judged rows of one table, and how often each thing worth telling happened.
+
+    `unranked` are the systems that answered but of which no row has a confidence.
+    """
 
     frame: pl.DataFrame
-    recognised: Counter[str] = field(default_factory=Counter)
-    cautions: Counter[str] = field(default_factory=Counter)
+    recognised: Counter[Wording] = field(default_factory=Counter)
+    cautions: Counter[Wording] = field(default_factory=Counter)
+    unranked: tuple[str, ...] = ()
 
 
 def judge(cells: Cells, rules: Rules, system: str) -> Judged:
@@ -47,18 +65,27 @@ def judge(cells: Cells, rules: Rules, system: str) -> Judged:
     _refuse_unmarked(frame, cells)
     frame = frame.with_columns(_right(cells))
     _count_cautions(frame, rules, judged.cautions)
-    frame = frame.with_columns(_confidence(frame, cells, rules, judged), _weight(cells))
-    return Judged(frame, judged.recognised, judged.cautions)
+    numbers = _numbers(cells)
+    unranked = _unranked(frame, numbers)
+    _refuse_missing(frame, numbers, unranked, cells, rules)
+    frame = frame.with_columns(_confidence(frame, numbers, rules, judged), _weight(cells))
+    return Judged(frame, judged.recognised, judged.cautions, tuple(unranked))
 
 
 def _refuse_unjudgeable(cells: Cells) -> None:
-    there = "columns there: " + ", ".join(cells.table.columns)
     if "correct" not in cells and "target" not in cells:
         rule = "needs a column target or correct to tell right from wrong"
-        raise DataError(rule, where=cells.table.name, fix=f"name it with --map target=COLUMN; {there}")
+        raise DataError(rule, where=cells.table.name, fix=_naming("target", cells))
     if "correct" not in cells and "prediction" not in cells:
         rule = "needs a column prediction"
-        raise DataError(rule, where=cells.table.name, fix=f"name it with --map prediction=COLUMN; {there}")
+        raise DataError(rule, where=cells.table.name, fix=_naming("prediction", cells))
+
+
+def _naming(part: str, cells: Cells) -> str:
+    free = [column for column in cells.table.columns if column not in cells.columns.values()]
+    near = lookalike(part, free)
+    there = "columns there: " + ", ".join(cells.table.columns)
+    return f"did you mean {mapping_of(part, near)}?" if near else f"name it with {mapping_of(part, 'COLUMN')}; {there}"
 
 
 def _as_read(cells: Cells, system: str) -> pl.DataFrame:
@@ -99,7 +126,7 @@ def _with_scope(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged)
     labels = cells.labels("target")
     lists, several = as_lists(labels)
     texts = lists.explode() if several else labels
-    _count_labels(texts, rules.out_of_scope, 'targets "{}" read as out of scope', judged.recognised)
+    _count_labels(texts, rules.out_of_scope, _OUTSIDE, judged.recognised)
     if several:
         lists = lists.list.eval(pl.element().filter(~pl.element().is_in(list(rules.out_of_scope))))
         matched = lists.list.contains(frame["prediction"])
@@ -107,7 +134,7 @@ def _with_scope(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged)
     else:
         matched = labels == frame["prediction"]
         outside = labels.is_in(list(rules.out_of_scope)).fill_null(value=True)
-    judged.recognised["targets null read as out of scope"] += lists.null_count()
+    judged.recognised[_NULL_OUTSIDE] += lists.null_count()
     return frame.with_columns(
         target=pl.when(outside).then(pl.lit([], dtype=LABELS)).otherwise(lists),
         out_of_scope=outside & ~frame["correct"].fill_null(value=False),
@@ -119,10 +146,10 @@ def _with_answers(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judge
     given = pl.lit(value=True)
     if "prediction" in cells:
         predictions = frame["prediction"]
-        _count_labels(predictions, rules.withheld, 'predictions "{}" read as withheld', judged.recognised)
-        judged.recognised["predictions null read as withheld"] += predictions.null_count()
+        _count_labels(predictions, rules.withheld, _WITHHELD, judged.recognised)
+        judged.recognised[_NULL_WITHHELD] += predictions.null_count()
         given = pl.col("prediction").is_not_null() & ~pl.col("prediction").is_in(list(rules.withheld))
-    judged.recognised["rows read as abstained"] += int(frame["abstained"].sum())
+    judged.recognised[_ABSTAINED] += int(frame["abstained"].sum())
     return frame.with_columns(answered=given & ~pl.col("abstained") & ~pl.col("failed"))
 
 
@@ -141,29 +168,45 @@ def _right(cells: Cells) -> pl.Expr:
     return (pl.col("answered") & verdict).alias("right")
 
 
-def _confidence(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged) -> pl.Series:
+def _numbers(cells: Cells) -> pl.Series:
     numbers = cells.numbers("confidence")
     position = first(numbers.is_nan().fill_null(value=False))
     if position is not None:
         raise cells.fault("confidence", position, "must not be NaN", fix="leave it empty if it is missing")
-    missing = frame["answered"] & numbers.is_null()
+    return numbers
+
+
+def _unranked(frame: pl.DataFrame, numbers: pl.Series) -> list[str]:
+    if numbers.null_count() == 0:
+        return []
+    missing = frame["system"].filter(frame["answered"] & numbers.is_null()).unique(maintain_order=True)
+    ranked = set(frame["system"].filter(numbers.is_not_null()).unique())
+    return [system for system in missing if system not in ranked]
+
+
+def _refuse_missing(
+    frame: pl.DataFrame, numbers: pl.Series, unranked: Sequence[str], cells: Cells, rules: Rules
+) -> None:
+    """Refuses answers without confidence beside others that have one, and a column that is likely misspelt."""
+    if rules.missing_is_lowest or numbers.null_count() == 0:
+        return
+    missing = frame["answered"] & numbers.is_null() & ~frame["system"].is_in(list(unranked))
     position = first(missing)
-    if position is not None and not rules.missing_is_lowest:
-        raise _missing_confidence(cells, position, int(missing.sum()))
     if position is not None:
-        judged.recognised["answers without confidence read as the lowest (-inf)"] += int(missing.sum())
+        rule = f"is missing for an answer ({SUCH_ROWS.told(int(missing.sum()))} in all)"
+        raise cells.fault("confidence", position, rule, fix=RANK_LOWEST)
+    free = [column for column in cells.table.columns if column not in cells.columns.values()]
+    if unranked and "confidence" not in cells and lookalike("confidence", free):
+        fix = f"{_naming('confidence', cells)} {RANK_LOWEST}"
+        raise DataError("has no column confidence", where=cells.table.name, fix=fix)
+
+
+def _confidence(frame: pl.DataFrame, numbers: pl.Series, rules: Rules, judged: Judged) -> pl.Series:
+    missing = frame["answered"] & numbers.is_null()
+    if rules.missing_is_lowest:
+        judged.recognised[_LOWEST] += int(missing.sum())
     lowest = pl.when(missing).then(LOWEST).otherwise(numbers)
     return pl.select(pl.when(frame["answered"]).then(lowest).alias("confidence")).to_series()
-
-
-def _missing_confidence(cells: Cells, position: int, count: int) -> DataError:
-    fix = "--missing-confidence lowest ranks such answers below all others"
-    if "confidence" not in cells:
-        there = ", ".join(cells.table.columns)
-        fix = f"name it with --map confidence=COLUMN; columns there: {there}; or {fix}"
-        return DataError("needs a column confidence", where=cells.table.name, fix=fix)
-    rule = f"is missing for an answer ({count:,} such {'row' if count == 1 else 'rows'} in all)"
-    return cells.fault("confidence", position, rule, fix=fix)
 
 
 def _weight(cells: Cells) -> pl.Series:
@@ -178,33 +221,49 @@ def _weight(cells: Cells) -> pl.Series:
     return weights
 
 
-def _count_labels(texts: pl.Series, known: tuple[str, ...], words: str, counts: Counter[str]) -> None:
+def _count_labels(texts: pl.Series, known: tuple[str, ...], words: Wording, counts: Counter[Wording]) -> None:
     for label in known:
-        counts[words.format(label)] += int((texts == label).sum())
+        counts[words.about(label)] += int((texts == label).sum())
 
 
-_CAUTIONS: tuple[tuple[str, Callable[[pl.DataFrame, Rules], pl.Series]], ...] = (
-    ("rows failed and count as non-returns", lambda frame, _: frame["failed"]),
+_NAME_WITHHELD = "that the system withheld, name such labels with --withheld, or withheld=(...)"
+_EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
+_CAUTIONS: tuple[tuple[Wording, Callable[[pl.DataFrame, Rules], pl.Series]], ...] = (
     (
-        "predictions are out-of-scope labels yet count as returned; if they mean that the system withheld, "
-        "name them with --withheld",
+        Wording("row failed and counts as a non-return", "rows failed and count as non-returns"),
+        lambda frame, _: frame["failed"],
+    ),
+    (
+        Wording(
+            f"prediction is an out-of-scope label yet counts as returned; if it means {_NAME_WITHHELD}",
+            f"predictions are out-of-scope labels yet count as returned; if they mean {_NAME_WITHHELD}",
+        ),
         lambda frame, rules: frame["answered"] & frame["prediction"].is_in(list(rules.out_of_scope)),
     ),
     (
-        "predictions are empty text and count as returned; if they mean that the system withheld, use --withheld ''",
+        Wording(
+            f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
+            f"predictions are empty text and count as returned; if they mean {_EMPTY_WITHHELD}",
+        ),
         lambda frame, _: frame["answered"] & (frame["prediction"] == ""),
     ),
     (
-        "rows are marked correct although their target is out of scope; they count as right",
+        Wording(
+            "row is marked correct although its target is out of scope; it counts as right",
+            "rows are marked correct although their target is out of scope; they count as right",
+        ),
         lambda frame, _: frame["right"] & (frame["target"].list.len() == 0),
     ),
     (
-        "rows are marked correct although nothing was answered; they count as non-returns",
+        Wording(
+            "row is marked correct although nothing was answered; it counts as a non-return",
+            "rows are marked correct although nothing was answered; they count as non-returns",
+        ),
         lambda frame, _: ~frame["answered"] & frame["correct"],
     ),
 )
 
 
-def _count_cautions(frame: pl.DataFrame, rules: Rules, counts: Counter[str]) -> None:
+def _count_cautions(frame: pl.DataFrame, rules: Rules, counts: Counter[Wording]) -> None:
     for words, applies in _CAUTIONS:
         counts[words] += int(applies(frame, rules).sum())

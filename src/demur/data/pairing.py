@@ -7,6 +7,7 @@ from functools import reduce
 import polars as pl
 
 from demur.data.responses import Responses
+from demur.data.wording import INPUTS, SUCH_IDS
 from demur.errors import DataError
 
 _ORDER = [
@@ -20,6 +21,11 @@ _ORDER = [
     "dialogue",
     "prediction",
 ]
+
+_WAYS_OUT = (
+    "--matched compares the common ones, --unpaired compares all without pairing; "
+    "in Python matched=True or unpaired=True"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ def _common_ids(frames: dict[str, pl.DataFrame]) -> pl.Series:
 
 def _paired_note(common: int, dropped: dict[str, int]) -> str:
     left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
-    note = f"paired by id on {common:,} inputs"
+    note = f"paired by id on {INPUTS.told(common)}"
     return f"{note}; left out without a counterpart: {left_out}" if left_out else note
 
 
@@ -98,8 +104,8 @@ def _unmatched(frames: dict[str, pl.DataFrame], common: pl.Series, dropped: dict
     alone = "; ".join(f"without counterpart in {name}: {_examples(frames[name], common)}" for name in apart)
     rule = f"the systems do not have the same ids: {sizes}, common to all are {len(common):,}; {alone}"
     if common.is_empty():
-        return DataError(rule, fix="no id is shared, so compare them with --unpaired")
-    return DataError(rule, fix="--matched compares the common ones, --unpaired compares all without pairing")
+        return DataError(rule, fix="no id is shared, so compare them with --unpaired, or unpaired=True")
+    return DataError(rule, fix=_WAYS_OUT)
 
 
 def _examples(frame: pl.DataFrame, common: pl.Series) -> str:
@@ -118,9 +124,10 @@ def _refuse_other_targets(frames: dict[str, pl.DataFrame]) -> None:
             row = apart.row(0, named=True)
             rule = (
                 f'the id "{row["id"]}" has the target {_shown(row["target"])} in {name} '
-                f"but {_shown(row['other'])} in {other_name} ({apart.height:,} such ids in all)"
+                f"but {_shown(row['other'])} in {other_name} ({SUCH_IDS.told(apart.height)} in all)"
             )
-            raise DataError(rule, fix="do the ids mean the same inputs? --unpaired compares without pairing")
+            fix = "do the ids mean the same inputs? --unpaired, or unpaired=True, compares without pairing"
+            raise DataError(rule, fix=fix)
 
 
 def _shown(target: list[str]) -> str:

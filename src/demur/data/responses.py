@@ -1,7 +1,7 @@
 """The table of responses: what systems answered, how sure they were, and whether it was right."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -9,14 +9,15 @@ from typing import Literal
 import polars as pl
 
 from demur.data.cells import Cells, as_text
-from demur.data.checks import CORRECT, SOURCE, refuse_duplicates, refuse_foreign_labels
+from demur.data.checks import CORRECT, SOURCE, near_matches, refuse_duplicates, refuse_foreign_labels, unranked_notes
 from demur.data.columns import check_mapping, nearest, resolve
 from demur.data.files import read_source
 from demur.data.frames import table_of
-from demur.data.judging import Judged, Rules, judge
+from demur.data.judging import LOWEST, Judged, Rules, judge
 from demur.data.selection import JUDGED, extras, filtered, parts_wanted, request_for
 from demur.data.sources import Source, opened
 from demur.data.tables import ROW, Request, Table
+from demur.data.wording import ROWS, counted
 from demur.errors import DataError
 
 
@@ -68,6 +69,17 @@ class Responses:
         """The names of the systems, in order of first appearance."""
         return tuple(self.frame["system"].unique(maintain_order=True))
 
+    @property
+    def unranked(self) -> tuple[str, ...]:
+        """The systems all of whose answers have the lowest confidence, for want of any: nothing ranks them.
+
+        >>> responses([{"target": "yes", "prediction": "yes"}], system="mine").unranked
+        ('mine',)
+        """
+        answers = self.frame.lazy().filter("answered").group_by("system", maintain_order=True)
+        lowest = answers.agg((pl.col("confidence") == LOWEST).all()).filter("confidence")
+        return tuple(lowest.collect()["system"])
+
     def of(self, system: str) -> "Responses":
         """Gives the responses of one system."""
         if system not in self.systems:
@@ -116,9 +128,12 @@ def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[st
         raise _nothing_left(tables, reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     refuse_duplicates(frame, tables)
-    warnings = [f"{table.name}: no row is left by --where" for table in emptied]
-    warnings += _counted(part.cautions for part in parts) + refuse_foreign_labels(frame)
-    told += _counted(part.recognised for part in parts)
+    warnings = [f"{table.name}: no row is left where {_asked(reading)}" for table in emptied]
+    warnings += counted(part.cautions for part in parts) + refuse_foreign_labels(frame) + near_matches(frame)
+    told += counted(part.recognised for part in parts)
+    if reading.missing_confidence == "error":
+        unranked = dict.fromkeys(system for part in parts for system in part.unranked)
+        told += unranked_notes(frame, tuple(unranked), tables)
     return Responses(_public(frame), tuple(dict.fromkeys(told)), tuple(warnings))
 
 
@@ -129,8 +144,8 @@ def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
     cells = filtered(everything, reading.where)
     notes = list(resolution.notes)
     if reading.where:
-        asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
-        notes.append(f"{table.name}: {cells.table.frame.height:,} of {table.frame.height:,} rows kept where {asked}")
+        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_asked(reading)}"
+        notes.append(f"{table.name}: {kept}")
     return cells, notes
 
 
@@ -145,31 +160,34 @@ def _public(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(ROW, SOURCE, CORRECT).rechunk()
 
 
-def _counted(counts: Iterable[Counter[str]]) -> list[str]:
-    total = sum(counts, start=Counter())
-    return [f"{count:,} {words}" for words, count in total.items() if count]
+def _asked(reading: Reading) -> str:
+    return " and ".join(f"{column} is {value}" for column, value in reading.where)
 
 
 def _nothing_left(tables: Sequence[Table], reading: Reading) -> DataError:
     last = reading.where[-1][0]
-    asked = " ".join(f"--where {column}={value}" for column, value in reading.where)
     table = tables[0]
     held = ""
     if last in table.frame.columns:
         found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
-    return DataError(f"no row is left by {asked}", where=f"{table.name}:", fix=held)
+    return DataError(f"no row is left where {_asked(reading)}", where=f"{table.name}:", fix=held)
 
 
 def _system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
     """Names each file's system by its stem, with the folder before it where two files share a stem."""
     stems = Counter(file.stem for file in files)
-    folders = Counter((file.path.resolve().parent.name, file.stem) for file in files)
+    folders = Counter((_folder(file), file.stem) for file in files)
     names, notes = [], []
     for file in files:
-        folder = file.path.resolve().parent.name
+        folder = _folder(file)
         shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
         names.append(f"{folder}/{file.stem}" if shared else file.stem)
         if shared:
             notes.append(f'{file.name} read as system "{names[-1]}"')
     return names, notes
+
+
+def _folder(file: Source) -> str:
+    """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
+    return Path(file.name).resolve().parent.name

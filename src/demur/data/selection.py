@@ -56,7 +56,7 @@ def filtered(cells: Cells, where: Where) -> Cells:
     for column, value in where:
         name = column if column in cells.table.columns else cells.columns.get(column)
         if name is None:
-            raise _unknown(cells.table, column, f"--where {column}={value}")
+            raise _unknown(cells.table, column)
         frame = frame.filter(as_text(frame[name]) == value)
     return replace(cells, table=replace(cells.table, frame=frame))
 
@@ -80,7 +80,7 @@ def _is_there(name: str, cells: Cells) -> bool:
 
 def _must_be_there(name: str, cells: Cells, table: Table) -> bool:
     if not _is_there(name, cells):
-        raise _unknown(table, name, f"column {name}")
+        raise _unknown(table, name)
     return True
 
 
@@ -90,6 +90,5 @@ def _extra(cells: Cells, name: str) -> pl.Series:
     return series if name == "nbest" else as_text(series)
 
 
-def _unknown(table: Table, name: str, asked: str) -> DataError:
-    rule = f'there is no column "{name}" (asked for by {asked})'
-    return DataError(rule, where=f"{table.name}:", fix=nearest(name, table.columns))
+def _unknown(table: Table, name: str) -> DataError:
+    return DataError(f'there is no column "{name}"; {nearest(name, table.columns)}', where=f"{table.name}:")

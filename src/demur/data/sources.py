@@ -1,17 +1,21 @@
 """Paths, globs and standard input become files whose format is known."""
 
 import glob
+import re
 import select
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import partial
 from io import BufferedReader
+from itertools import count
 from pathlib import Path
 from typing import Literal, cast
 
-from demur.data.columns import nearest
+from demur.data.encoding import refuse_binary, refuse_other_kinds
 from demur.data.lines import Compression, compression_of, first_bytes
 from demur.errors import DataError
 
@@ -33,6 +37,11 @@ EXTENSIONS: dict[str, Format] = {
 COMPRESSED = (".gz", ".zst")
 CHUNK = 1 << 20
 
+READABLE = f"known endings: {' '.join(EXTENSIONS)}, the text formats also with .gz or .zst"
+_COLUMNAR = ("parquet", "arrow")
+_DESCRIPTOR = re.compile(r"/(dev|proc/[^/]+)/fd/\d+")
+_NEAR = 0.65
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -51,15 +60,35 @@ def opened(*requested: str | Path) -> Iterator[list[Source]]:
     if not requested:
         raise DataError("no file to read was given", fix='name a file, a glob, or "-" for standard input')
     with ExitStack() as stack:
-        sources = []
+        sources: list[Source] = []
         for item in requested:
             if str(item) == "-":
-                path = stack.enter_context(_spooled(cast(BufferedReader, sys.stdin.buffer)))
-                sources.append(_source(path, "<stdin>", "stdin"))
-            else:
-                sources.extend(_source(path, str(path), stem_of(path)) for path in expand(item))
+                stream = cast(BufferedReader, sys.stdin.buffer)
+                sources.append(_source(stack.enter_context(_spooled(stream, "stdin")), "<stdin>", "stdin"))
+                continue
+            for path in expand(item):
+                if path.is_file():
+                    sources.append(_source(path, str(path), stem_of(path)))
+                else:
+                    sources.append(stack.enter_context(_piped(path, {source.stem for source in sources})))
         _refuse_repeats(sources)
         yield sources
+
+
+@contextmanager
+def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
+    """Reads a pipe to its end, as it can be read only once; one without a name of its own is called `pipe`."""
+    name, stem = str(path), stem_of(path)
+    if _DESCRIPTOR.fullmatch(name):
+        stem = next(free for number in count(1) if (free := f"pipe-{number}" if number > 1 else "pipe") not in taken)
+        name = f"<{stem}>"
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(path.open("rb"))
+        except OSError as error:
+            raise _unreadable(error, name) from None
+        spool = stack.enter_context(_spooled(stream, path.name))
+        yield _source(spool, name, stem)
 
 
 def _refuse_repeats(sources: list[Source]) -> None:
@@ -96,15 +125,21 @@ def _near_misses(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f'the folder "{folder}" does not exist either'
-    names = [entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith(".")]
-    hint = nearest(path.name, sorted(names))
-    return hint if hint.startswith("did you mean") else ""
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    near = sorted((name for name in names if _likeness(path.name, name) >= _NEAR), key=partial(_likeness, path.name))
+    return "did you mean " + " or ".join(f'"{name}"' for name in near[:-4:-1]) + "?" if near else ""
+
+
+def _likeness(name: str, other: str) -> float:
+    """Compares names without their endings, as any two of a kind share these."""
+    stem, other_stem = (stem_of(Path(each)).casefold() for each in (name, other))
+    return SequenceMatcher(None, stem, other_stem).ratio()
 
 
 @contextmanager
-def _spooled(stream: BufferedReader) -> Iterator[Path]:
+def _spooled(stream: BufferedReader, name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:
-        path = Path(folder) / "stdin"
+        path = Path(folder) / name
         with path.open("wb") as spool:
             while chunk := _next_chunk(stream):
                 spool.write(chunk)
@@ -123,32 +158,31 @@ def _source(path: Path, name: str, stem: str) -> Source:
         with path.open("rb") as file:
             compression = compression_of(file.read(4))
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", where=name) from None
+        raise _unreadable(error, name) from None
     head = first_bytes(path, compression, name)
     if not head.strip():
         raise DataError("is empty", where=name, fix="it needs at least one row")
-    _refuse_utf16(head, name)
     return Source(path, name, _format(path, head, name), compression, stem)
 
 
-def _refuse_utf16(head: bytes, name: str) -> None:
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        convert = f"convert it: iconv -f UTF-16 -t UTF-8 {name} > converted"
-        raise DataError("is not UTF-8: it begins with the mark of UTF-16 at byte 0", where=name, fix=convert)
+def _unreadable(error: OSError, name: str) -> DataError:
+    return DataError(f"cannot be read: {error.strerror}", where=name)
 
 
 def _format(path: Path, head: bytes, name: str) -> Format:
-    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
     by_content = _sniffed(head)
-    if by_content in ("parquet", "arrow"):
+    if by_content in _COLUMNAR:
         return by_content
-    if endings and endings[-1] in EXTENSIONS:
-        return EXTENSIONS[endings[-1]]
-    if by_content is None:
-        known = " ".join(EXTENSIONS)
-        rule = "is in no format known here"
-        raise DataError(rule, where=name, fix=f"known endings: {known}, the text formats also with .gz or .zst")
-    return by_content
+    refuse_other_kinds(head, name, READABLE)
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
+    by_ending = EXTENSIONS.get(endings[-1]) if endings else None
+    if by_ending in _COLUMNAR:
+        return by_ending
+    refuse_binary(head, name, READABLE)
+    found = by_ending or by_content
+    if found is None:
+        raise DataError("is in no format known here", where=name, fix=READABLE)
+    return found
 
 
 def _sniffed(head: bytes) -> Format | None:
@@ -160,8 +194,6 @@ def _sniffed(head: bytes) -> Format | None:
     if text.startswith((b"{", b"[")):
         return "json"
     first = text.split(b"\n", 1)[0]
-    if b"\0" in head:
-        return None
     if b"\t" in first:
         return "tsv"
     return "csv" if b"," in first else None

@@ -12,10 +12,14 @@ from demur.errors import UsageError
 from demur.views.drawing import alt, finished, inline, rate_axis
 from demur.views.error_return import baseline_first
 from demur.views.lines import legend_in, line_channels, style_of
+from demur.views.names import shortened
 from demur.views.numbers import count, inputs
 from demur.views.words import number, percent
 
 SIDE = 400
+
+CLEAR = 0.8
+"""Share of the answers that has to lie on one side before a side is named."""
 
 
 def reliability_chart(evaluations: Sequence[Evaluation]) -> Any:
@@ -42,6 +46,7 @@ def reliability_chart(evaluations: Sequence[Evaluation]) -> Any:
             inputs([one.n for one in kept]),
             *_ece_words(kept),
             "dot area: share of answers",
+            *(["bars: from the claim (dashed) to what holds"] if len(kept) == 1 else []),
             *([f"no probabilities: {', '.join(left_out)}"] if left_out else []),
         ],
         description=f"Reliability diagram. {'; '.join(_gap_words(one) for one in kept)}.",
@@ -87,7 +92,7 @@ def _gaps(table: pl.DataFrame, names: list[str]) -> list[Any]:
 
 def _dots(axes: tuple[Any, Any], names: list[str]) -> Any:
     fills = [style_of(place).colour for place in range(len(names))]
-    legend = legend_in("top-left") if len(names) > 1 else None
+    legend = legend_in("top-left", shortened(names)) if len(names) > 1 else None
     told = [
         alt.Tooltip("system:N"),
         alt.Tooltip("answers:N"),
@@ -132,14 +137,33 @@ def _claimed_less_right(evaluation: Evaluation) -> float:
 
 
 def _gap_words(evaluation: Evaluation) -> str:
+    return f"{evaluation.name}: {_leaning(evaluation)} (ECE {_ece(evaluation)})"
+
+
+def _leaning(evaluation: Evaluation) -> str:
+    """On which side the confidences err: one throughout, one below and the other above some confidence, or neither."""
+    bins = evaluation.reliability
+    assert bins is not None
+    over, share = bins.confidence > bins.accuracy, bins.weight / bins.weight.sum()
     gap = _claimed_less_right(evaluation)
-    side = "too sure" if gap > 0 else "not sure enough"
-    return f"{evaluation.name} is on average {100 * abs(gap):.1f} points {side} (ECE {_ece(evaluation)})"
+    if (share[over] if gap > 0 else share[~over]).sum() >= CLEAR:
+        return f"confidences are on average {100 * abs(gap):.1f} points too {'high' if gap > 0 else 'low'}"
+    edges = [*range(1, over.size)]
+    sure_below = {edge: float(share[:edge][over[:edge]].sum() + share[edge:][~over[edge:]].sum()) for edge in edges}
+    for first, second, fit in (
+        ("surer than right", "less sure", sure_below),
+        ("less sure than right", "surer", {edge: 1 - held for edge, held in sure_below.items()}),
+    ):
+        edge = max(fit, key=lambda one: fit[one], default=0)
+        if edge and fit[edge] >= CLEAR:
+            return f"{first} below a confidence of {float(bins.low[edge]):.2g}, {second} above"
+    return "confidences err on both sides"
 
 
 def _title(evaluations: Sequence[Evaluation]) -> str:
+    first = evaluations[0]
     if len(evaluations) == 1:
-        gap = _claimed_less_right(evaluations[0])
-        off = f"{100 * abs(gap):.1f} points too {'high' if gap > 0 else 'low'}"
-        return f"{evaluations[0].name}: confidences are on average {off}"
-    return f"{_by_ece(evaluations)[0].name} states confidences that come closest to the truth"
+        leaning = _leaning(first)
+        clear = leaning.startswith("confidences are")
+        return f"{first.name}: {leaning}" if clear else f"{first.name}: ECE {_ece(first)}, {leaning}"
+    return f"Do the confidences of {len(evaluations)} systems mean what they say?"

@@ -5,12 +5,13 @@ from demur.views.confusion import confusion_chart
 from demur.views.cost import cost_path_chart
 from demur.views.difference import difference_chart
 from demur.views.drawing import chart_table
-from demur.views.error_return import error_return_chart
+from demur.views.error_return import comparison_chart, error_return_chart, slices_chart
 from demur.views.forest import measure_chart
 from demur.views.other_curves import det_chart, missed_chance_chart, risk_coverage_chart, roc_chart
 
 __all__ = [
     "chart_table",
+    "comparison_chart",
     "confusion_chart",
     "cost_path_chart",
     "det_chart",
@@ -21,4 +22,5 @@ __all__ = [
     "reliability_chart",
     "risk_coverage_chart",
     "roc_chart",
+    "slices_chart",
 ]

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from demur.analyses.threshold import Choice
+from demur.analyses.threshold import Choice, Stretch
 from demur.views.drawing import WIDTH, alt, finished, headroom, inline, rate_axis
 from demur.views.lines import line_channels
-from demur.views.numbers import count, cutoff
+from demur.views.numbers import count
 from demur.views.words import percent
 
 PANEL = 135
@@ -74,7 +74,7 @@ def _stretches(choice: Choice) -> pl.DataFrame:
                 "threshold": part.threshold,
                 "nonreturn": part.nonreturn,
                 "error": part.error,
-                "cutoff": cutoff(part.threshold),
+                "cutoff": _cutoff(part),
                 "span": f"{part.ratio_from:.3g} to {part.ratio_to:.3g}",
                 "rates": f"{percent(part.nonreturn)}, {percent(part.error)}",
             }
@@ -82,6 +82,10 @@ def _stretches(choice: Choice) -> pl.DataFrame:
         ],
         infer_schema_length=None,
     )
+
+
+def _cutoff(part: Stretch) -> str:
+    return "nothing returned" if part.threshold != part.threshold else f"confidence ≥ {part.printed_threshold}"
 
 
 def _threshold_panel(choice: Choice) -> Any:
@@ -147,7 +151,7 @@ def _advice(choice: Choice) -> str:
     return (
         "nothing should be returned"
         if choice.threshold != choice.threshold
-        else f"the best threshold is {choice.threshold:.4g}"
+        else f"the best threshold is {choice.printed_threshold}"
     )
 
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from demur.analyses.comparison import PairComparison
+from demur.analyses.comparison import PairComparison, Side
 from demur.views.drawing import HEIGHT, WIDTH, alt, finished, inline, rate_axis
 from demur.views.fragments import evenly
 from demur.views.hovering import hover_layer
-from demur.views.words import percent
+from demur.views.names import shortened
+from demur.views.numbers import span
+from demur.views.words import pair_title, percent
 
 TINTS = {"a": "#cfe3f1", "b": "#f8dcc4"}
 """Ground where one system is shown better; a label says which, so that grey print reads too."""
@@ -48,11 +50,11 @@ def difference_chart(pair: PairComparison) -> Any:
     how = "paired by input" if pair.paired else "unpaired"
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=_verdict(pair),
+        title=pair_title(pair),
         subtitle=[
             f"n = {pair.n:,} inputs, {how}",
             f"{percent(pair.level)} band for all rates at once",
-            f"above zero {_short(pair.a)} errs more",
+            f"above zero {_short(pair, 'a')} errs more",
             "tinted: the band leaves zero",
         ],
         description=_description(pair),
@@ -95,7 +97,7 @@ def _side_labels(pair: PairComparison, domain: tuple[float, float]) -> list[Any]
         {
             "nonreturn": (part.start + part.stop) / 2,
             "difference": domain[1] - edge if part.better == "a" else domain[0] + edge,
-            "text": f"{_short(getattr(pair, part.better))} better",
+            "text": f"{_short(pair, part.better)} better",
         }
         for part in pair.intervals
         if part.stop - part.start >= WIDE_ENOUGH
@@ -134,18 +136,9 @@ def _told(pair: PairComparison) -> pl.DataFrame:
     )
 
 
-def _verdict(pair: PairComparison) -> str:
-    if pair.verdict == "no difference shown":
-        return f"No difference shown between {pair.a} and {pair.b}"
-    if pair.verdict == "crossing":
-        return f"{pair.a} and {pair.b} cross: which one errs less depends on the non-return rate"
-    better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
-    return f"{better} errs less than {worse}"
-
-
 def _description(pair: PairComparison) -> str:
     parts = [
-        f"{pair.a if part.better == 'a' else pair.b} is shown better from {percent(part.start)} to {percent(part.stop)}"
+        f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
         for part in pair.intervals
     ]
     shown = "; ".join(parts) or "the band holds zero everywhere"
@@ -155,5 +148,6 @@ def _description(pair: PairComparison) -> str:
     return f"Error rate of {pair.a} less that of {pair.b} against non-return rate: {shown}.{crossings}"
 
 
-def _short(name: str, most: int = 22) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def _short(pair: PairComparison, side: Side) -> str:
+    """The name of a side as a short label, never that of the other."""
+    return shortened((pair.a, pair.b), 22)[pair.a if side == "a" else pair.b]

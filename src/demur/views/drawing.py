@@ -132,7 +132,7 @@ def _look() -> dict[str, Any]:
             "labelFontSize": 12,
             "labelColor": INK,
             "titleFontSize": 12,
-            "labelLimit": 230,
+            "labelLimit": 280,
             "symbolSize": 700,
             "rowPadding": -8,
         },

@@ -3,69 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import polars as pl
 
-from demur.analyses.bands import Band
+from demur.analyses.comparison import Comparison, Crossing, PairComparison
 from demur.analyses.evaluation import Evaluation
 from demur.analyses.threshold import Choice
 from demur.data.columns import nearest
 from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve
+from demur.views import captions, words
+from demur.views.captions import Bare, Drawn, choice_text, neutral_title
 from demur.views.drawing import HEIGHT, WIDTH, alt, finished, headroom, inline, rate_axis
 from demur.views.fragments import evenly
 from demur.views.hovering import hover_layer
 from demur.views.labels import placed_labels
-from demur.views.lines import ORACLE, RANDOM, line_channels, style_of
-from demur.views.numbers import count, cutoff, inputs
+from demur.views.lines import line_channels, reference_names, style_of
+from demur.views.names import shortened
+from demur.views.numbers import count, cutoff
+from demur.views.slices import drawn_slices
 from demur.views.words import percent
 
 Bands = Literal["auto", "all", "pointwise", "none"]
 
 MOST_BANDS = 4
 """Systems up to which bands are drawn unless asked for: more of them hide each other."""
-
-
-class Drawn(Protocol):
-    """What is drawn as a line: an evaluation, or a curve without a band."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the legend."""
-
-    @property
-    def n(self) -> int:
-        """Inputs behind it."""
-
-    @property
-    def clustered(self) -> bool:
-        """Whether inputs come in dialogues."""
-
-    @property
-    def curve(self) -> ErrorReturnCurve:
-        """The curve itself."""
-
-    @property
-    def band(self) -> Band | None:
-        """Its bands, where there are any."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Bare:
-    curve: ErrorReturnCurve
-    band: Band | None = None
-    clustered: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.curve.name
-
-    @property
-    def n(self) -> int:
-        return self.curve.sweep.n
 
 
 def error_return_chart(
@@ -76,13 +41,45 @@ def error_return_chart(
     choices: Sequence[Choice] = (),
     bands: Bands = "auto",
     references: bool = True,
+    title: str | None = None,
+    crossings: Sequence[Crossing] = (),
 ) -> Any:
     """The error-return plot: the baseline (the first, unless named) thick and black, lower curves are better.
 
-    `region` shades the non-return rates that matter. `choices` marks operating points with their thresholds.
-    Bands hold for a whole curve at once; `"pointwise"` ones at any single non-return rate.
+    `region` shades the non-return rates that matter. `choices` marks operating points with their thresholds,
+    `crossings` the points where the better system changes. Bands hold for a whole curve at once; `"pointwise"` ones
+    at any single non-return rate. Without a `title` the figure says what it shows, and not which system is better.
     """
-    return _chart(baseline_first(evaluations, baseline), region, choices, bands, references)
+    ordered = baseline_first(evaluations, baseline)
+    look = _Look(region, tuple(choices), bands, references, title, tuple(crossings))
+    return _chart(ordered, look)
+
+
+def comparison_chart(comparison: Comparison, *, region: tuple[float, float] | None = (0.15, 0.25)) -> Any:
+    """The error-return plot of compared systems: its title is the verdict, crossings that are shown are marked."""
+    return error_return_chart(
+        comparison.evaluations,
+        region=region,
+        title=words.comparison_title(comparison),
+        crossings=[crossing for pair in comparison.pairs for crossing in supported_crossings(pair)],
+    )
+
+
+def slices_chart(
+    evaluations: Sequence[Evaluation],
+    system: str,
+    *,
+    region: tuple[float, float] | None = (0.15, 0.25),
+    choices: Sequence[Choice] = (),
+) -> Any:
+    """The error-return plot of one system, thick and black with its band, and of its slices; of many the worst."""
+    whole = [one for one in evaluations if one.system == system and one.part is None]
+    slices = drawn_slices(evaluations, system)
+    left_out = sum(one.system == system for one in evaluations) - len(whole) - len(slices)
+    short = shortened([one.part for one in slices if one.part is not None])
+    labels = {one.name: "all inputs" if one.part is None else short[one.part] for one in (*whole, *slices)}
+    look = _Look(region, tuple(choices), "auto", references=False, labels=labels, left_out=left_out)
+    return _chart([*whole, *slices], look)
 
 
 def bare_curve_chart(
@@ -93,36 +90,71 @@ def bare_curve_chart(
     references: bool = True,
 ) -> Any:
     """The error-return plot of a curve alone, without bands."""
-    return _chart([_Bare(curve)], region, choices, "none", references)
+    return _chart([Bare(curve)], _Look(region, tuple(choices), "none", references))
 
 
-def _chart(
-    ordered: Sequence[Drawn],
-    region: tuple[float, float] | None,
-    choices: Sequence[Choice],
-    bands: Bands,
-    references: bool,
-) -> Any:
-    drawn = _bands_drawn(ordered, bands)
+def supported_crossings(pair: PairComparison) -> list[Crossing]:
+    """The crossings with one system shown better before and the other after."""
+    kept = []
+    for crossing in pair.crossings:
+        before = [part.better for part in pair.intervals if part.stop <= crossing.x]
+        after = [part.better for part in pair.intervals if part.start >= crossing.x]
+        if before and after and before[-1] != after[0]:
+            kept.append(crossing)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is drawn besides the curves, and how they are called."""
+
+    region: tuple[float, float] | None
+    choices: tuple[Choice, ...]
+    bands: Bands
+    references: bool
+    title: str | None = None
+    crossings: tuple[Crossing, ...] = ()
+    labels: Mapping[str, str] | None = None
+    left_out: int = 0
+
+
+def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
+    banded = _banded(ordered, look)
     names = [one.name for one in ordered]
     table = curve_table(ordered)
-    band_rows = _band_table(ordered, pointwise=bands == "pointwise") if drawn else None
-    domain = headroom(max(_highest(table, "error"), _highest(band_rows, "high")))
+    band_rows = _band_table(banded, pointwise=look.bands == "pointwise") if banded else None
+    promises = [choice.guarantee.bound for choice in look.choices if choice.guarantee is not None]
+    domain = headroom(max(_highest(table, "error"), _highest(band_rows, "high"), *promises))
     layers = [
-        *_region_layer(region, domain),
+        *_region_layer(look.region, domain),
         *([_band_layer(names, band_rows)] if band_rows is not None else []),
-        *_lines(names, _reference_table(ordered[0]) if references else None, domain),
-        *_start_layer(ordered),
-        *placed_labels(_choice_marks(choices), domain),
+        *_lines(ordered, look, domain),
+        *_start_layer(ordered, intervals=look.bands != "none"),
+        *_promise_layer(promises),
+        *_crossing_layer(look.crossings),
+        *placed_labels(_choice_marks(look.choices), domain),
         hover_layer(_hover_table(ordered), "nonreturn", "error"),
     ]
+    facts = captions.subtitle(
+        ordered,
+        look.region,
+        bands=look.bands if banded else "none",
+        left_out=look.left_out,
+        crossings=bool(look.crossings),
+    )
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=_title(ordered, region) if len(choices) != 1 else _choice_title(choices[0]),
-        subtitle=_subtitle(ordered, region, bands if drawn else "none"),
-        description=_description(ordered, region),
+        title=_title(ordered, look),
+        subtitle=facts,
+        description=captions.description(ordered, look.region, look.choices),
         table=table,
     )
+
+
+def _title(ordered: Sequence[Drawn], look: _Look) -> str:
+    if look.title is not None:
+        return look.title
+    return words.choice_title(look.choices[0]) if len(look.choices) == 1 else neutral_title(ordered, look.region)
 
 
 def baseline_first(evaluations: Sequence[Evaluation], baseline: str | None = None) -> list[Evaluation]:
@@ -142,33 +174,38 @@ def curve_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
     return pl.concat(frames).select("system", "threshold", "nonreturn", "error", "returned", "wrong_returned")
 
 
-def _bands_drawn(evaluations: Sequence[Drawn], bands: Bands) -> bool:
-    if bands not in ("auto", "all", "pointwise", "none"):
-        raise UsageError(f'bands are "auto", "all", "pointwise" or "none"; got "{bands}"')
-    return bands in ("all", "pointwise") or (bands == "auto" and len(evaluations) <= MOST_BANDS)
+def _banded(ordered: Sequence[Drawn], look: _Look) -> Sequence[Drawn]:
+    """Those drawn with their bands: all of a few, none of many; with slices only the whole."""
+    if look.bands not in ("auto", "all", "pointwise", "none"):
+        raise UsageError(f'bands are "auto", "all", "pointwise" or "none"; got "{look.bands}"')
+    if look.labels is not None:
+        return ordered[:1]
+    drawn = look.bands in ("all", "pointwise") or (look.bands == "auto" and len(ordered) <= MOST_BANDS)
+    return [one for one in ordered if one.band is not None] if drawn else []
 
 
 def _highest(table: pl.DataFrame | None, column: str) -> float:
     return 0.0 if table is None else float(table[column].max() or 0.0)  # type: ignore[arg-type]
 
 
-def _lines(names: list[str], references: pl.DataFrame | None, domain: tuple[float, float]) -> list[Any]:
-    kinds = () if references is None else (RANDOM, ORACLE)
-    channels = line_channels(names, corner="top-right", references=kinds)
+def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -> list[Any]:
+    kinds = reference_names(ordered[0].name) if look.references else ()
+    names = [one.name for one in ordered]
+    channels = line_channels(names, corner="top-right", references=kinds, labels=look.labels)
     axes = (
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "error", "error rate (share of inputs answered wrongly)", domain=domain),
     )
     curves = alt.Chart().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order="nonreturn:Q")
-    if references is None:
+    if not look.references:
         return [curves]
-    return [alt.Chart(inline(references)).mark_line().encode(*axes, *channels), curves]
+    return [alt.Chart(inline(_reference_table(ordered[0]))).mark_line().encode(*axes, *channels), curves]
 
 
 def _reference_table(baseline: Drawn) -> pl.DataFrame:
-    parts = ((RANDOM, baseline.curve.random()), (ORACLE, baseline.curve.oracle()))
+    lines = zip(reference_names(baseline.name), (baseline.curve.random(), baseline.curve.oracle()), strict=True)
     return pl.concat(
-        [pl.DataFrame({"nonreturn": x, "error": y}).with_columns(system=pl.lit(name)) for name, (x, y) in parts]
+        [pl.DataFrame({"nonreturn": x, "error": y}).with_columns(system=pl.lit(name)) for name, (x, y) in lines]
     )
 
 
@@ -179,16 +216,12 @@ def _band_table(evaluations: Sequence[Drawn], *, pointwise: bool) -> pl.DataFram
 
 
 def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
-    fills = [style_of(place).colour for place in range(len(names))]
+    """The bands in the colours of their lines; these stand in the data, since a scale would take the legend away."""
+    colour = pl.col("system").replace_strict(names, _colours(len(names))).alias("colour")
     return (
-        alt.Chart(inline(rows))
+        alt.Chart(inline(rows.with_columns(colour)))
         .mark_area(opacity=0.16, clip=True)
-        .encode(
-            x="nonreturn:Q",
-            y="low:Q",
-            y2="high:Q",
-            fill=alt.Fill("system:N", scale=alt.Scale(domain=names, range=fills), legend=None),
-        )
+        .encode(x="nonreturn:Q", y="low:Q", y2="high:Q", detail="system:N", fill=alt.Fill("colour:N", scale=None))
     )
 
 
@@ -205,19 +238,58 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
     ]
 
 
-def _start_layer(evaluations: Sequence[Drawn]) -> list[Any]:
-    """Open circles where curves start that do not start at 0."""
-    late = [one.curve for one in evaluations if one.curve.floor > 0]
-    if not late:
+def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
+    """Open circles where curves start that do not start at 0, with the intervals of the error rate there."""
+    rows = [
+        {"nonreturn": one.curve.floor, "error": float(one.curve.error[0]), **_start_interval(one), "colour": colour}
+        for one, colour in zip(evaluations, _colours(len(evaluations)), strict=True)
+        if one.curve.floor > 0
+    ]
+    if not rows:
         return []
-    rows = pl.DataFrame({"nonreturn": [one.floor for one in late], "error": [float(one.error[0]) for one in late]})
-    marks = alt.Chart(inline(rows)).mark_point(filled=True, fill="white", stroke="black", size=50, opacity=1)
-    return [marks.encode(x="nonreturn:Q", y="error:Q")]
+    base = alt.Chart(inline(pl.DataFrame(rows, infer_schema_length=None)))
+    marks = base.mark_point(filled=True, fill="white", stroke="black", size=50, opacity=1)
+    bars = base.mark_rule(strokeWidth=1.4, clip=True).encode(
+        x="nonreturn:Q", y="start_low:Q", y2="start_high:Q", color=alt.Color("colour:N", scale=None)
+    )
+    return [*([bars] if intervals else []), marks.encode(x="nonreturn:Q", y="error:Q")]
+
+
+def _start_interval(one: Drawn) -> dict[str, float]:
+    """The interval of the error rate when all is returned; the rate itself where there is none."""
+    known = one.figures.get("forced_error") if isinstance(one, Evaluation) else None
+    if known is None or math.isnan(known.low):
+        return dict.fromkeys(("start_low", "start_high"), float(one.curve.error[0]))
+    return {"start_low": known.low, "start_high": known.high}
+
+
+def _colours(size: int) -> list[str]:
+    return [style_of(place).colour for place in range(size)]
+
+
+def _promise_layer(promises: Sequence[float]) -> list[Any]:
+    """A thin line at each promised bound of the error rate."""
+    if not promises:
+        return []
+    rows = [{"error": bound, "promise": f"promised: {percent(bound)}", "end": 1.0} for bound in promises]
+    base = alt.Chart(inline(pl.DataFrame(rows)))
+    text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
+    return [
+        base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y="error:Q"),
+        text.encode(x="end:Q", y="error:Q", text="promise:N"),
+    ]
+
+
+def _crossing_layer(crossings: Sequence[Crossing]) -> list[Any]:
+    if not crossings:
+        return []
+    rows = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
+    marks = alt.Chart(rows).mark_point(shape="cross", filled=True, angle=45, size=110, color="#111111", opacity=1)
+    return [marks.encode(x="crossing:Q", y="error:Q")]
 
 
 def _choice_marks(choices: Sequence[Choice]) -> pl.DataFrame:
-    texts = [f"threshold {one.threshold:.4g}" if not math.isnan(one.threshold) else "return nothing" for one in choices]
-    points = [(one.nonreturn, one.error, text) for one, text in zip(choices, texts, strict=True)]
+    points = [(one.nonreturn, one.error, choice_text(one)) for one in choices]
     return pl.DataFrame(points, schema={"x": pl.Float64, "y": pl.Float64, "text": pl.String}, orient="row")
 
 
@@ -238,53 +310,3 @@ def _hover_rows(evaluation: Drawn) -> pl.DataFrame:
         pl.col("returned").map_elements(lambda n: f"{count(n)} of {total}", return_dtype=pl.String).alias("returned"),
         pl.col("wrong_returned").map_elements(count, return_dtype=pl.String).alias("of these wrong"),
     )
-
-
-def _middle(region: tuple[float, float] | None) -> float:
-    return 0.2 if region is None else (region[0] + region[1]) / 2
-
-
-def _title(evaluations: Sequence[Drawn], region: tuple[float, float] | None) -> str:
-    at = _middle(region)
-    reach = [one for one in evaluations if one.curve.floor <= at]
-    if len(evaluations) == 1 or not reach:
-        first = evaluations[0]
-        then = f", {percent(float(first.curve.error_at(at)))} at {percent(at)} non-return" if reach else ""
-        return f"{first.name}: {percent(float(first.curve.error[0]))} errors when it returns all it has{then}"
-    best = min(reach, key=lambda one: float(one.curve.error_at(at)))
-    return (
-        f"At {percent(at)} non-return {best.name} has the lowest error rate, {percent(float(best.curve.error_at(at)))}"
-    )
-
-
-def _choice_title(choice: Choice) -> str:
-    what = "returning nothing" if math.isnan(choice.threshold) else f"a threshold of {choice.threshold:.4g}"
-    return f"{choice.system}: {what} leaves {percent(choice.error)} errors and withholds {percent(choice.nonreturn)}"
-
-
-def _subtitle(evaluations: Sequence[Drawn], region: tuple[float, float] | None, bands: str) -> list[str]:
-    parts = [inputs([one.n for one in evaluations], clustered=any(one.clustered for one in evaluations))]
-    level = next((one.band.level for one in evaluations if one.band is not None), None)
-    if bands != "none" and level is not None:
-        over = "at each point" if bands == "pointwise" else "for the whole curve"
-        parts.append(f"{percent(level)} bands {over}")
-    if region is not None:
-        parts.append(f"shaded strip: critical region, {percent(region[0])} to {percent(region[1])}")
-    if len(evaluations) > 1:
-        parts.append("thickest line: baseline")
-    late = [
-        f"{one.name} starts at {percent(one.curve.floor)}, the share it withholds by itself"
-        for one in evaluations
-        if one.curve.floor > 0
-    ]
-    return [*parts, *late]
-
-
-def _description(evaluations: Sequence[Drawn], region: tuple[float, float] | None) -> str:
-    at = _middle(region)
-    parts = [
-        f"{one.name} falls from {percent(float(one.curve.error[0]))} at {percent(one.curve.floor)} non-return"
-        + (f" to {percent(float(one.curve.error_at(at)))} at {percent(at)}" if one.curve.floor <= at else "")
-        for one in evaluations
-    ]
-    return f"Error-return plot: error rate against non-return rate, lower is better. {'; '.join(parts)}."

@@ -11,8 +11,8 @@ import polars as pl
 
 from demur.views.presentation import Presentation, Table
 
-MOST_ROWS = 200
-"""Rows of data shown under a figure; more are thinned evenly."""
+MOST_ROWS, THINNED_ROWS = 250, 200
+"""Rows of data up to which all are shown under a figure, and to how many more of them are thinned."""
 
 NOTEBOOK_ROWS = 12
 
@@ -38,8 +38,8 @@ def table_html(table: Table) -> str:
 
 
 def data_table(frame: pl.DataFrame, title: str) -> str:
-    """A frame to be unfolded, at most 200 rows of it."""
-    shown = evenly(frame, MOST_ROWS)
+    """A frame to be unfolded: all of it up to 250 rows, else 200 of them."""
+    shown = frame if frame.height <= MOST_ROWS else evenly(frame, THINNED_ROWS)
     extent = (
         f"{frame.height:,} rows"
         if shown.height == frame.height

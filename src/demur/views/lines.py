@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from demur.views.drawing import alt
+from demur.views.names import middle_cut, shortened
 
 Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left"]
-
-RANDOM, ORACLE = "random ranking (reference)", "perfect ranking (reference)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,11 @@ OTHERS = (
 )
 """The other systems, in colours of Okabe and Ito (two of them darkened), each with its own dash and width."""
 
-REFERENCES = {RANDOM: LineStyle("#777777", 1.0, (1, 0)), ORACLE: LineStyle("#777777", 1.0, (3, 3))}
+REFERENCES = (LineStyle("#777777", 1.0, (1, 0)), LineStyle("#777777", 1.0, (3, 3)))
+"""A random and a perfect ranking of the baseline's answers."""
+
+REFERENCE_LETTERS = 18
+"""Letters of the baseline's name in the names of its references."""
 
 
 def style_of(place: int) -> LineStyle:
@@ -47,13 +51,24 @@ def style_of(place: int) -> LineStyle:
     return replace(OTHERS[style], width=round(OTHERS[style].width / (1 + turn), 2))
 
 
+def reference_names(baseline: str) -> tuple[str, str]:
+    """What the two lines are called that show how far a ranking could make or mar the baseline."""
+    name = middle_cut(baseline, REFERENCE_LETTERS)
+    return f"random ranking of {name}", f"perfect ranking of {name}"
+
+
 def line_channels(
-    names: Sequence[str], *, corner: Corner, references: Sequence[str] = (), field: str = "system"
+    names: Sequence[str],
+    *,
+    corner: Corner,
+    references: Sequence[str] = (),
+    field: str = "system",
+    labels: Mapping[str, str] | None = None,
 ) -> tuple[Any, ...]:
-    """Colour, dash and width of lines by name, with one legend that shows all three."""
-    styles = [style_of(place) for place in range(len(names))] + [REFERENCES[name] for name in references]
+    """Colour, dash and width of lines by name, with one legend that shows all three; `labels` replace names there."""
+    styles = [style_of(place) for place in range(len(names))] + list(REFERENCES[: len(references)])
     domain = [*names, *references]
-    legend = legend_in(corner) if len(domain) > 1 else None
+    legend = legend_in(corner, shortened(names) if labels is None else labels) if len(domain) > 1 else None
     ranges: tuple[tuple[Any, list[Any]], ...] = (
         (alt.Color, [style.colour for style in styles]),
         (alt.StrokeDash, [list(style.dash) for style in styles]),
@@ -67,8 +82,10 @@ def line_channels(
     )
 
 
-def legend_in(corner: Corner) -> alt.Legend:
-    """A legend inside the plot, in the corner that the curves leave free."""
+def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:
+    """A legend inside the plot, in the corner that the curves leave free; `labels` stand for names that are long."""
+    changed = {name: label for name, label in (labels or {}).items() if name != label}
+    said: dict[str, Any] = {"labelExpr": _relabelled(changed)} if changed else {}
     return alt.Legend(
         title=None,
         orient=corner,
@@ -78,4 +95,11 @@ def legend_in(corner: Corner) -> alt.Legend:
         padding=7,
         cornerRadius=3,
         offset=6,
+        **said,
     )
+
+
+def _relabelled(labels: Mapping[str, str]) -> str:
+    """An expression of Vega that gives each name its label."""
+    cases = (f"datum.label === {json.dumps(name)} ? {json.dumps(label)} : " for name, label in labels.items())
+    return f"{''.join(cases)}datum.label"

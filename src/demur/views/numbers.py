@@ -45,8 +45,37 @@ def measure_title(measure: Measure) -> str:
     'error rate at 20 % non-return'
     """
     if isinstance(measure, ErrorAtNonreturn):
-        to = "" if measure.to is None else f" to {percent(measure.to)}"
-        return f"error rate at {percent(measure.x)}{to} non-return"
+        mean = "" if measure.to is None else "mean "
+        return f"{mean}error rate {point_words(measure)} non-return"
     if isinstance(measure, NonreturnAtError):
         return f"non-return rate needed for {percent(measure.error)} errors"
     return measure.title
+
+
+def point_words(measure: ErrorAtNonreturn) -> str:
+    """The non-return rate or range that a measure asks about.
+
+    >>> point_words(ErrorAtNonreturn(x=0.2)), point_words(ErrorAtNonreturn(x=0.1, to=0.3))
+    ('at 20 %', 'over 10 % to 30 %')
+    """
+    return f"at {percent(measure.x)}" if measure.to is None else f"over {percent(measure.x)} to {percent(measure.to)}"
+
+
+def span(start: float, stop: float) -> str:
+    """A range of rates, as one rate where its ends read the same.
+
+    >>> span(0.1, 0.25), span(0.64501, 0.64502)
+    ('from 10 % to 25 %', 'at 64.5 %')
+    """
+    ends = percent(start), percent(stop)
+    return f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
+
+
+def tabled_percent(rate: float) -> str:
+    """A rate in percent with one decimal, so that a column lines up; more only where it would read as 0 or 100.
+
+    >>> tabled_percent(0.28), tabled_percent(0.0), tabled_percent(0.0004)
+    ('28.0 %', '0.0 %', '0.04 %')
+    """
+    plain = rate in (0.0, 1.0) or 0.0005 <= rate <= 0.9995
+    return f"{100 * rate:.1f} %" if plain else percent(rate)

@@ -116,7 +116,7 @@ def roc_chart(evaluations: Sequence[Evaluation]) -> Any:
         axes=axes,
         corner="bottom-right",
         size=(SQUARE, SQUARE),
-        title=f"ROC of returning an answer: {_highest_area(ordered)}",
+        title=f"ROC of returning an answer: {_area_words(ordered)}",
         subtitle=[_size(ordered), *_left_out(ordered), CAUTION],
         description=f"ROC of the accept decision, higher is better. {CAUTION} {_areas(ordered)}.",
         beneath=[_line_of_chance(("errors_returned", "right_returned"), (0.0, 1.0), (0.0, 1.0))],
@@ -271,12 +271,12 @@ def _subject(evaluations: Sequence[Evaluation]) -> str:
     return evaluations[0].name if len(evaluations) == 1 else f"{len(evaluations)} systems"
 
 
-def _highest_area(evaluations: Sequence[Evaluation]) -> str:
+def _area_words(evaluations: Sequence[Evaluation]) -> str:
     known = [one for one in evaluations if not np.isnan(_auroc(one))]
     if len(evaluations) == 1 or not known:
         return _subject(evaluations) + (f", area {number(_auroc(known[0]))}" if known else "")
-    best = max(known, key=_auroc)
-    return f"{best.name} has the largest area, {number(_auroc(best))}"
+    least, most = min(known, key=_auroc), max(known, key=_auroc)
+    return f"areas from {number(_auroc(least))} ({least.name}) to {number(_auroc(most))} ({most.name})"
 
 
 def _auroc(evaluation: Evaluation) -> float:

@@ -85,7 +85,7 @@ def presentation_page(presentation: Presentation, *, seed: int | None = None) ->
 
 def chart_page(chart: Any) -> str:
     """The page that shows one figure."""
-    title, _ = _titles(chart.to_dict())
+    title, _ = rendering.titles(chart.to_dict())
     return page(title or "Figure", [Section("Figure", charts=(chart,))])
 
 
@@ -145,7 +145,7 @@ def _table(table: Table) -> str:
 
 def _figure(chart: Any, number: int) -> str:
     spec = chart.to_dict()
-    title, subtitle = _titles(spec)
+    title, subtitle = rendering.titles(spec)
     about = str(spec.get("description", ""))
     bare = {key: value for key, value in spec.items() if key != "title"}
     picture = base64.b64encode(rendering.svg_of(bare).encode()).decode()
@@ -158,14 +158,6 @@ def _figure(chart: Any, number: int) -> str:
         f'<p class="description">{written(about)}</p>'
         f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"
     )
-
-
-def _titles(spec: dict[str, Any]) -> tuple[str, str]:
-    title = spec.get("title", {})
-    if isinstance(title, str):
-        return title, ""
-    text, below = title.get("text", ""), title.get("subtitle", [])
-    return text if isinstance(text, str) else " ".join(text), below if isinstance(below, str) else " · ".join(below)
 
 
 def _fluid(spec: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from demur.measures.classes import class_values
 from demur.measures.intervals import Figure
 from demur.measures.returns import ErrorAtNonreturn, NonreturnAtError
 from demur.views import words
+from demur.views.numbers import point_words, tabled_percent
+from demur.views.slices import slice_sentences
 
 SHORT_NAMES = {
     "forced_error": "error, all returned",
@@ -36,6 +38,12 @@ SHORT_NAMES = {
 }
 """How measures without parameters of their own are called in tables; others by what they are asked."""
 
+MOST_IN_COLUMNS = 4
+"""Systems or slices that a terminal shows side by side; more get a row each."""
+
+BRIEF = ("forced_error", "error_at_nonreturn", "nonreturn_at_error", "augrc", "ranking_skill")
+"""Measures that a narrow table keeps."""
+
 UNITS_OF_PERCENT = frozenset(
     {"forced_error", "nonreturn_floor", "error_at_nonreturn", "nonreturn_at_error", "qald_precision", "qald_recall"}
 )
@@ -49,6 +57,10 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    brief: Table | None = None
+    """What matters of it, for places too narrow for all of it."""
+    crowded: bool = False
+    """Whether it has so many columns that a terminal shows it in brief however wide it is."""
 
     def markdown(self) -> str:
         """The table in Markdown."""
@@ -91,7 +103,7 @@ def of_scores(evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = 
     whole = [evaluation for evaluation in evaluations if evaluation.part is None]
     sliced = len(whole) < len(evaluations)
     figures: list[Callable[[], Any]] = [
-        _drawing("error_return_chart", whole, choices=tuple(choices), region=region_of(whole)),
+        *_curve_drawings(evaluations, whole, tuple(choices)),
         *([_drawing("measure_chart", evaluations, "error_at_nonreturn")] if sliced else []),
         *(_drawing("missed_chance_chart", one) for one in whole[:1]),
         _drawing("risk_coverage_chart", whole),
@@ -101,7 +113,11 @@ def of_scores(evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = 
     ]
     return Presentation(
         title="Error-return analysis",
-        sentences=tuple(sentence for one in whole for sentence in words.score_sentences(one)),
+        sentences=tuple(
+            sentence
+            for one in whole
+            for sentence in (*words.score_sentences(one), *slice_sentences(evaluations, one.system))
+        ),
         tables=(measure_table(evaluations), count_table(evaluations)),
         figures=tuple(figures),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
@@ -110,10 +126,22 @@ def of_scores(evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = 
     )
 
 
+def _curve_drawings(
+    evaluations: Sequence[Evaluation], whole: Sequence[Evaluation], choices: tuple[Choice, ...]
+) -> list[Callable[[], Any]]:
+    """The curves of all systems, then those of each system's slices; of one system both are one figure."""
+    region = region_of(whole)
+    sliced = [one.system for one in whole if any(part.system == one.system and part.part for part in evaluations)]
+    if len(whole) == 1 and sliced:
+        return [_drawing("slices_chart", evaluations, sliced[0], region=region, choices=choices)]
+    together = _drawing("error_return_chart", whole, choices=choices, region=region)
+    return [together, *(_drawing("slices_chart", evaluations, system, region=region) for system in sliced)]
+
+
 def of_comparison(comparison: Comparison) -> Presentation:
     """How a comparison of systems is shown."""
     systems = comparison.evaluations
-    figures: list[Callable[[], Any]] = [_drawing("error_return_chart", systems, region=region_of(systems))]
+    figures: list[Callable[[], Any]] = [_drawing("comparison_chart", comparison, region=region_of(systems))]
     figures += [_drawing("difference_chart", pair) for pair in comparison.pairs]
     return Presentation(
         title="Comparison of systems",
@@ -132,9 +160,9 @@ def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
     rows = tuple(
         (
             f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}",
-            "return nothing" if stretch.threshold != stretch.threshold else f"{stretch.threshold:.6g}",
-            words.percent(stretch.nonreturn),
-            words.percent(stretch.error),
+            "return nothing" if stretch.threshold != stretch.threshold else stretch.printed_threshold,
+            tabled_percent(stretch.nonreturn),
+            tabled_percent(stretch.error),
         )
         for stretch in choice.path
     )
@@ -196,22 +224,48 @@ def of_validation(responses: Responses) -> Presentation:
 
 
 def measure_table(evaluations: Sequence[Evaluation]) -> Table:
-    """Every measure of every system, with intervals."""
+    """Every measure of every system, with intervals; in brief a row per system with the measures asked for most."""
     measures = evaluations[0].measures
     rows = tuple(
         (measure_name(name, measure), *(_shown(name, one.figures[name]) for one in evaluations))
         for name, measure in measures.items()
     )
     level = words.percent(evaluations[0].level)
-    return Table(f"Measures with {level} intervals", ("measure", *(one.name for one in evaluations)), rows)
+    columns = ("measure", *(one.name for one in evaluations))
+    title, crowded = f"Measures with {level} intervals", len(evaluations) > MOST_IN_COLUMNS
+    return Table(title, columns, rows, brief=brief_table(evaluations), crowded=crowded)
+
+
+def brief_table(evaluations: Sequence[Evaluation]) -> Table:
+    """One row per system or slice: inputs and the few measures asked for most."""
+    chosen = [name for name in BRIEF if name in evaluations[0].measures]
+    heading, labels = _row_labels(evaluations)
+    rows = tuple(
+        (label, f"{one.n:,}", *(_brief(name, one.figures[name]) for name in chosen))
+        for label, one in zip(labels, evaluations, strict=True)
+    )
+    names = (measure_name(name, evaluations[0].measures[name]) for name in chosen)
+    title = "Measures (all of them with intervals: -o page.html or --json)"
+    return Table(title, (heading, "inputs", *names), rows)
 
 
 def count_table(evaluations: Sequence[Evaluation]) -> Table:
     """How many inputs each system answered, withheld or failed on."""
+    heading, labels = _row_labels(evaluations)
     rows = tuple(
-        (one.name, f"{one.n:,}", f"{one.withheld:,}", f"{one.failed:,}", f"{one.out_of_scope:,}") for one in evaluations
+        (label, f"{one.n:,}", f"{one.withheld:,}", f"{one.failed:,}", f"{one.out_of_scope:,}")
+        for label, one in zip(labels, evaluations, strict=True)
     )
-    return Table("Inputs", ("system", "inputs", "withheld by itself", "failed", "out of scope"), rows)
+    return Table("Inputs", (heading, "inputs", "withheld by itself", "failed", "out of scope"), rows)
+
+
+def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
+    """What the rows are: systems, or the slices of one system by the values of a column."""
+    parts = [one.part for one in evaluations]
+    if len({one.system for one in evaluations}) > 1 or not any(parts):
+        return "system", [one.name for one in evaluations]
+    column = next(part for part in parts if part).partition("=")[0]
+    return column, ["all inputs" if part is None else part.partition("=")[2] for part in parts]
 
 
 def pair_table(comparison: Comparison) -> Table:
@@ -219,7 +273,6 @@ def pair_table(comparison: Comparison) -> Table:
     rows = []
     for pair in comparison.pairs:
         low, high = pair.area.interval(pair.level)
-        test = pair.mcnemar
         rows.append(
             (
                 pair.a,
@@ -227,12 +280,12 @@ def pair_table(comparison: Comparison) -> Table:
                 pair.verdict,
                 f"{pair.area.value:+.4f} ({low:+.4f} to {high:+.4f})",
                 words.p_value(pair.p_adjusted),
-                "unpaired" if test is None else f"{test.a_only:,} : {test.b_only:,}, {words.p_value(test.p)}",
+                words.mcnemar(pair),
             )
         )
-    at = next((words.percent(pair.mcnemar.x) for pair in comparison.pairs if pair.mcnemar), "")
-    columns = ("a", "b", "verdict", "area of a less b", "corrected p", f"errs alone at {at} (McNemar)")
-    return Table("Pairs", columns, tuple(rows))
+    columns = ("a", "b", "verdict", "area of a less b", "corrected p", "errs alone, a : b (McNemar)")
+    brief = Table("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
+    return Table("Pairs", columns, tuple(rows), brief=brief)
 
 
 def class_table(report: ClassReport) -> Table:
@@ -270,8 +323,8 @@ def _drawing(name: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
 def measure_name(name: str, measure: Measure) -> str:
     """What a measure is called in a table, its parameters included."""
     if isinstance(measure, ErrorAtNonreturn):
-        upper = "" if measure.to is None else f" to {words.percent(measure.to)}"
-        return f"error at {words.percent(measure.x)}{upper} non-return"
+        mean = "" if measure.to is None else "mean "
+        return f"{mean}error {point_words(measure)} non-return"
     if isinstance(measure, NonreturnAtError):
         return f"non-return for {words.percent(measure.error)} error"
     convention = getattr(measure, "convention", None)
@@ -282,8 +335,14 @@ def _shown(name: str, figure: Figure) -> str:
     if not figure.defined:
         return f"undefined ({figure.why})"
     if name in UNITS_OF_PERCENT:
-        return f"{words.percent(figure.value)} ({_ends(100 * figure.low, 100 * figure.high, '.1f')})"
+        return f"{tabled_percent(figure.value)} ({_ends(100 * figure.low, 100 * figure.high, '.1f')})"
     return f"{figure.value:.4f} ({_ends(figure.low, figure.high, '.4f')})"
+
+
+def _brief(name: str, figure: Figure) -> str:
+    if not figure.defined:
+        return "–"
+    return tabled_percent(figure.value) if name in UNITS_OF_PERCENT else f"{figure.value:.4f}"
 
 
 def _ends(low: float, high: float, form: str) -> str:

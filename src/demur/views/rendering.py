@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from html import escape
 from typing import Any
 
 from demur.errors import UsageError
@@ -22,7 +23,7 @@ def svg(chart: Any) -> str:
 
 def svg_of(spec: dict[str, Any]) -> str:
     """The figure of a Vega-Lite spec as an SVG image."""
-    return str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version()))
+    return _told(str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version())), spec)
 
 
 def png(chart: Any, *, scale: float = 2.0) -> bytes:
@@ -38,6 +39,24 @@ def pdf(chart: Any) -> bytes:
 def static_spec(chart: Any) -> dict[str, Any]:
     """The Vega-Lite spec without what only a pointer can use."""
     return without_hover(chart.to_dict())
+
+
+def _told(picture: str, spec: dict[str, Any]) -> str:
+    """An SVG image that says what it shows to those who cannot see it."""
+    title, about = titles(spec)[0], str(spec.get("description", ""))
+    said = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in (("title", title), ("desc", about)) if text)
+    head, rest = picture.split(">", 1)
+    marked = head.replace("<svg", '<svg role="img"', 1)
+    return f"{marked}>{said}{rest}"
+
+
+def titles(spec: dict[str, Any]) -> tuple[str, str]:
+    """Title and subtitle of a spec, each in one line; empty where there is none."""
+    title = spec.get("title", {})
+    if isinstance(title, str):
+        return title, ""
+    text, below = title.get("text", ""), title.get("subtitle", [])
+    return text if isinstance(text, str) else " ".join(text), below if isinstance(below, str) else " · ".join(below)
 
 
 @cache

@@ -116,6 +116,7 @@ def _show_result(presentation: Presentation, console: Any, *, tables: bool) -> N
     for table in presentation.tables if tables else ():
         console.print()
         fitting = with_short_words(_fitting(table, console.width), console.width)
+        console.print(fitting.title, style="bold", markup=False)
         console.print(_rich_table(fitting, console.width))
     for part in presentation.parts if tables else ():
         console.print()
