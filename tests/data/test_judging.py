@@ -274,6 +274,12 @@ def test_what_is_judged_withheld_right_or_plainly_wrong_is_no_near_match(cells):
     assert near_warnings(row(**cells)) == []
 
 
+@pytest.mark.parametrize("times", [1, 30])
+def test_near_matches_are_counted_among_few_rows_and_many(times):
+    rows = [row(target="b", prediction="B"), row(target=["x", "c"], prediction=" c"), row(target="d", prediction="c")]
+    assert near_warnings(*(rows * times))[0].startswith(f"{2 * times} predictions equal a target")
+
+
 def test_a_row_with_two_near_targets_counts_once():
     assert near_warnings(row(target=["b", "B"], prediction=" b"))[0].startswith("1 prediction equals")
 

@@ -79,20 +79,24 @@ def _foreign(system: str, targets: pl.Series, predictions: pl.Series) -> DataErr
 def near_matches(frame: pl.DataFrame) -> list[str]:
     """Warns of predictions that would be right if letter case and the spaces around labels did not matter.
 
-    Labels are many times fewer than rows, so rows are looked at only when two labels differ in nothing else.
+    Where labels are many times fewer than rows, rows are looked at only if two labels differ in nothing else.
     """
     wrong = _compared(frame).filter(~pl.col("right")).select("prediction", "target").collect()
-    targets = wrong["target"].explode().drop_nulls().unique()
-    labels = pl.concat([wrong["prediction"].unique().alias("label"), targets.alias("label")]).unique()
-    twins = labels.filter(_folded(labels).is_duplicated())
-    if twins.is_empty():
-        return []
-    pairs = wrong.filter(pl.col("prediction").is_in(twins.implode())).with_row_index().explode("target")
+    labels = wrong.select(pl.col("prediction").approx_n_unique()).item()
+    if labels < wrong.height / 10:
+        wrong = wrong.filter(pl.col("prediction").is_in(_twins(wrong).implode()))
+    pairs = wrong.with_row_index().explode("target")
     near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
     if near.is_empty():
         return []
     example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
     return [_NEAR.about(example).told(near.height)]
+
+
+def _twins(wrong: pl.DataFrame) -> pl.Series:
+    targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
+    labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
+    return labels.filter(_folded(labels).is_duplicated())
 
 
 def unranked_notes(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> list[str]:
