@@ -243,6 +243,11 @@ def test_only_crossings_between_ranges_shown_for_different_sides_are_marked(comp
     assert [row["crossing"] for row in drawn_rows(spec, "crossing")] == [0.4]
 
 
+def test_titles_are_not_broken_inside_words(evaluations):
+    long = "a-name with words " * 3 + "and at 20 % non-return it-is-told-all-the-same non-return"
+    assert title(error_return_chart(evaluations, title=long)) == long
+
+
 def test_references_are_named_after_the_baseline(evaluations):
     chart = error_return_chart(evaluations, baseline="better")
     line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
@@ -375,10 +380,11 @@ def confidences(pairs):
         ([(0.3, 0.5), (0.5, 0.7), (0.7, 0.9)], "confidences are on average 20.0 points too low"),
         ([(0.25, 0.1), (0.35, 0.1), (0.65, 0.9), (0.75, 0.9)], r"ECE 0.2, surer than right below .*, less sure above"),
         ([(0.25, 0.4), (0.35, 0.6), (0.65, 0.5), (0.75, 0.5)], r"ECE .*, less sure than right below .*, surer above"),
+        ([(0.25, 0.0), (0.95, 1.0), (0.96, 1.0), (0.97, 1.0), (0.98, 1.0), (0.99, 1.0)], r"ECE .*, surer than right"),
         ([(0.15, 0.3), (0.35, 0.2), (0.55, 0.7), (0.75, 0.5)], r"ECE .*, confidences err on both sides"),
     ],
 )
-def test_a_side_is_named_only_where_most_answers_lie_on_it(pairs, wanted):
+def test_a_side_is_named_only_where_most_of_what_is_off_lies_on_it(pairs, wanted):
     chart = reliability_chart(confidences(pairs))
     assert re.search(wanted, title(chart))
     assert "bars: from the claim (dashed) to what holds" in subtitle(chart)

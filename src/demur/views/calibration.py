@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from demur.analyses.evaluation import Evaluation
@@ -19,7 +20,7 @@ from demur.views.words import number, percent
 SIDE = 400
 
 CLEAR = 0.8
-"""Share of the answers that has to lie on one side before a side is named."""
+"""Share of all that confidences are off by that has to lie on one side before a side is named."""
 
 
 def reliability_chart(evaluations: Sequence[Evaluation]) -> Any:
@@ -144,8 +145,10 @@ def _leaning(evaluation: Evaluation) -> str:
     """On which side the confidences err: one throughout, one below and the other above some confidence, or neither."""
     bins = evaluation.reliability
     assert bins is not None
-    over, share = bins.confidence > bins.accuracy, bins.weight / bins.weight.sum()
-    gap = _claimed_less_right(evaluation)
+    over, off = bins.confidence > bins.accuracy, np.abs(bins.confidence - bins.accuracy) * bins.weight
+    if not off.sum() > 0:
+        return "confidences mean what they say"
+    share, gap = off / off.sum(), _claimed_less_right(evaluation)
     if (share[over] if gap > 0 else share[~over]).sum() >= CLEAR:
         return f"confidences are on average {100 * abs(gap):.1f} points too {'high' if gap > 0 else 'low'}"
     edges = [*range(1, over.size)]

@@ -77,9 +77,13 @@ def balanced(text: str, width: int) -> list[str]:
     ['four words', 'and more']
     """
     joined = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    lines = textwrap.wrap(joined, width)
-    narrowest = next(less for less in range(1, width + 1) if len(textwrap.wrap(joined, less)) <= len(lines))
-    return textwrap.wrap(joined, narrowest)
+    lines = _wrapped(joined, width)
+    narrowest = next(less for less in range(1, width + 1) if len(_wrapped(joined, less)) <= len(lines))
+    return _wrapped(joined, narrowest)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
 def packed(facts: Sequence[str], width: int) -> list[str]:
