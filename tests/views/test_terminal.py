@@ -3,9 +3,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from demur.apps.cli import output
-from demur.apps.cli.output import column_widths, with_short_words
+from demur.views import terminal
 from demur.views.presentation import Presentation, Table
+from demur.views.terminal import column_widths, with_short_words
 
 NAMES = [f"family/a-model-with-a-long-name-{size}b" for size in (7, 13, 70)]
 LONG = Table("Long", ("system", "verdict in words", "p"), tuple((name, "errs less at first", "0.5") for name in NAMES))
@@ -14,7 +14,7 @@ LONG = Table("Long", ("system", "verdict in words", "p"), tuple((name, "errs les
 def shown(table, width):
     text = StringIO()
     told = Presentation("T", (), (table,), (), lambda: None, {})
-    output._show_result(told, Console(file=text, width=width), tables=True)
+    terminal.show(told, Console(file=text, width=width), tables=True)
     return text.getvalue()
 
 
