@@ -16,7 +16,7 @@ from demur.measures.curves import ErrorReturnCurve
 Array = NDArray[np.float64]
 Bands = Mapping[tuple[str, str], DifferenceBand]
 
-SHORTEST_REIGN = 0.02
+SHORTEST_REIGN = 0.05
 """A region of the ranking is wider than this range of non-return rates."""
 
 
