@@ -43,6 +43,7 @@ def score(
     *data: Any,
     by: str | None = None,
     at_nonreturn: float | tuple[float, float] = 0.2,
+    at_error: float = 0.05,
     aurc: Convention = "trapezoid",
     level: float = 0.95,
     replicates: int = 1000,
@@ -51,7 +52,7 @@ def score(
 ) -> Evaluations:
     """Error-return curve, areas and operating points of each system, with intervals; further options go to `read`."""
     judged = read(*data, **{**({"keep": (by,)} if by else {}), **options})
-    measures = returns_measures(at=at_nonreturn, aurc=aurc)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
     return evaluate(judged, measures=measures, by=by, level=level, replicates=replicates, seed=seed)
 
 

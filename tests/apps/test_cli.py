@@ -278,3 +278,24 @@ def test_slicing_by_a_column_of_thousands_of_values_is_refused(demur: Demur, tmp
     done = demur("score", "a.jsonl", "--by", "text")
     assert done.returncode == 2
     assert '"text" has 300 values, too many to slice by (at most 200)' in done.stderr
+
+
+def test_the_curve_and_its_bands_are_in_the_json_on_request(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=100)
+    plain, full = (
+        json.loads(demur("score", "a.jsonl", "--json", *more).stdout)["systems"][0] for more in ([], ["--curve"])
+    )
+    assert "band" not in plain
+    assert full["curve"]["error"][0] == full["measures"]["forced_error"]["value"]
+    assert len(full["band"]["nonreturn"]) == len(full["band"]["low_all"]) == 201
+    assert all(all_low <= low for all_low, low in zip(full["band"]["low_all"], full["band"]["low"], strict=True))
+
+
+def test_the_nonreturn_for_an_error_rate_of_ones_own_is_given(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=200)
+    shares = [
+        json.loads(demur("score", "a.jsonl", "--json", "--at-error", rate).stdout)["systems"][0]["measures"]
+        for rate in ("0.1", "0.3")
+    ]
+    assert shares[0]["nonreturn_at_error"]["value"] > shares[1]["nonreturn_at_error"]["value"]
+    assert demur("score", "a.jsonl", "--at-error", "5").returncode == 2

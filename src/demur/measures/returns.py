@@ -118,7 +118,7 @@ class NonreturnAtError(SweepMeasure):
 
     def __post_init__(self) -> None:
         if not 0 <= self.error <= 1:
-            raise UsageError(f"an error rate lies in [0, 1]; got {self.error}")
+            raise UsageError(f"an error rate lies in [0, 1], such as 0.05; got {self.error:g}")
 
     def finish(self, totals: Sweep) -> Array:
         """The inverse reading of the curve."""

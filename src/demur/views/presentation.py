@@ -98,8 +98,10 @@ class Presentation:
         return "\n\n".join(parts) + "\n"
 
 
-def of_scores(evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) -> Presentation:
-    """How the evaluation of one or more systems is shown."""
+def of_scores(
+    evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = (), curves: bool = False
+) -> Presentation:
+    """How the evaluation of one or more systems is shown; with `curves` the document holds curves and bands too."""
     whole = [evaluation for evaluation in evaluations if evaluation.part is None]
     sliced = len(whole) < len(evaluations)
     figures: list[Callable[[], Any]] = [
@@ -121,9 +123,13 @@ def of_scores(evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = 
         tables=(measure_table(evaluations), count_table(evaluations)),
         figures=tuple(figures),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
-        document={"systems": [one.to_dict() for one in evaluations]},
+        document={"systems": [{**one.to_dict(), **(_drawn_lines(one) if curves else {})} for one in evaluations]},
         signatures=tuple(one.signature for one in evaluations),
     )
+
+
+def _drawn_lines(evaluation: Evaluation) -> dict[str, Any]:
+    return {"curve": evaluation.curve.to_dict(), "band": evaluation.band.to_dict()}
 
 
 def _curve_drawings(

@@ -26,13 +26,15 @@ def score(
     outputs: OutputOptions,
     *,
     at: str,
+    at_error: float,
     aurc: Convention,
     by: str | None,
     region: str | None,
+    curve: bool,
 ) -> None:
     """Evaluate every system in the files."""
     output.check(outputs)
-    measures = returns_measures(at=rate_or_range(at), aurc=aurc)
+    measures = returns_measures(at=rate_or_range(at), aurc=aurc, error=at_error)
     with steps(quiet=outputs.quiet or outputs.json) as step:
         step("reading", 0, 1)
         responses = read(files, inputs, keep=() if by is None else (by,))
@@ -46,7 +48,8 @@ def score(
             seed=sampling.seed,
             step=step,
         )
-    output.deliver(_told(presentation.of_scores(evaluations), responses, sampling), outputs)
+    shown = presentation.of_scores(evaluations, curves=curve)
+    output.deliver(_told(shown, responses, sampling), outputs)
 
 
 def compare_systems(

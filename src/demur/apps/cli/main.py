@@ -54,16 +54,31 @@ def score(
     sampling: SamplingOptions,
     outputs: OutputOptions,
     at_nonreturn: AtNonreturn = "0.2",
+    at_error: Annotated[
+        float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
+    ] = 0.05,
     by: Annotated[str | None, typer.Option("--by", help="Slice by this column as well.", metavar="COLUMN")] = None,
     aurc: Annotated[Literal["trapezoid", "mean"], typer.Option("--aurc", help="Convention of the AURC.")] = "trapezoid",
     region: Annotated[
         str | None, typer.Option("--region", help="Range over which the simultaneous band holds.", metavar="FROM:TO")
     ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Put the curve and its bands into the JSON too.")] = False,
 ) -> None:
     """Error-return curve, areas and operating points of each system, with intervals."""
     from demur.apps.cli import commands
 
-    commands.score(files, inputs, sampling, outputs, at=at_nonreturn, aurc=aurc, by=by, region=region)
+    commands.score(
+        files,
+        inputs,
+        sampling,
+        outputs,
+        at=at_nonreturn,
+        at_error=at_error,
+        aurc=aurc,
+        by=by,
+        region=region,
+        curve=curve,
+    )
 
 
 @app.command(epilog="Example: `demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html`")
