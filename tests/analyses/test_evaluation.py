@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.analyses.evaluation import evaluate, returns_measures
+from demur.analyses.evaluation import evaluate, returns_measures, slices_at_one_threshold
 from demur.analyses.figures import figure_of
 from demur.data.responses import Reading, responses
 from demur.errors import DataError, UsageError
@@ -213,3 +213,22 @@ def test_bootstrap_intervals_of_aurc_cover_the_truth_too():
         figure = figure_of(AURC(), Sample(Rows.of(confidence, rng.random(150) < confidence), 500, 0))
         held += figure.low <= truth <= figure.high
     assert 0.95 - 3.3 * np.sqrt(0.95 * 0.05 / trials) < held / trials
+
+
+def test_slices_at_one_threshold_add_up_to_the_whole():
+    rows = [
+        {
+            "id": k,
+            "target": "a",
+            "prediction": "ab"[k % 3 == 0],
+            "confidence": (k * 37 % 100) / 100,
+            "kind": "xyz"[k % 3],
+        }
+        for k in range(100)
+    ]
+    found = evaluate(responses(rows, reading=Reading(keep=("kind",))), by="kind", replicates=50)
+    whole, parts = found[0], slices_at_one_threshold(found)
+    nonreturn, error = whole.curve.at_threshold(parts[0].threshold)
+    assert nonreturn == pytest.approx(0.2)
+    assert sum(part.n * part.nonreturn for part in parts) == pytest.approx(100 * nonreturn)
+    assert sum(part.n * part.error for part in parts) == pytest.approx(100 * error)

@@ -138,6 +138,10 @@ def test_slices_are_scored_beside_the_whole(demur: Demur, tmp_path: Path) -> Non
         ("domain=bank", 50),
         ("domain=shop", 50),
     ]
+    document = json.loads(demur("score", "a.jsonl", "--by", "domain", "--json").stdout)
+    parts = document["slices_at_one_threshold"]
+    assert len({part["threshold"] for part in parts}) == 1
+    assert sum(part["n"] * part["nonreturn"] for part in parts) <= 0.2 * 100 + 1e-9
     wrong = demur("score", "a.jsonl", "--by", "domian")
     assert wrong.returncode == 2
     assert "domain" in wrong.stderr

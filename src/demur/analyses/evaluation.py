@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -126,6 +126,36 @@ class Evaluations(tuple[Evaluation, ...], Shown):
     def to_dict(self) -> dict[str, Any]:
         """The evaluations as plain values."""
         return {"systems": [one.to_dict() for one in self]}
+
+
+@dataclass(frozen=True, slots=True)
+class AtCutoff:
+    """What one threshold, chosen for a whole system, does to one of its slices."""
+
+    system: str
+    part: str
+    n: int
+    threshold: float
+    nonreturn: float
+    error: float
+
+
+def slices_at_one_threshold(evaluations: Sequence[Evaluation]) -> tuple[AtCutoff, ...]:
+    """Each slice at the threshold that withholds the share of interest of its whole system.
+
+    A system in use has one threshold, so a slice is not withheld as much as the whole: hard slices are withheld more.
+    """
+    found: list[AtCutoff] = []
+    for whole in (one for one in evaluations if one.part is None):
+        point = whole.measures.get("error_at_nonreturn")
+        threshold = whole.curve.threshold_at(getattr(point, "x", 0.2))
+        slices = [one for one in evaluations if one.system == whole.system and one.part is not None]
+        if threshold is not None:
+            found += [
+                AtCutoff(one.system, str(one.part), one.n, threshold, *one.curve.at_threshold(threshold))
+                for one in slices
+            ]
+    return tuple(found)
 
 
 def returns_measures(

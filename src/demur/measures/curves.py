@@ -74,6 +74,20 @@ class ErrorReturnCurve(Shown):
         """Error rate at non-return rates `x`, read off the straight pieces; left of the start, the first value."""
         return np.asarray(np.interp(np.asarray(x, dtype=np.float64), self.nonreturn, self.error))
 
+    def threshold_at(self, x: float) -> float | None:
+        """The cutoff that withholds most without going beyond `x`; None where the system itself withholds more."""
+        place = int(np.searchsorted(self.nonreturn, x + 1e-12, side="right")) - 1
+        return None if place < 0 else float(self.threshold[place])
+
+    def at_threshold(self, threshold: float) -> tuple[float, float]:
+        """Non-return rate and error rate when answers of at least this confidence are returned.
+
+        >>> error_return(Sweep.of([0.9, 0.5, 0.5], [True, False, True])).at_threshold(0.5)
+        (0.0, 0.3333333333333333)
+        """
+        place = int(np.searchsorted(self.sweep.threshold, threshold))
+        return float(self.nonreturn[place]), float(self.error[place])
+
     def even_point(self) -> tuple[float, float]:
         """Where the missed-chance curve crosses the error curve: (non-return rate, common rate)."""
         gap = self.error - self.missed_chance

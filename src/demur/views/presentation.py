@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
 from demur.analyses.comparison import Comparison
-from demur.analyses.evaluation import Evaluation
+from demur.analyses.evaluation import Evaluation, slices_at_one_threshold
 from demur.analyses.labels import ClassReport
 from demur.analyses.threshold import Choice
 from demur.data.responses import Responses
@@ -120,12 +120,37 @@ def of_scores(
             for one in whole
             for sentence in (*words.score_sentences(one), *slice_sentences(evaluations, one.system))
         ),
-        tables=(measure_table(evaluations), count_table(evaluations)),
+        tables=(measure_table(evaluations), *one_threshold_table(evaluations), count_table(evaluations)),
         figures=tuple(figures),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
-        document={"systems": [{**one.to_dict(), **(_drawn_lines(one) if curves else {})} for one in evaluations]},
+        document={
+            "systems": [{**one.to_dict(), **(_drawn_lines(one) if curves else {})} for one in evaluations],
+            **(
+                {"slices_at_one_threshold": [asdict(one) for one in slices_at_one_threshold(evaluations)]}
+                if sliced
+                else {}
+            ),
+        },
         signatures=tuple(one.signature for one in evaluations),
     )
+
+
+def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
+    """Every slice at the threshold of its whole system, the one with most errors first; none without slices."""
+    found = sorted(slices_at_one_threshold(evaluations), key=lambda one: (one.system, -one.error, one.part))
+    rows = tuple(
+        (
+            one.system,
+            one.part,
+            f"{one.n:,}",
+            f"{one.threshold:.4g}",
+            words.percent(one.nonreturn),
+            words.percent(one.error),
+        )
+        for one in found
+    )
+    columns = ("system", "slice", "inputs", "threshold", "non-return", "error")
+    return (Table("Slices at one threshold, that of the whole", columns, rows),) if rows else ()
 
 
 def _drawn_lines(evaluation: Evaluation) -> dict[str, Any]:
