@@ -16,27 +16,13 @@ from demur.measures.returns import (
 )
 from demur.measures.sweep import Sweep
 from reference import returns as plain
-from reference.rows import SCORES, Row, arrays, tables
-
-FEW = settings(max_examples=60, deadline=None)
-WEIGHTS = st.sampled_from([1, 1, 2, 3, 0.5])
+from reference.readings import FEW, WEIGHTS, close, read, value
+from reference.rows import SCORES, Row, tables
 
 TIED = Sweep.of([0.9] * 3 + [0.8] * 4 + [0.5] * 2 + [0.1], [not error for error in (0, 0, 1, 0, 1, 0, 0, 1, 0, 1)])
 ALL_WRONG = Sweep.of(np.arange(10) / 10, [False] * 10)
 ALL_RIGHT = Sweep.of(np.arange(10) / 10, [True] * 10)
 ONLY_WITHHELD = Sweep.of([], [], withheld=4)
-
-
-def value(measure, sweep):
-    return float(measure.finish(sweep))
-
-
-def read(measure, rows):
-    return value(measure, arrays(rows).sweep())
-
-
-def close(expected):
-    return pytest.approx(float(expected), abs=1e-12, rel=1e-11, nan_ok=True)
 
 
 def test_the_worked_case_with_ties():

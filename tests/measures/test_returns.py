@@ -3,7 +3,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
@@ -20,23 +20,10 @@ from demur.measures.returns import (
 )
 from demur.measures.sweep import Sweep
 from reference import returns as plain
-from reference.rows import SCORES, arrays, repeated, tables
+from reference.readings import FEW, WEIGHTS, close, read, value
+from reference.rows import SCORES, repeated, tables
 
-FEW = settings(max_examples=60, deadline=None)
 OF_THE_SWEEP = [name for name, measure in RETURNS.items() if isinstance(measure, SweepMeasure)]
-WEIGHTS = st.sampled_from([1, 1, 2, 3, 0.5])
-
-
-def value(measure, sweep):
-    return float(measure.finish(sweep))
-
-
-def read(measure, rows):
-    return value(measure, arrays(rows).sweep())
-
-
-def close(expected):
-    return pytest.approx(float(expected), abs=1e-12, rel=1e-11, nan_ok=True)
 
 
 def test_a_floor_cuts_the_area_on_the_left():
