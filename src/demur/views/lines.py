@@ -10,7 +10,7 @@ from typing import Any, Literal
 from demur.views.drawing import alt
 from demur.views.names import middle_cut, shortened
 
-Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left"]
+Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left", "top"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def line_channels(
 
 
 def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:
-    """A legend inside the plot, in the corner that the curves leave free; `labels` stand for names that are long."""
+    """A legend in the corner that the curves leave free, or above the plot; `labels` stand for names that are long."""
     changed = {name: label for name, label in (labels or {}).items() if name != label}
     said: dict[str, Any] = {"labelExpr": _relabelled(changed)} if changed else {}
     return alt.Legend(

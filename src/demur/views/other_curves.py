@@ -59,7 +59,7 @@ def missed_chance_chart(evaluation: Evaluation) -> Any:
         .encode(
             rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
             rate_axis(alt.Y, "rate", "share of all inputs", domain=domain),
-            *line_channels(names, field="curve", corner="top-left"),
+            *line_channels(names, field="curve", corner="top"),
         )
     )
     mark = pl.DataFrame({"x": [x], "y": [rate], "text": [f"{percent(rate)} each"]})
@@ -95,7 +95,7 @@ def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
             rate_axis(alt.X, "coverage", "coverage (share of inputs returned)"),
             rate_axis(alt.Y, "risk", "selective risk (share of returned answers that are wrong)", domain=domain),
         ),
-        corner="top-left",
+        corner="bottom-right",
         size=(WIDTH, HEIGHT),
         title=f"{_subject(ordered)}: the share of wrong answers among those returned",
         subtitle=[_size(ordered), *([f"coverage under {percent(LEAST_COVERAGE)} may run off the top"] if cut else [])],
