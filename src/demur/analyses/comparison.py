@@ -172,7 +172,8 @@ def compare(
     """Compare systems, paired by id where the data has ids, over a region of non-return rates or all of them.
 
     One critical value serves all pairs and all non-return rates, so the chance of any false "better" is meant
-    to be at most 1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options go to `evaluate`.
+    to be at most 1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options
+    go to `evaluate`.
     """
     check_level(level)
     if not 0 <= at <= 1:
