@@ -16,12 +16,12 @@ $(STAMP): pyproject.toml Makefile
 	@if command -v uv >/dev/null 2>&1; then \
 	  echo "setting up $(VENV) with uv"; \
 	  uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) && \
-	  uv pip install --quiet --python $(BIN)/python --editable '.[all]' --group dev --group docs; \
+	  uv pip install --quiet --python $(BIN)/python --editable '.[all,duckdb,spark]' --group dev --group docs; \
 	else \
-	  echo "setting up $(VENV) with venv and pip (about a minute)"; \
+	  echo "setting up $(VENV) with venv and pip (a minute or two)"; \
 	  $(PYTHON) -m venv $(VENV) && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev --group docs; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,duckdb,spark]' --group dev --group docs; \
 	fi
 	@touch $@
 

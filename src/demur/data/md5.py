@@ -1,0 +1,102 @@
+"""MD5 of many short texts at once: arithmetic on whole columns, several times as quick as one call a text."""
+
+import math
+from hashlib import md5
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Words = npt.NDArray[np.uint32]
+
+_BLOCK = 64
+_ROOM = 55
+"""Bytes of a text that fit in one block, with the mark of its end and its length."""
+
+_AT_ONCE = 1 << 14
+"""Texts in one pass, so few that all of its arrays stay in the processor's cache."""
+
+_START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
+_SINES = tuple(np.uint32(int(abs(math.sin(step + 1)) * 2**32)) for step in range(64))
+_TURNS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
+_ORDER = ((1, 0), (5, 1), (3, 5), (7, 0))
+
+
+def leading_digits(texts: pl.Series) -> npt.NDArray[np.int32]:
+    """Gives the first four hexadecimal digits, as a number, of the MD5 of each text's UTF-8 bytes.
+
+    >>> [f"{number:04x}" for number in leading_digits(pl.Series(["", "a"]))], md5(b"a").hexdigest()[:4]
+    (['d41d', '0cc1'], '0cc1')
+    """
+    lengths = texts.str.len_bytes().to_numpy()
+    short = lengths <= _ROOM
+    digits = np.empty(len(texts), dtype=np.int32)
+    if short.any():
+        digits[short] = _of_short(texts.filter(short), lengths[short])
+    if not short.all():
+        digits[~short] = _of_long(texts.filter(~short))
+    return digits
+
+
+def _of_long(texts: pl.Series) -> npt.NDArray[np.int32]:
+    digests = b"".join(md5(text, usedforsecurity=False).digest()[:2] for text in texts.cast(pl.Binary))
+    return np.frombuffer(digests, dtype=">u2").astype(np.int32)
+
+
+def _of_short(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
+    starts = range(0, len(texts), _AT_ONCE)
+    words = np.concatenate(
+        [_first_words(_blocks(texts[at : at + _AT_ONCE], lengths[at : at + _AT_ONCE])) for at in starts]
+    )
+    swapped = (words & 0xFF) << 8 | (words >> 8) & 0xFF
+    return swapped.astype(np.int32)
+
+
+def _blocks(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> Words:
+    """Lays each text in a block of 16 words: its bytes, the bit that ends it, zeros, its length in bits."""
+    blocks = np.zeros((len(texts), _BLOCK), dtype=np.uint8)
+    joined = texts.str.join("").cast(pl.Binary).item()
+    blocks[np.arange(_BLOCK) < lengths[:, None]] = np.frombuffer(joined, dtype=np.uint8)
+    blocks[np.arange(len(texts)), lengths] = 0x80
+    words = blocks.view("<u4").astype(np.uint32, copy=False)
+    words[:, 14] = lengths * 8
+    return np.ascontiguousarray(words.T)
+
+
+def _first_words(block: Words) -> Words:
+    """Gives the first of the four words of each digest (RFC 1321, section 3.4)."""
+    a, b, c, d = (np.full(block.shape[1], start, dtype=np.uint32) for start in _START)
+    for step, sine in enumerate(_SINES):
+        kind, place = divmod(step, 16)
+        factor, offset = _ORDER[kind]
+        mixed = _mixed(kind, b, c, d)
+        mixed += a
+        mixed += sine
+        mixed += block[(factor * place + offset) % 16]
+        turn = _TURNS[kind][step % 4]
+        turned = mixed << np.uint32(turn)
+        turned |= mixed >> np.uint32(32 - turn)
+        turned += b
+        a, b, c, d = d, turned, b, c
+    a += np.uint32(_START[0])
+    return a
+
+
+def _mixed(kind: int, b: Words, c: Words, d: Words) -> Words:
+    """The functions F, G, H and I of RFC 1321, written with one operation less where that is possible."""
+    if kind == 0:
+        mixed = c ^ d
+        mixed &= b
+        mixed ^= d
+    elif kind == 1:
+        mixed = b ^ c
+        mixed &= d
+        mixed ^= c
+    elif kind == 2:
+        mixed = b ^ c
+        mixed ^= d
+    else:
+        mixed = ~d
+        mixed |= b
+        mixed ^= c
+    return mixed
