@@ -162,14 +162,15 @@ def _source(path: Path, name: str, stem: str) -> Source:
     head = first_bytes(path, compression, name)
     if not head.strip():
         raise DataError("is empty", where=name, fix="it needs at least one row")
-    return Source(path, name, _format(path, head, name), compression, stem)
+    return Source(path, name, format_of(path, head, name), compression, stem)
 
 
 def _unreadable(error: OSError, name: str) -> DataError:
     return DataError(f"cannot be read: {error.strerror}", where=name)
 
 
-def _format(path: Path, head: bytes, name: str) -> Format:
+def format_of(path: Path, head: bytes, name: str) -> Format:
+    """Tells the format of a file by how it begins and ends its name."""
     by_content = _sniffed(head)
     if by_content in _COLUMNAR:
         return by_content
