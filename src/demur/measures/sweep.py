@@ -6,7 +6,7 @@ dialogues and replicates of a bootstrap are all sweeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from demur.data.engines import collected
 from demur.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -29,7 +30,8 @@ class Sweep:
     """Right and wrong answers at each distinct confidence, and the weight of what was withheld.
 
     `right` and `wrong` have one entry per threshold, in rising order; leading axes, if any, are replicates. Ties are
-    one entry, so the order of rows cannot matter. `n` is the number of rows behind the counts.
+    one entry, so the order of rows cannot matter. `n` is the number of rows behind the counts. Where confidences were
+    too many to keep apart, each entry joins those from `threshold` to `upper`; None means that nothing was joined.
 
     >>> sweep = Sweep.of([0.9, 0.5, 0.5], [True, False, True], withheld=1)
     >>> sweep.threshold.tolist(), sweep.right.tolist(), sweep.wrong.tolist(), sweep.total
@@ -41,9 +43,10 @@ class Sweep:
     wrong: Counts
     withheld: Floats | float
     n: int
+    upper: Floats | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.threshold, self.right, self.wrong):
+        for array in (self.threshold, self.right, self.wrong, *(() if self.upper is None else (self.upper,))):
             array.setflags(write=False)
 
     @classmethod
@@ -77,42 +80,30 @@ class Sweep:
     def from_frame(cls, frame: nw.LazyFrame[Any] | nw.DataFrame[Any]) -> Sweep:
         """Sweep reduced inside whatever engine holds the rows; only one row per distinct confidence comes back.
 
-        The frame has the judged columns `answered`, `right`, `confidence` and `weight`.
+        The frame has the judged columns `answered`, `right`, `confidence` and, where rows count differently, `weight`.
         """
-        weight, answered, right = nw.col("weight"), nw.col("answered"), nw.col("right")
-        grouped = (
-            frame.lazy()
-            .with_columns(
-                confidence=nw.when(answered).then(nw.col("confidence") + 0.0),  # -0.0 is 0.0
-                _right=nw.when(answered & right).then(weight).otherwise(0.0),
-                _wrong=nw.when(answered & ~right).then(weight).otherwise(0.0),
-                _withheld=nw.when(~answered).then(weight).otherwise(0.0),
-                _answered=nw.when(answered).then(1).otherwise(0),
-            )
-            .group_by("confidence")
-            .agg(
-                nw.col("_right").sum(),
-                nw.col("_wrong").sum(),
-                nw.col("_withheld").sum(),
-                nw.col("_answered").sum(),
-                rows=nw.len(),
-            )
-            .collect("polars")
-        )
-        return cls._from_groups(grouped.to_native())
+        return cls.from_groups(collected(sweep_groups(frame)))
 
     @classmethod
-    def _from_groups(cls, groups: pl.DataFrame) -> Sweep:
+    def from_groups(cls, groups: pl.DataFrame) -> Sweep:
+        """Sweep of what `sweep_groups` gives: one row per confidence or cell of confidences."""
         rows = int(groups["rows"].sum())
         if rows == 0:
             raise DataError("a sweep needs at least one row; the table is empty")
-        withheld = float(groups["_withheld"].sum())
-        missing = groups.filter(pl.col("confidence").is_null() & (pl.col("_answered") > 0))
-        if missing.height or groups["confidence"].is_nan().any():
+        apart = groups["confidence"].is_null()
+        if groups["confidence"].is_nan().any():
             raise DataError("confidence must be a number for every answered row", got="NaN or none")
-        answered = groups.filter(pl.col("confidence").is_not_null()).sort("confidence")
-        right, wrong = (_as_counts(answered[name].cast(pl.Float64).to_numpy()) for name in ("_right", "_wrong"))
-        return cls(answered["confidence"].to_numpy().copy(), right, wrong, withheld, rows)._sound()
+        withheld = float(groups["withheld"].filter(apart).sum())
+        kept = groups.filter(~apart) if apart.any() else groups
+        upper, distinct = "upper" in kept.columns, kept.height == int(kept["rows"].sum())
+        if distinct and not upper and kept["right"].dtype.is_integer():  # one sort of packed keys, far quicker
+            arrays = _count_by_confidence(kept["confidence"].to_numpy(), kept["right"].cast(pl.Boolean).to_numpy())
+            return cls(*arrays, withheld, rows)._sound()
+        kept = kept.sort("confidence")
+        right, wrong = (_as_counts(kept[name].to_numpy()).copy() for name in ("right", "wrong"))
+        threshold = kept["confidence"].to_numpy().copy()
+        highest = kept["upper"].to_numpy().copy() if upper else threshold
+        return cls(threshold, right, wrong, withheld, rows, highest if (highest > threshold).any() else None)._sound()
 
     def _sound(self) -> Sweep:
         if not self.total > 0:
@@ -166,18 +157,27 @@ class Sweep:
         return cells_as_rows(self.threshold, filled, counts[filled])
 
     def __add__(self, other: Sweep) -> Sweep:
-        threshold, place = np.unique(np.concatenate([self.threshold, other.threshold]), return_inverse=True)
-        size = threshold.size
+        """The sweep of both; entries that overlap become one, so that every cutoff left is exact in both parts."""
+        lower = np.concatenate([self.threshold, other.threshold])
+        order = np.argsort(lower, kind="stable")
+        lower, upper = lower[order], np.concatenate([self.highest, other.highest])[order]
+        reach = np.maximum.accumulate(upper)
+        first = np.ones(lower.size, dtype=np.bool_)
+        np.greater(lower[1:], reach[:-1], out=first[1:])
+        starts, place = np.flatnonzero(first), np.cumsum(first) - 1
 
         def merged(mine: Counts, theirs: Counts) -> Counts:
-            return _as_counts(np.bincount(place, weights=np.concatenate([mine, theirs]), minlength=size))
+            both = np.concatenate([mine, theirs])[order]
+            return _as_counts(np.bincount(place, weights=both, minlength=starts.size))
 
+        highest = reach[np.append(starts[1:], lower.size) - 1] if lower.size else lower
         return Sweep(
-            threshold,
+            lower[starts],
             merged(self.right, other.right),
             merged(self.wrong, other.wrong),
             self.withheld + other.withheld,
             self.n + other.n,
+            highest if (highest > lower[starts]).any() else None,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -190,7 +190,27 @@ class Sweep:
     __hash__ = None  # type: ignore[assignment]
 
     def _parts(self) -> Iterator[Any]:
-        yield from (self.threshold, self.right, self.wrong, self.withheld)
+        yield from (self.threshold, self.right, self.wrong, self.withheld, self.highest)
+
+    @property
+    def highest(self) -> Floats:
+        """The highest confidence of each entry."""
+        return self.threshold if self.upper is None else self.upper
+
+    @property
+    def slack(self) -> tuple[float, float]:
+        """By how much the non-return rate and the error rate may be off between cutoffs; at cutoffs they are exact.
+
+        Here one answer in ten, a right one, lies somewhere from 0.5 to 0.6:
+
+        >>> Sweep(np.array([0.1, 0.5]), np.array([8, 1]), np.array([1, 0]), 0.0, 10, np.array([0.1, 0.6])).slack
+        (0.1, 0.0)
+        """
+        joined = self.highest > self.threshold
+        if not joined.any():
+            return 0.0, 0.0
+        answers, errors = (self.right + self.wrong)[joined], self.wrong[joined]
+        return float(answers.max() / self.total), float(errors.max() / self.total)
 
     def coarsened(self, points: int) -> Sweep:
         """At most `points` thresholds, neighbours joined so that each holds about the same weight.
@@ -217,9 +237,48 @@ class Sweep:
             parts = _mixed(image ^ _mixed(_rounded_bits(self.right))) + _mixed(
                 ~image ^ _mixed(_rounded_bits(self.wrong))
             )
+            if self.upper is not None:
+                parts += _mixed(image ^ _mixed((self.upper + 0.0).view(np.uint64)))
             rest = _mixed(np.uint64(self.n)) + _mixed(_rounded_bits(self.withheld))
             total = _mixed(parts.sum(dtype=np.uint64) + rest)
         return f"{int(total):016x}"
+
+
+def sweep_groups(
+    frame: nw.LazyFrame[Any] | nw.DataFrame[Any], *, keys: Sequence[str] = (), cell: nw.Expr | None = None
+) -> nw.LazyFrame[Any]:
+    """One row per distinct confidence (or per `cell` of confidences, with its lowest and highest) and per keys.
+
+    Rows without an answer have no confidence; an answer without one has NaN, to be refused. Where there is no column
+    `weight` the sums are whole numbers.
+    """
+    lazy = frame if isinstance(frame, nw.LazyFrame) else nw.from_native(frame.to_polars().lazy())
+    answered, right, confidence = nw.col("answered"), nw.col("right"), nw.col("confidence")
+    score = nw.when(answered).then(nw.coalesce(confidence + 0.0, nw.lit(float("nan"))))  # -0.0 is 0.0
+    if weighted := "weight" in lazy.collect_schema().names():
+        kinds = {"right": answered & right, "wrong": answered & ~right, "withheld": ~answered}
+        terms: dict[str, Any] = {
+            name: nw.when(kind).then(nw.col("weight")).otherwise(0) for name, kind in kinds.items()
+        }
+        sums = {name: nw.col(name).sum() for name in kinds}
+    else:  # to count is quicker than to sum, and gives integers everywhere
+        terms = {"right": nw.when(answered & right).then(1)}
+        sums = {"right": nw.col("right").count()}
+    rows, by = lazy.with_columns(confidence=score, **terms), "confidence"
+    if cell is not None:
+        rows, by = rows.with_columns(cell=cell), "cell"
+        sums |= {"confidence": confidence.min(), "upper": confidence.max()}
+    groups = rows.group_by(by, *keys).agg(**sums, rows=nw.len())
+    return groups if weighted else groups.with_columns(**_rest_of_the_rows())
+
+
+def _rest_of_the_rows() -> dict[str, Any]:
+    """Wrong answers and withheld rows, where rows and right answers were counted."""
+    aside, rows, right = nw.col("confidence").is_null(), nw.col("rows").cast(nw.Int64), nw.col("right").cast(nw.Int64)
+    return {
+        "wrong": nw.when(aside).then(0).otherwise(rows - right),
+        "withheld": nw.when(aside).then(rows).otherwise(0),
+    }
 
 
 def _count_by_confidence(scores: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Counts, Counts]:
