@@ -13,10 +13,10 @@ from demur.errors import DataError
 
 LABELS = pl.List(pl.String)
 
-_FLAGS = {
-    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
-    **dict.fromkeys(("false", "no", "0", "0.0"), False),
-}
+TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
+"""How yes and no may be written, in any letter case."""
+
+_FLAGS = {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}
 _WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 _PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")

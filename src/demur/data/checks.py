@@ -62,11 +62,16 @@ def refuse_foreign_labels(frame: pl.DataFrame) -> list[str]:
         targets = frame["target"].explode().drop_nulls().unique(maintain_order=True)
         predictions = compared.filter(pl.col("system") == system).collect()["prediction"].unique(maintain_order=True)
         if not set(predictions) & set(targets):
-            fault = _foreign(system, targets, predictions)
-            if len(targets) > 1 and len(predictions) > 1:
-                raise fault
-            warnings.append(str(fault))
+            warnings += foreign_labels(system, targets, predictions)
     return warnings
+
+
+def foreign_labels(system: str, targets: pl.Series, predictions: pl.Series) -> list[str]:
+    """Refuses labels that have nothing in common; warns where there is a single one on either side."""
+    fault = _foreign(system, targets, predictions)
+    if len(targets) > 1 and len(predictions) > 1:
+        raise fault
+    return [str(fault)]
 
 
 def _foreign(system: str, targets: pl.Series, predictions: pl.Series) -> DataError:

@@ -1,7 +1,7 @@
 """Rows of answers become judged rows: answered or not, right or wrong."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -17,12 +17,12 @@ LOWEST = float("-inf")
 RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
 """The way out for answers that lack a confidence."""
 
-_OUTSIDE = Wording('target "{}" read as out of scope', 'targets "{}" read as out of scope')
-_NULL_OUTSIDE = Wording("target that is null read as out of scope", "targets that are null read as out of scope")
-_WITHHELD = Wording('prediction "{}" read as withheld', 'predictions "{}" read as withheld')
-_NULL_WITHHELD = Wording("prediction that is null read as withheld", "predictions that are null read as withheld")
-_ABSTAINED = Wording("row read as abstained", "rows read as abstained")
-_LOWEST = Wording(
+OUTSIDE = Wording('target "{}" read as out of scope', 'targets "{}" read as out of scope')
+NULL_OUTSIDE = Wording("target that is null read as out of scope", "targets that are null read as out of scope")
+WITHHELD = Wording('prediction "{}" read as withheld', 'predictions "{}" read as withheld')
+NULL_WITHHELD = Wording("prediction that is null read as withheld", "predictions that are null read as withheld")
+ABSTAINED = Wording("row read as abstained", "rows read as abstained")
+READ_AS_LOWEST = Wording(
     "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
 )
 
@@ -57,7 +57,7 @@ def judge(cells: Cells, rules: Rules, system: str) -> Judged:
     acceptable target. A target that is null or an out-of-scope label is the empty list: nothing is right to
     return. Where there is no target column the target is null, and `correct` alone tells right from wrong.
     """
-    _refuse_unjudgeable(cells)
+    refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
     judged = Judged(pl.DataFrame())
     frame = _as_read(cells, system)
     frame = _with_scope(frame, cells, rules, judged)
@@ -72,20 +72,29 @@ def judge(cells: Cells, rules: Rules, system: str) -> Judged:
     return Judged(frame, judged.recognised, judged.cautions, tuple(unranked))
 
 
-def _refuse_unjudgeable(cells: Cells) -> None:
-    if "correct" not in cells and "target" not in cells:
+def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
+    """Refuses a table whose columns do not tell right from wrong."""
+    if "correct" not in columns and "target" not in columns:
         rule = "needs a column target or correct to tell right from wrong"
-        raise DataError(rule, where=cells.table.name, fix=_naming("target", cells))
-    if "correct" not in cells and "prediction" not in cells:
+        raise DataError(rule, where=where, fix=naming("target", columns, names))
+    if "correct" not in columns and "prediction" not in columns:
         rule = "needs a column prediction"
-        raise DataError(rule, where=cells.table.name, fix=_naming("prediction", cells))
+        raise DataError(rule, where=where, fix=naming("prediction", columns, names))
 
 
-def _naming(part: str, cells: Cells) -> str:
-    free = [column for column in cells.table.columns if column not in cells.columns.values()]
-    near = lookalike(part, free)
-    there = "columns there: " + ", ".join(cells.table.columns)
+def naming(part: str, columns: Mapping[str, str], names: Sequence[str]) -> str:
+    """Says how to name the column of a part, the likeliest one first."""
+    near = lookalike(part, [name for name in names if name not in columns.values()])
+    there = "columns there: " + ", ".join(names)
     return f"did you mean {mapping_of(part, near)}?" if near else f"name it with {mapping_of(part, 'COLUMN')}; {there}"
+
+
+def refuse_lookalike(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
+    """Refuses a table without confidences that has a column whose name looks as if it held them."""
+    free = [name for name in names if name not in columns.values()]
+    if "confidence" not in columns and lookalike("confidence", free):
+        fix = f"{naming('confidence', columns, names)} {RANK_LOWEST}"
+        raise DataError("has no column confidence", where=where, fix=fix)
 
 
 def _as_read(cells: Cells, system: str) -> pl.DataFrame:
@@ -126,7 +135,7 @@ def _with_scope(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged)
     labels = cells.labels("target")
     lists, several = as_lists(labels)
     texts = lists.explode() if several else labels
-    _count_labels(texts, rules.out_of_scope, _OUTSIDE, judged.recognised)
+    _count_labels(texts, rules.out_of_scope, OUTSIDE, judged.recognised)
     if several:
         lists = lists.list.eval(pl.element().filter(~pl.element().is_in(list(rules.out_of_scope))))
         matched = lists.list.contains(frame["prediction"])
@@ -134,7 +143,7 @@ def _with_scope(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged)
     else:
         matched = labels == frame["prediction"]
         outside = labels.is_in(list(rules.out_of_scope)).fill_null(value=True)
-    judged.recognised[_NULL_OUTSIDE] += lists.null_count()
+    judged.recognised[NULL_OUTSIDE] += lists.null_count()
     return frame.with_columns(
         target=pl.when(outside).then(pl.lit([], dtype=LABELS)).otherwise(lists),
         out_of_scope=outside & ~frame["correct"].fill_null(value=False),
@@ -146,10 +155,10 @@ def _with_answers(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judge
     given = pl.lit(value=True)
     if "prediction" in cells:
         predictions = frame["prediction"]
-        _count_labels(predictions, rules.withheld, _WITHHELD, judged.recognised)
-        judged.recognised[_NULL_WITHHELD] += predictions.null_count()
+        _count_labels(predictions, rules.withheld, WITHHELD, judged.recognised)
+        judged.recognised[NULL_WITHHELD] += predictions.null_count()
         given = pl.col("prediction").is_not_null() & ~pl.col("prediction").is_in(list(rules.withheld))
-    judged.recognised[_ABSTAINED] += int(frame["abstained"].sum())
+    judged.recognised[ABSTAINED] += int(frame["abstained"].sum())
     return frame.with_columns(answered=given & ~pl.col("abstained") & ~pl.col("failed"))
 
 
@@ -195,16 +204,14 @@ def _refuse_missing(
     if position is not None:
         rule = f"is missing for an answer ({SUCH_ROWS.told(int(missing.sum()))} in all)"
         raise cells.fault("confidence", position, rule, fix=RANK_LOWEST)
-    free = [column for column in cells.table.columns if column not in cells.columns.values()]
-    if unranked and "confidence" not in cells and lookalike("confidence", free):
-        fix = f"{_naming('confidence', cells)} {RANK_LOWEST}"
-        raise DataError("has no column confidence", where=cells.table.name, fix=fix)
+    if unranked:
+        refuse_lookalike(cells.columns, cells.table.columns, cells.table.name)
 
 
 def _confidence(frame: pl.DataFrame, numbers: pl.Series, rules: Rules, judged: Judged) -> pl.Series:
     missing = frame["answered"] & numbers.is_null()
     if rules.missing_is_lowest:
-        judged.recognised[_LOWEST] += int(missing.sum())
+        judged.recognised[READ_AS_LOWEST] += int(missing.sum())
     lowest = pl.when(missing).then(LOWEST).otherwise(numbers)
     return pl.select(pl.when(frame["answered"]).then(lowest).alias("confidence")).to_series()
 
@@ -228,39 +235,32 @@ def _count_labels(texts: pl.Series, known: tuple[str, ...], words: Wording, coun
 
 _NAME_WITHHELD = "that the system withheld, name such labels with --withheld, or withheld=(...)"
 _EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
+FAILED = Wording("row failed and counts as a non-return", "rows failed and count as non-returns")
+OUTSIDE_RETURNED = Wording(
+    f"prediction is an out-of-scope label yet counts as returned; if it means {_NAME_WITHHELD}",
+    f"predictions are out-of-scope labels yet count as returned; if they mean {_NAME_WITHHELD}",
+)
+EMPTY_RETURNED = Wording(
+    f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
+    f"predictions are empty text and count as returned; if they mean {_EMPTY_WITHHELD}",
+)
+CORRECT_OUTSIDE = Wording(
+    "row is marked correct although its target is out of scope; it counts as right",
+    "rows are marked correct although their target is out of scope; they count as right",
+)
+CORRECT_UNANSWERED = Wording(
+    "row is marked correct although nothing was answered; it counts as a non-return",
+    "rows are marked correct although nothing was answered; they count as non-returns",
+)
 _CAUTIONS: tuple[tuple[Wording, Callable[[pl.DataFrame, Rules], pl.Series]], ...] = (
+    (FAILED, lambda frame, _: frame["failed"]),
     (
-        Wording("row failed and counts as a non-return", "rows failed and count as non-returns"),
-        lambda frame, _: frame["failed"],
-    ),
-    (
-        Wording(
-            f"prediction is an out-of-scope label yet counts as returned; if it means {_NAME_WITHHELD}",
-            f"predictions are out-of-scope labels yet count as returned; if they mean {_NAME_WITHHELD}",
-        ),
+        OUTSIDE_RETURNED,
         lambda frame, rules: frame["answered"] & frame["prediction"].is_in(list(rules.out_of_scope)),
     ),
-    (
-        Wording(
-            f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
-            f"predictions are empty text and count as returned; if they mean {_EMPTY_WITHHELD}",
-        ),
-        lambda frame, _: frame["answered"] & (frame["prediction"] == ""),
-    ),
-    (
-        Wording(
-            "row is marked correct although its target is out of scope; it counts as right",
-            "rows are marked correct although their target is out of scope; they count as right",
-        ),
-        lambda frame, _: frame["right"] & (frame["target"].list.len() == 0),
-    ),
-    (
-        Wording(
-            "row is marked correct although nothing was answered; it counts as a non-return",
-            "rows are marked correct although nothing was answered; they count as non-returns",
-        ),
-        lambda frame, _: ~frame["answered"] & frame["correct"],
-    ),
+    (EMPTY_RETURNED, lambda frame, _: frame["answered"] & (frame["prediction"] == "")),
+    (CORRECT_OUTSIDE, lambda frame, _: frame["right"] & (frame["target"].list.len() == 0)),
+    (CORRECT_UNANSWERED, lambda frame, _: ~frame["answered"] & frame["correct"]),
 )
 
 

@@ -26,6 +26,10 @@ JUDGED = (
 """The columns every table of judged responses begins with, in this order."""
 
 EVERYTHING = "*"
+
+MOST_SLICES = 200
+"""Values of a column up to which it makes sense to slice by it."""
+
 _ON_REQUEST = ("input", "nbest")
 
 Where = Sequence[tuple[str, str]]
@@ -90,5 +94,10 @@ def _extra(cells: Cells, name: str) -> pl.Series:
     return series if name == "nbest" else as_text(series)
 
 
+def unknown_column(name: str, names: Collection[str], where: str) -> DataError:
+    """Gives the fault of a column that was asked for and is not there."""
+    return DataError(f'there is no column "{name}"; {nearest(name, names)}', where=f"{where}:")
+
+
 def _unknown(table: Table, name: str) -> DataError:
-    return DataError(f'there is no column "{name}"; {nearest(name, table.columns)}', where=f"{table.name}:")
+    return unknown_column(name, table.columns, table.name)
