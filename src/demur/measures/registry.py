@@ -1,7 +1,7 @@
 """Every measure, by its key in JSON, tables and gates. A new measure is one line here."""
 
 from demur.measures.areas import AUGRC, AURC, AUROC, EAURC, RankingSkill
-from demur.measures.base import Measure
+from demur.measures.base import Measure, TermMeasure
 from demur.measures.calibration import ECE, NCE, Brier
 from demur.measures.classes import Accuracy, ClassAverage, Kappa
 from demur.measures.returns import (
@@ -49,3 +49,8 @@ CLASSES: dict[str, Measure] = {
 MEASURES: dict[str, Measure] = {**RETURNS, **CLASSES}
 KINDS: dict[str, type[Measure]] = {type(measure).__name__: type(measure) for measure in MEASURES.values()}
 """Measure classes by name, as signatures write them."""
+
+
+def term_measures() -> dict[str, TermMeasure]:
+    """Those measures of answers that are sums over rows, by their key."""
+    return {key: measure for key, measure in RETURNS.items() if isinstance(measure, TermMeasure)}
