@@ -21,7 +21,7 @@ def sample(n, *, seed=0, share=0.7, withheld=0.0, dialogues=None, weighted=False
 
 
 def permuted(held):
-    rows = held.rows
+    rows = held.source
     order = np.random.default_rng(3).permutation(rows.weight.size)
     unit = None if rows.unit is None else rows.unit[order]
     parts = (part[order] for part in (rows.confidence, rows.right, rows.answered, rows.weight))
@@ -72,7 +72,7 @@ def test_row_order_does_not_change_a_band(options):
 
 
 def test_the_same_seed_gives_the_same_band_and_another_one_another():
-    rows = sample(100).rows
+    rows = sample(100).source
     one, again, other = (error_band(Sample(rows, 200, seed)) for seed in (0, 0, 1))
     assert one.to_dict() == again.to_dict()
     assert one.to_dict() != other.to_dict()
@@ -113,7 +113,7 @@ def test_a_region_narrows_the_simultaneous_band():
 def test_a_band_starts_where_the_curve_starts():
     held = sample(100, withheld=0.4)
     band = error_band(held)
-    assert band.x[0] == pytest.approx(float((~held.rows.answered).mean()))
+    assert band.x[0] == pytest.approx(float((~held.source.answered).mean()))
     assert band.x[-1] == 1
 
 
@@ -169,3 +169,13 @@ def test_bands_cover_the_true_curve_about_as_often_as_they_say(levels):
         together += bool(((band.low_all <= truth + 1e-12) & (truth <= band.high_all + 1e-12)).all())
     assert each[:-4].min() / trials > 0.95 - 4 * np.sqrt(0.95 * 0.05 / trials)
     assert together / trials > 0.95 - 3.5 * np.sqrt(0.95 * 0.05 / trials)
+
+
+def test_deviations_are_taken_from_the_sweep_that_replicates_stand_for():
+    """Two levels are a straight line far from the curve: measured from the curve itself all replicates would be off."""
+    rng = np.random.default_rng(3)
+    confidence = rng.random(4000)
+    rows = Rows.of(confidence, rng.random(4000) < confidence)
+    coarse, fine = (error_band(Sample(rows, 300, 0, levels=levels)) for levels in (4, 500))
+    middle = slice(20, 120)
+    assert (coarse.high_all - coarse.low_all)[middle].mean() < 1.3 * (fine.high_all - fine.low_all)[middle].mean()

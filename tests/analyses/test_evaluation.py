@@ -5,18 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.analyses.evaluation import evaluate, returns_measures, slices_at_one_threshold
+from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures, slices_at_one_threshold
 from demur.analyses.figures import figure_of
 from demur.data.responses import Reading, responses
 from demur.errors import DataError, UsageError
 from demur.measures.areas import AUGRC, AURC
 from demur.measures.base import parse_signature
+from demur.measures.grids import Grid
+from demur.measures.reduction import tallies_of_frame
 from demur.measures.registry import KINDS, RETURNS
 from demur.measures.resampling import Rows, Sample
 from demur.measures.returns import ForcedError
 from reference import returns as plain
 from reference.answers import answers, made_up, shuffled, table
 from reference.rows import SCORES, arrays, tables
+from reference.tallies import tally_of
 
 CASES = pytest.mark.parametrize(
     "options",
@@ -232,3 +235,94 @@ def test_slices_at_one_threshold_add_up_to_the_whole():
     assert nonreturn == pytest.approx(0.2)
     assert sum(part.n * part.nonreturn for part in parts) == pytest.approx(100 * nonreturn)
     assert sum(part.n * part.error for part in parts) == pytest.approx(100 * error)
+
+
+def log_of_dialogues(n, dialogues, *, seed=0, skewed=False):
+    """Turns that are easy or hard by dialogue; skewed, one dialogue holds a tenth of them."""
+    rng = np.random.default_rng(seed)
+    place = rng.integers(0, dialogues, n)
+    if skewed:
+        place[: n // 10] = 0
+    ease = rng.normal(0, 1, dialogues)[place]
+    confidence = np.round(1 / (1 + np.exp(-rng.normal(ease, 1.0))), 3)
+    right = rng.random(n) < 1 / (1 + np.exp(-1 - 2 * ease))
+    aside = [None if withheld else "p" for withheld in rng.random(n) < 0.1]
+    return answers("guide", confidence, right, prediction=aside, dialogue=[f"d{one}" for one in place])
+
+
+@pytest.mark.parametrize("options", [{}, {"digits": 0}, {"withheld": 0.15}, {"digits": 6}])
+def test_tallies_of_rows_without_dialogues_give_the_very_intervals_of_the_rows(options):
+    judged = table(made_up("guide", 700, seed=1, **options))
+    (elsewhere,) = evaluate_tallies(tallies_of_frame(judged.frame), replicates=200)
+    memory = only(judged)
+    assert elsewhere.to_dict() == memory.to_dict()
+    assert elsewhere.band.to_dict() == memory.band.to_dict()
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_tallies_of_dialogues_give_the_values_of_the_rows_and_intervals_as_wide(skewed):
+    judged = table(log_of_dialogues(20_000, 3000, skewed=skewed))
+    (memory,), (elsewhere,) = evaluate(judged), evaluate_tallies(tallies_of_frame(judged.frame))
+    for name, figure in memory.figures.items():
+        other = elsewhere.figures[name]
+        assert other.value == pytest.approx(figure.value, rel=1e-12), name
+        assert other.high - other.low == pytest.approx(figure.high - figure.low, rel=0.12), name
+    one, two = memory.band, elsewhere.band
+    assert two.error.tolist() == one.error.tolist()
+    early = one.x < 0.8
+    for low, high in (("low", "high"), ("low_all", "high_all")):
+        widths = [(getattr(band, high) - getattr(band, low))[early] for band in (one, two)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.15)
+    assert (two.clustered, elsewhere.clustered) == (True, True)
+
+
+def test_tallies_of_slices_are_evaluated_beside_the_whole():
+    rows = [row | {"noise": ["none", "some"][place % 3 == 0]} for place, row in enumerate(made_up("guide", 60, seed=5))]
+    judged = responses(rows, reading=Reading(keep=("noise",)))
+    heard = []
+    tallies = tallies_of_frame(judged.frame, by="noise")
+    found = evaluate_tallies(tallies, replicates=50, step=lambda *told: heard.append(told))
+    assert found.to_dict() == evaluate(judged, by="noise", replicates=50).to_dict()
+    assert heard == [("evaluating guide", done, 3) for done in range(3)]
+
+
+def test_failures_and_abstentions_of_a_tally_are_counted_apart():
+    rows = answers("guide", [0.9] * 5, [True] * 5, failed=[True, False, False, False, False])
+    rows[1] |= {"prediction": None, "correct": None}
+    (found,) = evaluate_tallies(tallies_of_frame(responses(rows).frame), replicates=20)
+    assert (found.n, found.failed, found.withheld) == (5, 1, 1)
+
+
+def test_a_level_outside_0_1_is_refused_for_tallies_too():
+    with pytest.raises(UsageError, match="confidence level lies between 0 and 1"):
+        evaluate_tallies([], level=95)
+
+
+def test_a_curve_that_joins_confidences_says_how_exact_it_is():
+    """Cells of a quarter: .1 and .2 are joined, with one error among the two, and .6 and .7, with none."""
+    tally = tally_of(Rows.of([0.1, 0.2, 0.3, 0.6, 0.7], [True, False, False, True, True]))
+    (exact,) = evaluate_tallies([tally], replicates=50)
+    (joined,) = evaluate_tallies([tally.joined(Grid((4.0,)))], replicates=50)
+    assert exact.joined is None
+    assert "joined" not in exact.to_dict()
+    bounds = {"cutoffs": 3, "resolution": pytest.approx(0.1), "x_within": 0.4, "y_within": 0.2}
+    assert joined.to_dict()["joined"] == bounds
+    json.dumps(joined.to_dict(), allow_nan=False)
+
+
+def test_sums_over_rows_keep_their_value_where_confidences_are_joined():
+    rng = np.random.default_rng(0)
+    confidence = rng.random(500)
+    tally = tally_of(Rows.of(confidence, rng.random(500) < confidence))
+    exact, joined = evaluate_tallies([tally, tally.joined(Grid.over(1.0, 3))], replicates=100)
+    for name in ("brier", "ece", "nce", "forced_error"):
+        assert joined.figures[name].value == pytest.approx(exact.figures[name].value, rel=1e-12), name
+        assert joined.figures[name].low <= joined.figures[name].value <= joined.figures[name].high, name
+    assert joined.figures["augrc"].value == pytest.approx(exact.figures["augrc"].value, abs=joined.joined.y_within)
+
+
+def test_confidences_that_pass_1_inside_a_cell_are_no_probabilities():
+    tally = tally_of(Rows.of([0.2, 0.9, 1.1], [False, True, True]))
+    (joined,) = evaluate_tallies([tally.joined(Grid((0.5,)))], replicates=20)
+    assert joined.joined is not None
+    assert not joined.probabilistic

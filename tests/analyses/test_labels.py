@@ -1,9 +1,10 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
-from demur.analyses.labels import OUT_OF_SCOPE, class_report, class_reports
+from demur.analyses.labels import OUT_OF_SCOPE, class_report, class_reports, labelled, report_of_cells
 from demur.data.responses import responses
 from demur.errors import DataError
 from demur.measures.classes import Confusion
@@ -133,3 +134,65 @@ def test_replicates_keep_the_number_of_rows_and_the_proportions():
     cells = [("a", "a", 90.0), ("b", "b", 60.0), ("a", "b", 30.0), ("b", None, 20.0)]
     figure = class_report(Confusion.from_cells(cells), replicates=3000).figures["micro_recall"]
     assert (figure.high - figure.low) / 2 == pytest.approx(1.97 * np.sqrt(0.75 * 0.25 / 200), rel=0.1)
+
+
+def cells_of(judged, *buckets):
+    """What an engine would count of the labels, with a bucket for each row if any is given."""
+    weight = pl.col("weight")
+    table = labelled(judged.frame).with_columns(*(pl.Series("bucket", one) for one in buckets))
+    keys = ["actual", "predicted", *("bucket" for _ in buckets)]
+    sums = table.group_by(keys).agg(weight.sum(), weight.pow(2).sum().alias("squares"), pl.len().alias("rows"))
+    return sums.sample(fraction=1.0, shuffle=True, seed=0)
+
+
+def test_labels_counted_elsewhere_give_the_very_report_of_the_rows():
+    judged = log(PAIRS)
+    (memory,) = class_reports(judged, replicates=100)
+    elsewhere = report_of_cells(cells_of(judged), system=memory.system, replicates=100)
+    assert elsewhere.to_dict() == memory.to_dict()
+
+
+def test_labels_in_buckets_that_all_count_alike_give_the_very_report_of_the_rows():
+    judged = log(PAIRS)
+    (memory,) = class_reports(judged, replicates=100)
+    cells = cells_of(judged, [place % 9 for place in range(40)])
+    assert report_of_cells(cells, system=memory.system, replicates=100).to_dict() == memory.to_dict()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_bucket_for_each_dialogue_gives_the_report_of_dialogues(weighted):
+    place = np.arange(40) // 4
+    columns = {"dialogue": [f"d{one}" for one in place]} | ({"weight": [1.0, 2.0] * 20} if weighted else {})
+    judged = log(PAIRS, **columns)
+    (memory,) = class_reports(judged, replicates=100)
+    cells = cells_of(judged, place)
+    elsewhere = report_of_cells(cells, system=memory.system, clustered=True, replicates=100)
+    assert elsewhere.to_dict() == memory.to_dict()
+
+
+def test_weighted_labels_in_buckets_are_as_uncertain_as_the_rows():
+    rng = np.random.default_rng(0)
+    pairs = [PAIRS[place] for place in rng.integers(0, 5, 4000)]
+    judged = log(pairs, weight=(rng.random(4000) + 0.5).tolist())
+    (memory,) = class_reports(judged)
+    elsewhere = report_of_cells(cells_of(judged, rng.integers(0, 1024, 4000)))
+    for name in ("accuracy", "macro_f1", "kappa"):
+        one, two = memory.figures[name], elsewhere.figures[name]
+        assert two.value == pytest.approx(one.value)
+        assert two.high - two.low == pytest.approx(one.high - one.low, rel=0.12), name
+
+
+def test_without_squares_the_rows_of_a_cell_weigh_alike():
+    cells = pl.DataFrame(
+        {
+            "actual": ["a", "a", "b"],
+            "predicted": ["a", None, "b"],
+            "bucket": [0, 1, 2],
+            "weight": [4.0, 1.0, 3.0],
+            "rows": [2, 1, 3],
+        }
+    )
+    squared = cells.with_columns(squares=pl.Series([8.0, 1.0, 3.0]))
+    one, two = (report_of_cells(table, replicates=50).to_dict() for table in (cells, squared))
+    assert one == two
+    assert one["accuracy"] == 7 / 8

@@ -18,9 +18,12 @@ from demur.analyses.threshold import (
 )
 from demur.errors import UsageError
 from demur.measures.curves import error_return
-from demur.measures.resampling import Rows
+from demur.measures.grids import Grid
+from demur.measures.resampling import Rows, Sample
+from demur.measures.tally_samples import tally_sample
 from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables
+from reference.tallies import tally_of
 
 FEW = settings(max_examples=40, deadline=None)
 WEIGHTS = st.sampled_from([1, 1, 2, 3])
@@ -34,7 +37,7 @@ def chosen(choice):
 @FEW
 @given(tables(SCORES, weights=WEIGHTS, largest=9), st.sampled_from([Fraction(k, 60) for k in range(60)]))
 def test_the_threshold_by_cost_is_the_cheapest_of_all(rows, ratio):
-    choice = threshold_by_cost(arrays(rows), float(ratio))
+    choice = threshold_by_cost(Sample(arrays(rows)), float(ratio))
     least, _ = plain.cheapest(rows, ratio)
     assert choice.cost == pytest.approx(float(least), abs=1e-12)
     assert float(plain.cost(rows, chosen(choice), ratio)) == pytest.approx(float(least), abs=1e-12)
@@ -44,7 +47,7 @@ def test_the_threshold_by_cost_is_the_cheapest_of_all(rows, ratio):
 @given(tables(SCORES, largest=8), st.sampled_from([Fraction(k, 8) for k in range(8)]))
 def test_among_equally_cheap_thresholds_the_one_that_returns_most_is_chosen(rows, ratio):
     _, threshold = plain.cheapest(rows, ratio)
-    assert chosen(threshold_by_cost(arrays(rows), float(ratio))) == threshold
+    assert chosen(threshold_by_cost(Sample(arrays(rows)), float(ratio))) == threshold
 
 
 @FEW
@@ -86,7 +89,7 @@ def test_a_worked_cost_path():
 @pytest.mark.parametrize("ratio", [-0.1, 1, 1.5, float("nan"), float("inf")])
 def test_cost_ratios_at_which_withholding_never_pays_are_refused_with_the_reason(ratio):
     with pytest.raises(UsageError, match="withholding an answer never pays"):
-        threshold_by_cost(TEN, ratio)
+        threshold_by_cost(Sample(TEN), ratio)
 
 
 @FEW
@@ -95,9 +98,9 @@ def test_the_threshold_by_nonreturn_has_the_fewest_errors_allowed(rows, most):
     allowed = [cutoff for cutoff in plain.thresholds(rows) if plain.nonreturn(rows, cutoff) <= most]
     if not allowed:
         with pytest.raises(UsageError, match="itself withholds"):
-            threshold_by_nonreturn(arrays(rows), float(most))
+            threshold_by_nonreturn(Sample(arrays(rows)), float(most))
         return
-    choice = threshold_by_nonreturn(arrays(rows), float(most))
+    choice = threshold_by_nonreturn(Sample(arrays(rows)), float(most))
     fewest = min(plain.error(rows, cutoff) for cutoff in allowed)
     assert choice.error == pytest.approx(float(fewest), abs=1e-12)
     assert choice.nonreturn == pytest.approx(
@@ -108,7 +111,7 @@ def test_the_threshold_by_nonreturn_has_the_fewest_errors_allowed(rows, most):
 @FEW
 @given(tables(SCORES, weights=WEIGHTS), st.sampled_from([Fraction(k, 30) for k in range(31)]))
 def test_the_threshold_by_error_returns_the_most_allowed(rows, most):
-    choice = threshold_by_error(arrays(rows), float(most))
+    choice = threshold_by_error(Sample(arrays(rows)), float(most))
     least = min(plain.nonreturn(rows, c) for c in plain.thresholds(rows) if plain.error(rows, c) <= most)
     assert choice.nonreturn == pytest.approx(float(least), abs=1e-12)
     assert choice.guarantee is None
@@ -118,7 +121,7 @@ def test_the_threshold_by_error_returns_the_most_allowed(rows, most):
 @FEW
 @given(tables(SCORES, weights=WEIGHTS), st.floats(0, 0.99))
 def test_a_choice_states_the_rates_at_its_threshold(rows, ratio):
-    choice = threshold_by_cost(arrays(rows), ratio)
+    choice = threshold_by_cost(Sample(arrays(rows)), ratio)
     for name in ("nonreturn", "error", "missed_chance"):
         expected = getattr(plain, name)(rows, chosen(choice))
         assert getattr(choice, name) == pytest.approx(float(expected), abs=1e-12)
@@ -127,15 +130,15 @@ def test_a_choice_states_the_rates_at_its_threshold(rows, ratio):
 @pytest.mark.parametrize("most", [-0.1, 1.1, float("nan")])
 def test_limits_outside_0_1_are_refused(most):
     with pytest.raises(UsageError, match=r"non-return rate lies in \[0, 1\]"):
-        threshold_by_nonreturn(TEN, most)
+        threshold_by_nonreturn(Sample(TEN), most)
     with pytest.raises(UsageError, match=r"error rate lies in \[0, 1\]"):
-        threshold_by_error(TEN, most)
+        threshold_by_error(Sample(TEN), most)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -0.5, 2, float("nan")])
 def test_deltas_outside_0_1_are_refused(delta):
     with pytest.raises(UsageError, match="delta, the chance that the promise fails"):
-        threshold_by_error(TEN, 0.1, delta=delta)
+        threshold_by_error(Sample(TEN), 0.1, delta=delta)
 
 
 def guaranteed_by_hand(rows, most, delta):
@@ -156,7 +159,7 @@ def test_the_guaranteed_threshold_is_the_last_that_passes_in_order(seed, most, d
     rng = np.random.default_rng(seed)
     confidence = np.round(rng.random(60), 1)
     rows = [Row(float(s), bool(r)) for s, r in zip(confidence, rng.random(60) < 0.5 + confidence / 2, strict=True)]
-    choice = threshold_by_error(arrays(rows), most, delta=delta)
+    choice = threshold_by_error(Sample(arrays(rows)), most, delta=delta)
     assert chosen(choice) == guaranteed_by_hand(rows, most, delta)
     assert choice.guarantee.method == EXACT
     assert (choice.guarantee.bound, choice.guarantee.delta) == (most, delta)
@@ -165,10 +168,10 @@ def test_the_guaranteed_threshold_is_the_last_that_passes_in_order(seed, most, d
 def test_a_guarantee_worked_by_hand():
     """30 answers, the lowest wrong, all else right: .9^30 = .042 <= .05, (.9^30 + 30 .1 .9^29) = .18 > .05."""
     rows = Rows.of(np.arange(30), [False] + [True] * 29)
-    choice = threshold_by_error(rows, 0.1, delta=0.05)
+    choice = threshold_by_error(Sample(rows), 0.1, delta=0.05)
     assert choice.threshold == 1
     assert choice.guarantee.upper == pytest.approx(1 - 0.05 ** (1 / 30))
-    nothing = threshold_by_error(rows, 0.09, delta=0.05)
+    nothing = threshold_by_error(Sample(rows), 0.09, delta=0.05)
     assert np.isnan(nothing.threshold)
     assert (nothing.nonreturn, nothing.error, nothing.guarantee.upper) == (1, 0, None)
 
@@ -178,13 +181,13 @@ def test_a_guarantee_worked_by_hand():
 def test_the_upper_bound_stated_keeps_the_promise(seed, most):
     rng = np.random.default_rng(seed)
     rows = Rows.of(rng.random(80), rng.random(80) < 0.8)
-    guarantee = threshold_by_error(rows, most, delta=0.1).guarantee
+    guarantee = threshold_by_error(Sample(rows), most, delta=0.1).guarantee
     assert guarantee.upper is None or guarantee.upper <= most + 1e-12
 
 
 def test_an_error_rate_of_at_most_1_is_no_limit():
     rows = Rows.of([0.1, 0.2], [False, False])
-    assert threshold_by_error(rows, 1.0, delta=0.05).nonreturn == 0
+    assert threshold_by_error(Sample(rows), 1.0, delta=0.05).nonreturn == 0
 
 
 def true_error(threshold):
@@ -197,7 +200,7 @@ def test_the_promise_fails_in_at_most_about_delta_of_the_samples():
     broken = returned = 0
     for _ in range(trials):
         confidence = rng.random(150)
-        choice = threshold_by_error(Rows.of(confidence, rng.random(150) < confidence), 0.1, delta=delta)
+        choice = threshold_by_error(Sample(Rows.of(confidence, rng.random(150) < confidence)), 0.1, delta=delta)
         broken += true_error(choice.threshold) > 0.1
         returned += not np.isnan(choice.threshold)
     assert broken <= binom.ppf(0.999, trials, delta)
@@ -212,7 +215,7 @@ def test_the_promise_holds_over_dialogues_where_turns_depend_on_each_other():
         confidence = rng.random(150)
         right = np.repeat(rng.random(150) < confidence, 5)
         rows = Rows(np.repeat(confidence, 5), right, np.ones(750, bool), np.ones(750), np.repeat(np.arange(150), 5))
-        choice = threshold_by_error(rows, 0.15, delta=delta)
+        choice = threshold_by_error(Sample(rows), 0.15, delta=delta)
         broken += true_error(choice.threshold) > 0.15
         returned += not np.isnan(choice.threshold)
     assert choice.guarantee.method == BOUNDED
@@ -226,7 +229,7 @@ def test_dialogues_of_one_turn_are_held_to_the_stricter_bound():
     right = rng.random(200) < confidence
     plain_rows = Rows.of(confidence, right)
     alone = Rows(confidence, right, np.ones(200, bool), np.ones(200), np.arange(200))
-    exact, bounded = (threshold_by_error(rows, 0.1, delta=0.1) for rows in (plain_rows, alone))
+    exact, bounded = (threshold_by_error(Sample(rows), 0.1, delta=0.1) for rows in (plain_rows, alone))
     assert bounded.nonreturn >= exact.nonreturn
     assert bounded.guarantee.upper is None
 
@@ -234,33 +237,33 @@ def test_dialogues_of_one_turn_are_held_to_the_stricter_bound():
 def test_the_hoeffding_bentkus_p_value_by_hand():
     """20 dialogues of 2 turns, no error at the top: mean 0, so p = min((1 - a)^20, e (1 - a)^20) = .8^20 = .0115."""
     rows = Rows(np.ones(40), np.ones(40, bool), np.ones(40, bool), np.ones(40), np.repeat(np.arange(20), 2))
-    assert threshold_by_error(rows, 0.2, delta=0.0116).nonreturn == 0
-    assert np.isnan(threshold_by_error(rows, 0.2, delta=0.0115).threshold)
+    assert threshold_by_error(Sample(rows), 0.2, delta=0.0116).nonreturn == 0
+    assert np.isnan(threshold_by_error(Sample(rows), 0.2, delta=0.0115).threshold)
 
 
 def test_row_order_does_not_change_a_threshold():
     order = np.random.default_rng(0).permutation(10)
     turned = Rows(*(part[order] for part in (TEN.confidence, TEN.right, TEN.answered, TEN.weight)))
     for choose in (
-        lambda rows: threshold_by_cost(rows, 0.3),
-        lambda rows: threshold_by_error(rows, 0.1),
-        lambda rows: threshold_by_error(rows, 0.6, delta=0.2),
-        lambda rows: threshold_by_nonreturn(rows, 0.3),
+        lambda rows: threshold_by_cost(Sample(rows), 0.3),
+        lambda rows: threshold_by_error(Sample(rows), 0.1),
+        lambda rows: threshold_by_error(Sample(rows), 0.6, delta=0.2),
+        lambda rows: threshold_by_nonreturn(Sample(rows), 0.3),
     ):
         assert choose(TEN).to_dict() == choose(turned).to_dict()
 
 
 def test_a_choice_is_strict_json_with_the_keys_scripts_rely_on():
-    shown = json.loads(json.dumps(threshold_by_cost(TEN, 0.4, name="guide").to_dict(), allow_nan=False))
+    shown = json.loads(json.dumps(threshold_by_cost(Sample(TEN), 0.4, name="guide").to_dict(), allow_nan=False))
     assert {"threshold", "nonreturn", "error", "missed_chance", "cost", "guarantee"} <= shown.keys()
     assert shown["guarantee"] is None
     assert shown["cost"] == pytest.approx(0.1 + 0.4 * 0.4)
     assert len(shown["cost_path"]) == 3
-    assert threshold_by_cost(TEN, 0.4).frame().height == 3
+    assert threshold_by_cost(Sample(TEN), 0.4).frame().height == 3
 
 
 def test_returning_nothing_is_null_with_a_reason():
-    shown = threshold_by_error(TEN, 0.01, delta=0.01).to_dict()
+    shown = threshold_by_error(Sample(TEN), 0.01, delta=0.01).to_dict()
     assert shown["threshold"] is None
     assert "nothing is returned" in shown["why"]
     json.dumps(shown, allow_nan=False)
@@ -268,23 +271,79 @@ def test_returning_nothing_is_null_with_a_reason():
 
 def test_infinite_confidences_still_give_json():
     rows = Rows.of([-np.inf, 0.0, np.inf], [False, True, True])
-    json.dumps(threshold_by_nonreturn(rows, 0.0).to_dict(), allow_nan=False)
+    json.dumps(threshold_by_nonreturn(Sample(rows), 0.0).to_dict(), allow_nan=False)
 
 
 def test_a_system_that_only_withholds_has_one_choice():
     rows = Rows(np.zeros(3), np.zeros(3, bool), np.zeros(3, bool), np.ones(3))
-    assert np.isnan(threshold_by_cost(rows, 0.5).threshold)
-    assert np.isnan(threshold_by_error(rows, 0.1, delta=0.1).threshold)
+    assert np.isnan(threshold_by_cost(Sample(rows), 0.5).threshold)
+    assert np.isnan(threshold_by_error(Sample(rows), 0.1, delta=0.1).threshold)
     with pytest.raises(UsageError, match=r"itself withholds 1 of the inputs, more than 0\.5"):
-        threshold_by_nonreturn(rows, 0.5, name="guide")
+        threshold_by_nonreturn(Sample(rows), 0.5, name="guide")
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_printed_threshold_returns_the_same_answers(seed):
     scores = np.random.default_rng(seed).normal(size=200)
     rows = Rows.of(scores, scores > np.random.default_rng(seed + 1).normal(size=200))
-    for stretch in threshold_by_cost(rows, 0.3).path[:-1]:
+    for stretch in threshold_by_cost(Sample(rows), 0.3).path[:-1]:
         assert ((scores >= float(stretch.printed_threshold)) == (scores >= stretch.threshold)).all()
         assert len(stretch.printed_threshold) <= len(repr(stretch.threshold))
-    choice = threshold_by_nonreturn(rows, 0.2)
+    choice = threshold_by_nonreturn(Sample(rows), 0.2)
     assert ((scores >= float(choice.printed_threshold)) == (scores >= choice.threshold)).all()
+
+
+def test_a_threshold_from_a_tally_is_that_of_the_rows():
+    memory, elsewhere = Sample(TEN), tally_sample(tally_of(TEN))
+    for choose in (
+        lambda sample: threshold_by_cost(sample, 0.3),
+        lambda sample: threshold_by_error(sample, 0.6, delta=0.2),
+        lambda sample: threshold_by_nonreturn(sample, 0.3),
+    ):
+        assert choose(memory).to_dict() == choose(elsewhere).to_dict()
+
+
+def test_a_bucket_for_each_dialogue_gives_the_promise_of_dialogues():
+    rng = np.random.default_rng(3)
+    unit = np.arange(600) // 3
+    rows = Rows(rng.random(600), rng.random(600) < 0.9, np.ones(600, bool), rng.random(600) + 0.5, unit)
+    memory, elsewhere = Sample(rows), tally_sample(tally_of(rows, unit))
+    one, two = (threshold_by_error(sample, 0.15, delta=0.1).to_dict() for sample in (memory, elsewhere))
+    assert one == two
+    assert one["guarantee"]["method"] == BOUNDED
+
+
+def test_the_heaviest_bucket_bounds_what_a_tally_promises():
+    """Twenty buckets of 2 rows give .8^20 = .0115; with all in ten buckets of 4 it is .8^10 = .107."""
+    rows = Rows(np.ones(40), np.ones(40, bool), np.ones(40, bool), np.ones(40))
+    pairs, fours = (tally_sample(tally_of(rows, np.arange(40) // size)) for size in (2, 4))
+    assert threshold_by_error(pairs, 0.2, delta=0.0116).nonreturn == 0
+    assert np.isnan(threshold_by_error(pairs, 0.2, delta=0.0115).threshold)
+    assert threshold_by_error(fours, 0.2, delta=0.108).nonreturn == 0
+    assert np.isnan(threshold_by_error(fours, 0.2, delta=0.107).threshold)
+
+
+def test_the_promise_holds_over_buckets_of_dialogues():
+    rng, delta, trials = np.random.default_rng(12), 0.1, 150
+    broken = returned = 0
+    for _ in range(trials):
+        confidence = rng.random(300)
+        right = np.repeat(rng.random(300) < confidence, 5)
+        rows = Rows(np.repeat(confidence, 5), right, np.ones(1500, bool), np.ones(1500))
+        bucket = np.repeat(rng.integers(0, 1024, 300), 5)
+        choice = threshold_by_error(tally_sample(tally_of(rows, bucket)), 0.2, delta=delta)
+        broken += true_error(choice.threshold) > 0.2
+        returned += not np.isnan(choice.threshold)
+    assert broken <= binom.ppf(0.999, trials, delta)
+    assert returned > 0.5 * trials
+
+
+def test_a_printed_threshold_returns_the_same_answers_where_confidences_were_joined():
+    scores = np.sort(np.random.default_rng(4).random(300))
+    rows = Rows.of(scores, scores > np.random.default_rng(5).random(300))
+    sample = tally_sample(tally_of(rows).joined(Grid.over(1.0, 4)))
+    assert sample.sweep.upper is not None
+    for choice in (threshold_by_nonreturn(sample, most) for most in (0.1, 0.3, 0.6)):
+        assert ((scores >= float(choice.printed_threshold)) == (scores >= choice.threshold)).all()
+    for stretch in threshold_by_cost(sample, 0.3).path[:-1]:
+        assert ((scores >= float(stretch.printed_threshold)) == (scores >= stretch.threshold)).all()

@@ -83,7 +83,7 @@ def test_the_area_from_a_point_on_is_that_of_the_cut_curve(rows, start):
 def test_the_estimate_is_augrc(rows):
     held = arrays(rows)
     assume(not plain.nothing_answered(rows))
-    assert augrc_estimate(held).value == pytest.approx(float(AUGRC().finish(held.sweep())), abs=1e-12)
+    assert augrc_estimate(Sample(held)).value == pytest.approx(float(AUGRC().finish(held.sweep())), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_estimate_is_augrc(rows):
 )
 def test_the_closed_form_standard_error_is_that_of_the_bootstrap(options):
     rows = system(600, seed=3, **options)
-    estimate = augrc_estimate(rows)
+    estimate = augrc_estimate(Sample(rows))
     drawn = AUGRC().finish(Sample(rows, 6000, 0).drawn)
     assert estimate.error == pytest.approx(drawn.std(), rel=0.05)
 
@@ -153,7 +153,7 @@ def test_the_standard_error_holds_where_the_common_range_starts_inside_a_tie():
 def test_unpaired_variances_add_with_welchs_degrees_of_freedom():
     one, two = system(100, seed=1), system(400, seed=2, skill=2.0)
     estimate, _ = augrc_difference(one, two, paired=False)
-    alone = [augrc_estimate(part) for part in (one, two)]
+    alone = [augrc_estimate(Sample(part)) for part in (one, two)]
     assert estimate.error == pytest.approx(np.hypot(alone[0].error, alone[1].error))
     assert estimate.value == pytest.approx(alone[0].value - alone[1].value)
     assert 99 <= estimate.freedom <= 498
@@ -168,9 +168,9 @@ def test_pairing_of_a_system_with_itself_leaves_no_error():
 def test_clusters_of_alike_rows_widen_the_interval_by_the_root_of_their_size():
     base = system(80, seed=5)
     four = [np.repeat(part, 4) for part in (base.confidence, base.right, base.answered, base.weight)]
-    alone = augrc_estimate(base)
-    clustered = augrc_estimate(Rows(*four, np.repeat(np.arange(80), 4)))
-    naive = augrc_estimate(Rows(*four))
+    alone = augrc_estimate(Sample(base))
+    clustered = augrc_estimate(Sample(Rows(*four, np.repeat(np.arange(80), 4))))
+    naive = augrc_estimate(Sample(Rows(*four)))
     assert clustered.error == pytest.approx(alone.error)
     assert clustered.freedom == 79
     assert naive.error == pytest.approx(alone.error / 2, rel=0.01)
@@ -185,7 +185,7 @@ def test_swapping_the_systems_turns_the_sign():
 
 
 def test_one_unit_has_no_standard_error():
-    assert np.isnan(augrc_estimate(arrays([Row(0.5, False)])).error)
+    assert np.isnan(augrc_estimate(Sample(arrays([Row(0.5, False)]))).error)
 
 
 def test_an_estimate_has_the_interval_and_p_of_students_t():
@@ -200,7 +200,7 @@ def test_an_estimate_has_the_interval_and_p_of_students_t():
 def test_row_order_does_not_change_the_standard_error(options):
     for seed in range(8):
         rows = system(300, seed=seed, withheld=0.1, **options)
-        assert augrc_estimate(rows) == augrc_estimate(permuted(rows, seed))
+        assert augrc_estimate(Sample(rows)) == augrc_estimate(Sample(permuted(rows, seed)))
 
 
 def permuted(rows, seed):

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 from demur.measures import resampling
 from demur.measures.areas import AUGRC, AURC
 from demur.measures.calibration import Brier, cell_totals
-from demur.measures.resampling import Draws, Rows, Sample, dialogue_units, multinomial, replicate_together
+from demur.measures.resampling import Draws, Rows, Sample, Spread, dialogue_units, multinomial, replicate_together
 from demur.measures.returns import ForcedError
 from demur.measures.sweep import Sweep
 from reference.rows import SCORES, arrays, tables
@@ -77,6 +77,37 @@ def test_draws_are_units_with_replacement():
     assert (drawn.sum(axis=1) == 7).all()
     assert drawn.mean(axis=0) == pytest.approx(np.ones(7), abs=5 * np.sqrt(6 / 7 / 500))
     assert drawn.var(axis=0).mean() == pytest.approx(6 / 7, rel=0.1)
+
+
+@pytest.mark.parametrize("units", [7, 2000, 20_001])
+def test_how_much_is_drawn_at_once_does_not_change_what_is_drawn(monkeypatch, units):
+    few = np.concatenate(list(Draws(units, 30, 3)))
+    monkeypatch.setattr(resampling, "DRAWN_AT_ONCE", 10**8)
+    assert np.array_equal(few, np.concatenate(list(Draws(units, 30, 3))))
+
+
+def test_what_a_sample_says_of_its_rows():
+    plain, weighted, clustered = (sample_rows(60, **options) for options in ({}, {"weighted": True}, {"dialogues": 9}))
+    assert [Sample(rows).alike for rows in (plain, weighted, clustered)] == [True, False, False]
+    assert Sample(plain).spread == Spread(60.0, 60, clustered=False)
+    assert Sample(clustered).spread == Spread(60.0, 9, clustered=True)
+    assert Sample(weighted).spread.n < 60
+    assert Sample(plain).heaviest == 1
+    assert Sample(weighted).heaviest == weighted.weight.max()
+    assert Sample(clustered).heaviest == np.bincount(clustered.unit).max()
+    assert Sample(plain).n == 60
+
+
+def test_what_units_pull_is_worked_by_hand():
+    """A row adds 1 where right, 10 where wrong, 100 where withheld; the weights sum to 8."""
+    verdicts = np.array([True, False, False]), np.array([True, True, False])
+    rows = Rows(np.array([0.5, 0.5, 0.0]), *verdicts, np.array([2.0, 1.0, 5.0]), np.array([1, 1, 0]))
+    assert Sample(rows).pulls(np.array([1.0, 10.0, 100.0])).tolist() == [(2 + 10) / 8, 500 / 8]
+
+
+def test_sums_over_rows_are_read_from_the_sweep():
+    sample = Sample(sample_rows(60))
+    assert sample.totals(Brier()) == pytest.approx(cell_totals(Brier(), sample.sweep))
 
 
 @pytest.mark.parametrize("options", [{}, {"weighted": True}, {"dialogues": 12}], ids=["plain", "weighted", "clustered"])

@@ -5,7 +5,7 @@ from demur.analyses.comparison import compare
 from demur.analyses.evaluation import evaluate
 from demur.analyses.threshold import threshold_by_cost
 from demur.data.responses import responses
-from demur.measures.resampling import Rows
+from demur.measures.resampling import Rows, Sample
 
 
 def answers(system, *, n=240, accuracy=0.75, gap=1.5, own=0.0, seed=0):
@@ -61,5 +61,5 @@ def comparison(tables):
 @pytest.fixture(scope="session")
 def choice(tables):
     base = [row["prediction"] == "yes" for row in tables["base"]]
-    rows = Rows.of([row["confidence"] for row in tables["base"]], base)
-    return threshold_by_cost(rows, 0.3, name="base")
+    sample = Sample(Rows.of([row["confidence"] for row in tables["base"]], base))
+    return threshold_by_cost(sample, 0.3, name="base")

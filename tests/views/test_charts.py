@@ -15,7 +15,7 @@ from demur.data.responses import Reading, responses
 from demur.errors import UsageError
 from demur.measures.classes import Confusion
 from demur.measures.curves import curve, error_return
-from demur.measures.resampling import Rows
+from demur.measures.resampling import Rows, Sample
 from demur.measures.returns import ErrorAtNonreturn
 from demur.measures.sweep import Sweep
 from demur.views import rendering, words
@@ -289,7 +289,7 @@ def test_a_promised_bound_is_drawn_within_the_axis(evaluations, tables):
     rows = Rows.of(
         [row["confidence"] for row in tables["base"]], [row["prediction"] == "yes" for row in tables["base"]]
     )
-    kept = threshold_by_error(rows, 0.9, delta=0.05, name="base")
+    kept = threshold_by_error(Sample(rows), 0.9, delta=0.05, name="base")
     chart = error_return_chart(evaluations[:1], choices=[kept])
     (promise,) = drawn_rows(chart.to_dict(), "promise")
     assert (promise["error"], promise["promise"]) == (0.9, "promised: 90 %")

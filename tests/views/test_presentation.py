@@ -1,10 +1,13 @@
 import pytest
 
-from demur.analyses.evaluation import evaluate, returns_measures
+from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures
 from demur.data.responses import Reading, responses
+from demur.measures.grids import Grid
+from demur.measures.resampling import Rows
 from demur.views import words
 from demur.views.charts import chart_table
 from demur.views.presentation import count_table, measure_table, of_comparison, of_scores
+from reference.tallies import tally_of
 
 
 def title(chart):
@@ -78,3 +81,15 @@ def test_rows_of_one_system_s_slices_are_named_by_the_values(sliced):
 def test_a_range_is_named_as_a_mean_in_tables(tables):
     one = evaluate(responses(tables["base"]), measures=returns_measures(at=(0.1, 0.3)), replicates=20)
     assert "mean error over 10 % to 30 % non-return" in [row[0] for row in measure_table(one).rows]
+
+
+def test_curves_that_join_confidences_say_how_exact_they_are():
+    tally = tally_of(Rows.of([0.125, 0.25, 0.375, 0.5], [True, False, False, True]))
+    part = tally_of(Rows.of([0.125, 0.25], [True, False]), part="noise=some")
+    joined = evaluate_tallies([tally.joined(Grid((2.0,))), part.joined(Grid((2.0,)))], replicates=20)
+    assert of_scores(joined).notes == (
+        "guide: confidences up to 0.25 apart were joined; at its 2 cutoffs the curve is exact, between them it is off "
+        "by at most 75 % in non-return and 50 % in error",
+        "the curves of slices are off by at most 100 % in non-return and 50 % in error",
+    )
+    assert of_scores(evaluate_tallies([tally], replicates=20)).notes == ()

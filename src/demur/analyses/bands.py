@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from demur.errors import UsageError
 from demur.measures.intervals import exact_binomial, student
-from demur.measures.resampling import Rows, Sample
+from demur.measures.resampling import Sample, Spread
 from demur.measures.returns import curve_at
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ def error_band(
     simultaneous band uses the quantile of the largest standardised deviation over the region instead of Student's t.
     """
     check_level(level)
-    sweep, units = sample.sweep, sample.rows.units
+    sweep, spread = sample.sweep, sample.spread
     floor = float(sweep.withheld / sweep.total)
     check_region(region)
     start, stop = max(region[0], floor), region[1]
@@ -81,9 +81,9 @@ def error_band(
     x = np.linspace(start, stop, points)
     error = curve_at(sweep, x)
     drawn = curve_at(sample.drawn, x)
-    n_effective = effective_inputs(error, drawn, spread_of(sample.rows))
-    deviation = np.abs(drawn - error) / steady_deviation(error, n_effective)
-    single = student(level, units - 1)
+    n_effective = effective_inputs(error, drawn, spread)
+    deviation = np.abs(drawn - curve_at(sample.coarse, x)) / steady_deviation(error, n_effective)
+    single = student(level, spread.units - 1)
     every = max(single, float(np.quantile(deviation.max(axis=1), level)) * single / student(level, 1e6))
     low, high = _within_reach(x, *exact_binomial(error, n_effective, single))
     low_all, high_all = _within_reach(x, *exact_binomial(error, n_effective, every))
@@ -97,23 +97,9 @@ def error_band(
         np.maximum(np.minimum.accumulate(high_all), high),
         level,
         (start, stop),
-        units,
-        sample.rows.unit is not None,
+        spread.units,
+        spread.clustered,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How much a sample tells: equally weighted rows that would tell as much, independent units, clustered or not."""
-
-    n: float
-    units: int
-    clustered: bool
-
-
-def spread_of(rows: Rows) -> Spread:
-    """How much the rows of one system tell."""
-    return Spread(rows.effective_n, rows.units, rows.unit is not None)
 
 
 def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from demur.analyses.bands import Band, check_level, error_band
@@ -21,10 +22,27 @@ from demur.measures.intervals import Figure
 from demur.measures.registry import RETURNS
 from demur.measures.resampling import Rows, Sample
 from demur.measures.returns import ErrorAtNonreturn
+from demur.measures.tally import Tally
+from demur.measures.tally_samples import tally_sample
 from demur.show import Shown, Step, silent
 
 MOST_SLICES = 200
 """Values of a column up to which it makes sense to slice by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How exact a curve is that joins confidences: wholly at its cutoffs, between them to within the bounds here."""
+
+    cutoffs: int
+    resolution: float
+    """The widest range of confidences that were joined."""
+    x_within: float
+    y_within: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds as plain values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +78,22 @@ class Evaluation(Shown):
         """The curve's pointwise and simultaneous bands."""
         return error_band(self.sample, name=self.name, level=self.level, region=self.region)
 
+    @cached_property
+    def joined(self) -> Joined | None:
+        """How exact the curve is between its cutoffs; None where all confidences were kept apart."""
+        sweep = self.sample.sweep
+        x_within, y_within = sweep.slack
+        if not x_within > 0:
+            return None
+        apart = np.flatnonzero(sweep.highest > sweep.threshold)
+        resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max())
+        return Joined(sweep.threshold.size, resolution, x_within, y_within)
+
     @property
     def probabilistic(self) -> bool:
         """Whether all confidences could be probabilities."""
-        held = self.sample.sweep.threshold
-        return bool(held.size and held[0] >= 0 and held[-1] <= 1)
+        sweep = self.sample.sweep
+        return bool(sweep.threshold.size and sweep.threshold[0] >= 0 and sweep.highest[-1] <= 1)
 
     @cached_property
     def reliability(self) -> Reliability | None:
@@ -101,6 +130,7 @@ class Evaluation(Shown):
             **({} if self.part is None else {"slice": self.part}),
             **counts,
             "range": [self.curve.floor, 1.0],
+            **({} if self.joined is None else {"joined": self.joined.to_dict()}),
             "clustered_by_dialogue": self.clustered,
             "signature": self.signature,
             "measures": figures,
@@ -188,12 +218,38 @@ def evaluate(
     0.5
     """
     check_level(level)
-    chosen = dict(returns_measures() if measures is None else measures)
+    how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
     parts = list(_parts(responses, by))
     evaluations = []
     for done, (name, part, frame) in enumerate(parts):
         step(f"evaluating {name}", done, len(parts))
-        evaluations.append(_evaluation(name, part, frame, chosen, level, region, replicates, seed))
+        evaluations.append(_of_frame(name, part, frame, how, replicates, seed))
+    return Evaluations(evaluations)
+
+
+def evaluate_tallies(
+    tallies: Sequence[Tally],
+    *,
+    measures: Mapping[str, Measure] | None = None,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+    step: Step = silent,
+) -> Evaluations:
+    """Evaluate systems and slices of which only the tallies are at hand.
+
+    >>> from demur.measures.sweep import Sweep
+    >>> tally = Tally("guide", None, Sweep.of([0.9, 0.4], [True, False]), 0, 0, 0, squares=2.0)
+    >>> evaluate_tallies([tally])[0].figures["forced_error"].value
+    0.5
+    """
+    check_level(level)
+    how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
+    evaluations = []
+    for done, tally in enumerate(tallies):
+        step(f"evaluating {tally.system}", done, len(tallies))
+        evaluations.append(_of_tally(tally, how, replicates, seed))
     return Evaluations(evaluations)
 
 
@@ -214,30 +270,51 @@ def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str, str | No
                 yield system, f"{by}={value}", frame.filter(values == value)
 
 
-def _evaluation(
-    system: str,
-    part: str | None,
-    frame: pl.DataFrame,
-    measures: Mapping[str, Measure],
-    level: float,
-    region: tuple[float, float],
-    replicates: int,
-    seed: int,
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How samples are evaluated."""
+
+    measures: Mapping[str, Measure]
+    level: float
+    region: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What is counted of a system or slice beside its answers."""
+
+    system: str
+    part: str | None
+    failed: int
+    withheld: int
+    out_of_scope: int
+
+
+def _of_frame(
+    system: str, part: str | None, frame: pl.DataFrame, how: _Manner, replicates: int, seed: int
 ) -> Evaluation:
-    rows = Rows.from_frame(frame)
-    sample = Sample(rows, replicates, seed)
-    failed = int(frame["failed"].sum())
+    failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
+    about = _About(system, part, failed, unanswered - failed, int(frame["out_of_scope"].sum()))
+    return _evaluation(about, Sample(Rows.from_frame(frame), replicates, seed), how)
+
+
+def _of_tally(tally: Tally, how: _Manner, replicates: int, seed: int) -> Evaluation:
+    about = _About(tally.system, tally.part, tally.failed, tally.withheld, tally.out_of_scope)
+    return _evaluation(about, tally_sample(tally, replicates, seed), how)
+
+
+def _evaluation(about: _About, sample: Sample, how: _Manner) -> Evaluation:
     return Evaluation(
-        system=system,
-        part=part,
-        n=frame.height,
-        failed=failed,
-        withheld=int((~rows.answered).sum()) - failed,
-        out_of_scope=int(frame["out_of_scope"].sum()),
-        clustered=rows.unit is not None,
-        measures=measures,
-        figures={key: figure_of(measure, sample, level) for key, measure in measures.items()},
+        system=about.system,
+        part=about.part,
+        n=sample.n,
+        failed=about.failed,
+        withheld=about.withheld,
+        out_of_scope=about.out_of_scope,
+        clustered=sample.spread.clustered,
+        measures=how.measures,
+        figures={key: figure_of(measure, sample, how.level) for key, measure in how.measures.items()},
         sample=sample,
-        level=level,
-        region=region,
+        level=how.level,
+        region=how.region,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from demur.analyses.bands import effective_inputs, spread_of
+from demur.analyses.bands import effective_inputs
 from demur.measures.base import IntervalKind, Measure, TermMeasure
 from demur.measures.calibration import cell_totals
 from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
@@ -35,8 +35,9 @@ class Reading:
 
     @cached_property
     def totals(self) -> Any:
-        """The measure's totals of the exact sweep."""
-        return _totals(self.measure, self.sample.sweep)
+        """The measure's exact totals."""
+        sample = self.sample
+        return sample.totals(self.measure) if isinstance(self.measure, TermMeasure) else sample.sweep
 
     @cached_property
     def value(self) -> float:
@@ -61,25 +62,25 @@ class Reading:
     @property
     def percentiles(self) -> Ends:
         """Percentiles of the replicates, widened for small samples."""
-        return expanded_percentiles(self.drawn, self.level, self.sample.rows.units)
+        return expanded_percentiles(self.drawn, self.level, self.sample.spread.units)
 
     @property
     def student(self) -> float:
         """Student's critical value for the number of units."""
-        return student(self.level, self.sample.rows.units - 1)
+        return student(self.level, self.sample.spread.units - 1)
 
     @property
     def scarce_student(self) -> float:
         """Student's critical value for the number of answers of the scarcer kind, right or wrong."""
         sweep = self.sample.sweep
         right = float(sweep.answered - sweep.errors)
-        return student(self.level, min(float(sweep.errors), right, self.sample.rows.units) - 1)
+        return student(self.level, min(float(sweep.errors), right, self.sample.spread.units) - 1)
 
     @property
     def error_bounds(self) -> Ends:
         """Bounds of the error rate when every answer is returned."""
-        sweep, rows = self.sample.sweep, self.sample.rows
-        n = min(rows.effective_n, rows.units)
+        sweep, spread = self.sample.sweep, self.sample.spread
+        n = min(spread.n, spread.units) if spread.clustered else spread.n
         low, high = exact_binomial(float(sweep.errors / sweep.total), n, self.student)
         return float(low), float(high)
 
@@ -94,10 +95,9 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
 
 def _share(reading: Reading) -> Ends:
     """Exact binomial, on the rows themselves where these are independent and count alike."""
-    rows = reading.sample.rows
-    if rows.unit is not None or rows.weighted:
+    if not reading.sample.alike:
         return _height(reading)
-    n = rows.weight.size * reading.measure.trials(reading.totals)
+    n = reading.sample.n * reading.measure.trials(reading.totals)
     low, high = exact_binomial(reading.value, n, normal(reading.level))
     return float(low), float(high)
 
@@ -106,7 +106,7 @@ def _height(reading: Reading) -> Ends:
     """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
     value, sample = reading.value, reading.sample
     drawn = np.nan_to_num(reading.drawn, nan=value)[:, None]
-    effective = float(effective_inputs(np.array([value]), drawn, spread_of(sample.rows))[0])
+    effective = float(effective_inputs(np.array([value]), drawn, sample.spread)[0])
     if not 0 < value < 1:
         effective *= reading.measure.trials(reading.totals)
     low, high = exact_binomial(value, effective, reading.student)
@@ -121,7 +121,7 @@ def _area(reading: Reading) -> Ends:
     """
     value, sample = reading.value, reading.sample
     top = float(sample.sweep.answered / sample.sweep.total) ** 2 / 2
-    estimate = augrc_estimate(sample.rows, sample.coarse)
+    estimate = augrc_estimate(sample)
     if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
         low, high = reading.error_bounds
         return low**2 / 2, high * (1 - high / 2)

@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.analyses.bands import Spread, effective_inputs, spread_of
+from demur.analyses.bands import effective_inputs
 from demur.data.responses import Responses
 from demur.errors import DataError
 from demur.measures.base import Measure, Score
 from demur.measures.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
 from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
 from demur.measures.registry import CLASSES
-from demur.measures.resampling import Draws, Rows, multinomial, numbered_units, units_by_cell
+from demur.measures.resampling import Draws, Rows, Spread, multinomial, numbered_units, units_by_cell
 from demur.show import Shown
 
 Array = NDArray[np.float64]
@@ -127,6 +127,21 @@ def class_reports(responses: Responses, *, level: float = 0.95, replicates: int 
     )
 
 
+def class_reports_of_cells(
+    cells: Mapping[str, pl.DataFrame],
+    *,
+    clustered: bool = False,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> ClassReports:
+    """Per-class scores of systems whose labels were counted elsewhere (see `report_of_cells`)."""
+    return ClassReports(
+        report_of_cells(table, system=system, clustered=clustered, level=level, replicates=replicates, seed=seed)
+        for system, table in cells.items()
+    )
+
+
 def class_report(
     confusion: Confusion, *, system: str = "system", level: float = 0.95, replicates: int = 1000, seed: int = 0
 ) -> ClassReport:
@@ -135,14 +150,48 @@ def class_report(
     return _report(system, confusion, _independent(confusion, replicates, seed), spread, level)
 
 
+def report_of_cells(
+    cells: pl.DataFrame,
+    *,
+    system: str = "system",
+    clustered: bool = False,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> ClassReport:
+    """The report of labels that were counted elsewhere, wherever the rows are.
+
+    `cells` has `actual`, `predicted` (null: rejected), `weight` (the sum) and `rows`. Where rows come in dialogues or
+    count differently it has `bucket` as well, which is what is drawn, and `squares`, the sum of squared weights;
+    without `squares` the rows of a cell are taken to weigh alike.
+
+    >>> counts = {"weight": [3.0, 1.0], "rows": [3, 1]}
+    >>> cells = pl.DataFrame({"actual": ["yes", "no"], "predicted": ["yes", "yes"], **counts})
+    >>> report_of_cells(cells).figures["accuracy"].value
+    0.75
+    """
+    labels = ("actual", "predicted")
+    sums = cells.sort(*labels, "weight").group_by(*labels, maintain_order=True).agg(pl.col("weight").sum())
+    confusion = Confusion.from_cells(sums.rows(), n=int(cells["rows"].sum()))
+    squares = cells["squares"] if "squares" in cells.columns else cells["weight"] ** 2 / cells["rows"]
+    total, squared, n = float(confusion.total), float(squares.sort().sum()), confusion.n
+    if "bucket" not in cells.columns or (total == squared == n and not clustered):
+        drawn, units = _independent(confusion, replicates, seed), n
+    else:
+        unit = np.unique(cells["bucket"].fill_null(-1).to_numpy(), return_inverse=True)[1].astype(np.int64)
+        drawn = _by_unit(cells, unit, cells["weight"].to_numpy(), confusion, replicates, seed)
+        units = int(unit.max()) + 1
+    return _report(system, confusion, drawn, Spread(total**2 / squared, units, clustered), level)
+
+
 def _report_of(frame: pl.DataFrame, system: str, level: float, replicates: int, seed: int) -> ClassReport:
     labels, rows = labelled(frame), Rows.from_frame(frame)
     confusion = Confusion.from_frame(nw.from_native(labels))
-    if rows.unit is None and not rows.weighted:
+    if rows.alike:
         drawn = _independent(confusion, replicates, seed)
     else:
-        drawn = _by_unit(labels, rows, confusion, replicates, seed)
-    return _report(system, confusion, drawn, spread_of(rows), level)
+        drawn = _by_unit(labels, numbered_units(rows), rows.weight, confusion, replicates, seed)
+    return _report(system, confusion, drawn, rows.spread, level)
 
 
 def _report(system: str, confusion: Confusion, drawn: Iterable[Confusion], spread: Spread, level: float) -> ClassReport:
@@ -196,15 +245,16 @@ def _independent(confusion: Confusion, replicates: int, seed: int) -> Iterator[C
         yield Confusion(confusion.labels, drawn.reshape(size, *confusion.counts.shape), confusion.n)
 
 
-def _by_unit(labels: pl.DataFrame, rows: Rows, confusion: Confusion, replicates: int, seed: int) -> Iterator[Confusion]:
+def _by_unit(
+    labels: pl.DataFrame, unit: NDArray[np.int64], weight: Array, confusion: Confusion, replicates: int, seed: int
+) -> Iterator[Confusion]:
     """Replicates that draw dialogues, or rows of unequal weight, one by one."""
     place = {label: index for index, label in enumerate(confusion.labels)}
     width = len(place)
     actual = labels["actual"].replace_strict(place, return_dtype=pl.Int64).to_numpy()
     predicted = labels["predicted"].replace_strict(place, default=width, return_dtype=pl.Int64).to_numpy()
-    unit = numbered_units(rows)
     units = int(unit.max()) + 1
-    table = units_by_cell(predicted * width + actual, unit, rows.weight, cells=(width + 1) * width, units=units)
+    table = units_by_cell(predicted * width + actual, unit, weight, cells=(width + 1) * width, units=units)
     for chunk in Draws(units, replicates, seed):
         for part in np.array_split(chunk, max(1, len(chunk) // CHUNK)):
             yield Confusion(confusion.labels, (table @ part.T).T.reshape(-1, width + 1, width), confusion.n)

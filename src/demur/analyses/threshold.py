@@ -14,7 +14,7 @@ from scipy.special import bdtr, betaincinv
 
 from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve, error_return
-from demur.measures.resampling import Rows
+from demur.measures.resampling import Sample
 from demur.measures.sweep import Sweep
 from demur.show import Shown, plain
 
@@ -131,13 +131,14 @@ class Choice(Shown):
         return pl.DataFrame(self.to_dict()["cost_path"])
 
 
-def threshold_by_cost(rows: Rows, ratio: float, *, name: str = "system") -> Choice:
+def threshold_by_cost(sample: Sample, ratio: float, *, name: str = "system") -> Choice:
     """The cutoff that minimises error rate + ratio * non-return rate; among equals the one that returns more.
 
     `ratio` is what a non-return costs over what an error costs. At 1 or above withholding never pays.
 
-    >>> rows = Rows.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])
-    >>> threshold_by_cost(rows, 0.5).threshold
+    >>> from demur.measures.resampling import Rows
+    >>> sample = Sample(Rows.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False]))
+    >>> threshold_by_cost(sample, 0.5).threshold
     0.8
     """
     if not 0 <= ratio < 1:
@@ -146,17 +147,17 @@ def threshold_by_cost(rows: Rows, ratio: float, *, name: str = "system") -> Choi
             "an error costs: when a non-return costs as much as an error, withholding an answer never pays, and a "
             "negative cost would reward silence"
         )
-    curve = error_return(rows.sweep(), name=name)
+    curve = error_return(sample.sweep, name=name)
     path = cost_path(curve)
     best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
     return _choice(curve, _place(curve, best.nonreturn), f"cost ratio {ratio:g}", path, cost_ratio=ratio)
 
 
-def threshold_by_nonreturn(rows: Rows, most: float, *, name: str = "system") -> Choice:
+def threshold_by_nonreturn(sample: Sample, most: float, *, name: str = "system") -> Choice:
     """The cutoff with the fewest errors among those that withhold at most `most` of the inputs."""
     if not 0 <= most <= 1:
         raise UsageError(f"a non-return rate lies in [0, 1], such as 0.2; got {most:g}")
-    curve = error_return(rows.sweep(), name=name)
+    curve = error_return(sample.sweep, name=name)
     if curve.floor > most + 1e-12:
         raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
     allowed = np.flatnonzero(curve.nonreturn <= most + 1e-12)
@@ -164,7 +165,7 @@ def threshold_by_nonreturn(rows: Rows, most: float, *, name: str = "system") -> 
     return _choice(curve, int(place), f"non-return rate at most {most:g}", cost_path(curve))
 
 
-def threshold_by_error(rows: Rows, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
+def threshold_by_error(sample: Sample, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
     """The cutoff that returns most while the error rate stays at or under `most`.
 
     Without `delta` the rate in this sample is meant, and nothing is promised about new data. With `delta` the true
@@ -176,11 +177,11 @@ def threshold_by_error(rows: Rows, most: float, *, delta: float | None = None, n
         raise UsageError(f"an error rate lies in [0, 1], such as 0.05; got {most:g}")
     if delta is not None and not 0 < delta < 1:
         raise UsageError(f"delta, the chance that the promise fails, lies between 0 and 1; got {delta:g}")
-    curve = error_return(rows.sweep(), name=name)
+    curve = error_return(sample.sweep, name=name)
     if delta is None:
         place = int(np.argmax(curve.error <= most + 1e-12))
         return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)", cost_path(curve))
-    place, guarantee = _guaranteed(rows, curve, most, delta)
+    place, guarantee = _guaranteed(sample, curve, most, delta)
     rule = f"error rate at most {most:g} on new data, with probability {1 - delta:g}"
     return _choice(curve, place, rule, cost_path(curve), guarantee=guarantee)
 
@@ -203,7 +204,8 @@ def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
 
 
 def _below(curve: ErrorReturnCurve, place: int) -> float:
-    return float(curve.threshold[place - 1]) if place > 0 else float("-inf")
+    """The highest confidence below a cutoff."""
+    return float(curve.sweep.highest[place - 1]) if place > 0 else float("-inf")
 
 
 def _cumulative(sweep: Sweep) -> tuple[Array, Array]:
@@ -241,14 +243,14 @@ def _place(curve: ErrorReturnCurve, nonreturn: float) -> int:
     return int(np.searchsorted(curve.nonreturn, nonreturn))
 
 
-def _guaranteed(rows: Rows, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
-    if rows.unit is None and not rows.weighted:
+def _guaranteed(sample: Sample, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
+    if sample.alike:
         errors = np.rint(curve.error * curve.sweep.total)
         p = bdtr(errors, curve.sweep.n, most)
         upper_bounds = betaincinv(errors + 1, np.maximum(curve.sweep.n - errors, 1e-12), 1 - delta)
         method = EXACT
     else:
-        p, upper_bounds, method = _hoeffding_bentkus(rows, curve, most), None, BOUNDED
+        p, upper_bounds, method = _hoeffding_bentkus(sample, curve, most), None, BOUNDED
     failed = np.flatnonzero(p[:-1] > delta) if most < 1 else np.array([], dtype=np.int64)
     place = int(failed[-1]) + 1 if failed.size else 0
     held = upper_bounds is not None and place < curve.threshold.size - 1
@@ -256,15 +258,13 @@ def _guaranteed(rows: Rows, curve: ErrorReturnCurve, most: float, delta: float) 
     return place, Guarantee(most, delta, method, upper)
 
 
-def _hoeffding_bentkus(rows: Rows, curve: ErrorReturnCurve, most: float) -> Array:
+def _hoeffding_bentkus(sample: Sample, curve: ErrorReturnCurve, most: float) -> Array:
     """p-values of "the error rate exceeds `most`" from sums over units, each unit bounded by the heaviest one seen.
 
     For unit u with weight m and errors k, (k - most m) / heaviest + most lies in [0, 1], and its mean exceeds `most`
     exactly when the error rate does.
     """
-    unit = np.arange(rows.weight.size) if rows.unit is None else rows.unit
-    heaviest = float(np.bincount(unit, weights=rows.weight).max())
-    units = int(unit.max()) + 1
+    heaviest, units = sample.heaviest, sample.spread.units
     errors = curve.error * curve.sweep.total
     mean = np.clip((errors - most * curve.sweep.total) / (heaviest * units) + most, 0.0, 1.0)
     bentkus = np.e * bdtr(np.ceil(units * mean), units, most)

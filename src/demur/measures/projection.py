@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from demur.measures.resampling import Rows
+from demur.measures.resampling import Rows, Sample
 from demur.measures.sweep import Sweep, ratio
 
 Array = NDArray[np.float64]
@@ -49,15 +49,15 @@ def area_from(sweep: Sweep, start: float) -> float:
     return float(np.trapezoid(np.append(height, y[first:]), np.append(start, x[first:])))
 
 
-def augrc_estimate(rows: Rows, sweep: Sweep | None = None) -> Estimate:
-    """AUGRC with its closed-form standard error; `sweep`, where it is at hand, is the rows' own or a coarser one."""
-    whole = rows.sweep() if sweep is None else sweep
+def augrc_estimate(sample: Sample) -> Estimate:
+    """AUGRC at the levels of the replicates, with its closed-form standard error."""
+    whole = sample.coarse
     floor = float(whole.withheld / whole.total)
     influence = area_influence(whole, floor, moving_start=True)
     area = area_from(whole, floor)
-    if rows.unit is None and not rows.weighted:
+    if sample.alike:
         return Estimate(area, influence.spread(whole), max(whole.n - 1, 1))
-    return _estimate(area, influence.of(rows, whole), rows)
+    return _estimate(area, sample.pulls(influence.by_cell))
 
 
 def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float]:
@@ -75,8 +75,8 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     shift = (1 if mover else -1) * (heights[0] - heights[1])
     parts[mover] = parts[mover] + shift * _floor_influence((a, b)[mover], floors[mover])
     if paired:
-        return _estimate(value, parts[0] - parts[1], a), left
-    one, two = (_estimate(0.0, part, rows) for part, rows in zip(parts, (a, b), strict=True))
+        return _estimate(value, a.pulled(parts[0] - parts[1])), left
+    one, two = (_estimate(0.0, rows.pulled(part)) for part, rows in zip(parts, (a, b), strict=True))
     freedom = _welch(one, two)
     return Estimate(value, float(np.hypot(one.error, two.error)), freedom), left
 
@@ -89,13 +89,14 @@ class Influence:
     wrong: Array
     withheld: float
 
+    @property
+    def by_cell(self) -> Array:
+        """The influences in the order of cells: right by threshold, wrong by threshold, withheld."""
+        return np.concatenate([self.right, self.wrong, [self.withheld]])
+
     def of(self, rows: Rows, sweep: Sweep) -> Array:
         """The influence of each row."""
-        if not sweep.threshold.size:
-            return np.full(rows.weight.size, self.withheld)
-        level = np.searchsorted(sweep.threshold, np.where(rows.answered, rows.confidence, np.inf), side="right") - 1
-        level = np.maximum(level, 0)
-        return np.where(rows.answered, np.where(rows.right, self.right[level], self.wrong[level]), self.withheld)
+        return self.by_cell[rows.cells(sweep.threshold)]
 
     def spread(self, sweep: Sweep) -> float:
         """Standard error of the statistic when all rows are independent and weigh the same."""
@@ -133,16 +134,11 @@ def _floor_influence(rows: Rows, floor: float) -> Array:
     return (~rows.answered).astype(np.float64) - floor
 
 
-def _estimate(value: float, influence: Array, rows: Rows) -> Estimate:
-    pull = influence * rows.weight / np.sort(rows.weight).sum()
-    if rows.unit is not None:
-        order = np.lexsort((pull, rows.unit))
-        pull = np.bincount(rows.unit[order], weights=pull[order])
-    pull = np.sort(pull)  # a fixed order of summing, so row order cannot move the last digit
-    units = pull.size
+def _estimate(value: float, pulls: Array) -> Estimate:
+    units = pulls.size
     if units < 2:
         return Estimate(value, float("nan"), 1)
-    spread = float(np.square(pull - pull.mean()).sum()) * units / (units - 1)
+    spread = float(np.square(pulls - pulls.mean()).sum()) * units / (units - 1)
     return Estimate(value, float(np.sqrt(spread)), units - 1)
 
 

@@ -7,15 +7,17 @@ multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from demur.measures.base import Measure, TermMeasure
+from demur.measures.calibration import cell_totals
 from demur.measures.sweep import Floats, Sweep
 
 Array = NDArray[np.float64]
@@ -29,8 +31,52 @@ MOST_UNITS = 20_000
 MOST_OWNED = 200_000
 """Rows up to which the cell of every single row is written out for a draw."""
 
+DRAWN_AT_ONCE = 200_000
+"""Numbers drawn at a time: few enough to stay in the processor's cache, which makes them twice as fast."""
+
 _TELLING = ("weight", "right", "answered", "confidence")
 """What tells rows apart where nothing names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much a sample tells: equally weighted rows that would tell as much, independent units, clustered or not."""
+
+    n: float
+    units: int
+    clustered: bool
+
+
+class Source(Protocol):
+    """What replicates are drawn from: rows in memory, or what was counted of rows elsewhere."""
+
+    @property
+    def known(self) -> Mapping[Measure, Array]:
+        """Totals of measures that are known better than from the sweep."""
+
+    @property
+    def spread(self) -> Spread:
+        """How much the rows tell."""
+
+    @property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike, so that the sweep tells all."""
+
+    @property
+    def heaviest(self) -> float:
+        """Weight of the heaviest unit."""
+
+    def sweep(self) -> Sweep:
+        """The exact sweep."""
+
+    def coarse(self, sweep: Sweep, levels: int) -> Sweep:
+        """The sweep at the levels of the replicates."""
+
+    def drawn(self, coarse: Sweep, *, replicates: int, seed: int) -> Sweep:
+        """The replicates, stacked along the first axis."""
+
+    def pulls(self, influence: Array, coarse: Sweep) -> Array:
+        """What each unit adds to a statistic, in rising order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +92,8 @@ class Rows:
     answered: NDArray[np.bool_]
     weight: Floats
     unit: NDArray[np.int64] | None = None
+
+    known: ClassVar[Mapping[Measure, Array]] = {}
 
     @classmethod
     def of(cls, confidence: ArrayLike, right: ArrayLike) -> Rows:
@@ -80,6 +128,21 @@ class Rows:
         ordered = np.sort(self.weight)
         return float(ordered.sum() ** 2 / np.square(ordered).sum())
 
+    @property
+    def spread(self) -> Spread:
+        """How much the rows tell."""
+        return Spread(self.effective_n, self.units, self.unit is not None)
+
+    @property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike."""
+        return self.unit is None and not self.weighted
+
+    @property
+    def heaviest(self) -> float:
+        """Weight of the heaviest unit."""
+        return float((self.weight if self.unit is None else np.bincount(self.unit, weights=self.weight)).max())
+
     def sweep(self) -> Sweep:
         """The exact sweep of the rows."""
         kept, aside = self.answered, ~self.answered
@@ -98,12 +161,37 @@ class Rows:
         level = np.maximum(level, 0)
         return np.where(self.answered, np.where(self.right, level, size + level), 2 * size)
 
+    def coarse(self, sweep: Sweep, levels: int) -> Sweep:
+        """The sweep at the levels of the replicates."""
+        return sweep.coarsened(levels)
+
+    def drawn(self, coarse: Sweep, *, replicates: int, seed: int) -> Sweep:
+        """Replicates of the rows at the levels of the coarse sweep."""
+        if self.alike:
+            return replicate_counts(coarse, replicates=replicates, seed=seed)
+        return _drawn_together([self], [coarse.threshold], replicates=replicates, seed=seed)[0]
+
+    def pulls(self, influence: Array, coarse: Sweep) -> Array:
+        """What each unit adds to a statistic, in rising order; `influence` is what a row adds, by its cell."""
+        return self.pulled(influence[self.cells(coarse.threshold)])
+
+    def pulled(self, influence: Array) -> Array:
+        """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""
+        pull = influence * self.weight / np.sort(self.weight).sum()
+        if self.unit is not None:
+            order = np.lexsort((pull, self.unit))
+            pull = np.bincount(self.unit[order], weights=pull[order])
+        return np.sort(pull)  # a fixed order of summing, so row order cannot move the last digit
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows with what resampling needs of them, each made once: exact sweep, replicates, the sweep they stand for."""
+    """What analyses read of a log, each made once: exact sweep, replicates, the sweep they stand for, and their spread.
 
-    rows: Rows
+    It is made from rows in memory or, with `demur.measures.tally_samples`, from the tally of rows elsewhere.
+    """
+
+    source: Source
     replicates: int = 1000
     seed: int = 0
     levels: int = CELL_LEVELS
@@ -111,19 +199,49 @@ class Sample:
     @cached_property
     def sweep(self) -> Sweep:
         """The exact sweep."""
-        return self.rows.sweep()
+        return self.source.sweep()
 
     @cached_property
     def coarse(self) -> Sweep:
         """The sweep at the levels of the replicates."""
-        return self.sweep.coarsened(self.levels)
+        return self.source.coarse(self.sweep, self.levels)
 
     @cached_property
     def drawn(self) -> Sweep:
         """The replicates, stacked along the first axis."""
-        if self.rows.unit is None and not self.rows.weighted:
-            return replicate_counts(self.coarse, replicates=self.replicates, seed=self.seed)
-        return replicate_together([self.rows], replicates=self.replicates, seed=self.seed, levels=self.levels)[0]
+        return self.source.drawn(self.coarse, replicates=self.replicates, seed=self.seed)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How much the sample tells."""
+        return self.source.spread
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike."""
+        return self.source.alike
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.sweep.n
+
+    @cached_property
+    def heaviest(self) -> float:
+        """Weight of the heaviest unit."""
+        return self.source.heaviest
+
+    def pulls(self, influence: Array) -> Array:
+        """What each unit adds to a statistic, in rising order.
+
+        `influence` is what a row adds, by its cell: right at each level of `coarse`, wrong at each level, withheld.
+        """
+        return self.source.pulls(influence, self.coarse)
+
+    def totals(self, measure: TermMeasure) -> Array:
+        """The exact totals of a measure that is a sum over rows."""
+        known = self.source.known.get(measure)
+        return cell_totals(measure, self.sweep) if known is None else known
 
 
 def dialogue_units(frame: pl.DataFrame) -> NDArray[np.int64] | None:
@@ -148,7 +266,7 @@ class Draws:
 
     def __iter__(self) -> Iterator[Array]:
         rng = np.random.default_rng(self.seed)
-        chunk = max(1, int(2e7 // max(self.units, 1)))
+        chunk = max(1, DRAWN_AT_ONCE // max(self.units, 1))
         for start in range(0, self.replicates, chunk):
             size = min(chunk, self.replicates - start)
             drawn = rng.integers(0, self.units, size=(size, self.units))
@@ -159,7 +277,7 @@ class Draws:
 def replicate_counts(sweep: Sweep, *, replicates: int, seed: int) -> Sweep:
     """Replicates of an unweighted sweep whose rows are independent: one multinomial draw over its cells each."""
     counts = np.concatenate([sweep.right, sweep.wrong, [sweep.withheld]]).astype(np.int64)
-    return _stacked(sweep.threshold, multinomial(np.random.default_rng(seed), counts, replicates), sweep.n)
+    return stacked(sweep.threshold, multinomial(np.random.default_rng(seed), counts, replicates), sweep.n)
 
 
 def multinomial(rng: np.random.Generator, counts: NDArray[np.int64], replicates: int) -> Array:
@@ -184,10 +302,13 @@ def multinomial(rng: np.random.Generator, counts: NDArray[np.int64], replicates:
 
 def replicate_together(systems: list[Rows], *, replicates: int, seed: int, levels: int = CELL_LEVELS) -> list[Sweep]:
     """Replicates of several systems that answered the same inputs: the same units are drawn for all of them."""
-    units = numbered_units(systems[0])
-    bundle = _bundled(units, seed)
-    count = int(bundle.max()) + 1
     thresholds = [rows.sweep().coarsened(levels).threshold for rows in systems]
+    return _drawn_together(systems, thresholds, replicates=replicates, seed=seed)
+
+
+def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates: int, seed: int) -> list[Sweep]:
+    bundle = _bundled(numbered_units(systems[0]), seed)
+    count = int(bundle.max()) + 1
     tables = [
         _cells_by_unit(rows, bundle, count, threshold) for rows, threshold in zip(systems, thresholds, strict=True)
     ]
@@ -196,12 +317,13 @@ def replicate_together(systems: list[Rows], *, replicates: int, seed: int, level
         for parts, table in zip(drawn, tables, strict=True):
             parts.append(np.asarray((table @ chunk.T).T))
     return [
-        _stacked(threshold, np.concatenate(parts), rows.weight.size)
+        stacked(threshold, np.concatenate(parts), rows.weight.size)
         for threshold, parts, rows in zip(thresholds, drawn, systems, strict=True)
     ]
 
 
-def _stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
+def stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
+    """Replicates as one sweep; `cells` has a row for each: right by threshold, wrong by threshold, withheld."""
     size = threshold.size
     return Sweep(threshold.copy(), cells[:, :size], cells[:, size : 2 * size], cells[:, -1], n)
 

@@ -131,6 +131,7 @@ def of_scores(
                 else {}
             ),
         },
+        notes=words.joined_sentences(evaluations),
         signatures=tuple(one.signature for one in evaluations),
     )
 
@@ -207,6 +208,7 @@ def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
         ),
         data=choice.frame,
         document=choice.to_dict(),
+        notes=words.joined_sentences([evaluation]),
         signatures=(evaluation.signature,),
     )
 

@@ -16,7 +16,7 @@ from demur.apps.cli.progress import steps
 from demur.data.corpora import Corpus, museum
 from demur.data.output import write_whole
 from demur.data.responses import Reading, Responses, responses
-from demur.measures.resampling import Rows
+from demur.measures.resampling import Rows, Sample
 from demur.systems.classifiers import respond_all
 from demur.systems.typing_noise import mistyped
 from demur.views import presentation, words
@@ -81,8 +81,8 @@ def _compared(table: pl.DataFrame, sampling: SamplingOptions) -> Comparison:
 
 def _chosen(table: pl.DataFrame, comparison: Comparison) -> Choice:
     best = min(comparison.evaluations, key=lambda one: one.figures["augrc"].value).system
-    rows = Rows.from_frame(_read(table.filter(system=best, condition="hasty")).frame)
-    return threshold_by_error(rows, PROMISE, delta=DELTA, name=best)
+    sample = Sample(Rows.from_frame(_read(table.filter(system=best, condition="hasty")).frame))
+    return threshold_by_error(sample, PROMISE, delta=DELTA, name=best)
 
 
 def _story(
