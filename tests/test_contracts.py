@@ -4,69 +4,28 @@ import doctest
 import sys
 from math import isnan, nan
 
-import duckdb
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from demur.analyses.equality import totals_by_arrays
 from demur.errors import DataError
-from demur.measures.base import Score, SweepMeasure, TermMeasure, parse_signature
+from demur.measures.base import Score, TermMeasure, parse_signature
 from demur.measures.calibration import cell_totals
 from demur.measures.classes import Confusion
 from demur.measures.registry import CLASSES, KINDS, MEASURES
 from demur.measures.resampling import Rows
 from demur.measures.sweep import Sweep
+from engines.tables import drawn_rows, judged
 
 FEW = settings(max_examples=15, deadline=None)
-SCHEMA = {
-    "confidence": pl.Float64,
-    "actual": pl.String,
-    "predicted": pl.String,
-    "answered": pl.Boolean,
-    "right": pl.Boolean,
-    "weight": pl.Float64,
-}
-LABELS = st.sampled_from(["a", "b", "c"])
-ONE = st.just(1)
-
 every_measure = pytest.mark.parametrize("name", sorted(MEASURES))
 
 
-def judged(rows):
-    """Rows of (confidence, actual, predicted or None, weight) as the table that all measures read."""
-    return pl.DataFrame(
-        [
-            {
-                "confidence": None if predicted is None else confidence,
-                "actual": actual,
-                "predicted": predicted,
-                "answered": predicted is not None,
-                "right": predicted == actual,
-                "weight": float(weight),
-            }
-            for confidence, actual, predicted, weight in rows
-        ],
-        schema=SCHEMA,
-        orient="row",
-    )
-
-
-def drawn_rows(weights=ONE, largest=12):
-    confidence = st.sampled_from([0.0, 0.125, 0.3, 0.3, 0.5, 0.625, 0.7, 1.0])
-    return st.lists(
-        st.tuples(confidence, LABELS, st.one_of(LABELS, LABELS, st.none()), weights), min_size=1, max_size=largest
-    )
-
-
 def through_arrays(measure, frame):
-    """The score by the road of the analyses: arrays, one sort, cells."""
-    if measure in CLASSES.values():
-        return Score.of(measure, Confusion.of(*(frame[name].to_list() for name in ("actual", "predicted", "weight"))))
-    sweep = Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String))).sweep()
-    return Score.of(measure, cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep)
+    return Score.of(measure, totals_by_arrays(measure, frame))
 
 
 def same(one, two):
@@ -254,33 +213,3 @@ def _stacked(totals, rng, size=4):
         for r, w, h in zip(right, wrong, withheld, strict=True)
     ]
     return Sweep(totals.threshold.copy(), right, wrong, withheld, totals.n), parts
-
-
-ENGINES = {
-    "polars": lambda frame: frame,
-    "polars lazy": lambda frame: frame.lazy(),
-    "pandas": lambda frame: pd.DataFrame(frame.to_dict(as_series=False)).astype({"confidence": "float64"}),
-    "pyarrow": lambda frame: frame.to_arrow(),
-    "duckdb": lambda frame: duckdb.from_arrow(frame.to_arrow()),
-}
-
-
-@every_measure
-@pytest.mark.parametrize("engine", sorted(ENGINES))
-@settings(max_examples=3, deadline=None)
-@given(drawn_rows(st.sampled_from([1, 2, 0.5])))
-def test_every_engine_gives_the_number_that_arrays_give(name, engine, rows):
-    frame = judged(rows)
-    measure = MEASURES[name]
-    found, expected = measure(ENGINES[engine](frame)), through_arrays(measure, frame)
-    assert found.value == close(expected.value)
-    assert found.n == expected.n
-    if isinstance(measure, SweepMeasure):
-        assert found == expected
-
-
-@pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_every_engine_takes_negative_zero_and_infinite_confidences(engine):
-    rows = [(score, "a", "ab"[k % 2], 1) for k, score in enumerate([-0.0, 0.0, 0.0, -np.inf, np.inf, np.inf, -2.5])]
-    frame = judged([*rows, (0.0, "a", None, 1)])
-    assert MEASURES["augrc"](ENGINES[engine](frame)) == through_arrays(MEASURES["augrc"], frame)

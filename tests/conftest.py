@@ -1,0 +1,83 @@
+"""A Spark cluster that the tests share: started when the first of them asks for it, stopped with the last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engines.cluster import Cluster, connected, disconnected, why_not
+
+GROUP = "spark"
+ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lets pyspark say what it says about every pandas of today; all other warnings stay errors."""
+    config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+
+@pytest.fixture(scope="session")
+def group() -> str:
+    """The name that tests on the cluster have in common."""
+    return GROUP
+
+
+@pytest.fixture(scope="session")
+def cluster(group: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master and two workers on loopback."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    with Cluster(tmp_path_factory.mktemp(group)) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: Cluster) -> Iterator[Any]:
+    """A Spark session on the cluster, with an executor on each worker."""
+    session = connected(cluster)
+    yield session
+    disconnected(session)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Writes the group into the id of every test on the cluster, the one thing a scheduler sees of a test."""
+    if "group" in metafunc.fixturenames:
+        metafunc.parametrize("group", [GROUP], scope="session")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keeps the tests on the cluster in one process, so that there is one cluster.
+
+    The mark `xdist_group` would do, but pytest-xdist 3.8 writes it where pytest 9.2 no longer reads it.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneCluster(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return GROUP if ON_CLUSTER.search(nodeid) else nodeid
+
+    return OneCluster(config, log) if config.getoption("dist") == "load" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts what takes a worker away last."""
+    items.sort(key=lambda item: "worker_to_lose" in getattr(item, "fixturenames", ()))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says in one line that Spark was left out, and why."""
+    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in _skipped(terminalreporter)]
+    left_out = [reason for reason in reasons if "the Spark tests need" in reason]
+    if left_out:
+        terminalreporter.write_line(
+            f"SPARK WAS NOT TESTED (tests skipped: {len(left_out)}). {left_out[0]}", yellow=True
+        )
+
+
+def _skipped(terminalreporter: Any) -> list[Any]:
+    return [report for report in terminalreporter.stats.get("skipped", ()) if isinstance(report.longrepr, tuple)]

@@ -1,0 +1,83 @@
+"""Every measure on every engine gives the number that arrays give."""
+
+from contextlib import nullcontext
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from demur.analyses.equality import equality
+from demur.errors import DataError
+from demur.measures.registry import MEASURES
+from engines.tables import TABLES, drawn_rows, judged
+
+IN_MEMORY = {
+    "polars": lambda frame: frame,
+    "polars lazy": lambda frame: frame.lazy(),
+    "polars streaming": lambda frame: frame.lazy(),
+    "pandas": lambda frame: frame.to_pandas(),
+    "pyarrow": lambda frame: frame.to_arrow(),
+    "duckdb": lambda frame: duckdb.from_arrow(frame.to_arrow()),
+}
+
+every_engine = pytest.mark.parametrize("engine", [*IN_MEMORY, "spark"])
+every_table = pytest.mark.parametrize("table", TABLES)
+
+
+def streaming(engine):
+    """Has Polars stream where that is what is tested."""
+    return pl.Config(engine_affinity="streaming") if engine == "polars streaming" else nullcontext()
+
+
+@pytest.fixture
+def handed_over(engine, request):
+    """Hands a table to an engine: on Spark in several parts, kept while the measures pass over them."""
+    if engine != "spark":
+        with streaming(engine):
+            yield IN_MEMORY[engine]
+        return
+    session = request.getfixturevalue("spark")
+    kept = []
+
+    def on_the_cluster(frame):
+        kept.append(session.createDataFrame(frame.to_arrow()).repartition(3).cache())
+        return kept[-1]
+
+    yield on_the_cluster
+    for frame in kept:
+        frame.unpersist()
+
+
+@every_table
+@every_engine
+def test_every_measure_has_the_value_that_arrays_give(engine, handed_over, table):
+    frame = TABLES[table]()
+    found = equality(engine, handed_over(frame), frame)
+    assert found.faults == ()
+    assert [one.measure for one in found.differences] == list(MEASURES)
+
+
+@pytest.mark.parametrize("engine", IN_MEMORY)
+@settings(max_examples=25, deadline=None)
+@given(rows=drawn_rows(st.sampled_from([1, 2, 0.5])))
+def test_every_measure_of_drawn_rows_has_the_value_that_arrays_give(engine, rows):
+    frame = judged(rows)
+    with streaming(engine):
+        assert equality(engine, IN_MEMORY[engine](frame), frame).faults == ()
+
+
+@every_engine
+def test_an_empty_table_is_refused_by_every_measure(handed_over):
+    empty = handed_over(judged([]))
+    for measure in MEASURES.values():
+        with pytest.raises(DataError, match="at least one row; the table is empty"):
+            measure(empty)
+
+
+@every_engine
+def test_an_answer_without_confidence_is_refused(handed_over):
+    frame = judged([(0.5, "a", "a", 1), (None, "a", "b", 1)])
+    with pytest.raises(DataError, match="confidence must be a number for every answered row"):
+        MEASURES["augrc"](handed_over(frame))
