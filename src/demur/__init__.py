@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": ("classes", "compare", "read", "score", "threshold"),
+    "api": ("classes", "compare", "merge", "read", "score", "threshold"),
     "data.responses": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
     "measures.base": ("Measure", "Score"),
@@ -24,6 +24,7 @@ _PLACES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: RUF022
     "read",
     "score",
+    "merge",
     "compare",
     "threshold",
     "classes",
@@ -39,7 +40,7 @@ __all__ = [  # noqa: RUF022
 ]
 
 if TYPE_CHECKING:
-    from demur.api import classes, compare, read, score, threshold
+    from demur.api import classes, compare, merge, read, score, threshold
     from demur.data.responses import Reading, Responses
     from demur.errors import DataError, DemurError, UsageError
     from demur.measures.base import Measure, Score

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import polars as pl
 
 from demur.analyses.comparison import Comparison
 from demur.analyses.comparison import compare as compare_systems
-from demur.analyses.evaluation import Evaluations, evaluate, returns_measures
-from demur.analyses.labels import ClassReports, class_reports
+from demur.analyses.evaluation import Evaluations, evaluate, evaluate_tallies, returns_measures
+from demur.analyses.labels import ClassReports, class_reports, class_reports_of_cells
 from demur.analyses.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
+from demur.data.columns import nearest
+from demur.data.lazy_judging import LazyResponses, judge_lazily
 from demur.data.responses import Reading, Responses, read_responses, responses
-from demur.errors import UsageError
+from demur.errors import DataError, UsageError
 from demur.measures.areas import Convention
-from demur.measures.resampling import Rows
+from demur.measures.reduction import CUTOFFS, label_cells, tallies
+from demur.measures.resampling import Rows, Sample
+from demur.measures.sweep_files import SweepFile, gathered, merged
+from demur.measures.tally import Tally
+from demur.measures.tally_samples import tally_sample
 
 
 def read(*data: Any, reading: Reading | None = None, **options: Any) -> Responses:
@@ -50,10 +59,41 @@ def score(
     seed: int = 0,
     **options: Any,
 ) -> Evaluations:
-    """Error-return curve, areas and operating points of each system, with intervals; further options go to `read`."""
+    """Error-return curve, areas and operating points of each system, with intervals; further options go to `read`.
+
+    A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that holds it, and never brought here. It takes
+    the options `system`, a name where no column names it, `cutoffs`, the rows up to which every distinct confidence
+    is kept, and `check_ids`, besides those of `read`.
+    """
+    if (rows := _lazily(data)) is not None:
+        measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
+        found = _tallies(rows, by, options)
+        return evaluate_tallies(found, measures=measures, level=level, replicates=replicates, seed=seed)
     judged = read(*data, **{**({"keep": (by,)} if by else {}), **options})
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
     return evaluate(judged, measures=measures, by=by, level=level, replicates=replicates, seed=seed)
+
+
+def merge(
+    *parts: str | Path | SweepFile,
+    at_nonreturn: float | tuple[float, float] = 0.2,
+    at_error: float = 0.05,
+    aurc: Convention = "trapezoid",
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    system: str | None = None,
+    apart: bool = False,
+    allow_repeats: bool = False,
+) -> Evaluations:
+    """What `score` of a whole log shows, from the sweeps of its parts: `.sweep` files, globs, or sweeps already read.
+
+    Logs that name no system are taken for parts of one, which `system` names, unless they are to stay `apart`. A log
+    that is in two parts is refused; `allow_repeats` is for different logs of one name.
+    """
+    whole = merged(gathered(*parts), system=system, apart=apart, allow_repeats=allow_repeats)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
+    return evaluate_tallies(whole.tallies, measures=measures, level=level, replicates=replicates, seed=seed)
 
 
 def compare(
@@ -93,6 +133,18 @@ def threshold(
     **options: Any,
 ) -> Choice:
     """The threshold for a cost ratio, an error rate (guaranteed with `delta`) or a non-return rate, for one system."""
+    choose = aim(cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn)
+    if (rows := _lazily(data)) is not None:
+        tally = one_tally(_tallies(rows, None, options), system)
+        return choose(tally_sample(tally), name=tally.system)
+    judged = one_system(read(*data, **options), system)
+    return choose(Sample(Rows.from_frame(judged.frame)), name=judged.systems[0])
+
+
+def aim(
+    *, cost_ratio: float | None, max_error: float | None, delta: float | None, max_nonreturn: float | None
+) -> Callable[..., Choice]:
+    """What chooses a threshold from a sample, for the one aim that is given."""
     asked = {"--cost-ratio": cost_ratio, "--max-error": max_error, "--max-nonreturn": max_nonreturn}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
@@ -103,14 +155,12 @@ def threshold(
         )
     if delta is not None and max_error is None:
         raise UsageError("--delta goes with --max-error: it is the chance that the promised error rate is exceeded")
-    judged = one_system(read(*data, **options), system)
-    rows, name = Rows.from_frame(judged.frame), judged.systems[0]
     if cost_ratio is not None:
-        return threshold_by_cost(rows, cost_ratio, name=name)
+        return partial(threshold_by_cost, ratio=cost_ratio)
     if max_error is not None:
-        return threshold_by_error(rows, max_error, delta=delta, name=name)
+        return partial(threshold_by_error, most=max_error, delta=delta)
     assert max_nonreturn is not None
-    return threshold_by_nonreturn(rows, max_nonreturn, name=name)
+    return partial(threshold_by_nonreturn, most=max_nonreturn)
 
 
 def classes(*data: Any, level: float = 0.95, replicates: int = 1000, seed: int = 0, **options: Any) -> ClassReports:
@@ -118,8 +168,12 @@ def classes(*data: Any, level: float = 0.95, replicates: int = 1000, seed: int =
 
     Every label counts as a label, those that mean out of scope too, and no confidences are needed.
     """
-    judged = read(*data, **{"out_of_scope": (), "missing_confidence": "lowest", **options})
-    return class_reports(judged, level=level, replicates=replicates, seed=seed)
+    options = {"out_of_scope": (), "missing_confidence": "lowest", **options}
+    if (rows := _lazily(data)) is not None:
+        judged = _judged_lazily(rows, None, options, labels=True)
+        cells, clustered = label_cells(judged), judged.clustered
+        return class_reports_of_cells(cells, clustered=clustered, level=level, replicates=replicates, seed=seed)
+    return class_reports(read(*data, **options), level=level, replicates=replicates, seed=seed)
 
 
 def one_system(judged: Responses, system: str | None) -> Responses:
@@ -129,6 +183,37 @@ def one_system(judged: Responses, system: str | None) -> Responses:
     if len(judged.systems) > 1:
         raise UsageError(f"a threshold belongs to one system; choose with --system from {', '.join(judged.systems)}")
     return judged
+
+
+def one_tally(tallies: Sequence[Tally], system: str | None) -> Tally:
+    """The tally of the named system, or of the only one there is."""
+    systems = tuple(tally.system for tally in tallies)
+    if system is not None and system not in systems:
+        raise DataError(f'there is no system "{system}"', fix=nearest(system, systems))
+    if system is None and len(systems) > 1:
+        raise UsageError(f"a threshold belongs to one system; choose with --system from {', '.join(systems)}")
+    return tallies[0 if system is None else systems.index(system)]
+
+
+def _lazily(data: tuple[Any, ...]) -> nw.LazyFrame[Any] | None:
+    """The only thing given, if it is a frame that an engine has yet to compute."""
+    if len(data) != 1 or isinstance(data[0], str | Path | Responses):
+        return None
+    frame = nw.from_native(data[0], pass_through=True)
+    return frame if isinstance(frame, nw.LazyFrame) else None
+
+
+def _judged_lazily(
+    rows: nw.LazyFrame[Any], by: str | None, options: dict[str, Any], *, labels: bool = False
+) -> LazyResponses:
+    given = {name: options[name] for name in ("system", "check_ids") if name in options}
+    reading = _reading({name: value for name, value in options.items() if name not in ("system", "check_ids")})
+    return judge_lazily(rows, reading=reading, by=by, labels=labels, **{"system": "system", **given})
+
+
+def _tallies(rows: nw.LazyFrame[Any], by: str | None, options: dict[str, Any]) -> list[Tally]:
+    rest = {name: value for name, value in options.items() if name != "cutoffs"}
+    return tallies(_judged_lazily(rows, by, rest), cutoffs=options.get("cutoffs", CUTOFFS))
 
 
 def _reading(options: dict[str, Any]) -> Reading:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from demur import api
 from demur.analyses.comparison import compare
-from demur.analyses.evaluation import evaluate, returns_measures
-from demur.analyses.labels import class_reports
+from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures
+from demur.analyses.labels import class_reports, class_reports_of_cells
 from demur.apps.cli import output
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
+from demur.apps.cli.counting import (
+    Counted,
+    CountedLabels,
+    count,
+    count_labels,
+    counted_in_memory,
+    engine_for,
+    named,
+    read_in_memory,
+)
+from demur.apps.cli.options import EngineOptions, InputOptions, OutputOptions, SamplingOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import rate_or_range, read
 from demur.data.responses import Responses
@@ -24,6 +35,7 @@ def score(
     inputs: InputOptions,
     sampling: SamplingOptions,
     outputs: OutputOptions,
+    engines: EngineOptions,
     *,
     at: str,
     at_error: float,
@@ -33,23 +45,28 @@ def score(
     curve: bool,
 ) -> None:
     """Evaluate every system in the files."""
-    output.check(outputs)
+    sweeps, outputs = output.sweeps_apart(outputs)
     measures = returns_measures(at=rate_or_range(at), aurc=aurc, error=at_error)
+    manner: dict[str, Any] = {"measures": measures, "region": region_of(region), **_drawn(sampling)}
+    engine = engine_for(files, engines)
     with steps(quiet=outputs.quiet or outputs.json) as step:
-        step("reading", 0, 1)
-        responses = read(files, inputs, keep=() if by is None else (by,))
-        evaluations = evaluate(
-            responses,
-            measures=measures,
-            by=by,
-            region=_region(region),
-            level=sampling.level,
-            replicates=sampling.replicates,
-            seed=sampling.seed,
-            step=step,
-        )
+        source: Responses | Counted
+        if engine is None:
+            step("reading", 0, 1)
+            source = read_in_memory(files, inputs, engines, by=by)
+            evaluations = evaluate(source, by=by, step=step, **manner)
+        else:
+            source = count(files, inputs, engines, engine, by=by, step=step)
+            evaluations = evaluate_tallies(source.tallies, step=step, **manner)
+    if sweeps:
+        counted = source if isinstance(source, Counted) else counted_in_memory(source, inputs, files, by=by)
+        output.write_sweeps(sweeps, counted.as_sweep_file(), quiet=outputs.quiet or outputs.json)
     shown = presentation.of_scores(evaluations, curves=curve)
-    output.deliver(_told(shown, responses, sampling), outputs)
+    output.deliver(_told(shown, source, sampling), outputs)
+
+
+def _drawn(sampling: SamplingOptions) -> dict[str, Any]:
+    return {"level": sampling.level, "replicates": sampling.replicates, "seed": sampling.seed}
 
 
 def compare_systems(
@@ -77,7 +94,7 @@ def compare_systems(
             unpaired=unpaired,
             at=sum(point) / 2 if isinstance(point, tuple) else point,
             measures=returns_measures(at=point),
-            region=_region(region),
+            region=region_of(region),
             level=sampling.level,
             replicates=sampling.replicates,
             seed=sampling.seed,
@@ -91,6 +108,7 @@ def threshold(
     inputs: InputOptions,
     sampling: SamplingOptions,
     outputs: OutputOptions,
+    engines: EngineOptions,
     *,
     system: str | None,
     cost_ratio: float | None,
@@ -100,21 +118,42 @@ def threshold(
 ) -> None:
     """Choose a threshold for one system."""
     output.check(outputs)
-    responses = api.one_system(read(files, inputs), system)
-    choice = api.threshold(
-        responses, cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn
-    )
-    evaluation = evaluate(responses, level=sampling.level, replicates=sampling.replicates, seed=sampling.seed)[0]
-    output.deliver(_told(presentation.of_choice(choice, evaluation), responses, sampling), outputs)
+    aim = api.aim(cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn)
+    engine = engine_for(files, engines)
+    with steps(quiet=outputs.quiet or outputs.json) as step:
+        source: Responses | Counted
+        if engine is None:
+            step("reading", 0, 1)
+            source = api.one_system(read_in_memory(files, inputs, engines), system)
+            evaluation = evaluate(source, step=step, **_drawn(sampling))[0]
+        else:
+            source = count(files, inputs, engines, engine, by=None, step=step)
+            evaluation = evaluate_tallies([api.one_tally(source.tallies, system)], step=step, **_drawn(sampling))[0]
+    choice = aim(evaluation.sample, name=evaluation.system)
+    output.deliver(_told(presentation.of_choice(choice, evaluation), source, sampling), outputs)
 
 
-def classes(files: list[str], inputs: InputOptions, sampling: SamplingOptions, outputs: OutputOptions) -> None:
+def classes(
+    files: list[str],
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    engines: EngineOptions,
+) -> None:
     """Score labels against labels."""
     output.check(outputs)
-    lenient = replace(inputs, missing_confidence="lowest")
-    responses = read(files, lenient, plain_labels=True)
-    reports = class_reports(responses, level=sampling.level, replicates=sampling.replicates, seed=sampling.seed)
-    output.deliver(_told(presentation.of_classes(reports), responses, sampling), outputs)
+    engine = engine_for(files, engines)
+    with steps(quiet=outputs.quiet or outputs.json) as step:
+        source: Responses | CountedLabels
+        if engine is None:
+            step("reading", 0, 1)
+            lenient = replace(inputs, missing_confidence="lowest")
+            source = named(read(files, lenient, plain_labels=True), engines.name)
+            reports = class_reports(source, **_drawn(sampling))
+        else:
+            source = count_labels(files, inputs, engines, engine, step=step)
+            reports = class_reports_of_cells(source.cells, clustered=source.clustered, **_drawn(sampling))
+    output.deliver(_told(presentation.of_classes(reports), source, sampling), outputs)
 
 
 def validate(files: list[str], inputs: InputOptions, outputs: OutputOptions) -> None:
@@ -124,7 +163,8 @@ def validate(files: list[str], inputs: InputOptions, outputs: OutputOptions) -> 
     output.deliver(_told(presentation.of_validation(responses), responses, None), outputs)
 
 
-def _region(text: str | None) -> tuple[float, float]:
+def region_of(text: str | None) -> tuple[float, float]:
+    """The region that an option asks for; all rates without it."""
     if text is None:
         return 0.0, 1.0
     region = rate_or_range(text)
@@ -133,9 +173,9 @@ def _region(text: str | None) -> tuple[float, float]:
     return region
 
 
-def _told(shown: Presentation, responses: Responses, sampling: SamplingOptions | None) -> Presentation:
+def _told(
+    shown: Presentation, source: Responses | Counted | CountedLabels, sampling: SamplingOptions | None
+) -> Presentation:
     """The presentation with what was recognised while reading, and the seed."""
     seed = () if sampling is None else (f"seed {sampling.seed}, {sampling.replicates:,} replicates",)
-    return replace(
-        shown, notes=(*shown.notes, *responses.notes, *seed), warnings=(*shown.warnings, *responses.warnings)
-    )
+    return replace(shown, notes=(*shown.notes, *source.notes, *seed), warnings=(*shown.warnings, *source.warnings))

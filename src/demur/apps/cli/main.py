@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from demur import __version__
-from demur.apps.cli.options import Files, InputOptions, OutputOptions, SamplingOptions, with_options
+from demur.apps.cli.options import EngineOptions, Files, InputOptions, OutputOptions, SamplingOptions, with_options
 from demur.errors import DemurError, Interrupted
 
 app = typer.Typer(
@@ -26,6 +26,14 @@ app = typer.Typer(
 AtNonreturn = Annotated[
     str, typer.Option("--at-nonreturn", help="Non-return rate of interest, or a range such as 0.1:0.3.", metavar="X")
 ]
+AtError = Annotated[
+    float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
+]
+Aurc = Annotated[Literal["trapezoid", "mean"], typer.Option("--aurc", help="Convention of the AURC.")]
+Region = Annotated[
+    str | None, typer.Option("--region", help="Range over which the simultaneous band holds.", metavar="FROM:TO")
+]
+Curve = Annotated[bool, typer.Option("--curve", help="Put the curve and its bands into the JSON too.")]
 
 
 def _version(asked: bool) -> None:
@@ -53,16 +61,13 @@ def score(
     inputs: InputOptions,
     sampling: SamplingOptions,
     outputs: OutputOptions,
+    engines: EngineOptions,
     at_nonreturn: AtNonreturn = "0.2",
-    at_error: Annotated[
-        float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
-    ] = 0.05,
+    at_error: AtError = 0.05,
     by: Annotated[str | None, typer.Option("--by", help="Slice by this column as well.", metavar="COLUMN")] = None,
-    aurc: Annotated[Literal["trapezoid", "mean"], typer.Option("--aurc", help="Convention of the AURC.")] = "trapezoid",
-    region: Annotated[
-        str | None, typer.Option("--region", help="Range over which the simultaneous band holds.", metavar="FROM:TO")
-    ] = None,
-    curve: Annotated[bool, typer.Option("--curve", help="Put the curve and its bands into the JSON too.")] = False,
+    aurc: Aurc = "trapezoid",
+    region: Region = None,
+    curve: Curve = False,
 ) -> None:
     """Error-return curve, areas and operating points of each system, with intervals."""
     from demur.apps.cli import commands
@@ -72,12 +77,101 @@ def score(
         inputs,
         sampling,
         outputs,
+        engines,
         at=at_nonreturn,
         at_error=at_error,
         aurc=aurc,
         by=by,
         region=region,
         curve=curve,
+    )
+
+
+@app.command(epilog="Example: `demur merge parts/*.sweep -o whole.sweep -o plot.svg`")
+@with_options
+def merge(
+    files: Annotated[
+        list[str], typer.Argument(help="Sweeps of parts of a log: .sweep files, as score writes them with -o; globs.")
+    ],
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    at_nonreturn: AtNonreturn = "0.2",
+    at_error: AtError = 0.05,
+    aurc: Aurc = "trapezoid",
+    region: Region = None,
+    curve: Curve = False,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name of the one system that all parts are of, where logs do not name theirs."),
+    ] = None,
+    apart: Annotated[
+        bool, typer.Option("--apart", help="Logs that name no system are different systems, not parts of one.")
+    ] = False,
+    allow_repeats: Annotated[
+        bool,
+        typer.Option("--allow-repeats", help="Add parts that name the same log: different logs of one name."),
+    ] = False,
+) -> None:
+    """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
+    from demur.apps.cli import merging
+
+    merging.merge(
+        files,
+        sampling,
+        outputs,
+        at=at_nonreturn,
+        at_error=at_error,
+        aurc=aurc,
+        region=region,
+        curve=curve,
+        name=name,
+        apart=apart,
+        allow_repeats=allow_repeats,
+    )
+
+
+@app.command(epilog="Example: `demur follow run.jsonl --until-idle 60 -o live.html`")
+@with_options
+def follow(
+    log: Annotated[
+        str,
+        typer.Argument(
+            help="A log that is being written, one that may not be there yet too: .jsonl .csv .tsv, not compressed; "
+            "- for standard input.",
+            metavar="LOG",
+        ),
+    ],
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    every: Annotated[
+        float, typer.Option("--every", min=0.05, help="Seconds between updates.", metavar="SECONDS")
+    ] = 2.0,
+    until_idle: Annotated[
+        float | None,
+        typer.Option("--until-idle", min=0, help="End when nothing has come for so long.", metavar="SECONDS"),
+    ] = None,
+    at_nonreturn: AtNonreturn = "0.2",
+    at_error: Annotated[
+        float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
+    ] = 0.05,
+    cutoffs: Annotated[
+        int, typer.Option("--cutoffs", min=16, help="Distinct confidences kept; more are joined.", metavar="N")
+    ] = 65_536,
+) -> None:
+    """The live curve of a log that grows, in bounded memory; Ctrl-C ends it with the result in full."""
+    from demur.apps.cli import following
+
+    following.follow(
+        log,
+        inputs,
+        sampling,
+        outputs,
+        at=at_nonreturn,
+        at_error=at_error,
+        every=every,
+        until_idle=until_idle,
+        cutoffs=cutoffs,
     )
 
 
@@ -121,6 +215,7 @@ def threshold(
     inputs: InputOptions,
     sampling: SamplingOptions,
     outputs: OutputOptions,
+    engines: EngineOptions,
     cost_ratio: Annotated[
         float | None,
         typer.Option("--cost-ratio", help="What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R"),
@@ -145,6 +240,7 @@ def threshold(
         inputs,
         sampling,
         outputs,
+        engines,
         system=system,
         cost_ratio=cost_ratio,
         max_error=max_error,
@@ -155,11 +251,13 @@ def threshold(
 
 @app.command(epilog="Example: `demur classes run.jsonl -o confusion.svg`")
 @with_options
-def classes(files: Files, inputs: InputOptions, sampling: SamplingOptions, outputs: OutputOptions) -> None:
+def classes(
+    files: Files, inputs: InputOptions, sampling: SamplingOptions, outputs: OutputOptions, engines: EngineOptions
+) -> None:
     """Precision, recall and F of each class, averages, kappa, confusion; rejected inputs counted honestly."""
     from demur.apps.cli import commands
 
-    commands.classes(files, inputs, sampling, outputs)
+    commands.classes(files, inputs, sampling, outputs, engines)
 
 
 @app.command(epilog="Example: `demur validate run.jsonl`")
@@ -174,6 +272,26 @@ def validate(
     from demur.apps.cli import commands
 
     commands.validate(files, inputs, outputs)
+
+
+@app.command("verify-engine", epilog="Example: `demur verify-engine --spark-master spark://host:7077`")
+@with_options
+def verify_engine(
+    outputs: OutputOptions,
+    engine: Annotated[
+        Literal["polars", "duckdb", "spark"] | None,
+        typer.Option("--engine", help="Verify this engine; without it, every one that is installed."),
+    ] = None,
+    spark_master: Annotated[
+        str | None, typer.Option("--spark-master", help="The cluster to verify; else this machine.", metavar="URL")
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", min=100, help="Rows of the log made for it.", metavar="N")] = 20_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the log made for it.")] = 0,
+) -> None:
+    """Does an engine, or your cluster, give the numbers that arrays give? Every measure and every count, compared."""
+    from demur.apps.cli import verifying
+
+    verifying.verify(outputs, engine=engine, spark_master=spark_master, rows=rows, seed=seed)
 
 
 @app.command(epilog="Example: `demur demo -o demo.html`")
@@ -195,6 +313,7 @@ def demo(
 def run() -> None:
     """Run the command; a fault becomes one clear message and its exit code, never a traceback for bad input."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
+    os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
     try:
         app(standalone_mode=True)
     except Interrupted as stop:

@@ -88,6 +88,40 @@ class SamplingOptions:
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """Where rows are counted."""
+
+    engine: Annotated[
+        Literal["auto", "memory", "polars", "duckdb", "spark"],
+        typer.Option(
+            "--engine",
+            help="What counts the rows: memory, or out of core Polars, DuckDB or Spark (Parquet only). By itself: "
+            "memory, and Polars for folders, URLs and millions of rows of Parquet.",
+        ),
+    ] = "auto"
+    spark_master: Annotated[
+        str | None,
+        typer.Option("--spark-master", help="With --engine spark: the cluster; else this machine.", metavar="URL"),
+    ] = None
+    cutoffs: Annotated[
+        int,
+        typer.Option(
+            "--cutoffs",
+            min=16,
+            help="With an engine: rows up to which every distinct confidence is kept. Beyond, close ones may be "
+            "joined, and the result says within what it is exact.",
+            metavar="N",
+        ),
+    ] = 2**24
+    check_ids: Annotated[
+        bool, typer.Option("--check-ids", help="With an engine: refuse repeated ids too, in a pass of its own.")
+    ] = False
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the system, where no column names it.", metavar="NAME")
+    ] = None
+
+
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take option groups: a parameter annotated with a group becomes the options that are its fields."""
     hints = get_type_hints(command, include_extras=True)
@@ -95,7 +129,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         kind = hints[parameter.name]
-        if kind in (InputOptions, OutputOptions, SamplingOptions):
+        if kind in (InputOptions, OutputOptions, SamplingOptions, EngineOptions):
             groups[parameter.name] = kind
             parameters += _parameters_of(kind)
         else:

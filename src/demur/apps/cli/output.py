@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,13 @@ from demur.errors import UsageError
 from demur.show import plain
 
 if TYPE_CHECKING:
+    from demur.measures.sweep_files import SweepFile
     from demur.views.presentation import Presentation
 
 FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
+
+SWEEP = ".sweep"
+"""The ending of totals that can be merged; only commands that count a log write them."""
 
 UNBOUNDED = 10_000
 """Width of tables that go into a file or a pipe, where nothing sets one."""
@@ -34,6 +39,25 @@ def check(options: OutputOptions) -> None:
         if path.is_dir():
             raise UsageError(f"-o {path}: this is a directory; name a file in it")
     check_syntax(options.fail_if)
+
+
+def sweeps_apart(options: OutputOptions) -> tuple[list[Path], OutputOptions]:
+    """The sweeps to write, and the options without them; what cannot be written is refused before any work is done."""
+    sweeps = [path for path in options.output if path.suffix.lower() == SWEEP]
+    for path in sweeps:
+        if path.is_dir():
+            raise UsageError(f"-o {path}: this is a directory; name a file in it")
+    rest = replace(options, output=[path for path in options.output if path not in sweeps])
+    check(rest)
+    return sweeps, rest
+
+
+def write_sweeps(paths: list[Path], content: SweepFile, *, quiet: bool) -> None:
+    """Write a sweep to each path, and say so."""
+    for path in paths:
+        content.write(path)
+        if not quiet:
+            typer.echo(f"wrote {path}", err=True)
 
 
 def deliver(presentation: Presentation, options: OutputOptions) -> None:

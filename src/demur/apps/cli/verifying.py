@@ -1,0 +1,70 @@
+"""`demur verify-engine`: does this engine, on this machine or cluster, give the numbers that arrays give?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import typer
+
+from demur.analyses.equality import (
+    Difference,
+    Equality,
+    differences,
+    judged_columns,
+    sample_log,
+    tally_differences,
+)
+from demur.apps.cli import output
+from demur.apps.cli.options import OutputOptions
+from demur.apps.cli.progress import steps
+from demur.data.engines import ENGINES, Engine, installed
+from demur.data.readers import READERS
+from demur.errors import UsageError
+from demur.views.agreement import of_equality
+
+
+def verify(outputs: OutputOptions, *, engine: Engine | None, spark_master: str | None, rows: int, seed: int) -> None:
+    """Compare each engine with arrays, and exit with 1 if any number differs."""
+    output.check(outputs)
+    chosen = _chosen(engine, spark_master)
+    with steps(quiet=outputs.quiet or outputs.json) as step:
+        found = []
+        for done, name in enumerate(chosen):
+            step(f"asking {name.capitalize()}", done, len(chosen))
+            found.append(_verified(name, spark_master, rows, seed))
+    output.deliver(of_equality(found), outputs)
+    if not all(one.holds for one in found):
+        raise typer.Exit(1)
+
+
+def _chosen(engine: Engine | None, spark_master: str | None) -> tuple[Engine, ...]:
+    if spark_master is not None and engine not in (None, "spark"):
+        raise UsageError("--spark-master goes with --engine spark")
+    if engine is None and spark_master is not None:
+        engine = "spark"
+    return (engine,) if engine is not None else tuple(name for name in ENGINES if installed(name))
+
+
+def _verified(engine: Engine, spark_master: str | None, rows: int, seed: int) -> Equality:
+    """Every measure and every count, of rows that weigh alike and of rows that do not."""
+    held = _holder(engine, spark_master)
+    weighted = sample_log(rows, seed)
+    found: list[Difference] = []
+    for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
+        judged = judged_columns(raw)
+        compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
+        found += [replace(one, measure=f"{one.measure}{about}") for one in compared]
+    return Equality(engine, rows, tuple(found))
+
+
+def _holder(engine: Engine, spark_master: str | None) -> Callable[[pl.DataFrame], Any]:
+    """What hands rows over to an engine; a cluster gets them from here, so it needs no files."""
+    holder: Any = READERS[engine](memory=None, spark_master=spark_master).holder
+    if engine == "duckdb":
+        return lambda frame: holder.from_arrow(frame.to_arrow())
+    if engine == "spark":
+        return lambda frame: holder.createDataFrame(frame.to_arrow())
+    return pl.DataFrame.lazy
