@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import reading, returns, startup
+from benchmarks import engines, reading, returns, startup
 from benchmarks.measuring import Line
 from benchmarks.readme import with_results
 
@@ -19,6 +19,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "startup": startup.lines,
     "returns": returns.lines,
     "reading": reading.lines,
+    "engines": engines.lines,
 }
 
 
