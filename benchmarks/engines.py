@@ -26,7 +26,7 @@ from demur.measures.sweep import Sweep
 LARGE = 100_000_000
 SIZES = (100_000, 1_000_000, 10_000_000, LARGE)
 DISTINCT = 10_000_000
-SPARK_ROWS = 30_000_000
+SPARK_ROWS = 10_000_000
 
 MEMORY_BAR = 2000.0
 GROUP_BAR = 1.5
@@ -83,7 +83,8 @@ def _spent(title: str, took: Mapping[str, float], raw: float) -> Iterator[Line]:
 def _scored(log: Path, engine: str) -> tuple[dict[str, float], dict[str, Any]]:
     command = [sys.executable, "-c", SCORED, str(log), "--engine", engine, "--replicates", "1000"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stderr.splitlines()[-1]), json.loads(done.stdout)
+    told = next(line for line in done.stderr.splitlines() if line.startswith('{"wall"'))
+    return json.loads(told), json.loads(done.stdout)
 
 
 def _raw_polars(log: Path) -> pl.DataFrame:
@@ -156,6 +157,7 @@ def _on_spark(folder: Path) -> Iterator[Line]:
     log = lake(folder / "log", SPARK_ROWS, dialogues=True)
     (expected,) = tallies(judge_lazily(pl.scan_parquet(log), reading=Reading()))
     (folder / "cluster").mkdir()
+    cluster_module.SETTINGS["spark.executor.extraJavaOptions"] = "-XX:+UseSerialGC"
     with cluster_module.Cluster(folder / "cluster", size=1) as cluster:
         session = cluster_module.connected(cluster)
         rows = session.read.parquet(str(log))

@@ -18,7 +18,11 @@ Engine = Literal["polars", "duckdb", "spark"]
 Lazy = nw.LazyFrame[Any]
 
 ENGINES: tuple[Engine, ...] = ("polars", "duckdb", "spark")
+TITLES: dict[str, str] = {"polars": "Polars", "duckdb": "DuckDB", "spark": "Spark"}
+"""What the engines are called in sentences."""
+
 BUCKETS = 1024
+"""Into how many buckets dialogues are hashed. A bucket is drawn as a whole, like a dialogue."""
 
 _SPARK = {nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT}
 _ELSEWHERE = {"duckdb": ("Error",), "pyspark.errors": ("PySparkException",), "py4j.protocol": ("Py4JError",)}

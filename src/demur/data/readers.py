@@ -201,7 +201,7 @@ def _connected(memory: str) -> Any:
         connection = duckdb.connect(config={"memory_limit": memory, "temp_directory": str(spill)})
     except duckdb.Error as error:
         raise UsageError(f'DEMUR_MEMORY must be an amount such as "{MEMORY}", not "{memory}" ({error})') from None
-    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
     return connection
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from demur.analyses.equality import Difference, Equality
+from demur.data.engines import TITLES
 from demur.views.presentation import Presentation, Table
 
 
@@ -23,7 +24,7 @@ def of_equality(found: Sequence[Equality]) -> Presentation:
 
 
 def _sentence(one: Equality) -> str:
-    name, many = one.engine.capitalize(), f"{len(one.differences)} numbers of {one.n:,} rows"
+    name, many = TITLES.get(one.engine, one.engine), f"{len(one.differences)} numbers of {one.n:,} rows"
     exact = sum(each.exact for each in one.differences)
     if one.holds:
         return f"{name}: no differences in {many}; {exact} are counts and are the same to the last one."
@@ -33,7 +34,7 @@ def _sentence(one: Equality) -> str:
 
 def _table(one: Equality) -> Table:
     columns = ("number", one.engine, "arrays", "difference", "verdict")
-    title = f"{one.engine.capitalize()}, {one.n:,} rows"
+    title = f"{TITLES.get(one.engine, one.engine)}, {one.n:,} rows"
     return Table(title, columns, tuple(_row(each) for each in one.differences))
 
 

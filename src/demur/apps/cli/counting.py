@@ -11,7 +11,7 @@ import polars as pl
 
 from demur.apps.cli.options import EngineOptions, InputOptions
 from demur.apps.cli.reading import reading_of
-from demur.data.engines import Engine, EngineFault
+from demur.data.engines import TITLES, Engine, EngineFault
 from demur.data.lazy_judging import LazyResponses, judge_lazily
 from demur.data.parts import is_remote
 from demur.data.responses import Reading, Responses, read_responses
@@ -113,7 +113,7 @@ def _judged(
     step: Step,
 ) -> Iterator[tuple[LazyResponses, Scan]]:
     """The rows of the files judged in an engine; a failure of the engine is laid at the part that caused it."""
-    step(f"looking over the rows with {engine.capitalize()}", 0, 3)
+    step(f"looking over the rows with {TITLES[engine]}", 0, 3)
     log = scan(list(files), engine, request=reading.request(), spark_master=options.spark_master)
     system = options.name or log.system
     try:
@@ -140,7 +140,7 @@ def _where(log: Scan) -> str:
 
 def _told(log: Scan, engine: Engine) -> tuple[str, ...]:
     parts = f"{len(log.parts):,} parts as one log" if len(log.parts) > 1 else log.parts[0]
-    return (f"{parts}, counted by {engine.capitalize()}; --engine memory reads the rows instead",)
+    return (f"{parts}, counted by {TITLES[engine]}; --engine memory reads the rows instead",)
 
 
 def named(responses: Responses, name: str | None) -> Responses:

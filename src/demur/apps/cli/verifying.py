@@ -20,7 +20,7 @@ from demur.analyses.equality import (
 from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions
 from demur.apps.cli.progress import steps
-from demur.data.engines import ENGINES, Engine, installed
+from demur.data.engines import ENGINES, TITLES, Engine, installed
 from demur.data.readers import READERS
 from demur.errors import UsageError
 from demur.views.agreement import of_equality
@@ -33,7 +33,7 @@ def verify(outputs: OutputOptions, *, engine: Engine | None, spark_master: str |
     with steps(quiet=outputs.quiet or outputs.json) as step:
         found = []
         for done, name in enumerate(chosen):
-            step(f"asking {name.capitalize()}", done, len(chosen))
+            step(f"asking {TITLES[name]}", done, len(chosen))
             found.append(_verified(name, spark_master, rows, seed))
     output.deliver(of_equality(found), outputs)
     if not all(one.holds for one in found):
