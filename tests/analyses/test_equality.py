@@ -16,6 +16,7 @@ from demur.analyses.equality import (
     equality,
     judged_columns,
     sample_log,
+    tally_differences,
     totals_by_arrays,
 )
 from demur.errors import UsageError
@@ -24,6 +25,7 @@ from demur.measures.classes import Accuracy, Confusion
 from demur.measures.registry import CLASSES, MEASURES
 from demur.measures.sweep import Sweep
 from engines.tables import judged
+from reference.tallies import hashed
 
 LOG = sample_log(4000, seed=0)
 WHOLE = judged_columns(LOG.drop("weight"))
@@ -178,3 +180,17 @@ def test_judged_columns_are_those_that_measures_read():
         ("out_of_scope", "b", True, False, 0.2, 1.0),
         ("b", None, False, False, None, 1.0),
     ]
+
+
+def test_counts_by_dialogue_are_the_same():
+    found = tally_differences(LOG.lazy(), LOG)
+    assert all(one.holds for one in found)
+    assert {one.measure for one in found} >= {"counts, all rows", "counts in cells, domain=kiosk"}
+
+
+def test_a_dialogue_of_another_name_is_noticed_though_it_falls_in_the_same_bucket():
+    renamed = next(name for name in map(str, range(10**6)) if hashed(name)[0] == hashed("alone")[0])
+    rows = pl.DataFrame({"correct": [True, False], "confidence": [0.9, 0.4], "domain": "desk"})
+    one, two = (rows.with_columns(dialogue=pl.lit(name)) for name in ("alone", renamed))
+    assert all(part.holds for part in tally_differences(one.lazy(), one))
+    assert not any(part.holds for part in tally_differences(two.lazy(), one))

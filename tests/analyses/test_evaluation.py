@@ -276,6 +276,25 @@ def test_tallies_of_dialogues_give_the_values_of_the_rows_and_intervals_as_wide(
     assert (two.clustered, elsewhere.clustered) == (True, True)
 
 
+def faultless(n, dialogues):
+    """A log in which every answer is right, and nothing is withheld."""
+    rows = answers("guide", [(place % 90 + 10) / 100 for place in range(n)], [True] * n)
+    return table([row | {"dialogue": f"d{place % dialogues}"} for place, row in enumerate(rows)])
+
+
+def test_a_rate_of_0_is_as_sure_from_a_tally_as_from_the_dialogues_themselves():
+    judged = faultless(9000, 3000)
+    (tally,) = tallies_of_frame(judged.frame)
+    assert tally.buckets < 1000
+    (memory,), (elsewhere,) = evaluate(judged, replicates=50), evaluate_tallies([tally], replicates=50)
+    for name in ("forced_error", "nonreturn_floor", "error_at_nonreturn", "augrc"):
+        figure, other = memory.figures[name], elsewhere.figures[name]
+        assert (other.value, other.low) == (0, 0), name
+        assert figure.high < other.high < 1.12 * figure.high, name
+    assert memory.band.high[0] < elsewhere.band.high[0] < 1.12 * memory.band.high[0]
+    assert elsewhere.band.units == tally.buckets
+
+
 def test_tallies_of_slices_are_evaluated_beside_the_whole():
     rows = [row | {"noise": ["none", "some"][place % 3 == 0]} for place, row in enumerate(made_up("guide", 60, seed=5))]
     judged = responses(rows, reading=Reading(keep=("noise",)))

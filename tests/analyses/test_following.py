@@ -101,6 +101,19 @@ def test_tables_of_units_stay_within_their_bound_and_keep_their_sums():
     assert by_bucket[0].equals(by_bucket[1])
 
 
+def test_dialogues_are_counted_alike_however_the_log_comes_in_and_levels_are_joined():
+    confidence, right = drawn(30_000)
+    names = [f"d{k // 6}" for k in np.random.default_rng(2).permutation(30_000)]
+    frame = judged(confidence, right, dialogue=pl.Series(names))
+    counts = {
+        in_batches(frame, size, grouped=True, units=units).tallies[0].dialogues
+        for size in (30_000, 4000)
+        for units in (4000, 10**6)
+    }
+    assert len(counts) == 1
+    assert counts.pop() == pytest.approx(5000, rel=0.1)
+
+
 def test_intervals_at_coarser_units_are_about_as_wide():
     confidence, right = drawn(20_000)
     names = [f"d{k}" for k in np.random.default_rng(2).integers(0, 3000, 20_000)]

@@ -45,6 +45,19 @@ def bucket_of(text):
     return None if text is None else int(hashlib.md5(text.encode()).hexdigest()[:4], 16) % 1024
 
 
+def number_of(text):
+    return None if text is None else int(hashlib.md5(text.encode()).hexdigest()[4:12], 16)
+
+
+def numbers(held, values, dtype=None):
+    frame = pl.DataFrame({"row": range(len(values)), "d": pl.Series(values, dtype=dtype)})
+    found = collected(bucketed(held(frame), "d", "bucket", least="odd least")).sort("row")
+    assert found.columns == ["row", "d", "bucket", "odd least"]
+    assert found.select("bucket", "odd least").dtypes == [pl.Int64] * 2
+    assert found["bucket"].to_list() == buckets(held, values, dtype)
+    return found["odd least"].to_list()
+
+
 def buckets(held, values, dtype=None):
     frame = pl.DataFrame({"row": range(len(values)), "d": pl.Series(values, dtype=dtype)})
     return collected(bucketed(held(frame), "d", "bucket")).sort("row")["bucket"].to_list()
@@ -170,6 +183,35 @@ def test_a_text_has_the_same_bucket_in_every_engine(held, values):
 
 
 @each_engine
+@settings(deadline=None, max_examples=50)
+@given(values=TEXTS)
+def test_a_text_has_the_same_number_beside_its_bucket_in_every_engine(held, values):
+    assert numbers(held, values, pl.String) == [number_of(text) for text in values]
+
+
+@each_engine
+def test_numbers_reach_through_the_whole_of_their_range(held):
+    names = [f"d{place}" for place in range(2000)]
+    found = numbers(held, names)
+    assert found == [number_of(name) for name in names]
+    assert min(found) < 2**24
+    assert max(found) > 2**32 - 2**24
+
+
+@each_engine
+def test_whole_numbers_have_the_number_of_their_digits(held):
+    assert numbers(held, [17, None, 0], pl.Int64) == [number_of("17"), None, number_of("0")]
+
+
+@each_engine
+def test_the_number_may_take_the_place_of_a_column(held):
+    frame = held(pl.DataFrame({"least": ["x"], "d": ["a"], "bucket": [7]}))
+    found = collected(bucketed(frame, "d", "bucket", least="least").select("d", "bucket", "least"))
+    assert found.row(0) == ("a", bucket_of("a"), number_of("a"))
+    assert collected(bucketed(frame, "d", "b", least="d").select("b", "d")).row(0) == (bucket_of("a"), number_of("a"))
+
+
+@each_engine
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.UInt64, pl.Float32, pl.Float64])
 def test_whole_numbers_have_the_bucket_of_their_digits(held, dtype):
     assert buckets(held, [17, None, 0, 100], dtype) == [bucket_of("17"), None, bucket_of("0"), bucket_of("100")]
@@ -214,11 +256,13 @@ def test_spark_finds_and_buckets_as_polars_does(spark, tmp_path):
     frame.write_parquet(tmp_path / "a.parquet")
 
     def found(rows):
-        rows = contains(bucketed(bucketed(rows, "d", "by text"), "f", "by number"), "l", "i", "hit")
-        return collected(rows.select("row", "by text", "by number", "hit")).sort("row")
+        rows = bucketed(bucketed(rows, "d", "by text", least="the least"), "f", "by number", least="of number")
+        rows = contains(rows, "l", "i", "hit")
+        return collected(rows.select("row", "by text", "the least", "by number", "of number", "hit")).sort("row")
 
     here = found(in_polars(frame))
     assert here["by text"].to_list() == [bucket_of(text) for text in texts]
+    assert here["the least"].to_list() == [number_of(text) for text in texts]
     assert found(nw.from_native(spark.read.parquet(str(tmp_path)))).equals(here)
 
 

@@ -10,7 +10,7 @@ from demur.data.md5 import leading_digits
 
 
 def plain(texts):
-    return [int(hashlib.md5(text.encode()).hexdigest()[:4], 16) for text in texts]
+    return [int(hashlib.md5(text.encode()).hexdigest()[:12], 16) for text in texts]
 
 
 @given(st.lists(st.text(max_size=80), min_size=1))

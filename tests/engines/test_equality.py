@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.analyses.equality import equality
+from demur.analyses.equality import equality, sample_log, tally_differences
 from demur.errors import DataError
 from demur.measures.registry import MEASURES
 from engines.tables import TABLES, drawn_rows, judged
@@ -66,6 +66,16 @@ def test_every_measure_of_drawn_rows_has_the_value_that_arrays_give(engine, rows
     frame = judged(rows)
     with streaming(engine):
         assert equality(engine, IN_MEMORY[engine](frame), frame).faults == ()
+
+
+@pytest.mark.parametrize("engine", ["polars lazy", "polars streaming", "duckdb", "spark"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_bucket_has_the_counts_and_the_least_number_that_memory_gives(handed_over, weighted):
+    raw = sample_log(3000, seed=2)
+    raw = raw if weighted else raw.drop("weight")
+    found = tally_differences(handed_over(raw), raw)
+    assert [one for one in found if not one.holds] == []
+    assert len(found) == 8
 
 
 @every_engine

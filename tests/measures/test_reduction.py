@@ -14,6 +14,7 @@ from demur.measures.reduction import tallies, tallies_of_frame
 from demur.measures.registry import term_measures
 from demur.measures.resampling import Rows
 from demur.measures.tally import total
+from reference.tallies import hashed
 
 ENGINES = {
     "polars": lambda frame: frame.lazy(),
@@ -62,6 +63,7 @@ def assert_same(one, two):
     assert (one.units is None) == (two.units is None)
     if one.units is not None:
         assert one.units.equals(two.units)
+    assert one.dialogues == two.dialogues
 
 
 @each_engine
@@ -87,6 +89,27 @@ def test_parts_add_up_to_the_whole_and_dialogues_that_cross_them_stay_whole(engi
     frame = log(dialogues=True)
     parts = [frame[::3], frame[1::3], frame[2::3]]
     assert_same(total([counted(engine, part)[0] for part in parts]), counted(engine, frame)[0])
+
+
+@each_engine
+def test_every_bucket_keeps_the_least_number_of_its_dialogues(engine):
+    frame = log(weights=True)
+    least = {}
+    for bucket, number in (hashed(name) for name in frame["dialogue"].unique()):
+        least[bucket] = min(number, least.get(bucket, number))
+    for cutoffs in (10, 2**24):
+        (found,) = counted(engine, frame, cutoffs=cutoffs)
+        assert dict(found.units.select("bucket", "least").unique().iter_rows()) == least
+
+
+@each_engine
+def test_dialogues_are_about_counted_of_the_whole_and_of_every_slice(engine):
+    frame = log()
+    whole, *slices = counted(engine, frame, by="domain")
+    assert whole.dialogues == pytest.approx(frame["dialogue"].n_unique(), rel=0.2)
+    for one in slices:
+        mine = frame.filter(pl.col("domain") == one.part.removeprefix("domain="))
+        assert one.dialogues == pytest.approx(mine["dialogue"].n_unique(), rel=0.2)
 
 
 @each_engine

@@ -63,6 +63,7 @@ def units_of(rows):
             "right": row.weight * (row.answered and row.right),
             "wrong": row.weight * (row.answered and not row.right),
             "withheld": row.weight * (not row.answered),
+            "least": place % 5 * 1000,
         }
         for place, row in enumerate(rows)
     ]
@@ -193,6 +194,8 @@ def test_merged_parts_with_units_are_the_whole(rows):
     assert both.sweep.total == pytest.approx(whole.sweep.total)
     assert both.units["bucket"].equals(whole.units["bucket"])
     assert both.units["right"].to_list() == pytest.approx(whole.units["right"].to_list())
+    assert both.units["least"].equals(whole.units["least"])
+    assert both.dialogues == whole.dialogues
 
 
 @FEW
@@ -231,6 +234,7 @@ def test_many_levels_of_units_are_joined_as_in_one_count_of_all_rows():
     whole, both = tallies_of_frame(frame), merged([file_of(*tallies_of_frame(part)) for part in parts]).tallies
     assert whole[0].units["confidence"].n_unique() < UNIT_LEVELS < sum(part.height for part in parts)
     assert_same(whole[0], both[0])
+    assert both[0].dialogues == whole[0].dialogues
 
 
 def test_infinite_totals_are_added_in_silence():

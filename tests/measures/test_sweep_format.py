@@ -155,6 +155,11 @@ def test_tables_changed_by_hand_are_refused(columns, said):
     [
         ({"bucket": [0, 1, 2, 3, 4, 1024]}, "a bucket must be a number from 0 to 1023"),
         ({"bucket": [-1, 1, 2, 3, 4, 5]}, "a bucket must be a number from 0 to 1023"),
+        ({"least": [0, 1, 2, 3, 4, 2**32]}, "the least number of a bucket must be one from 0 to 4294967295"),
+        ({"least": [-1, 1, 2, 3, 4, 5]}, "the least number of a bucket must be one from 0 to 4294967295"),
+        ({"least": [0, 1, 2, None, 4, 5]}, "the least number of a bucket must be one from 0 to 4294967295"),
+        ({"least": [0.0, 1.0, 2.0, np.nan, 4.0, 5.0]}, "the least number of a bucket must be one from 0 to 4294967295"),
+        ({"least": None}, r'units\.parquet must have a column "least" of numbers'),
         ({"right": [9, 0, 0, 0, 0, 0]}, r"right in units must add up to 3, as sweep\.json says; got 9"),
         ({"withheld": [-1, 1, 1, 0, 0, 0]}, "counts of withheld in units must be numbers of at least 0"),
         ({"confidence": [np.nan] * 6}, "a confidence of the units is not a number"),
@@ -164,6 +169,12 @@ def test_tables_changed_by_hand_are_refused(columns, said):
 )
 def test_units_changed_by_hand_are_refused(columns, said):
     refused(with_column(WITH_UNITS, "units.parquet", **columns), said)
+
+
+def test_rows_that_nothing_names_are_in_no_bucket_and_have_no_least_number():
+    columns = {"bucket": [None, 1, 2, 3, 4, 4], "least": [None, 1, 2, 3, 4, 4]}
+    read = parsed_sweep(with_column(WITH_UNITS, "units.parquet", **columns), name="part.sweep")
+    assert read.tallies[0].units["least"].to_list() == columns["least"]
 
 
 def test_more_weight_than_the_rows_can_have_is_refused():

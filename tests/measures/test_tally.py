@@ -11,12 +11,13 @@ from demur.measures.grids import Grid
 from demur.measures.registry import RETURNS, term_measures
 from demur.measures.resampling import Rows
 from demur.measures.sweep import Sweep
-from demur.measures.tally import Tally, joined_sweep, summed_units, total
+from demur.measures.tally import UNITS, Tally, dialogues_in, joined_sweep, summed_units, total
 from reference.rows import SCORES, arrays, tables
-from reference.tallies import tally_of
+from reference.tallies import hashed, tally_of
 
 FEW = settings(max_examples=40, deadline=None)
 HALVES = st.sampled_from([1, 0.5, 2, 3.25])
+LEAST = ([9, 7, 3, None], [4, 8, 5, None])
 
 
 def part_of(rows, chosen):
@@ -31,9 +32,9 @@ def parts_of(rows, parts):
 
 def test_a_tally_counts_what_its_sweep_and_its_weights_say():
     rows = Rows(np.array([0.9, 0.4, 0.0]), np.array([True, False, False]), np.array([True, True, False]), np.ones(3))
-    tally = tally_of(rows, [5, 5, 9])
+    tally = tally_of(rows, [5, 5, 9], least=[7, 3, 8])
     assert (tally.n, tally.withheld, tally.buckets, tally.effective_n) == (3, 1, 2, 3)
-    assert tally.units.rows() == [(5, 0.4, 0, 1, 0), (5, 0.9, 1, 0, 0), (9, None, 0, 0, 1)]
+    assert tally.units.rows() == [(5, 0.4, 0, 1, 0, 3), (5, 0.9, 1, 0, 0, 3), (9, None, 0, 0, 1, 8)]
     assert tally_of(rows).buckets == 0
 
 
@@ -71,8 +72,65 @@ def test_parts_with_and_without_dialogues_cannot_be_added():
 
 def test_the_same_bucket_and_confidence_in_two_tables_are_one_row():
     columns = {"bucket": [1, 1], "confidence": [0.5, None], "right": [1.0, 0.0], "wrong": [0.0, 0.0]}
-    table = pl.DataFrame({**columns, "withheld": [0.0, 2.0]}, schema_overrides={"bucket": pl.Int32})
-    assert summed_units([table, table]).rows() == [(1, None, 0, 0, 4), (1, 0.5, 2, 0, 0)]
+    table = pl.DataFrame({**columns, "withheld": [0.0, 2.0], "least": [8, 9]}, schema=UNITS)
+    assert summed_units([table, table]).rows() == [(1, None, 0, 0, 4, 8), (1, 0.5, 2, 0, 0, 8)]
+
+
+def test_the_least_number_of_a_bucket_is_the_least_of_all_its_rows_in_all_parts():
+    columns = {"bucket": [1, 1, 2, None], "confidence": [0.5, 0.6, 0.5, 0.5], **dict.fromkeys(("right", "wrong"), 1.0)}
+    parts = [pl.DataFrame({**columns, "withheld": 0.0, "least": least}, schema=UNITS) for least in LEAST]
+    assert summed_units(parts)["least"].to_list() == [None, 4, 4, 3]
+
+
+def lone_turns(names):
+    """A tally of dialogues of one turn each, hashed by the plain twin."""
+    bucket, least = zip(*(hashed(name) for name in names), strict=True)
+    return tally_of(Rows.of(np.full(len(names), 0.5), np.ones(len(names))), bucket, least=least)
+
+
+def test_dialogues_are_counted_by_hand():
+    """Two of 1,024 buckets hold something: their first numbers come after a half and a quarter of the range."""
+    rows = Rows.of([0.5] * 9, [True] * 9)
+    tally = tally_of(rows, [3] * 4 + [8] * 5, least=[2**31] * 4 + [2**32 - 1] * 4 + [2**30])
+    assert tally.dialogues == pytest.approx(1024 * 2 / (1022 + 0.5 + 0.25))
+    assert tally.fewest_dialogues == 2
+
+
+def test_there_are_as_many_dialogues_as_buckets_at_least_and_as_rows_at_most():
+    rows = Rows.of([0.5] * 3, [True] * 3)
+    assert 2 <= tally_of(rows, [1, 1, 2], least=[2**32 - 1] * 3).dialogues < 2.001
+    full = tally_of(Rows.of([0.5] * 1024, [True] * 1024), range(1024), least=[0] * 1024)
+    assert dialogues_in(full.units) > 10**12
+    assert (full.dialogues, full.fewest_dialogues) == (1024, 1024)
+
+
+def test_without_units_every_row_is_independent():
+    tally = tally_of(Rows.of([0.5] * 3, [True] * 3))
+    assert (tally.dialogues, tally.fewest_dialogues) == (3, 3)
+
+
+def test_rows_in_no_bucket_count_as_one_dialogue():
+    rows = Rows.of([0.5] * 5, [True] * 5)
+    assert tally_of(rows, [None] * 5, least=[None] * 5).dialogues == 1
+    both = tally_of(rows, [None, None, 4, 4, 4], least=[None, None, *[2**31] * 3])
+    assert both.dialogues == pytest.approx(1 + 1024 / 1023.5)
+
+
+@pytest.mark.parametrize("count", [1, 10, 300, 5000, 200_000])
+def test_dialogues_are_counted_within_four_standard_errors(count):
+    tally = lone_turns([f"d{place}" for place in range(count)])
+    error = 1 / np.sqrt(tally.buckets)
+    assert dialogues_in(tally.units) == pytest.approx(count, rel=4 * error)
+    assert tally.buckets <= tally.fewest_dialogues <= tally.dialogues <= count
+    assert tally.fewest_dialogues == max(tally.dialogues * (1 - 2 * error), tally.buckets)
+
+
+def test_dialogues_that_cross_parts_are_counted_once():
+    names = [f"d{place // 3}" for place in range(3000)]
+    whole = lone_turns(names)
+    for parts in ([names[:1000], names[1000:]], [names[part::3] for part in range(3)], [names, names[:9]]):
+        assert total([lone_turns(part) for part in parts]).dialogues == whole.dialogues
+    assert 900 < whole.dialogues < 1100
 
 
 @FEW

@@ -9,7 +9,7 @@ from demur.measures.areas import AUGRC
 from demur.measures.calibration import ECE, Brier, cell_totals
 from demur.measures.grids import Grid
 from demur.measures.projection import augrc_estimate
-from demur.measures.resampling import CELL_LEVELS, Rows, Sample
+from demur.measures.resampling import CELL_LEVELS, Rows, Sample, Spread
 from demur.measures.returns import ForcedError
 from demur.measures.tally_samples import tally_sample
 from reference.rows import SCORES, arrays, tables
@@ -189,3 +189,19 @@ def test_rows_in_no_bucket_are_a_unit_of_their_own():
     rows = Rows.of([0.1, 0.2, 0.6, 0.9], [True, False, True, False])
     tally = tally_of(rows, [None, 0, 0, 5])
     assert tally_sample(tally).spread.units == 3
+
+
+def test_buckets_are_drawn_and_the_dialogues_in_them_are_known_on_the_low_side():
+    rows, bucket = dialogues(6000, 3000)
+    sample = tally_sample(tally_of(rows, bucket, least=np.random.default_rng(3).integers(0, 2**32, 3000)[rows.unit]))
+    count, occupied = rows.units, np.unique(bucket).size
+    assert sample.spread.units == occupied
+    assert occupied < 0.8 * count <= sample.spread.independent <= count
+    assert Sample(rows).spread.independent == count
+
+
+def test_turns_of_one_dialogue_may_all_tell_the_same():
+    assert Spread(60.0, 9, clustered=True).most == 9
+    assert Spread(60.0, 9, clustered=True, dialogues=25.0).most == 25
+    assert Spread(20.0, 9, clustered=True, dialogues=25.0).most == 20
+    assert Spread(60.0, 9, clustered=False, dialogues=25.0).most == 60

@@ -106,14 +106,15 @@ def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:
     """Independent inputs that would be as uncertain about each rate as the replicates are.
 
     Where fewer than five errors are returned, or the replicates hardly differ, they say little of their own spread:
-    there the number is never above the count of inputs, nor above what it was at the last better-known rate.
+    there the number is never above the count of inputs, nor above what it was at the last better-known rate; without
+    such a rate it is that of independent dialogues.
     """
     n, units = spread.n, spread.units
     variance = drawn.var(axis=0) * units / max(units - 1, 1)
     binomial = error * (1 - error)
     known = (error * n >= 5) & (binomial > 1e-12) & (variance * n > binomial / 1000) & (units > 1)
     effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
-    last = effective[known][-1] if known.any() else min(n, float(units)) if spread.clustered else n
+    last = effective[known][-1] if known.any() else spread.most
     return np.where(known, effective, min(last, n))
 
 

@@ -119,7 +119,8 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
     """What an engine counts of a log's raw rows, judged and reduced there, beside what is counted of them in memory.
 
     Answers and errors must be the same number by number: at every cutoff, in every bucket of dialogues, of the whole
-    and of every slice; and once more where the engine is made to join confidences in cells.
+    and of every slice; so must the numbers that dialogues are counted by; and once more where the engine is made to
+    join confidences in cells.
     """
     judged = judge_lazily(frame, reading=Reading(), system="log", by=by)
     expected = lazy_of_frame(responses(raw, system="log", reading=Reading(keep=(by,))).frame, by=by)
@@ -153,7 +154,8 @@ def _furthest(found: Tally, expected: Tally) -> float:
 def _units_apart(one: pl.DataFrame | None, two: pl.DataFrame | None) -> float:
     if one is None or two is None:
         return 0.0 if one is two else math.inf
-    if not one.select("bucket", "confidence").equals(two.select("bucket", "confidence")):
+    places = ("bucket", "confidence", "least")
+    if not one.select(places).equals(two.select(places)):
         return math.inf
     counts = ("right", "wrong", "withheld")
     return float(np.abs(one.select(counts).to_numpy() - two.select(counts).to_numpy()).max(initial=0.0))

@@ -66,7 +66,7 @@ class Reading:
 
     @property
     def student(self) -> float:
-        """Student's critical value for the number of units."""
+        """Student's critical value for the number of units that are drawn."""
         return student(self.level, self.sample.spread.units - 1)
 
     @property
@@ -80,8 +80,7 @@ class Reading:
     def error_bounds(self) -> Ends:
         """Bounds of the error rate when every answer is returned."""
         sweep, spread = self.sample.sweep, self.sample.spread
-        n = min(spread.n, spread.units) if spread.clustered else spread.n
-        low, high = exact_binomial(float(sweep.errors / sweep.total), n, self.student)
+        low, high = exact_binomial(float(sweep.errors / sweep.total), spread.most, self.student)
         return float(low), float(high)
 
 

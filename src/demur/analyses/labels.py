@@ -19,6 +19,7 @@ from demur.measures.classes import Accuracy, ClassAverage, Confusion, Kappa, cla
 from demur.measures.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
 from demur.measures.registry import CLASSES
 from demur.measures.resampling import Draws, Rows, Spread, multinomial, numbered_units, units_by_cell
+from demur.measures.tally import dialogues_in, reliable
 from demur.show import Shown
 
 Array = NDArray[np.float64]
@@ -163,7 +164,8 @@ def report_of_cells(
 
     `cells` has `actual`, `predicted` (null: rejected), `weight` (the sum) and `rows`. Where rows come in dialogues or
     count differently it has `bucket` as well, which is what is drawn, and `squares`, the sum of squared weights;
-    without `squares` the rows of a cell are taken to weigh alike.
+    without `squares` the rows of a cell are taken to weigh alike. `least`, the least number of a
+    bucket's dialogues, tells about how many of them there are.
 
     >>> counts = {"weight": [3.0, 1.0], "rows": [3, 1]}
     >>> cells = pl.DataFrame({"actual": ["yes", "no"], "predicted": ["yes", "yes"], **counts})
@@ -176,12 +178,13 @@ def report_of_cells(
     squares = cells["squares"] if "squares" in cells.columns else cells["weight"] ** 2 / cells["rows"]
     total, squared, n = float(confusion.total), float(squares.sort().sum()), confusion.n
     if "bucket" not in cells.columns or (total == squared == n and not clustered):
-        drawn, units = _independent(confusion, replicates, seed), n
+        drawn, units, dialogues = _independent(confusion, replicates, seed), n, None
     else:
         unit = np.unique(cells["bucket"].fill_null(-1).to_numpy(), return_inverse=True)[1].astype(np.int64)
         drawn = _by_unit(cells, unit, cells["weight"].to_numpy(), confusion, replicates, seed)
         units = int(unit.max()) + 1
-    return _report(system, confusion, drawn, Spread(total**2 / squared, units, clustered), level)
+        dialogues = reliable(min(dialogues_in(cells), n), units) if "least" in cells.columns else None
+    return _report(system, confusion, drawn, Spread(total**2 / squared, units, clustered, dialogues), level)
 
 
 def _report_of(frame: pl.DataFrame, system: str, level: float, replicates: int, seed: int) -> ClassReport:

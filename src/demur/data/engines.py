@@ -24,6 +24,9 @@ TITLES: dict[str, str] = {"polars": "Polars", "duckdb": "DuckDB", "spark": "Spar
 BUCKETS = 1024
 """Into how many buckets dialogues are hashed. A bucket is drawn as a whole, like a dialogue."""
 
+NUMBERS = 2**32
+"""Into how many numbers a dialogue is hashed once more: the least in a bucket tells how many dialogues it holds."""
+
 _SPARK = {nw.Implementation.PYSPARK, nw.Implementation.PYSPARK_CONNECT}
 _ELSEWHERE = {"duckdb": ("Error",), "pyspark.errors": ("PySparkException",), "py4j.protocol": ("Py4JError",)}
 _EXACT = 2.0**53
@@ -164,7 +167,9 @@ _CONTAINS: dict[str, Callable[[Any, str, str, str], Any]] = {
 }
 
 
-def bucketed(frame: Lazy | nw.DataFrame[Any], column: str, name: str, buckets: int = BUCKETS) -> Lazy:
+def bucketed(
+    frame: Lazy | nw.DataFrame[Any], column: str, name: str, buckets: int = BUCKETS, *, least: str | None = None
+) -> Lazy:
     """Adds the column `name`: a bucket from 0 to `buckets` - 1 for the text in `column`, null where that is null.
 
     The bucket is made of the first four hexadecimal digits of the MD5 of the text, so it is the same in every
@@ -172,15 +177,19 @@ def bucketed(frame: Lazy | nw.DataFrame[Any], column: str, name: str, buckets: i
     numbers count as their digits. Of numbers with a fraction the whole part counts, and those beyond 2**53
     as that: different ones may share a bucket, equal ones always do.
 
-    >>> collected(bucketed(nw.from_native(pl.LazyFrame({"d": ["a", None, "a"]})), "d", "bucket"))["bucket"].to_list()
-    [193, None, 193]
+    The column `least`, where it is named, has the number that the next eight digits make, from 0 to 2**32 - 1. It
+    does not depend on the bucket, so the least one in a bucket tells about how many texts that holds.
+
+    >>> rows = nw.from_native(pl.LazyFrame({"d": ["a", None, "a"]}))
+    >>> collected(bucketed(rows, "d", "bucket", least="least").select("bucket", "least")).rows()
+    [(193, 1975107825), (None, None), (193, 1975107825)]
     """
     lazy = frame if isinstance(frame, nw.LazyFrame) else nw.from_native(frame.to_polars().lazy())
     engine = engine_of(lazy)
     if engine not in _BUCKETED:
         raise _unable(engine)
     texts = lazy.with_columns(_as_text(column, lazy.collect_schema()[column]).alias(name))
-    result: Lazy = nw.from_native(_BUCKETED[engine](texts.to_native(), name, buckets))
+    result: Lazy = nw.from_native(_BUCKETED[engine](texts.to_native(), name, buckets, least))
     return result
 
 
@@ -189,7 +198,7 @@ def _as_text(column: str, kind: Any) -> nw.Expr:
     value = nw.col(column)
     if kind.is_float():
         number = value.cast(nw.Float64)
-        within = nw.when(number > _EXACT).then(_EXACT).when(number < -_EXACT).then(-_EXACT).otherwise(number)
+        within = number.clip(-_EXACT, _EXACT)
         return nw.when(~number.is_nan()).then(within.floor().cast(nw.Int64)).cast(nw.String)
     alike = kind.is_numeric() or kind in (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date)
     if not alike:
@@ -198,35 +207,49 @@ def _as_text(column: str, kind: Any) -> nw.Expr:
     return value.cast(nw.String)
 
 
-def _polars_bucketed(native: pl.LazyFrame, name: str, buckets: int) -> pl.LazyFrame:
-    def numbers(texts: pl.Series) -> pl.Series:
-        """Hashes each run of equal texts once, as the turns of a dialogue mostly stand together."""
-        runs = texts.rle().struct.unnest()
-        values = runs["value"]
-        known = values.is_not_null()
-        found = np.zeros(len(values), dtype=np.int32)
-        found[known.to_numpy()] = leading_digits(values.filter(known)) % buckets
-        whole = pl.Series(found).zip_with(known, pl.Series([None], dtype=pl.Int32))
-        return whole.gather(np.repeat(np.arange(len(values)), runs["len"]))
-
-    return native.with_columns(pl.col(name).map_batches(numbers, return_dtype=pl.Int32, is_elementwise=True))
+def _polars_bucketed(native: pl.LazyFrame, name: str, buckets: int, least: str | None) -> pl.LazyFrame:
+    digits = pl.col(name)
+    hashed = native.with_columns(digits.map_batches(_hashed, return_dtype=pl.Int64, is_elementwise=True))
+    rest = [] if least is None else [(digits % NUMBERS).alias(least)]
+    return hashed.with_columns((digits // NUMBERS % buckets).cast(pl.Int32), *rest)
 
 
-def _duckdb_bucketed(native: Any, name: str, buckets: int) -> Any:
+def _hashed(texts: pl.Series) -> pl.Series:
+    """Hashes each run of equal texts once, as the turns of a dialogue mostly stand together."""
+    runs = texts.rle().struct.unnest()
+    values = runs["value"]
+    known = values.is_not_null()
+    found = np.zeros(len(values), dtype=np.int64)
+    found[known.to_numpy()] = leading_digits(values.filter(known))
+    whole = pl.Series(found).zip_with(known, pl.Series([None], dtype=pl.Int64))
+    return whole.gather(np.repeat(np.arange(len(values)), runs["len"]))
+
+
+def _duckdb_bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
     from duckdb import SQLExpression, StarExpression
 
-    digits = f"('0x' || left(md5({_quoted(name)}), 4))::INTEGER % {buckets:d}"
-    return native.select(StarExpression(exclude=[name]), SQLExpression(digits).alias(name))
+    digits = _quoted(name)
+    hashed = SQLExpression(f"('0x' || left(md5({digits}), 12))::BIGINT").alias(name)
+    bucket = SQLExpression(f"({digits} // {NUMBERS:d} % {buckets:d})::INTEGER").alias(name)
+    rest = [] if least is None else [SQLExpression(f"{digits} % {NUMBERS:d}").alias(least)]
+    replaced = [column for column in native.columns if column in (name, least)]
+    found = native.select(StarExpression(exclude=[name]), hashed)
+    return found.select(StarExpression(exclude=replaced), bucket, *rest)
 
 
-def _spark_bucketed(native: Any, name: str, buckets: int) -> Any:
+def _spark_bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
     from pyspark.sql import functions
 
-    digits = functions.conv(functions.substring(functions.md5(_spark_column(name)), 1, 4), 16, 10)
-    return native.withColumn(name, (digits.cast("int") % buckets))
+    digits = functions.md5(_spark_column(name))
+
+    def number(first: int, count: int) -> Any:
+        return functions.conv(functions.substring(digits, first, count), 16, 10).cast("bigint")
+
+    rest = {} if least is None else {least: number(5, 8)}
+    return native.withColumns({**rest, name: (number(1, 4) % buckets).cast("int")})
 
 
-_BUCKETED: dict[str, Callable[[Any, str, int], Any]] = {
+_BUCKETED: dict[str, Callable[[Any, str, int, str | None], Any]] = {
     "polars": _polars_bucketed,
     "duckdb": _duckdb_bucketed,
     "spark": _spark_bucketed,

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 Words = npt.NDArray[np.uint32]
+Numbers = npt.NDArray[np.int64]
 
 _BLOCK = 64
 _ROOM = 55
@@ -22,15 +23,15 @@ _TURNS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
 _ORDER = ((1, 0), (5, 1), (3, 5), (7, 0))
 
 
-def leading_digits(texts: pl.Series) -> npt.NDArray[np.int32]:
-    """Gives the first four hexadecimal digits, as a number, of the MD5 of each text's UTF-8 bytes.
+def leading_digits(texts: pl.Series) -> Numbers:
+    """Gives the first twelve hexadecimal digits, as a number, of the MD5 of each text's UTF-8 bytes.
 
-    >>> [f"{number:04x}" for number in leading_digits(pl.Series(["", "a"]))], md5(b"a").hexdigest()[:4]
-    (['d41d', '0cc1'], '0cc1')
+    >>> [f"{number:012x}" for number in leading_digits(pl.Series(["", "a"]))], md5(b"a").hexdigest()[:12]
+    (['d41d8cd98f00', '0cc175b9c0f1'], '0cc175b9c0f1')
     """
     lengths = texts.str.len_bytes().to_numpy()
     short = lengths <= _ROOM
-    digits = np.empty(len(texts), dtype=np.int32)
+    digits = np.empty(len(texts), dtype=np.int64)
     if short.any():
         digits[short] = _of_short(texts.filter(short), lengths[short])
     if not short.all():
@@ -38,18 +39,20 @@ def leading_digits(texts: pl.Series) -> npt.NDArray[np.int32]:
     return digits
 
 
-def _of_long(texts: pl.Series) -> npt.NDArray[np.int32]:
-    digests = b"".join(md5(text, usedforsecurity=False).digest()[:2] for text in texts.cast(pl.Binary))
-    return np.frombuffer(digests, dtype=">u2").astype(np.int32)
+def _of_long(texts: pl.Series) -> Numbers:
+    digests = b"".join(md5(text, usedforsecurity=False).digest()[:8] for text in texts.cast(pl.Binary))
+    return (np.frombuffer(digests, dtype=">u8") >> 16).astype(np.int64)
 
 
-def _of_short(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
+def _of_short(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> Numbers:
     starts = range(0, len(texts), _AT_ONCE)
-    words = np.concatenate(
-        [_first_words(_blocks(texts[at : at + _AT_ONCE], lengths[at : at + _AT_ONCE])) for at in starts]
-    )
-    swapped = (words & 0xFF) << 8 | (words >> 8) & 0xFF
-    return swapped.astype(np.int32)
+    blocks = (_blocks(texts[at : at + _AT_ONCE], lengths[at : at + _AT_ONCE]) for at in starts)
+    return np.concatenate([_twelve_digits(*_first_words(block)) for block in blocks])
+
+
+def _twelve_digits(first: Words, second: Words) -> Numbers:
+    """Gives eight digits of the first word and four of the second; in a digest the lowest byte of a word is first."""
+    return first.byteswap().astype(np.int64) << 16 | second.byteswap() >> 16
 
 
 def _blocks(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> Words:
@@ -63,8 +66,8 @@ def _blocks(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> Words:
     return np.ascontiguousarray(words.T)
 
 
-def _first_words(block: Words) -> Words:
-    """Gives the first of the four words of each digest (RFC 1321, section 3.4)."""
+def _first_words(block: Words) -> tuple[Words, Words]:
+    """Gives the first two of the four words of each digest (RFC 1321, section 3.4)."""
     a, b, c, d = (np.full(block.shape[1], start, dtype=np.uint32) for start in _START)
     for step, sine in enumerate(_SINES):
         kind, place = divmod(step, 16)
@@ -79,7 +82,8 @@ def _first_words(block: Words) -> Words:
         turned += b
         a, b, c, d = d, turned, b, c
     a += np.uint32(_START[0])
-    return a
+    b += np.uint32(_START[1])
+    return a, b
 
 
 def _mixed(kind: int, b: Words, c: Words, d: Words) -> Words:

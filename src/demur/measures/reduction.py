@@ -63,6 +63,8 @@ def label_cells(responses: LazyResponses, *, step: Step = silent) -> dict[str, p
     if "weight" in responses.columns:
         rows = rows.with_columns(squares=nw.col("weight") * nw.col("weight"))
         sums += [nw.col("weight").sum(), nw.col("squares").sum()]
+    if "bucket" in responses.columns:
+        sums.append(nw.col("least").min())
     cells = responses.named(collected(rows.group_by("actual", "predicted", *keys).agg(*sums)))
     if "weight" not in cells.columns:
         count = pl.col("rows").cast(pl.Float64)
@@ -90,8 +92,8 @@ def lazy_of_frame(judged: pl.DataFrame, *, by: str | None = None) -> LazyRespons
     if clustered or weighted:
         lone = pl.concat_str(pl.lit("row "), pl.int_range(pl.len()).cast(pl.String))
         named = frame.with_columns(unit=pl.coalesce("dialogue", "id", lone))
-        lazy = bucketed(nw.from_native(named), "unit", "bucket")
-        columns.append("bucket")
+        lazy = bucketed(nw.from_native(named), "unit", "bucket", least="least")
+        columns += ["bucket", "least"]
     if weighted:
         columns.append("weight")
     lazy = lazy.select(columns)
@@ -209,7 +211,8 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     cell = None
     if any(sweep.threshold.size > UNIT_LEVELS for sweep in sweeps):
         cell = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2).key(nw.col("confidence"))
-    groups = responses.named(collected(sweep_groups(responses.frame, keys=("bucket", *responses.keys), cell=cell)))
+    keys = ("bucket", *responses.keys)
+    groups = responses.named(collected(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",))))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")
     return [replace(one, units=summed_units([_of(responses, groups, one).select(_unit_columns())])) for one in found]

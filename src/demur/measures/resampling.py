@@ -40,11 +40,23 @@ _TELLING = ("weight", "right", "answered", "confidence")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much a sample tells: equally weighted rows that would tell as much, independent units, clustered or not."""
+    """How much a sample tells: equally weighted rows that would tell as much, units to draw, clustered or not."""
 
     n: float
     units: int
     clustered: bool
+    dialogues: float | None = None
+    """How many dialogues there are, on the low side, where the units are buckets that hold several."""
+
+    @property
+    def independent(self) -> float:
+        """How many independent units there are, however they are drawn."""
+        return float(self.units) if self.dialogues is None else self.dialogues
+
+    @property
+    def most(self) -> float:
+        """Independent inputs that the sample stands for at most: turns of a dialogue may all tell the same."""
+        return min(self.n, self.independent) if self.clustered else self.n
 
 
 class Source(Protocol):

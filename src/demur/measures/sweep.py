@@ -245,12 +245,16 @@ class Sweep:
 
 
 def sweep_groups(
-    frame: nw.LazyFrame[Any] | nw.DataFrame[Any], *, keys: Sequence[str] = (), cell: nw.Expr | None = None
+    frame: nw.LazyFrame[Any] | nw.DataFrame[Any],
+    *,
+    keys: Sequence[str] = (),
+    cell: nw.Expr | None = None,
+    least: Sequence[str] = (),
 ) -> nw.LazyFrame[Any]:
     """One row per distinct confidence (or per `cell` of confidences, with its lowest and highest) and per keys.
 
     Rows without an answer have no confidence; an answer without one has NaN, to be refused. Where there is no column
-    `weight` the sums are whole numbers.
+    `weight` the sums are whole numbers. Of the columns named in `least` each group keeps the least value.
     """
     lazy = frame if isinstance(frame, nw.LazyFrame) else nw.from_native(frame.to_polars().lazy())
     answered, right, confidence = nw.col("answered"), nw.col("right"), nw.col("confidence")
@@ -268,6 +272,7 @@ def sweep_groups(
     if cell is not None:
         rows, by = rows.with_columns(cell=cell), "cell"
         sums |= {"confidence": confidence.min(), "upper": confidence.max()}
+    sums |= {name: nw.col(name).min() for name in least}
     groups = rows.group_by(by, *keys).agg(**sums, rows=nw.len())
     return groups if weighted else groups.with_columns(**_rest_of_the_rows())
 

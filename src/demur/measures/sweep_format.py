@@ -2,7 +2,7 @@
 
 The file is a zip archive of a header for people and programs, `sweep.json`, and of two Parquet tables:
 `levels.parquet`, the counts at every cutoff, and, where there are dialogues or weights, `units.parquet`, what each
-bucket of dialogues holds. Equal content gives equal bytes.
+bucket of dialogues holds, with the number that tells how many dialogues these are. Equal content gives equal bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from demur import __version__
-from demur.data.engines import BUCKETS, engine_faults_told
+from demur.data.engines import BUCKETS, NUMBERS, engine_faults_told
 from demur.errors import DataError
 from demur.measures.registry import term_measures
 from demur.measures.sweep import Sweep
@@ -295,6 +295,9 @@ def _sweep(entry: Entry, levels: pl.DataFrame, where: str) -> Sweep:
 def _units(entry: Entry, units: pl.DataFrame, where: str) -> pl.DataFrame:
     sound = bool(units["bucket"].is_between(0, BUCKETS - 1).all())  # rows that nothing names are in no bucket
     _demand(sound, f"a bucket must be a number from 0 to {BUCKETS - 1}", where)
+    least = units["least"].cast(pl.Float64)
+    sound = bool(((least >= 0) & (least < NUMBERS)).fill_null(units["bucket"].is_null()).all())
+    _demand(sound, f"the least number of a bucket must be one from 0 to {NUMBERS - 1}", where)
     _demand(not units["confidence"].cast(pl.Float64).is_nan().any(), "a confidence of the units is not a number", where)
     for kind, said in zip(_SUMS, (entry.right, entry.wrong, entry.withheld_weight), strict=True):
         _check_sum(f"{kind} in units", units[kind].to_numpy(), said, where)

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from math import sqrt
 from operator import add
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from demur.data.engines import BUCKETS, NUMBERS
 from demur.errors import DataError
 from demur.measures.base import TermMeasure
 from demur.measures.calibration import cell_totals
@@ -30,8 +32,12 @@ UNITS = {
     "right": pl.Float64,
     "wrong": pl.Float64,
     "withheld": pl.Float64,
+    "least": pl.Int64,
 }
-"""The columns of a table of units: what each bucket holds at each level of confidence (null: without an answer)."""
+"""The columns of a table of units: what each bucket holds at each level of confidence (null: without an answer).
+
+`least` is the bucket's own, the same in all of its rows: the least of the numbers that its dialogues are hashed into.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +79,21 @@ class Tally:
 
     @cached_property
     def buckets(self) -> int:
-        """Buckets that hold anything: the independent units, where there is a table of them."""
+        """Buckets that hold anything: the units that are drawn, where there is a table of them."""
         return 0 if self.units is None else self.units["bucket"].n_unique()
+
+    @cached_property
+    def dialogues(self) -> float:
+        """About how many dialogues there are, where a row outside any is one of its own (see `dialogues_in`).
+
+        Never fewer than the buckets that hold anything, nor more than the rows.
+        """
+        return float(self.n) if self.units is None else min(dialogues_in(self.units), float(self.n))
+
+    @property
+    def fewest_dialogues(self) -> float:
+        """Dialogues that can be relied on: two standard errors below the estimate, but one for each bucket."""
+        return reliable(self.dialogues, self.buckets) if self.buckets else self.dialogues
 
     def totals(self, key: str, measure: TermMeasure) -> NDArray[np.float64]:
         """The totals of a measure that is a sum over rows, exact even where the sweep joins confidences."""
@@ -119,8 +138,33 @@ def total(tallies: list[Tally]) -> Tally:
 
 def summed_units(tables: list[pl.DataFrame]) -> pl.DataFrame:
     """Several tables of units as one; what stands in the same bucket at the same confidence is added."""
-    sums = pl.concat(tables).group_by("bucket", "confidence").agg(pl.col("right", "wrong", "withheld").sum())
-    return sums.sort("bucket", "confidence").select(*UNITS)
+    cells = pl.concat(tables).group_by("bucket", "confidence")
+    sums = cells.agg(pl.col("right", "wrong", "withheld").sum(), pl.col("least").min())
+    alike = pl.col("least").min().over("bucket")  # repeats take hardly any room in a file
+    return sums.with_columns(alike).sort("bucket", "confidence").select(*UNITS)
+
+
+def dialogues_in(units: pl.DataFrame) -> float:
+    """About how many dialogues are hashed into the buckets of a table, told by the least number in each.
+
+    The numbers of k dialogues, as shares of their range, are like k arrivals within one unit of time. So the wait for
+    the first is about exponential with rate k; in an empty bucket it is longer than 1. The likeliest rate for such
+    waits is first arrivals over the time waited. Its relative standard error is about 1 / sqrt(first arrivals), 3
+    percent where no bucket is empty. Rows that nothing names are in no bucket, and count as one dialogue.
+
+    >>> units = pl.DataFrame({"bucket": [3, 3, 8], "least": [2**30, 2**30, 2**31]})
+    >>> round(dialogues_in(units), 6) == round(1024 * 2 / (1022 + 0.25 + 0.5), 6)
+    True
+    """
+    known = units.filter(pl.col("bucket").is_not_null())
+    least = known.group_by("bucket").agg(pl.col("least").min())["least"].to_numpy()
+    waited = BUCKETS - least.size + float((least + 0.5).sum()) / NUMBERS
+    return BUCKETS * least.size / waited + float(known.height < units.height)
+
+
+def reliable(dialogues: float, buckets: int) -> float:
+    """An estimate of dialogues on the low side: by two standard errors, but one for each bucket at least."""
+    return max(dialogues * (1 - 2 / sqrt(buckets)), float(buckets))
 
 
 def joined_sweep(sweep: Sweep, grid: Grid) -> Sweep:

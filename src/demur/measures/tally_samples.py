@@ -2,6 +2,7 @@
 
 Where rows are independent and count alike the sweep tells all, and the replicates are those of rows in memory. Else
 whole buckets are drawn. A bucket holds whole dialogues, so drawing buckets respects them as drawing dialogues does.
+How many dialogues there are counts only where replicates say nothing, at a rate of 0 or 1; the tally estimates it.
 """
 
 from __future__ import annotations
@@ -57,9 +58,11 @@ class TallySource:
 
     @cached_property
     def spread(self) -> Spread:
-        """How much the rows tell; the units are buckets where these are drawn."""
-        units = self.tally.n if self.alike else self.cells.buckets
-        return Spread(self.tally.effective_n, units, self.tally.clustered)
+        """How much the rows tell; where buckets are drawn they are the units, and dialogues are about counted."""
+        n, clustered = self.tally.effective_n, self.tally.clustered
+        if self.alike:
+            return Spread(n, self.tally.n, clustered)
+        return Spread(n, self.cells.buckets, clustered, self.tally.fewest_dialogues)
 
     @property
     def heaviest(self) -> float:
