@@ -203,6 +203,15 @@ def test_what_cannot_be_judged_is_refused_and_counted(engine, fault):
 
 
 @each_engine
+def test_a_label_that_is_out_of_scope_is_no_target_that_predictions_have_in_common(engine):
+    frame = {"target": ["a", "b", "oos"], "prediction": ["oos", "y", "y"], "confidence": [0.5, 0.4, 0.3]}
+    with pytest.raises(DataError, match="no prediction occurs among the targets"):
+        responses(frame)
+    with pytest.raises(DataError, match="no prediction occurs among the targets"):
+        judged(engine, frame)
+
+
+@each_engine
 def test_an_empty_table_is_refused(engine):
     with pytest.raises(DataError, match="holds no rows"):
         judged(engine, pl.DataFrame(BASE).clear())

@@ -5,6 +5,7 @@ The rules are those of `demur.data.judging`. What that module tells of single ro
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import polars as pl
 from demur.data.columns import resolve
 from demur.data.engines import bucketed, contains
 from demur.data.judging import LOWEST, refuse_unjudgeable
-from demur.data.lazy_cells import LazyColumns, Stage, one_of, text_of
+from demur.data.lazy_cells import LazyColumns, Stage, acceptable, has_value, no_text, one_of, text_of
 from demur.data.responses import Reading
 from demur.data.selection import parts_wanted, unknown_column
 from demur.data.surveying import Survey, conclusions, survey_of
@@ -26,13 +27,17 @@ OUT_OF_SCOPE = "out_of_scope"
 NONE = "(none)"
 """The slice of rows that have no value in the column sliced by."""
 
+_TEXTS = ("system", "id", "dialogue", "prediction", "target")
+"""Columns that are read as text, whatever they hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class LazyResponses:
     """Judged rows as an engine will compute them, and what the survey found.
 
     `frame` has the columns answered, right, failed, out_of_scope, confidence (null without an answer), and
-    where they apply system, slice, weight, bucket, actual and predicted. `survey` has a row per system and slice.
+    where they apply system, slice, weight, bucket and least (see `bucketed`), actual and predicted. `survey` has a row
+    per system and slice.
     """
 
     frame: nw.LazyFrame[Any]
@@ -79,27 +84,32 @@ def judge_lazily(
     labels: bool = False,
     check_ids: bool = False,
     where: str = "data",
+    names: Collection[str] = (),
 ) -> LazyResponses:
     """Judges the rows of a lazy frame where they are; with `labels` the columns actual and predicted are there too.
+
+    `names` are all columns of the log, where the frame holds but those that are needed.
 
     >>> rows = pl.LazyFrame({"target": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.9, 0.4]})
     >>> judge_lazily(rows, reading=Reading()).survey["right"].to_list()
     [1]
     """
     lazy = nw.from_native(frame).lazy()
-    stage = _staged(lazy, reading, by, where)
+    stage = _staged(lazy, reading, by, where, tuple(names))
     judged = _judged(stage, reading)
     survey = survey_of(judged, stage, reading, system=system, by=by)
     found = conclusions(survey, judged, stage, reading, check_ids=check_ids)
     return _finished(judged, stage, survey, found, system=system, by=by, labels=labels)
 
 
-def _staged(frame: nw.LazyFrame[Any], reading: Reading, by: str | None, where: str) -> Stage:
+def _staged(
+    frame: nw.LazyFrame[Any], reading: Reading, by: str | None, where: str, names: tuple[str, ...] = ()
+) -> Stage:
     schema = dict(frame.collect_schema())
-    names = tuple(schema)
+    names = names or tuple(schema)
     parts = parts_wanted((), reading.where)
     resolution = resolve(names, reading.columns, parts=parts, where=f"{where}:")
-    columns = LazyColumns(schema, resolution.columns, where)
+    columns = LazyColumns(schema, resolution.columns, where, names)
     refuse_unjudgeable(columns.columns, names, where)
     lists = "target" in columns and _is_list(columns.kind("target"))
     faults: dict[str, nw.Expr] = {}
@@ -114,30 +124,37 @@ def _staged(frame: nw.LazyFrame[Any], reading: Reading, by: str | None, where: s
         selected[part], fault = columns.flag(part)
         if fault is not None:
             faults[f"fault_{part}"] = fault
-    for part in ("prediction", *(() if lists else ("target",))):
-        if (fraction := columns.fractional(part)) is not None:
-            faults[f"fault_{part}"] = fraction
     if "weight" in columns:
         selected["weight"] = columns.number("weight")
     if by is not None:
         selected["slice"] = _slice(columns, by)
+    faults = {**_without_text(columns, by), **faults}
     rows = _kept(frame, columns, reading).select(**selected, **faults)
     return Stage(rows, columns, lists, tuple(faults), resolution.notes)
+
+
+def _without_text(columns: LazyColumns, by: str | None) -> dict[str, nw.Expr]:
+    """Numbers that are to be read as text and have none that all engines agree on."""
+    read = {part: columns.columns[part] for part in _TEXTS if part in columns}
+    if by is not None:
+        read[by] = by if by in columns.schema else columns.columns[by]
+    found = {part: no_text(column, columns.schema[column]) for part, column in read.items()}
+    return {f"fault_{part}": fault for part, fault in found.items() if fault is not None}
 
 
 def _kept(frame: nw.LazyFrame[Any], columns: LazyColumns, reading: Reading) -> nw.LazyFrame[Any]:
     for column, value in reading.where:
         name = column if column in columns.schema else columns.columns.get(column)
         if name is None:
-            raise unknown_column(column, tuple(columns.schema), columns.where)
-        frame = frame.filter(text_of(name, columns.schema[name], f"{columns.where}: {name}") == value)
+            raise unknown_column(column, columns.names, columns.where)
+        frame = frame.filter(has_value(name, columns.schema[name], value, f"{columns.where}: {name}"))
     return frame
 
 
 def _slice(columns: LazyColumns, by: str) -> nw.Expr:
     name = by if by in columns.schema else columns.columns.get(by)
     if name is None:
-        raise unknown_column(by, tuple(columns.schema), columns.where)
+        raise unknown_column(by, columns.names, columns.where)
     return nw.coalesce(text_of(name, columns.schema[name], f"{columns.where}: {by}"), nw.lit(NONE))
 
 
@@ -164,11 +181,9 @@ def _judged(stage: Stage, reading: Reading) -> nw.LazyFrame[Any]:
     if "target" not in stage.columns:
         outside, frame = nw.lit(value=False), frame.with_columns(matches=nw.lit(value=False))
     elif stage.lists:
-        known = [nw.col("target").list.contains(label).fill_null(value=False) for label in rules.out_of_scope]
-        named = sum((nw.when(has).then(1).otherwise(0) for has in known), start=nw.lit(0))
-        size = nw.coalesce(nw.col("target").list.unique().list.len().cast(nw.Int64), nw.lit(0))
-        outside = size <= named
-        frame = contains(frame, "target", "prediction", "matches")
+        frame = acceptable(frame, "target", rules.out_of_scope, "acceptable", "first")
+        outside = nw.col("first").is_null()
+        frame = contains(frame, "acceptable", "prediction", "matches")
     else:
         outside = nw.col("target").is_null() | one_of(nw.col("target"), rules.out_of_scope)
         frame = frame.with_columns(matches=(nw.col("target") == prediction).fill_null(value=False))
@@ -214,8 +229,8 @@ def _finished(
     frame = judged
     if survey.clustered or survey.weighted:
         names = [nw.col(part) for part in ("dialogue", "id") if part in stage.columns]
-        frame = bucketed(frame.with_columns(unit=nw.coalesce(*names)), "unit", "bucket")
-        columns["bucket"] = nw.col("bucket")
+        frame = bucketed(frame.with_columns(unit=nw.coalesce(*names)), "unit", "bucket", least="least")
+        columns |= {name: nw.col(name) for name in ("bucket", "least")}
     notes, warnings = found
     name = None if survey.named else system
     return LazyResponses(frame.select(**columns), survey.table, by, survey.clustered, name, notes, warnings)
@@ -230,7 +245,7 @@ def _labelled(stage: Stage) -> dict[str, Any]:
             fix="rows judged only by `correct` have no class; name the columns with --map target=... prediction=...",
         )
     hit = nw.col("matches") & nw.col("answered")
-    first = nw.col("target").list.get(0) if stage.lists else nw.col("target")
+    first = nw.col("first" if stage.lists else "target")
     target = nw.when(~nw.col("outside")).then(first)
     actual = nw.when(hit).then(nw.col("prediction")).otherwise(target)
     return {

@@ -18,12 +18,10 @@ from demur.data.selection import MOST_SLICES
 from demur.data.wording import SUCH_ROWS, Wording, counted
 from demur.errors import DataError
 
-_FAULTS = {
-    "prediction": ("must be text or whole numbers", "numbers with a fraction are no labels; store labels as text"),
-    "target": ("must be text or whole numbers", "numbers with a fraction are no labels; store labels as text"),
-}
+_NO_TEXT = ("must be text or whole numbers", "store it as text, as engines write other numbers differently")
 _COMPARED = nw.col("answered") & ~nw.col("out_of_scope") & nw.col("correct").is_null()
 _NO_FLAG = ("must be true or false", "")
+_FLAGS = ("correct", "abstained", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +119,16 @@ def _nothing_left(stage: Stage, reading: Reading) -> DataError:
     if not reading.where:
         return DataError("holds no rows", where=stage.columns.where)
     asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
-    return DataError(f"no row is left where {asked}", where=stage.columns.where)
+    return DataError(f"no row is left where {asked}", where=f"{stage.columns.where}:")
 
 
 def conclusions(
     survey: Survey, judged: nw.LazyFrame[Any], stage: Stage, reading: Reading, *, check_ids: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Refuses what must be refused; gives notes and warnings."""
-    for refuse in (_refuse_systems, _refuse_cells, _refuse_missing, _refuse_unmarked, _refuse_units):
+    for refuse in (_refuse_cells, _refuse_systems, _refuse_missing, _refuse_unmarked, _refuse_units):
         refuse(survey, judged, stage, reading)
-    warnings = _foreign(survey, judged, stage)
+    warnings = _foreign(survey, judged, stage, reading)
     notes = [*stage.notes]
     if check_ids:
         _refuse_duplicates(survey, judged, stage)
@@ -161,7 +159,7 @@ def _refuse_cells(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage, _: Re
     for name in stage.faults:
         if count := _sum(survey, name):
             part = name.removeprefix("fault_")
-            rule, fix = _FAULTS.get(part, _NO_FLAG)
+            rule, fix = _NO_FLAG if part in _FLAGS else _NO_TEXT
             raise DataError(f"{rule} ({SUCH_ROWS.told(count)} in all)", where=f"{where}: {part}", fix=fix)
     if count := _sum(survey, "spelled"):
         example = _example(judged, nw.col("target").str.starts_with("["), "target")
@@ -200,7 +198,7 @@ def _refuse_missing(survey: Survey, _: nw.LazyFrame[Any], stage: Stage, reading:
         rule = f"is missing for an answer ({SUCH_ROWS.told(int(lacking['missing'].sum()))} in all)"
         raise DataError(rule, where=f"{stage.columns.where}: confidence", fix=judging.RANK_LOWEST)
     if unranked:
-        judging.refuse_lookalike(stage.columns.columns, tuple(stage.columns.schema), stage.columns.where)
+        judging.refuse_lookalike(stage.columns.columns, stage.columns.names, stage.columns.where)
 
 
 def _refuse_unmarked(survey: Survey, _: nw.LazyFrame[Any], stage: Stage, __: Reading) -> None:
@@ -223,7 +221,7 @@ def _refuse_units(survey: Survey, _: nw.LazyFrame[Any], stage: Stage, __: Readin
         )
 
 
-def _foreign(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage) -> list[str]:
+def _foreign(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage, reading: Reading) -> list[str]:
     """Refuses a system none of whose predictions is a target anywhere, as in memory; it costs a pass where none is."""
     if "target" not in stage.columns or "prediction" not in stage.columns:
         return []
@@ -232,7 +230,8 @@ def _foreign(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage) -> list[st
     for system in sorted(sums.filter((pl.col("compared") > 0) & (pl.col("hits") == 0))["system"]):
         column = nw.col("target")
         targets = judged.select(label=column).explode("label") if stage.lists else judged.select(label=column)
-        targets = targets.filter(~nw.col("label").is_null()).unique("label")
+        known = ~nw.col("label").is_null() & ~one_of(nw.col("label"), reading.out_of_scope)
+        targets = targets.filter(known).unique("label")
         compared = _COMPARED & (nw.col("system") == system) if survey.named else _COMPARED
         predictions = judged.filter(compared).select(label=nw.col("prediction")).unique("label")
         if collected(predictions.join(targets, on="label", how="semi").head(1)).is_empty():
@@ -252,7 +251,7 @@ def _refuse_duplicates(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage) 
         of_which = f' in system "{system[0]}"' if system else ""
         rule = f'the id "{name}" occurs {rows:,} times{of_which}'
         fix = "is a part of the log there twice? several systems in one log need a column system"
-        raise DataError(rule, where=stage.columns.where, fix=fix)
+        raise DataError(rule, where=f"{stage.columns.where}:", fix=fix)
 
 
 def _told(survey: Survey, stage: Stage, reading: Reading) -> tuple[Counter[Wording], Counter[Wording]]:
