@@ -13,6 +13,7 @@ from functools import cache, reduce
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import polars as pl
 
@@ -28,7 +29,15 @@ MEMORY = "1500MB"
 _AT_ONCE = 8
 _PARQUET_NAME = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
-_READ_ALL = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false", "mergeSchema": "false"}
+_READ_ALL = {
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+"""How Spark reads: nothing is passed over, and a page is held against its checksum where its writer left one."""
+
+_ESCAPED_BEYOND_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class Reader:
@@ -123,6 +132,8 @@ class _Spark(Reader):
         """Reads the parts of each base by themselves, as Spark takes but one base at a time."""
         if not partitioned:
             return self._files(parts)
+        for part in parts:
+            _refuse_escapes(part)
         by_base: dict[Path, list[Part]] = {}
         for part in parts:
             by_base.setdefault(part.base.resolve(), []).append(part)
@@ -174,6 +185,15 @@ def _refuse_unseen(part: Part) -> None:
     if name.startswith(("_", ".")) or ":" in name:
         odd = "has a colon in its name" if ":" in name else f'has a name that begins with "{name[0]}"'
         raise DataError(f"{odd}, which Spark does not read", where=part.name, fix="rename it")
+
+
+def _refuse_escapes(part: Part) -> None:
+    """Refuses names of folders in which letters beyond ASCII are escaped, which Spark takes byte for byte."""
+    for folder in part.path.relative_to(part.base).parts[:-1]:
+        if _ESCAPED_BEYOND_ASCII.search(folder):
+            rule = f'lies in the folder "{folder}", whose name Spark reads wrongly'
+            fix = f'call it "{unquote(folder)}", or use --engine polars or duckdb'
+            raise DataError(rule, where=part.name, fix=fix)
 
 
 def _spark_path(part: Part) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import narwhals as nw
 import polars as pl
 
-from demur.data.engines import Engine, EngineFault, Lazy, engine_faults, engine_faults_told
+from demur.data.engines import Engine, EngineFault, Lazy, engine_faults, engine_faults_told, reason_of
 from demur.data.lines import exactly
 from demur.data.parts import (
     CONVERT,
@@ -58,7 +58,15 @@ class Scan:
                 _read_through(file, self.wanted)
         except DataError as fault:
             return fault
-        return error if isinstance(error, DataError) else EngineFault.of(error)
+        told = error if isinstance(error, DataError) else EngineFault.of(error)
+        return self._named_in(str(error.__cause__ or error)) or told
+
+    def _named_in(self, told: str) -> DataError | None:
+        """Gives the fault of a part that the engine names itself, as Spark does where a page belies its checksum."""
+        for file in self.files:
+            if str(file.path.resolve()) in told:
+                return DataError(f"cannot be read: {_root_of(told)}", where=file.name, fix="copy or write it again")
+        return None
 
 
 def scan(
@@ -165,6 +173,12 @@ def _refuse_hidden(keys: Iterable[str], stored: Collection[str], wanted: Collect
         if key in stored and key in wanted:
             rule = f'has column "{key}" in the file and in the name of its folder'
             raise DataError(rule, where=where, fix="rename the folder or the column")
+
+
+def _root_of(told: str) -> str:
+    """Gives the last cause in what an engine tells, where it tells of several."""
+    causes = [line for line in told.splitlines() if line.startswith("Caused by: ")]
+    return reason_of(OSError(causes[-1] if causes else told))
 
 
 def _read_through(file: Part, wanted: Sequence[str]) -> None:

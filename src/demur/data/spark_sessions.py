@@ -47,10 +47,7 @@ def spark_session(master: str | None = None, *, patience: float = PATIENCE) -> "
     started here.
     """
     _need_spark()
-    with _quiet_pandas():
-        from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
+    active = _running()
     if active is not None:
         _refuse_another(active, master)
         return active
@@ -69,6 +66,18 @@ def _need_spark() -> None:
             import pyspark  # noqa: F401
     except ImportError:
         raise UsageError('--engine spark needs PySpark: pip install "demur[spark]"') from None
+
+
+def _running() -> "SparkSession | None":
+    """Gives the session there is, whichever thread started it: Spark would hand it out for any other master too."""
+    with _quiet_pandas():
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ import polars as pl
 
 from demur.apps.cli.options import EngineOptions, InputOptions
 from demur.apps.cli.reading import reading_of
+from demur.data.columns import spellings
 from demur.data.engines import TITLES, Engine, EngineFault
 from demur.data.lazy_judging import LazyResponses, judge_lazily
 from demur.data.parts import is_remote
@@ -75,9 +76,16 @@ def _too_much_for_memory(files: list[str]) -> bool:
     if not all(path.suffix.lower() in (".parquet", ".pq") for path in paths):
         return False
     try:
-        rows = sum(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item() for path in paths)
+        tables = [pl.scan_parquet(path, glob=False) for path in paths]
+        rows = sum(table.select(pl.len()).collect().item() for table in tables)
+        name_systems = any(set(spellings("system")) & set(table.collect_schema()) for table in tables)
     except (pl.exceptions.PolarsError, OSError):
         return False
+    if rows > MOST_IN_MEMORY and len(paths) > 1 and not name_systems:
+        raise UsageError(
+            f"{len(paths):,} files of {rows:,} rows in all, without a column system: say --engine polars if they are "
+            "parts of one log, or --engine memory if each is a system of its own"
+        )
     return bool(rows > MOST_IN_MEMORY)
 
 
@@ -88,6 +96,8 @@ def count(
     reading = reading_of(inputs, keep=() if by is None else (by,))
     with _judged(files, reading, options, engine, by=by, step=step) as (judged, log):
         found = tallies(judged, cutoffs=options.cutoffs, step=step)
+    if options.name is not None:
+        found = [replace(one, system=options.name) for one in found]
     return Counted(tuple(found), reading, log.parts, (*_told(log, engine), *judged.notes), judged.warnings)
 
 
@@ -98,6 +108,9 @@ def count_labels(
     reading = reading_of(replace(inputs, missing_confidence="lowest"), plain_labels=True)
     with _judged(files, reading, options, engine, labels=True, step=step) as (judged, log):
         cells = label_cells(judged, step=step)
+    if options.name is not None:
+        (table,) = cells.values()
+        cells = {options.name: table.with_columns(system=pl.lit(options.name))}
     return CountedLabels(cells, judged.clustered, (*_told(log, engine), *judged.notes), judged.warnings)
 
 
@@ -125,7 +138,9 @@ def _judged(
             labels=labels,
             check_ids=options.check_ids,
             where=_where(log),
+            names=log.names,
         )
+        _refuse_several(options.name, sorted(judged.survey["system"].unique()))
         yield judged, log
     except EngineFault as error:
         raise log.blame(error) from None
@@ -139,17 +154,21 @@ def _where(log: Scan) -> str:
 
 
 def _told(log: Scan, engine: Engine) -> tuple[str, ...]:
-    parts = f"{len(log.parts):,} parts as one log" if len(log.parts) > 1 else log.parts[0]
-    return (f"{parts}, counted by {TITLES[engine]}; --engine memory reads the rows instead",)
+    parts = f"{len(log.parts):,} parts read as one log" if len(log.parts) > 1 else log.parts[0]
+    return (f"{parts}, counted by {TITLES[engine]}",)
 
 
 def named(responses: Responses, name: str | None) -> Responses:
     """The responses under a name given for their only system."""
     if name is None:
         return responses
-    if len(responses.systems) > 1:
-        raise UsageError(f"--name names one system; there are several: {', '.join(responses.systems)}")
+    _refuse_several(name, responses.systems)
     return replace(responses, frame=responses.frame.with_columns(system=pl.lit(name)))
+
+
+def _refuse_several(name: str | None, systems: Sequence[str]) -> None:
+    if name is not None and len(systems) > 1:
+        raise UsageError(f"--name names one system; there are several: {', '.join(systems)}")
 
 
 def read_in_memory(
