@@ -62,6 +62,10 @@ def lines() -> Iterator[Line]:
 def _out_of_core(folder: Path) -> Iterator[Line]:
     """A hundred million rows, and how cost grows up to them."""
     log = lake(folder / "log", LARGE)
+    width = sum(file.stat().st_size for file in log.iterdir()) / LARGE
+    yield Line(
+        f"Parquet of {LARGE:.0e} rows: bytes per row", width, "bytes", None, "id, target, prediction, confidence"
+    )
     raw = _seconds(lambda: _raw_polars(log))
     for engine in ("polars", "duckdb"):
         took, _ = _scored(log, engine)

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docs import cost
+
 DOCS = Path(__file__).parent
 HERE = "Made from the code by `make docs`; do not edit."
 
@@ -44,7 +46,8 @@ def commands_page() -> str:
 
 
 def _option_row(parameter: Any) -> str:
-    names = ", ".join(f"`{option}`" for option in parameter.opts) if parameter.opts[0].startswith("-") else "`FILES`"
+    named = parameter.opts[0].startswith("-")
+    names = ", ".join(f"`{option}`" for option in parameter.opts) if named else f"`{parameter.name.upper()}`"
     value = parameter.default
     shown = value is not None and value is not False and not callable(value) and value != []
     default = f"`{value}`" if shown else ""
@@ -53,7 +56,7 @@ def _option_row(parameter: Any) -> str:
 
 def pages() -> dict[Path, str]:
     """Every generated page with its content."""
-    return {DOCS / "measures.md": measures_page(), DOCS / "commands.md": commands_page()}
+    return {DOCS / "measures.md": measures_page(), DOCS / "commands.md": commands_page(), DOCS / "cost.md": cost.page()}
 
 
 def figures() -> None:
@@ -68,6 +71,7 @@ def figures() -> None:
     for condition in CONDITIONS:
         comparison = api.compare(table.filter(condition=condition))
         save_chart(of_comparison(comparison).figures[0](), DOCS / "images" / f"demo-{condition}.svg")
+    save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
 
 
 if __name__ == "__main__":

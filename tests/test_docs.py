@@ -9,11 +9,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(language: str) -> list[str]:
-    return [text for kind, text in BLOCK.findall(README) if kind == language]
+def blocks(language: str, page: str = README) -> list[str]:
+    return [text for kind, text in BLOCK.findall(page) if kind == language]
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +43,20 @@ def test_the_readmes_commands_run_and_print_what_it_shows(folder: Path, place: i
 
 @pytest.mark.parametrize("place", range(len(blocks("python"))))
 def test_the_readmes_python_runs_and_prints_what_it_shows(folder: Path, place: int) -> None:
-    code = blocks("python")[place]
+    run_python(blocks("python")[place], folder)
+
+
+def run_python(code: str, folder: Path) -> None:
+    """Run the code; what it prints is what its comments say."""
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     shown = re.findall(r"^# (.*)$", code, re.MULTILINE)
     assert done.stdout.splitlines() == shown
+
+
+def test_the_page_on_scale_runs_from_top_to_bottom(folder: Path) -> None:
+    for kind, text in BLOCK.findall(SCALE):
+        {"console": run_console, "python": run_python}[kind](text, folder)
 
 
 def test_the_readmes_make_targets_exist() -> None:

@@ -22,7 +22,7 @@ from demur.data.lazy_judging import LazyResponses, judge_lazily
 from demur.data.responses import Reading, Responses, read_responses, responses
 from demur.errors import DataError, UsageError
 from demur.measures.areas import Convention
-from demur.measures.reduction import CUTOFFS, label_cells, tallies
+from demur.measures.reduction import EXACT_UP_TO, label_cells, tallies
 from demur.measures.resampling import Rows, Sample
 from demur.measures.sweep_files import SweepFile, gathered, merged
 from demur.measures.tally import Tally
@@ -62,7 +62,7 @@ def score(
     """Error-return curve, areas and operating points of each system, with intervals; further options go to `read`.
 
     A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that holds it, and never brought here. It takes
-    the options `system`, a name where no column names it, `cutoffs`, the rows up to which every distinct confidence
+    the options `system`, a name where no column names it, `exact_up_to`, the rows up to which every distinct confidence
     is kept, and `check_ids`, besides those of `read`.
     """
     if (rows := _lazily(data)) is not None:
@@ -212,8 +212,8 @@ def _judged_lazily(
 
 
 def _tallies(rows: nw.LazyFrame[Any], by: str | None, options: dict[str, Any]) -> list[Tally]:
-    rest = {name: value for name, value in options.items() if name != "cutoffs"}
-    return tallies(_judged_lazily(rows, by, rest), cutoffs=options.get("cutoffs", CUTOFFS))
+    rest = {name: value for name, value in options.items() if name != "exact_up_to"}
+    return tallies(_judged_lazily(rows, by, rest), exact_up_to=options.get("exact_up_to", EXACT_UP_TO))
 
 
 def _reading(options: dict[str, Any]) -> Reading:

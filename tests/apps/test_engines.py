@@ -106,7 +106,7 @@ def test_confidences_that_were_joined_are_told_with_a_bound(demur: Demur, tmp_pa
     confidence = rng.random(40_000)
     rows = pl.DataFrame({"confidence": confidence, "correct": rng.random(40_000) < confidence})
     rows.write_parquet(tmp_path / "run.parquet")
-    asked = ("score", "run.parquet", "--engine", "duckdb", "--cutoffs", "16", "--replicates", "50")
+    asked = ("score", "run.parquet", "--engine", "duckdb", "--exact-up-to", "16", "--replicates", "50")
     (joined,) = (one["joined"] for one in document(demur, *asked)["systems"])
     assert 1_000 < joined["cutoffs"] < 40_000
     assert 0 < joined["y_within"] <= joined["x_within"] <= 1e-4

@@ -97,8 +97,8 @@ def test_every_bucket_keeps_the_least_number_of_its_dialogues(engine):
     least = {}
     for bucket, number in (hashed(name) for name in frame["dialogue"].unique()):
         least[bucket] = min(number, least.get(bucket, number))
-    for cutoffs in (10, 2**24):
-        (found,) = counted(engine, frame, cutoffs=cutoffs)
+    for exact_up_to in (10, 2**24):
+        (found,) = counted(engine, frame, exact_up_to=exact_up_to)
         assert dict(found.units.select("bucket", "least").unique().iter_rows()) == least
 
 
@@ -115,7 +115,7 @@ def test_dialogues_are_about_counted_of_the_whole_and_of_every_slice(engine):
 @each_engine
 def test_few_distinct_confidences_lose_nothing_however_many_rows_there_are(engine):
     frame = log()
-    (exact,), (celled,) = counted(engine, frame), counted(engine, frame, cutoffs=10)
+    (exact,), (celled,) = counted(engine, frame), counted(engine, frame, exact_up_to=10)
     assert celled.sweep == exact.sweep
     assert celled.sweep.slack == (0.0, 0.0)
 
@@ -123,7 +123,7 @@ def test_few_distinct_confidences_lose_nothing_however_many_rows_there_are(engin
 @each_engine
 def test_cutoffs_that_are_left_are_exact_and_between_them_the_bound_holds(engine):
     frame = log(4000, decimals=None, dialogues=False).with_columns(confidence=pl.col("confidence") / 2**18)
-    (exact,), (celled,) = counted(engine, frame), counted(engine, frame, cutoffs=10)
+    (exact,), (celled,) = counted(engine, frame), counted(engine, frame, exact_up_to=10)
     assert celled.sweep.threshold.size < exact.sweep.threshold.size or celled.sweep == exact.sweep
     place = np.searchsorted(exact.sweep.threshold, celled.sweep.threshold)
     for mine, theirs in zip(celled.sweep.rates, exact.sweep.rates, strict=True):
@@ -142,7 +142,7 @@ def dense():
 
 @each_engine
 def test_dense_cells_are_cut_finer_until_they_hold_little(engine, dense):
-    (found,) = counted(engine, dense, cutoffs=10)
+    (found,) = counted(engine, dense, exact_up_to=10)
     assert found.sweep.slack[0] <= 1e-3
     exact = Rows.from_frame(responses(dense, system="log").frame).sweep()
     x, y = exact.rates
@@ -152,7 +152,7 @@ def test_dense_cells_are_cut_finer_until_they_hold_little(engine, dense):
 @each_engine
 def test_sums_over_rows_stay_exact_where_confidences_are_joined(engine, monkeypatch, dense):
     monkeypatch.setattr("demur.measures.reduction.ROUNDS", 1)
-    (found,) = counted(engine, dense, cutoffs=10)
+    (found,) = counted(engine, dense, exact_up_to=10)
     assert found.sweep.upper is not None
     exact = Rows.from_frame(responses(dense, system="log").frame).sweep()
     for key, measure in term_measures().items():

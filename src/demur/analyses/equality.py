@@ -19,7 +19,7 @@ from demur.errors import UsageError
 from demur.measures.base import Measure, Score, SweepMeasure, TermMeasure
 from demur.measures.calibration import cell_totals
 from demur.measures.classes import Confusion, ConfusionMeasure
-from demur.measures.reduction import CUTOFFS, lazy_of_frame, tallies
+from demur.measures.reduction import EXACT_UP_TO, lazy_of_frame, tallies
 from demur.measures.registry import MEASURES
 from demur.measures.resampling import Rows
 from demur.measures.sweep import Sweep
@@ -124,15 +124,23 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
     """
     judged = judge_lazily(frame, reading=Reading(), system="log", by=by)
     expected = lazy_of_frame(responses(raw, system="log", reading=Reading(keep=(by,))).frame, by=by)
-    return tuple(
-        _tally_difference(*pair, what=what, whole="weight" not in raw.columns)
-        for what, cutoffs in (("counts", CUTOFFS), ("counts in cells", 1))
-        for pair in zip(tallies(judged, cutoffs=cutoffs), tallies(expected, cutoffs=cutoffs), strict=True)
-    )
+    found: list[Difference] = []
+    for what, most in (("counts", EXACT_UP_TO), ("counts in cells", 1)):
+        mine = {one.part: one for one in tallies(judged, exact_up_to=most)}
+        theirs = {one.part: one for one in tallies(expected, exact_up_to=most)}
+        found += [
+            _tally_difference(mine.get(part), theirs.get(part), what=what, whole="weight" not in raw.columns)
+            for part in dict.fromkeys((*theirs, *mine))
+        ]
+    return tuple(found)
 
 
-def _tally_difference(found: Tally, expected: Tally, *, what: str, whole: bool) -> Difference:
+def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> Difference:
     """The errors of both, how far the counts at any one place are apart, and whether all else is the same."""
+    if found is None or expected is None:  # a slice that only one of them has
+        mine, theirs = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
+        part = next(one.part for one in (found, expected) if one is not None)
+        return Difference(f"{what}, {part}", mine, theirs, math.inf, whole, same_counts=False)
     same = (found.n, found.failed, found.unanswered, found.out_of_scope) == (
         expected.n,
         expected.failed,

@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import narwhals as nw
@@ -37,11 +36,6 @@ _JAVA_CLASS = re.compile(r"^:?\s*(?:[\w$]+\.)+[\w$]+:\s*")
 _TASK = re.compile(r"^Job aborted due to stage failure:.*?most recent failure: Lost task [^:]*:\s*")
 _EMPTY = re.compile(r"Exception thrown in awaitResult|\.\.\. \d+ more")
 _STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
-
-
-def installed(engine: Engine) -> bool:
-    """Tells whether the package of an engine is there, without loading it."""
-    return find_spec({"spark": "pyspark"}.get(engine, engine)) is not None
 
 
 def engine_of(frame: Lazy | nw.DataFrame[Any]) -> str:

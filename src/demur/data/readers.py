@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, reduce
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import polars as pl
 from demur.data.engines import Engine
 from demur.data.lines import exactly
 from demur.data.parts import Columns, Part
-from demur.data.spark_sessions import spark_session
+from demur.data.spark_sessions import spark_session, why_no_java
 from demur.errors import DataError, UsageError
 
 MEMORY = "1500MB"
@@ -234,3 +235,11 @@ def _spill_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="demur-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def why_absent(engine: Engine) -> str | None:
+    """Says why an engine cannot be used here, or nothing where it can, without loading it."""
+    package = {"spark": "pyspark"}.get(engine, engine)
+    if find_spec(package) is None:
+        return f'pip install "demur[{engine}]"'
+    return why_no_java() if engine == "spark" else None

@@ -104,7 +104,7 @@ def expand(item: str | Path) -> list[Path]:
     """Gives the files a path or glob stands for, in sorted order."""
     path = Path(item)
     if path.is_dir():
-        raise DataError("is a folder, not a file", where=f"{path}", fix=f'try "{path}/*.jsonl"')
+        raise DataError("is a folder, not a file", where=f"{path}", fix=_inside(path))
     if path.exists():
         return [path]
     if glob.has_magic(str(item)):
@@ -113,6 +113,13 @@ def expand(item: str | Path) -> list[Path]:
             return found
         raise DataError("matches no file", where=str(item), fix=_near_misses(path))
     raise DataError("does not exist", where=str(item), fix=_near_misses(path))
+
+
+def _inside(folder: Path) -> str:
+    """Says how to name the files in a folder; `score` takes one of Parquet as it is."""
+    if any(folder.rglob("*.parquet")):
+        return f'try "{folder}/*.parquet"; score, threshold and classes take the folder as one log with --engine polars'
+    return f'try "{folder}/*.jsonl"'
 
 
 def stem_of(path: Path) -> str:

@@ -89,11 +89,17 @@ def _quiet_pandas() -> Iterator[None]:
 
 
 def _need_java() -> None:
+    if (lacking := why_no_java()) is not None:
+        raise UsageError(f"--engine spark {lacking}")
+
+
+def why_no_java() -> str | None:
+    """Says why Java cannot be started, or nothing where it can."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java"):
-        return
+        return None
     found = f'JAVA_HOME is "{home}", where there is none' if home else "no java is on the PATH"
-    raise UsageError(f"--engine spark needs Java 17 or newer: {found}")
+    return f"needs Java 17 or newer: {found}"
 
 
 def _refuse_another(active: "SparkSession", master: str | None) -> None:

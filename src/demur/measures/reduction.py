@@ -24,7 +24,7 @@ from demur.measures.sweep import Sweep, sweep_groups
 from demur.measures.tally import UNIT_LEVELS, UNITS, Tally, summed_units, total
 from demur.show import Step, silent
 
-CUTOFFS = 2**24
+EXACT_UP_TO = 2**24
 """Rows up to which every distinct confidence is kept, however many there are."""
 
 CLOSE_ENOUGH = 1e-4
@@ -34,14 +34,14 @@ ROUNDS = 4
 """Passes made at most to cut dense cells finer."""
 
 
-def tallies(responses: LazyResponses, *, cutoffs: int = CUTOFFS, step: Step = silent) -> list[Tally]:
+def tallies(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO, step: Step = silent) -> list[Tally]:
     """The tallies of every system, and of every slice where the rows are sliced, the whole first.
 
-    Up to `cutoffs` rows every distinct confidence is kept. Beyond, confidences are joined in cells; where each cell
+    Up to `exact_up_to` rows every distinct confidence is kept. Beyond, confidences are joined in cells; where each cell
     turns out to hold a single confidence nothing was lost, else the sweeps say within what they are exact.
     """
     step("counting answers by confidence", 1, 3)
-    groups, joined = _grouped(responses, cutoffs)
+    groups, joined = _grouped(responses, exact_up_to)
     found = _wholes(responses, [_tally(responses, row, groups) for row in responses.survey.iter_rows(named=True)])
     if joined and any(one.sweep.upper is not None for one in found):
         found = _with_terms(responses, found)
@@ -114,10 +114,10 @@ def _survey(judged: pl.DataFrame, by: str | None) -> pl.DataFrame:
     )
 
 
-def _grouped(responses: LazyResponses, cutoffs: int) -> tuple[pl.DataFrame, bool]:
+def _grouped(responses: LazyResponses, exact_up_to: int) -> tuple[pl.DataFrame, bool]:
     """One row per confidence, or per cell of confidences, of each system and slice."""
     keys = responses.keys
-    if responses.n <= cutoffs:
+    if responses.n <= exact_up_to:
         return responses.named(collected(sweep_groups(responses.frame, keys=keys))), False
     largest = responses.largest
     grid = Grid.over(largest)

@@ -258,7 +258,8 @@ def sweep_groups(
     """
     lazy = frame if isinstance(frame, nw.LazyFrame) else nw.from_native(frame.to_polars().lazy())
     answered, right, confidence = nw.col("answered"), nw.col("right"), nw.col("confidence")
-    score = nw.when(answered).then(nw.coalesce(confidence + 0.0, nw.lit(float("nan"))))  # -0.0 is 0.0
+    number = confidence.cast(nw.Float64) + 0.0  # -0.0 is 0.0
+    score = nw.when(answered).then(nw.coalesce(number, nw.lit(float("nan"))))
     if weighted := "weight" in lazy.collect_schema().names():
         kinds = {"right": answered & right, "wrong": answered & ~right, "withheld": ~answered}
         terms: dict[str, Any] = {

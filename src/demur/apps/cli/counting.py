@@ -95,7 +95,7 @@ def count(
     """The tallies of the files, counted by an engine."""
     reading = reading_of(inputs, keep=() if by is None else (by,))
     with _judged(files, reading, options, engine, by=by, step=step) as (judged, log):
-        found = tallies(judged, cutoffs=options.cutoffs, step=step)
+        found = tallies(judged, exact_up_to=options.exact_up_to, step=step)
     if options.name is not None:
         found = [replace(one, system=options.name) for one in found]
     return Counted(tuple(found), reading, log.parts, (*_told(log, engine), *judged.notes), judged.warnings)

@@ -15,7 +15,8 @@ from demur.errors import Interrupted
 Files = Annotated[
     list[str],
     typer.Argument(
-        help="Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; - for standard input."
+        help="Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; - for standard input; "
+        "with score, threshold and classes also folders and URLs of Parquet."
     ),
 ]
 
@@ -64,7 +65,8 @@ class OutputOptions:
         typer.Option(
             "-o",
             "--output",
-            help="Write to FILE: .html .svg .png .pdf .json .csv .md .parquet. Repeatable.",
+            help="Write to FILE: .html .svg .png .pdf .json .csv .md .parquet; score, merge and follow also .sweep. "
+            "Repeatable.",
             metavar="FILE",
         ),
     ] = field(default_factory=list)
@@ -96,22 +98,22 @@ class EngineOptions:
         Literal["auto", "memory", "polars", "duckdb", "spark"],
         typer.Option(
             "--engine",
-            help="What counts the rows: memory, or out of core Polars, DuckDB or Spark (Parquet only). By itself: "
-            "memory, and Polars for folders, URLs and millions of rows of Parquet.",
+            help="What counts the rows. memory reads files, each a system; polars, duckdb and spark count Parquet "
+            "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, else memory.",
         ),
     ] = "auto"
     spark_master: Annotated[
         str | None,
         typer.Option("--spark-master", help="With --engine spark: the cluster; else this machine.", metavar="URL"),
     ] = None
-    cutoffs: Annotated[
+    exact_up_to: Annotated[
         int,
         typer.Option(
-            "--cutoffs",
-            min=16,
+            "--exact-up-to",
+            min=1,
             help="With an engine: rows up to which every distinct confidence is kept. Beyond, close ones may be "
             "joined, and the result says within what it is exact.",
-            metavar="N",
+            metavar="ROWS",
         ),
     ] = 2**24
     check_ids: Annotated[

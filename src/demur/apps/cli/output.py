@@ -41,6 +41,13 @@ def check(options: OutputOptions) -> None:
     check_syntax(options.fail_if)
 
 
+def refuse_figures(options: OutputOptions) -> None:
+    """Refuse figures of a result that has none, before any work is done."""
+    for path in options.output:
+        if path.suffix.lower() in (".svg", ".png", ".pdf"):
+            raise UsageError(f"-o {path}: this result has no figure; write it as .json, .csv, .md, .parquet or .html")
+
+
 def sweeps_apart(options: OutputOptions) -> tuple[list[Path], OutputOptions]:
     """The sweeps to write, and the options without them; what cannot be written is refused before any work is done."""
     sweeps = [path for path in options.output if path.suffix.lower() == SWEEP]

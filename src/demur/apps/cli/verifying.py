@@ -20,8 +20,8 @@ from demur.analyses.equality import (
 from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions
 from demur.apps.cli.progress import steps
-from demur.data.engines import ENGINES, TITLES, Engine, installed
-from demur.data.readers import READERS
+from demur.data.engines import ENGINES, TITLES, Engine
+from demur.data.readers import READERS, why_absent
 from demur.errors import UsageError
 from demur.views.agreement import of_equality
 
@@ -29,23 +29,29 @@ from demur.views.agreement import of_equality
 def verify(outputs: OutputOptions, *, engine: Engine | None, spark_master: str | None, rows: int, seed: int) -> None:
     """Compare each engine with arrays, and exit with 1 if any number differs."""
     output.check(outputs)
-    chosen = _chosen(engine, spark_master)
+    output.refuse_figures(outputs)
+    chosen, left_out = _chosen(engine, spark_master)
     with steps(quiet=outputs.quiet or outputs.json) as step:
         found = []
         for done, name in enumerate(chosen):
             step(f"asking {TITLES[name]}", done, len(chosen))
             found.append(_verified(name, spark_master, rows, seed))
-    output.deliver(of_equality(found), outputs)
+    output.deliver(of_equality(found, left_out), outputs)
     if not all(one.holds for one in found):
         raise typer.Exit(1)
 
 
-def _chosen(engine: Engine | None, spark_master: str | None) -> tuple[Engine, ...]:
+def _chosen(engine: Engine | None, spark_master: str | None) -> tuple[tuple[Engine, ...], tuple[str, ...]]:
+    """The engines to verify, and why others that might be meant are left out."""
     if spark_master is not None and engine not in (None, "spark"):
         raise UsageError("--spark-master goes with --engine spark")
     if engine is None and spark_master is not None:
         engine = "spark"
-    return (engine,) if engine is not None else tuple(name for name in ENGINES if installed(name))
+    if engine is not None:
+        return (engine,), ()
+    reasons = {name: why_absent(name) for name in ENGINES}
+    told = tuple(f"{TITLES[name]} left out: {reason}" for name, reason in reasons.items() if reason is not None)
+    return tuple(name for name in ENGINES if reasons[name] is None), told
 
 
 def _verified(engine: Engine, spark_master: str | None, rows: int, seed: int) -> Equality:
