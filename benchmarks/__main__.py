@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from benchmarks.measuring import Line
 from benchmarks.readme import with_results
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
 FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "startup": startup.lines,
     "returns": returns.lines,
@@ -47,10 +49,19 @@ def main() -> None:
                 progress.print(f"{name}: {line.name}", highlight=False)
                 lines.append(line)
     Console().print(table(lines))
-    (HERE / "results.json").write_text(json.dumps([line.to_dict() for line in lines], indent=1) + "\n")
+    every = lines if given.name is None else _beside(lines)
+    RESULTS.write_text(json.dumps([line.to_dict() for line in every], indent=1) + "\n", encoding="utf-8")
     if given.readme:
         page = HERE / "README.md"
-        page.write_text(with_results(page.read_text(encoding="utf-8"), lines), encoding="utf-8")
+        page.write_text(with_results(page.read_text(encoding="utf-8"), every), encoding="utf-8")
+
+
+def _beside(lines: list[Line]) -> list[Line]:
+    """The lines of one family with those of the others from the last run."""
+    known = [field.name for field in fields(Line)]
+    kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+    names = {line.name for line in lines}
+    return [Line(**{name: line[name] for name in known}) for line in kept if line["name"] not in names] + lines
 
 
 if __name__ == "__main__":

@@ -13,15 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from benchmarks.lakes import lake
 from benchmarks.measuring import MEGABYTE, Line
 from demur.data.lazy_judging import judge_lazily
 from demur.data.responses import Reading
-from demur.measures.reduction import tallies
-from demur.measures.sweep import Sweep
+from demur.measures.reduction import sweeps, tallies
 
 LARGE = 100_000_000
 SIZES = (100_000, 1_000_000, 10_000_000, LARGE)
@@ -120,17 +118,17 @@ def _seconds(work: Callable[[], object], *, repeats: int = 2) -> float:
 def _all_distinct(folder: Path) -> Iterator[Line]:
     """Ten million distinct confidences, each kept, against the engine's own grouping of the same rows."""
     log = lake(folder / "log", DISTINCT, decimals=None)
-    judged = pl.scan_parquet(log).select("confidence", right=pl.col("target") == pl.col("prediction"), answered=True)
+    judged = pl.scan_parquet(log).select("confidence", correct=pl.col("target") == pl.col("prediction"))
     rows = folder / "judged.parquet"
     judged.sink_parquet(rows)
-    yield _ratio(
-        "polars", lambda: _polars_groups(rows), lambda: Sweep.from_frame(nw.from_native(pl.scan_parquet(rows)))
-    )
+    scanned = judge_lazily(pl.scan_parquet(rows), reading=Reading())
+    yield _ratio("polars", lambda: _polars_groups(rows), lambda: sweeps(scanned))
     import duckdb
 
     with duckdb.connect() as connection:
         held = connection.read_parquet(str(rows))
-        yield _ratio("duckdb", lambda: _duckdb_groups(held), lambda: Sweep.from_frame(nw.from_native(held)))
+        related = judge_lazily(held, reading=Reading())
+        yield _ratio("duckdb", lambda: _duckdb_groups(held), lambda: sweeps(related))
 
 
 def _ratio(engine: str, theirs: Callable[[], object], ours: Callable[[], object]) -> Line:
@@ -144,12 +142,12 @@ def _ratio(engine: str, theirs: Callable[[], object], ours: Callable[[], object]
 
 
 def _polars_groups(rows: Path) -> pl.DataFrame:
-    grouped = pl.scan_parquet(rows).group_by("confidence").agg(pl.len(), pl.col("right").sum())
+    grouped = pl.scan_parquet(rows).group_by("confidence").agg(pl.len(), pl.col("correct").sum())
     return grouped.collect(engine="streaming")
 
 
 def _duckdb_groups(held: Any) -> pl.DataFrame:
-    grouped: pl.DataFrame = held.aggregate('confidence, count(*) AS n, count_if("right") AS hits').pl()
+    grouped: pl.DataFrame = held.aggregate("confidence, count(*) AS n, count_if(correct) AS hits").pl()
     return grouped
 
 

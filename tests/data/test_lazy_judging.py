@@ -105,6 +105,27 @@ def test_what_was_recognised_is_told_as_in_memory(engine):
 
 
 @each_engine
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pl.Series([1.0, float("nan"), None]),
+        pl.Series([1, 0, None]),
+        pl.Series(["Yes", " no ", None], dtype=pl.Categorical),
+    ],
+)
+def test_flags_are_read_whatever_their_type(engine, flags):
+    found = collected(judged(engine, pl.DataFrame(BASE).with_columns(failed=flags)).frame.select("failed"))
+    assert sorted(found["failed"]) == [False, False, True]
+
+
+@each_engine
+def test_negative_zero_is_the_label_zero(engine):
+    frame = {"target": [0.0, -0.0, 1.0], "prediction": [-0.0, 0.0, 1.0], "confidence": [0.9, 0.4, 0.3]}
+    assert responses(frame).frame["right"].all()
+    assert collected(judged(engine, frame).frame.select("right"))["right"].all()
+
+
+@each_engine
 def test_numbers_are_labels_whatever_their_type(engine):
     frame = {"target": [1, 2, 3], "prediction": [1.0, 3.0, None], "confidence": [0.9, 0.4, None]}
     found = collected(judged(engine, frame).frame.select("right", "answered"))

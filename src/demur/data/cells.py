@@ -168,5 +168,5 @@ def _null_where(lists: pl.Series, missing: pl.Series) -> pl.Series:
 
 def _text_of(column: pl.Expr, *, has_fractions: bool) -> pl.Expr:
     if has_fractions:
-        return column.fill_nan(None).cast(pl.String).str.replace(_WHOLE_AS_FLOAT, "$1")
+        return column.fill_nan(None).cast(pl.String).str.replace(_WHOLE_AS_FLOAT, "$1").replace("-0", "0")
     return column.cast(pl.String)

@@ -56,15 +56,16 @@ class LazyColumns:
         column, kind = nw.col(self.columns[part]), self.kind(part)
         if kind == nw.Boolean:
             return column, None
-        if not (kind.is_integer() or kind.is_float() or kind == nw.String):
-            raise DataError("must be true or false", where=self._where(part), got=kind)
-        if kind.is_numeric():
+        given = ~column.is_null()
+        if kind.is_integer() or kind.is_float():
             yes, no = column == 1, column == 0
-        else:
-            plain = column.str.strip_chars().str.to_lowercase()
+            given = given & ~column.is_nan() if kind.is_float() else given
+        elif any(kind == text for text in (nw.String, nw.Categorical, nw.Enum)):
+            plain = column.cast(nw.String).str.strip_chars().str.to_lowercase()
             yes, no = plain.is_in(TRUE), plain.is_in(FALSE)
-        known = nw.when(yes | no).then(yes)
-        return known, ~column.is_null() & ~(yes | no)
+        else:
+            raise DataError("must be true or false", where=self._where(part), got=kind)
+        return nw.when(yes | no).then(yes), given & ~(yes | no)
 
     def number(self, part: str) -> nw.Expr:
         """A column of numbers as 64-bit floats, null where the cell is empty or the table has no such column."""

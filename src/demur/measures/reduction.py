@@ -16,11 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.data.engines import bucketed, collected
+from demur.data.engines import bucketed, collected, engine_of
 from demur.data.lazy_judging import NONE, LazyResponses
+from demur.errors import DataError
 from demur.measures.grids import Grid, dense_cells, grid_for
 from demur.measures.registry import term_measures
-from demur.measures.sweep import Sweep, sweep_groups
+from demur.measures.sweep import Sweep, all_counts, sweep_groups
 from demur.measures.tally import UNIT_LEVELS, UNITS, Tally, summed_units, total
 from demur.show import Step, silent
 
@@ -41,9 +42,10 @@ def tallies(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO, step: S
     turns out to hold a single confidence nothing was lost, else the sweeps say within what they are exact.
     """
     step("counting answers by confidence", 1, 3)
-    groups, joined = _grouped(responses, exact_up_to)
-    found = _wholes(responses, [_tally(responses, row, groups) for row in responses.survey.iter_rows(named=True)])
-    if joined and any(one.sweep.upper is not None for one in found):
+    rows = responses.survey.iter_rows(named=True)
+    counted = sweeps(responses, exact_up_to=exact_up_to)
+    found = _wholes(responses, [_tally(responses, row, sweep) for row, sweep in zip(rows, counted, strict=True)])
+    if responses.n > exact_up_to and any(one.sweep.upper is not None for one in found):
         found = _with_terms(responses, found)
     if "bucket" in responses.columns:
         step("counting answers by dialogue", 2, 3)
@@ -114,21 +116,45 @@ def _survey(judged: pl.DataFrame, by: str | None) -> pl.DataFrame:
     )
 
 
-def _grouped(responses: LazyResponses, exact_up_to: int) -> tuple[pl.DataFrame, bool]:
+def sweeps(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO) -> list[Sweep]:
+    """The sweep of each system and slice, in the order of the survey."""
+    if responses.n <= exact_up_to and _few_enough_to_sort(responses):
+        return [_sorted_sweep(responses)]
+    groups = _grouped(responses, exact_up_to)
+    return [Sweep.from_groups(_of_row(responses, groups, row)) for row in responses.survey.iter_rows(named=True)]
+
+
+def _few_enough_to_sort(responses: LazyResponses) -> bool:
+    """Whether the rows are in this process anyway, and one sort of them is quicker than a table of groups."""
+    return engine_of(responses.frame) == "polars" and not responses.keys and "weight" not in responses.columns
+
+
+def _sorted_sweep(responses: LazyResponses) -> Sweep:
+    rows = collected(responses.frame.select("confidence", "right", "answered"))
+    answers = rows.filter("answered")
+    if answers["confidence"].null_count():
+        raise DataError("confidence must be a number for every answered row", got="none")
+    return Sweep.of(
+        answers["confidence"].to_numpy(), answers["right"].to_numpy(), withheld=float(rows.height - answers.height)
+    )
+
+
+def _grouped(responses: LazyResponses, exact_up_to: int) -> pl.DataFrame:
     """One row per confidence, or per cell of confidences, of each system and slice."""
     keys = responses.keys
     if responses.n <= exact_up_to:
-        return responses.named(collected(sweep_groups(responses.frame, keys=keys))), False
+        return responses.named(collected(sweep_groups(responses.frame, keys=keys)))
     largest = responses.largest
     grid = Grid.over(largest)
     confidence = nw.col("confidence")
     for _ in range(ROUNDS):
-        groups = responses.named(collected(sweep_groups(responses.frame, keys=keys, cell=grid.key(confidence))))
+        cells = collected(sweep_groups(responses.frame, keys=keys, cell=grid.key(confidence)))
+        groups = responses.named(all_counts(cells))
         dense = _too_dense(groups, responses, grid)
         if not dense or not grid.may_be_finer(largest):
             break
         grid = grid.finer(dense)
-    return groups, True
+    return groups
 
 
 def _too_dense(groups: pl.DataFrame, responses: LazyResponses, grid: Grid) -> frozenset[float]:
@@ -142,15 +168,18 @@ def _too_dense(groups: pl.DataFrame, responses: LazyResponses, grid: Grid) -> fr
     return frozenset(found)
 
 
-def _tally(responses: LazyResponses, row: dict[str, Any], groups: pl.DataFrame) -> Tally:
-    part = None if responses.by is None else f"{responses.by}={row['slice']}"
+def _of_row(responses: LazyResponses, groups: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    """The groups of one row of the survey."""
     mine = groups.filter(pl.col("system") == row["system"])
-    if responses.by is not None:
-        mine = mine.filter(pl.col("slice") == row["slice"])
+    return mine if responses.by is None else mine.filter(pl.col("slice") == row["slice"])
+
+
+def _tally(responses: LazyResponses, row: dict[str, Any], sweep: Sweep) -> Tally:
+    part = None if responses.by is None else f"{responses.by}={row['slice']}"
     return Tally(
         system=row["system"],
         part=part,
-        sweep=Sweep.from_groups(mine),
+        sweep=sweep,
         failed=int(row["failed"]),
         unanswered=int(row["rows"] - row["answered"]),
         out_of_scope=int(row["out_of_scope"]),
@@ -212,7 +241,8 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     if any(sweep.threshold.size > UNIT_LEVELS for sweep in sweeps):
         cell = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2).key(nw.col("confidence"))
     keys = ("bucket", *responses.keys)
-    groups = responses.named(collected(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",))))
+    groups = collected(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",)))
+    groups = responses.named(all_counts(groups))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")
     return [replace(one, units=summed_units([_of(responses, groups, one).select(_unit_columns())])) for one in found]

@@ -93,13 +93,13 @@ class Sweep:
         apart = groups["confidence"].is_null()
         if groups["confidence"].is_nan().any():
             raise DataError("confidence must be a number for every answered row", got="NaN or none")
-        withheld = float(groups["withheld"].filter(apart).sum())
+        withheld = float(groups["withheld" if "withheld" in groups.columns else "rows"].filter(apart).sum())
         kept = groups.filter(~apart) if apart.any() else groups
         upper, distinct = "upper" in kept.columns, kept.height == int(kept["rows"].sum())
         if distinct and not upper and kept["right"].dtype.is_integer():  # one sort of packed keys, far quicker
             arrays = _count_by_confidence(kept["confidence"].to_numpy(), kept["right"].cast(pl.Boolean).to_numpy())
             return cls(*arrays, withheld, rows)._sound()
-        kept = kept.sort("confidence")
+        kept = all_counts(kept).sort("confidence")
         right, wrong = (_as_counts(kept[name].to_numpy()).copy() for name in ("right", "wrong"))
         threshold = kept["confidence"].to_numpy().copy()
         highest = kept["upper"].to_numpy().copy() if upper else threshold
@@ -260,7 +260,7 @@ def sweep_groups(
     answered, right, confidence = nw.col("answered"), nw.col("right"), nw.col("confidence")
     number = confidence.cast(nw.Float64) + 0.0  # -0.0 is 0.0
     score = nw.when(answered).then(nw.coalesce(number, nw.lit(float("nan"))))
-    if weighted := "weight" in lazy.collect_schema().names():
+    if "weight" in lazy.collect_schema().names():
         kinds = {"right": answered & right, "wrong": answered & ~right, "withheld": ~answered}
         terms: dict[str, Any] = {
             name: nw.when(kind).then(nw.col("weight")).otherwise(0) for name, kind in kinds.items()
@@ -274,17 +274,18 @@ def sweep_groups(
         rows, by = rows.with_columns(cell=cell), "cell"
         sums |= {"confidence": confidence.min(), "upper": confidence.max()}
     sums |= {name: nw.col(name).min() for name in least}
-    groups = rows.group_by(by, *keys).agg(**sums, rows=nw.len())
-    return groups if weighted else groups.with_columns(**_rest_of_the_rows())
+    return rows.group_by(by, *keys).agg(**sums, rows=nw.len())
 
 
-def _rest_of_the_rows() -> dict[str, Any]:
-    """Wrong answers and withheld rows, where rows and right answers were counted."""
-    aside, rows, right = nw.col("confidence").is_null(), nw.col("rows").cast(nw.Int64), nw.col("right").cast(nw.Int64)
-    return {
-        "wrong": nw.when(aside).then(0).otherwise(rows - right),
-        "withheld": nw.when(aside).then(rows).otherwise(0),
-    }
+def all_counts(groups: pl.DataFrame) -> pl.DataFrame:
+    """What `sweep_groups` gave with the wrong answers and the withheld rows, which follow where rows were counted."""
+    if "wrong" in groups.columns:
+        return groups
+    aside = pl.col("confidence").is_null()
+    return groups.with_columns(
+        wrong=pl.when(aside).then(0).otherwise(pl.col("rows") - pl.col("right")),
+        withheld=pl.when(aside).then("rows").otherwise(0),
+    )
 
 
 def _count_by_confidence(scores: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Counts, Counts]:

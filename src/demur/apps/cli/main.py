@@ -288,7 +288,7 @@ def verify_engine(
     rows: Annotated[int, typer.Option("--rows", min=100, help="Rows of the log made for it.", metavar="N")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the log made for it.")] = 0,
 ) -> None:
-    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and every count is compared."""
+    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
     from demur.apps.cli import verifying
 
     verifying.verify(outputs, engine=engine, spark_master=spark_master, rows=rows, seed=seed)
