@@ -39,7 +39,8 @@ def chart(lines: dict[str, dict[str, Any]]) -> Any:
     last = measured[-1]
     straight = [{"rows": size, "seconds": last["seconds"] * size / last["rows"]} for size in SIZES]
     x = alt.X("rows:Q", scale=alt.Scale(type="log"), title="rows", axis=alt.Axis(format="~s", values=list(SIZES)))
-    y = alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds")
+    ticks = alt.Axis(values=[0.001, 0.01, 0.1, 1, 10, 100], format="~g")
+    y = alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds", axis=ticks)
     line = alt.Chart(pl.DataFrame(straight)).mark_line(strokeDash=[4, 4], color="#888").encode(x=x, y=y)
     dots = alt.Chart(pl.DataFrame(measured)).mark_point(filled=True, size=90, color="#1f5fa8").encode(x=x, y=y)
     joined = alt.Chart(pl.DataFrame(measured)).mark_line(color="#1f5fa8").encode(x=x, y=y)
