@@ -30,7 +30,7 @@ def test_a_dict_names_the_systems(paths: list[Path]) -> None:
 
 
 def test_an_option_with_a_slip_names_the_nearest(paths: list[Path]) -> None:
-    with pytest.raises(demur.UsageError, match='no option "levle"; did you mean "level"'):
+    with pytest.raises(demur.UsageError, match=r'no option "levle" here\. Did you mean "level"'):
         demur.score(paths[0], levle=0.9)
     with pytest.raises(demur.UsageError, match="nothing to read"):
         demur.read()

@@ -221,8 +221,11 @@ def _reading(options: dict[str, Any]) -> Reading:
     for name in options:
         if name not in known:
             near = get_close_matches(name, [*known, "level", "replicates", "seed", "at_nonreturn", "by"], n=1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            raise UsageError(f'there is no option "{name}"{hint} Options for reading: {", ".join(known)}')
+            hint = f' Did you mean "{near[0]}"?' if near and near[0] != name else ""
+            raise UsageError(f'there is no option "{name}" here.{hint} Options for reading: {", ".join(known)}')
+    for pair in options.get("where", ()):
+        if isinstance(pair, str) or len(pair) != 2:
+            raise UsageError('where is a sequence of (column, value) pairs, such as where=(("split", "test"),)')
     return Reading(**options)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from demur.data.engines import collected
 from demur.data.lazy_judging import judge_lazily
+from demur.data.readers import READERS
 from demur.data.responses import Reading, responses
 from demur.errors import DataError
 
@@ -193,7 +194,7 @@ FAULTS = {
     "system gone": (with_column("system", "x", None, "x"), r"system must be there in every row \(1 such row in all\)"),
     "flag": (with_column("failed", "maybe", "no", "yes"), r"failed must be true or false \(1 such row in all\)"),
     "fraction": (with_column("target", 1.5, 2.0, 3.0), r"target must be text or whole numbers \(1 such row in all\)"),
-    "spelled": (with_column("target", '["a"]', "b", "b"), "target is text that spells a list.*as a list column"),
+    "spelled": (with_column("target", '["a"]', "b", "b"), "target is text that looks like a list.*as a list column"),
     "unmarked": (
         {"correct": [True, None], "confidence": [0.5, 0.4]},
         "correct must be given for every answer, as there is no column target",
@@ -202,7 +203,7 @@ FAULTS = {
     "lookalike": ({"target": ["a"], "prediction": ["a"], "confidense": [0.5]}, "has no column confidence"),
     "weights without ids": (
         {"target": ["a", "b"], "prediction": ["a", "b"], "confidence": [0.5, 0.4], "weight": [1.0, 2.0]},
-        "rows of unequal weight need an id inside an engine",
+        "rows whose weight is not 1 need an id inside an engine",
     ),
     "lone rows without ids": (
         {"target": ["a", "b"], "prediction": ["a", "b"], "confidence": [0.5, 0.4], "dialogue": ["d", None]},
@@ -245,6 +246,32 @@ def test_repeated_ids_are_found_when_asked_for(engine):
     with pytest.raises(DataError, match=r'the id "2" occurs 2 times.*is a part of the log there twice'):
         judged(engine, frame, check_ids=True)
     assert not judged(engine, BASE, check_ids=True).notes[0].startswith("ids")
+
+
+@each_engine
+def test_more_systems_and_slices_than_can_be_counted_apart_are_refused_not_cut(engine, monkeypatch):
+    monkeypatch.setattr("demur.data.surveying.MOST_GROUPS", 2)
+    with pytest.raises(DataError, match="there are more than 2 systems and slices"):
+        judged(engine, {**BASE, "system": ["x", "y", "z"]})
+    assert judged(engine, {**BASE, "system": ["x", "y", "y"]}).n == 3
+
+
+@each_engine
+def test_nan_is_no_value_of_any_column(engine, tmp_path):
+    nan = float("nan")
+    frame = pl.DataFrame({**BASE, "dom": [1.0, nan, nan], "dialogue": [1.0, nan, 2.0]})
+    frame.write_parquet(tmp_path / "log.parquet")
+    path = str(tmp_path / "log.parquet")
+    ours = READERS["duckdb"](memory=None, spark_master=None).connection
+    held = pl.scan_parquet(path) if engine == "polars" else ours.read_parquet(path)
+    assert judge_lazily(held, reading=Reading(where=(("dom", "1"),))).n == 1
+    assert judge_lazily(held, reading=Reading(), by="dom").survey["slice"].to_list() == ["(none)", "1"]
+    assert judge_lazily(held, reading=Reading()).survey["no_dialogue"].to_list() == [1]
+
+
+def test_a_frame_that_cannot_be_planned_is_a_fault_of_the_data(tmp_path):
+    with pytest.raises(DataError, match="cannot be read or counted"):
+        judge_lazily(pl.scan_csv(tmp_path / "nothing.csv"), reading=Reading())
 
 
 @each_engine

@@ -286,6 +286,14 @@ def test_parts_of_one_system_may_get_one_name():
     assert [(tally.system, tally.n) for tally in merged(files, system="guide").tallies] == [("guide", 12)]
     assert [(tally.system, tally.n) for tally in merged(files).tallies] == [("log", 12)]
     assert [(tally.system, tally.n) for tally in merged(files, apart=True).tallies] == [("a", 6), ("b", 6)]
+    so_far = merged([file_of(tally_of(SMALL, system=f"day-{k}"), sources=(f"day-{k}.csv",)) for k in (1, 2)])
+    tomorrow = file_of(tally_of(SMALL, system="day-3"), name="day-3.sweep", sources=("day-3.csv",))
+    assert [(tally.system, tally.n) for tally in merged([so_far, tomorrow]).tallies] == [("day", 18)]
+    folders = [
+        file_of(tally_of(SMALL, system=name), sources=(f"{name}/p-1.parquet", f"{name}/p-2.parquet")) for name in "AB"
+    ]
+    assert called_after_files(folders)
+    assert "is it one log twice" in merged(folders).warnings[-1]
     with pytest.raises(UsageError, match=r'ab\.sweep holds several systems, so they cannot all be "guide": a, b'):
         merged([file_of(*(tally for file in files for tally in file.tallies), name="ab.sweep")], system="guide")
 
@@ -354,7 +362,7 @@ def test_a_log_in_two_parts_is_refused_unless_it_is_allowed():
     both = merged(files, allow_repeats=True)
     assert both.tallies[0].n == 12
     assert both.sources == ("1.parquet", "2.parquet")
-    assert both.warnings == ('"2.parquet" is in whole.sweep and 2.sweep, so it counts 2 times',)
+    assert both.warnings[0] == '"2.parquet" is in whole.sweep and 2.sweep, so it counts 2 times'
 
 
 def test_dialogues_in_one_part_only_are_refused():

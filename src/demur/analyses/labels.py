@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -177,6 +178,8 @@ def report_of_cells(
     confusion = Confusion.from_cells(sums.rows(), n=int(cells["rows"].sum()))
     squares = cells["squares"] if "squares" in cells.columns else cells["weight"] ** 2 / cells["rows"]
     total, squared, n = float(confusion.total), float(squares.sort().sum()), confusion.n
+    if not (0 < squared < math.inf):
+        raise DataError(f'the weights of the rows of "{system}" must not all be 0, nor beyond all bounds')
     if "bucket" not in cells.columns or (total == squared == n and not clustered):
         drawn, units, dialogues = _independent(confusion, replicates, seed), n, None
     else:

@@ -121,7 +121,7 @@ def no_text(column: str, kind: Any) -> nw.Expr | None:
 
 def _is_whole(number: nw.Expr) -> nw.Expr:
     """Whether a number is whole and written alike by every engine; Spark rounds down only what fits an integer."""
-    tame = nw.when(number.abs() < _EXACT).then(number).otherwise(0.5)
+    tame = nw.when(~number.is_nan() & (number.abs() < _EXACT)).then(number).otherwise(0.5)
     return tame.floor() == tame
 
 
@@ -138,7 +138,7 @@ def has_value(column: str, kind: Any, value: str, where: str) -> nw.Expr:
     if as_text(spelled).item() != value:
         return nw.col(column).is_null() & ~nw.col(column).is_null()  # never: a literal cannot filter
     number: float = spelled.cast(pl.Float64).item()
-    return nw.col(column) == number
+    return (nw.col(column) == number) & ~nw.col(column).is_nan()  # statistics that leave NaN out mislead DuckDB
 
 
 def acceptable(frame: Lazy, lists: str, refused: Collection[str], name: str, first: str) -> Lazy:

@@ -13,7 +13,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.data.columns import resolve
-from demur.data.engines import bucketed, contains
+from demur.data.engines import bucketed, contains, engine_faults_told
 from demur.data.judging import LOWEST, refuse_unjudgeable
 from demur.data.lazy_cells import LazyColumns, Stage, acceptable, has_value, no_text, one_of, text_of
 from demur.data.responses import Reading
@@ -105,7 +105,8 @@ def judge_lazily(
 def _staged(
     frame: nw.LazyFrame[Any], reading: Reading, by: str | None, where: str, names: tuple[str, ...] = ()
 ) -> Stage:
-    schema = dict(frame.collect_schema())
+    with engine_faults_told(where):
+        schema = dict(frame.collect_schema())
     names = names or tuple(schema)
     parts = parts_wanted((), reading.where)
     resolution = resolve(names, reading.columns, parts=parts, where=f"{where}:")

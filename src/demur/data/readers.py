@@ -223,6 +223,7 @@ def _connected(memory: str) -> Any:
     except duckdb.Error as error:
         raise UsageError(f'DEMUR_MEMORY must be an amount such as "{MEMORY}", not "{memory}" ({error})') from None
     connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")  # Parquet's statistics leave NaN out
     return connection
 
 

@@ -31,6 +31,7 @@ MOST_SLICES = 200
 """Values of a column up to which it makes sense to slice by it."""
 
 _ON_REQUEST = ("input", "nbest")
+_OURS = ("answered", "right", "out_of_scope")
 
 Where = Sequence[tuple[str, str]]
 
@@ -68,6 +69,10 @@ def filtered(cells: Cells, where: Where) -> Cells:
 def extras(cells: Cells, keep: Sequence[str]) -> list[pl.Series]:
     """Gives the further columns asked for: the slices as text, `input` as text, `nbest` as it was read."""
     table = cells.table
+    for name in keep:
+        if name in _OURS and name in table.columns:
+            rule = f'"{name}" is what a judged row is called here, too'
+            raise DataError(rule, where=f"{table.name}:", fix="rename the column to keep it or to slice by it")
     asked = list(dict.fromkeys(name for name in keep if name != EVERYTHING))
     if EVERYTHING in keep:
         asked += [name for name in (*_ON_REQUEST, *_unplayed(cells)) if name not in asked and _is_there(name, cells)]

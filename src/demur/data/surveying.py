@@ -19,6 +19,10 @@ from demur.data.wording import SUCH_ROWS, Wording, counted
 from demur.errors import DataError
 
 _NO_TEXT = ("must be text or whole numbers", "store it as text, as engines write other numbers differently")
+MOST_GROUPS = 100 * (MOST_SLICES + 1)
+"""Systems and slices counted apart; a slip such as slicing by id must not bring every row here."""
+
+_SPELLED = nw.col("target").str.starts_with("[") & nw.col("target").str.ends_with("]")
 _COMPARED = nw.col("answered") & ~nw.col("out_of_scope") & nw.col("correct").is_null()
 _NO_FLAG = ("must be true or false", "")
 _FLAGS = ("correct", "abstained", "failed")
@@ -63,8 +67,14 @@ def _counted(judged: nw.LazyFrame[Any], stage: Stage, reading: Reading, by: str 
     keys = [part for part, there in (("system", "system" in stage.columns), ("slice", by is not None)) if there]
     if not keys:  # grouped by a constant, Polars takes the rows for sorted and holds them all
         return collected(judged.select(**counts)), False
-    most = 100 * (MOST_SLICES + 1)  # a slip such as slicing by id must not bring every row here
-    table = collected(judged.group_by(*keys).agg(**counts).head(most))
+    table = collected(judged.group_by(*keys).agg(**counts).head(MOST_GROUPS + 1))
+    if table.height > MOST_GROUPS:
+        named = f'"{by}"' if by is not None else "system"
+        raise DataError(
+            f"there are more than {MOST_GROUPS:,} systems and slices, too many to count apart",
+            where=stage.columns.where,
+            fix=f"does {named} name every row by itself?",
+        )
     if "system" in keys and table["system"].null_count() == table.height:
         return table.drop("system"), False
     return table, "system" in keys
@@ -97,7 +107,7 @@ def _counts(stage: Stage, reading: Reading) -> dict[str, Any]:
     for place, label in enumerate(rules.withheld):
         conditions[f"withheld_{place}"] = prediction == label
     if "target" in stage.columns and not stage.lists:
-        conditions["spelled"] = nw.col("target").str.starts_with("[")
+        conditions["spelled"] = _SPELLED
     counts = {name: count_if(condition) for name, condition in conditions.items()}
     return {**counts, "lowest": finite.min(), "highest": finite.max(), **_weights(stage)}
 
@@ -162,8 +172,8 @@ def _refuse_cells(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage, _: Re
             rule, fix = _NO_FLAG if part in _FLAGS else _NO_TEXT
             raise DataError(f"{rule} ({SUCH_ROWS.told(count)} in all)", where=f"{where}: {part}", fix=fix)
     if count := _sum(survey, "spelled"):
-        example = _example(judged, nw.col("target").str.starts_with("["), "target")
-        rule = f"is text that spells a list ({SUCH_ROWS.told(count)} in all)"
+        example = _example(judged, _SPELLED, "target")
+        rule = f"is text that looks like a list ({SUCH_ROWS.told(count)} in all)"
         fix = "store several acceptable labels as a list column, or leave out --engine"
         raise DataError(rule, where=f"{where}: target", got=example, fix=fix)
     nulls = _sum(survey, "no_id")
@@ -181,7 +191,8 @@ def _refuse_cells(survey: Survey, judged: nw.LazyFrame[Any], stage: Stage, _: Re
 
 
 def _example(judged: nw.LazyFrame[Any], bad: nw.Expr, column: str) -> Any:
-    return collected(judged.filter(bad).select(column).head(1)).item()
+    found = collected(judged.filter(bad).select(column).head(1))
+    return found.item() if found.height else None
 
 
 def _unranked(survey: Survey) -> list[str]:
@@ -213,7 +224,7 @@ def _refuse_units(survey: Survey, _: nw.LazyFrame[Any], stage: Stage, __: Readin
     alone = survey.clustered and _sum(survey, "no_dialogue") > 0
     unnamed = "id" not in stage.columns or _sum(survey, "no_id") > 0
     if unnamed and (alone or (survey.weighted and not survey.clustered)):
-        kind = "rows outside any dialogue" if alone else "rows of unequal weight"
+        kind = "rows outside any dialogue" if alone else "rows whose weight is not 1"
         raise DataError(
             f"{kind} need an id inside an engine, by which they are drawn for intervals",
             where=stage.columns.where,

@@ -126,7 +126,12 @@ def sweeps(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO) -> list[
 
 def _few_enough_to_sort(responses: LazyResponses) -> bool:
     """Whether the rows are in this process anyway, and one sort of them is quicker than a table of groups."""
-    return engine_of(responses.frame) == "polars" and not responses.keys and "weight" not in responses.columns
+    return (
+        responses.n <= EXACT_UP_TO
+        and engine_of(responses.frame) == "polars"
+        and not responses.keys
+        and "weight" not in responses.columns
+    )
 
 
 def _sorted_sweep(responses: LazyResponses) -> Sweep:

@@ -168,18 +168,26 @@ def merged(
         reading=files[0].reading,
         sources=tuple(dict.fromkeys(source for file in files for source in file.sources)),
         notes=_told(files, lambda file: file.notes),
-        warnings=(*_told(files, lambda file: file.warnings), *repeats, *([_taken_as_one(system)] if together else [])),
+        warnings=(*_told(files, lambda file: file.warnings), *repeats, *_asides(files, system if together else None)),
         name=files[0].name if len(files) == 1 else "the merged sweeps",
     )
 
 
 def called_after_files(files: Sequence[SweepFile]) -> bool:
-    """Whether every part is of a system of its own that is called as its log is, so that nothing would be added up."""
-    systems = [_systems(file) for file in files]
-    alone = len({name for names in systems for name in names}) == len(systems) > 1
-    return alone and all(
-        names == [stem_of(Path(one)) for one in file.sources] for names, file in zip(systems, files, strict=True)
-    )
+    """Whether every part is of one system called as its log is, and not all alike: nothing would be added up."""
+    names = {name for file in files for name in _systems(file)}
+    return len(names) > 1 and all(_called_after_its_log(file) for file in files)
+
+
+def _called_after_its_log(file: SweepFile) -> bool:
+    """Whether no column and no option named the system, so that it goes by its file, its folder or its pipe."""
+    stems = ["stdin" if source == "<stdin>" else stem_of(Path(source)) for source in file.sources]
+    if not stems:
+        return False
+    folders = {Path(source).parent.name for source in file.sources}
+    usual = {common_name(stems), *(stems if len(stems) == 1 else ["log"]), *(folders if len(folders) == 1 else ())}
+    systems = _systems(file)
+    return len(systems) == 1 and systems[0] in usual
 
 
 def common_name(names: Sequence[str]) -> str:
@@ -192,11 +200,18 @@ def common_name(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in alike).rstrip("0123456789-_. =") or "log"
 
 
-def _taken_as_one(system: str | None) -> str:
-    return (
-        f'the logs name no system, so they were taken for parts of one, here called "{system}"; if they are different '
-        "systems, --apart (apart=True) keeps them apart"
-    )
+def _asides(files: Sequence[SweepFile], taken_as: str | None) -> list[str]:
+    """What a reader should know of how the parts were taken: for one log, or some of them for systems of their own."""
+    told = []
+    if taken_as is not None:
+        told.append(
+            f'the logs name no system, so they were taken for parts of one, here called "{taken_as}"; if they are '
+            "different systems, --apart (apart=True) keeps them apart"
+        )
+    alike = Counter(_content(tally) for file in files for tally in file.tallies if tally.part is None)
+    if any(count > 1 for count in alike.values()):
+        told.append("two parts hold exactly the same counts: is it one log twice, under two names?")
+    return told
 
 
 def _systems(file: SweepFile) -> list[str]:
@@ -280,7 +295,7 @@ def _refuse_mixed_units(members: Sequence[tuple[str, Tally]]) -> None:
         raise DataError(
             f'of "{members[0][1].system}" there are dialogues or weights in {_names(with_units)}, and none in '
             f"{_names(without)}, so they cannot be added",
-            fix="make all parts from files with the same columns",
+            fix="make all parts from files with the same columns; weights that are all 1 count as none",
         )
 
 

@@ -29,6 +29,8 @@ from demur.measures.areas import Convention
 from demur.views import presentation
 from demur.views.presentation import Presentation
 
+BY_BUCKET = "the promise is made by buckets of dialogues; made by dialogues (--engine memory), it may withhold less"
+
 
 def score(
     files: list[str],
@@ -130,7 +132,10 @@ def threshold(
             source = count(files, inputs, engines, engine, by=None, step=step)
             evaluation = evaluate_tallies([api.one_tally(source.tallies, system)], step=step, **_drawn(sampling))[0]
     choice = aim(evaluation.sample, name=evaluation.system)
-    output.deliver(_told(presentation.of_choice(choice, evaluation), source, sampling), outputs)
+    shown = presentation.of_choice(choice, evaluation)
+    if engine is not None and delta is not None and evaluation.clustered:
+        shown = replace(shown, notes=(*shown.notes, BY_BUCKET))
+    output.deliver(_told(shown, source, sampling), outputs)
 
 
 def classes(

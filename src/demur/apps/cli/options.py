@@ -117,7 +117,11 @@ class EngineOptions:
         ),
     ] = 2**24
     check_ids: Annotated[
-        bool, typer.Option("--check-ids", help="With an engine: refuse repeated ids too, in a pass of its own.")
+        bool,
+        typer.Option(
+            "--check-ids",
+            help="With an engine: refuse repeated ids too; takes a pass and, in Polars, memory for all ids.",
+        ),
     ] = False
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the system, where no column names it.", metavar="NAME")

@@ -35,7 +35,8 @@ def check(options: OutputOptions) -> None:
     """Refuse what cannot be delivered, before any work is done."""
     for path in options.output:
         if path.suffix.lower() not in FORMATS:
-            raise UsageError(f'-o {path}: the extension must be one of {" ".join(FORMATS)}; got "{path.suffix}"')
+            also = f" (score, merge and follow also write {SWEEP})"
+            raise UsageError(f'-o {path}: the extension must be one of {" ".join(FORMATS)}{also}; got "{path.suffix}"')
         if path.is_dir():
             raise UsageError(f"-o {path}: this is a directory; name a file in it")
     check_syntax(options.fail_if)
