@@ -153,7 +153,7 @@ def test_no_source_at_all_is_refused():
         ("e.jsonl", b""),
         ("e.csv", b""),
         ("e.parquet", b""),
-        ("e.jsonl.gz", gzip.compress(b"")),
+        ("e.jsonl.gz", gzip.compress(b"", mtime=0)),
         ("e.jsonl.zst", zstd(b"")),
         ("blank.jsonl", b"\n \n"),
     ],
@@ -403,7 +403,7 @@ def random_bytes():
         (b"%PDF-1.7\n", "a PDF document"),
         (b"SQLite format 3\0\x10", "an SQLite database"),
         (pickle.dumps([{"a": 1}]), "a Python pickle"),
-        (gzip.compress(b"\x89PNG\r\n\x1a\n\0\0"), "a PNG image"),
+        (gzip.compress(b"\x89PNG\r\n\x1a\n\0\0", mtime=0), "a PNG image"),
     ],
 )
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.xlsx"])
