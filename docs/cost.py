@@ -1,12 +1,11 @@
-"""The page on what engines cost: measured figures from the last benchmark run, and what follows from them on paper."""
+"""The page on what engines cost: the published figures of the benchmarks, and what follows from them on paper."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results.json"
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "README.md"
 SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 LARGE = 100_000_000
 SPARK = 10_000_000
@@ -21,8 +20,10 @@ TASK_BYTES = 128 * 2**20
 
 
 def figures() -> dict[str, dict[str, Any]]:
-    """The last run's lines by their names."""
-    return {line["name"]: line for line in json.loads(RESULTS.read_text(encoding="utf-8"))}
+    """The published lines by their names."""
+    table = RESULTS.read_text(encoding="utf-8").partition("<!-- results -->")[2]
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines() if row.startswith("| ")]
+    return {row[0]: {"value": float(row[1]), "against": row[-1]} for row in rows[1:]}
 
 
 def points(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -57,7 +58,7 @@ def page() -> str:
         "\n\n".join(
             [
                 "# What it costs",
-                "Made by `make docs` from the last run of `make bench` (`benchmarks/results.json`); do not edit.",
+                "Made by `make docs` from the figures published in `benchmarks/README.md`; do not edit.",
                 "![Seconds against rows](images/scale.svg)",
                 "## Measured, on two cores",
                 _measured(lines),
