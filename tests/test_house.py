@@ -29,7 +29,19 @@ LAYERS = {
 """Height of each part: a module imports from its own part or from lower ones; parts side by side not each other."""
 
 MAY_ALSO_BE_IMPORTED = {"__version__"}
-HEAVY = ("polars", "numpy", "scipy", "altair", "sklearn", "narwhals", "pandas", "pyarrow", "duckdb", "vl_convert")
+HEAVY = (
+    "polars",
+    "numpy",
+    "scipy",
+    "altair",
+    "sklearn",
+    "narwhals",
+    "pandas",
+    "pyarrow",
+    "duckdb",
+    "pyspark",
+    "vl_convert",
+)
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -13,6 +13,7 @@ import polars as pl
 from demur.analyses.bands import Band, check_level, error_band
 from demur.analyses.figures import figure_of
 from demur.data.responses import Responses
+from demur.data.selection import MOST_SLICES
 from demur.errors import DataError
 from demur.measures.areas import AUGRC, AURC, EAURC, Convention
 from demur.measures.base import Measure, Score
@@ -25,9 +26,6 @@ from demur.measures.returns import ErrorAtNonreturn
 from demur.measures.tally import Tally
 from demur.measures.tally_samples import tally_sample
 from demur.show import Shown, Step, silent
-
-MOST_SLICES = 200
-"""Values of a column up to which it makes sense to slice by it."""
 
 
 @dataclass(frozen=True, slots=True)

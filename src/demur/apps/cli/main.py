@@ -152,9 +152,7 @@ def follow(
         typer.Option("--until-idle", min=0, help="End when nothing has come for so long.", metavar="SECONDS"),
     ] = None,
     at_nonreturn: AtNonreturn = "0.2",
-    at_error: Annotated[
-        float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
-    ] = 0.05,
+    at_error: AtError = 0.05,
     cutoffs: Annotated[
         int, typer.Option("--cutoffs", min=16, help="Distinct confidences kept; more are joined.", metavar="N")
     ] = 65_536,
