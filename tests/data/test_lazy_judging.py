@@ -120,6 +120,19 @@ def test_flags_are_read_whatever_their_type(engine, flags):
 
 
 @each_engine
+def test_labels_written_with_a_point_zero_are_the_same_in_memory(engine):
+    for target, prediction in (
+        (["1.0", "oos", "2.0"], "1.0"),
+        (["1.0", "x", "x"], "1.0"),
+        ([["2.0"], ["1"], []], "2.0"),
+    ):
+        frame = pl.DataFrame({"target": target, "prediction": [prediction] * 3, "confidence": [0.9, 0.4, 0.3]})
+        expected = responses(frame).frame["right"].sum()
+        assert expected == 1
+        assert collected(judged(engine, frame).frame.select("right"))["right"].sum() == expected
+
+
+@each_engine
 def test_negative_zero_is_the_label_zero(engine):
     frame = {"target": [0.0, -0.0, 1.0], "prediction": [-0.0, 0.0, 1.0], "confidence": [0.9, 0.4, 0.3]}
     assert responses(frame).frame["right"].all()

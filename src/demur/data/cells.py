@@ -1,7 +1,7 @@
 """Cells of any type become labels, flags and numbers, or a fault that names the row."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -43,7 +43,7 @@ class Cells:
             inner = series.dtype.inner
             text = _text_of(pl.element(), has_fractions=inner.is_float())
             return series.cast(pl.List(inner)).list.eval(text)
-        return without_point_zero(as_text(series))
+        return as_text(series)
 
     def flags(self, part: str) -> pl.Series:
         """Gives a column of yes and no, null where the cell is empty or the table has no such column."""
@@ -118,13 +118,35 @@ def as_text(series: pl.Series) -> pl.Series:
         raise DataError("holds what cannot be read as text", where=f"column {series.name}", got=series.dtype) from None
 
 
-def without_point_zero(labels: pl.Series) -> pl.Series:
-    """Reads labels as whole numbers when every one is written like `3.0`, as tables with gaps have them."""
-    if labels.null_count() == len(labels) or not labels.str.ends_with("0").all():
-        return labels
-    if not labels.str.contains(_WHOLE_AS_FLOAT).all():
+def comparable(labels: pl.Series, others: pl.Series, aside: Collection[str]) -> pl.Series:
+    """Reads labels as whole numbers when every one is written like `3.0`, as tables with gaps have them.
+
+    Labels with a meaning of their own are left aside. Nothing is changed where the labels they are compared with
+    hold the like too but would stay as they are.
+
+    >>> comparable(pl.Series(["1.0", "oos", None]), pl.Series(["1", "2"]), ["oos"]).to_list()
+    ['1', 'oos', None]
+    >>> comparable(pl.Series(["1.0", "2.0"]), pl.Series(["1.0", "x"]), ["oos"]).to_list()
+    ['1.0', '2.0']
+    """
+    if not _pointed(labels, aside) or (_holds_point_zero(others) and not _pointed(others, aside)):
         return labels
     return labels.str.replace(_WHOLE_AS_FLOAT, "$1")
+
+
+def _pointed(labels: pl.Series, aside: Collection[str]) -> bool:
+    """Whether there are labels, and all but those aside are written like `3.0`."""
+    if labels.dtype != pl.String or labels.null_count() == len(labels):
+        return False
+    if not (labels.str.ends_with("0") | labels.is_in(list(aside))).all():
+        return False
+    plain = labels.filter(~labels.is_in(list(aside))).drop_nulls()
+    return len(plain) > 0 and plain.str.contains(_WHOLE_AS_FLOAT).all()
+
+
+def _holds_point_zero(labels: pl.Series) -> bool:
+    texts = labels.explode() if labels.dtype == LABELS else labels
+    return texts.str.contains(r"\d\.0").any()
 
 
 def as_lists(labels: pl.Series) -> tuple[pl.Series, bool]:

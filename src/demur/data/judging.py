@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from demur.data.cells import LABELS, Cells, as_lists, first, without_point_zero
+from demur.data.cells import LABELS, Cells, as_lists, comparable, first
 from demur.data.columns import lookalike, mapping_of
 from demur.data.tables import ROW
 from demur.data.wording import SUCH_ROWS, Wording
@@ -59,8 +59,9 @@ def judge(cells: Cells, rules: Rules, system: str) -> Judged:
     """
     refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
     judged = Judged(pl.DataFrame())
-    frame = _as_read(cells, system)
-    frame = _with_scope(frame, cells, rules, judged)
+    labels, predictions = _labels(cells, rules)
+    frame = _as_read(cells, predictions, system)
+    frame = _with_scope(frame, cells, labels, rules, judged)
     frame = _with_answers(frame, cells, rules, judged)
     _refuse_unmarked(frame, cells)
     frame = frame.with_columns(_right(cells))
@@ -97,14 +98,21 @@ def refuse_lookalike(columns: Mapping[str, str], names: Sequence[str], where: st
         raise DataError("has no column confidence", where=where, fix=fix)
 
 
-def _as_read(cells: Cells, system: str) -> pl.DataFrame:
+def _labels(cells: Cells, rules: Rules) -> tuple[pl.Series, pl.Series]:
+    """Gives targets and predictions, written alike."""
+    labels, predictions = cells.labels("target"), cells.text("prediction")
+    aside = (*rules.out_of_scope, *rules.withheld)
+    return comparable(labels, predictions, aside), comparable(predictions, labels, aside)
+
+
+def _as_read(cells: Cells, predictions: pl.Series, system: str) -> pl.DataFrame:
     return pl.DataFrame(
         [
             cells.table.frame[ROW],
             _complete(cells, "id"),
             _system(cells, system),
             cells.text("dialogue"),
-            without_point_zero(cells.text("prediction")),
+            predictions,
             cells.flags("correct"),
             cells.flags("abstained").fill_null(value=False),
             cells.flags("failed").fill_null(value=False),
@@ -128,11 +136,10 @@ def _system(cells: Cells, name: str) -> pl.Series:
     return pl.Series("system", [name]).new_from_index(0, cells.table.frame.height)
 
 
-def _with_scope(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged) -> pl.DataFrame:
+def _with_scope(frame: pl.DataFrame, cells: Cells, labels: pl.Series, rules: Rules, judged: Judged) -> pl.DataFrame:
     if "target" not in cells:
         unknown = pl.lit(None, dtype=LABELS).alias("target")
         return frame.with_columns(unknown, out_of_scope=pl.lit(value=False), matches=pl.lit(value=False))
-    labels = cells.labels("target")
     lists, several = as_lists(labels)
     texts = lists.explode() if several else labels
     _count_labels(texts, rules.out_of_scope, OUTSIDE, judged.recognised)
