@@ -22,6 +22,18 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """The canonical columns of a responses table, each with the other names it may go by."""
 
+NBEST_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "id": ("utterance_id",),
+    "dialogue": ALIASES["dialogue"],
+    "reference": ("ref", "target", "gold"),
+    "hypotheses": ("hyps", "nbest"),
+    "asr": ("asr_hyps",),
+    "cnet": ("confusion_network",),
+    "system": ALIASES["system"],
+    "weight": (),
+}
+"""The canonical columns of a table of N-best lists, likewise."""
+
 _LIKE = 0.8
 _SHORTEST = 4
 
@@ -89,15 +101,16 @@ def resolve(
     names: Collection[str],
     explicit: Mapping[str, str],
     *,
-    parts: Collection[str] = tuple(ALIASES),
+    parts: Collection[str] | None = None,
     where: str = "",
+    aliases: Mapping[str, tuple[str, ...]] = ALIASES,
 ) -> Resolution:
     """Finds the column of each canonical part: the one mapped, else its namesake, else the only alias."""
-    check_mapping(explicit)
+    check_mapping(explicit, aliases)
     columns: dict[str, str] = {}
     notes = []
-    for part in parts:
-        column = _explicit(part, names, explicit, where) or _guess(part, names, explicit, where)
+    for part in aliases if parts is None else parts:
+        column = _explicit(part, names, explicit, where) or _guess(part, aliases[part], names, explicit, where)
         if column is not None:
             columns[part] = column
             if column != part and part not in explicit:
@@ -105,12 +118,12 @@ def resolve(
     return Resolution(columns, tuple(notes))
 
 
-def check_mapping(explicit: Mapping[str, str]) -> None:
+def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> None:
     """Refuses a mapping of a part that does not exist."""
     for part in explicit:
-        if part not in ALIASES:
+        if part not in aliases:
             raise DataError(
-                f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, ALIASES)
+                f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, aliases)
             )
 
 
@@ -122,11 +135,13 @@ def _explicit(part: str, names: Collection[str], explicit: Mapping[str, str], wh
     return column
 
 
-def _guess(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:
+def _guess(
+    part: str, others: tuple[str, ...], names: Collection[str], explicit: Mapping[str, str], where: str
+) -> str | None:
     if part in names:
         return part
     free = [name for name in names if name not in explicit.values()]
-    for known in ((part,), ALIASES[part]):
+    for known in ((part,), others):
         found = [name for name in free if name.casefold() in known]
         if len(found) > 1:
             listed = ", ".join(f'"{name}"' for name in found)

@@ -41,10 +41,10 @@ def read_json(source: Source, request: Request) -> Table:
     if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
         return _read_array(source, request)
     marked = head.startswith(BYTE_ORDER_MARK)
-    names = _names(source, None if request.every_name else NAMES_FROM)
-    place = _line_finder(source)
+    names = column_names(source, None if request.every_name else NAMES_FROM)
+    place = line_finder(source)
     try:
-        frame = _read(_bytes(source) if marked else exactly(source.path), names, request)
+        frame = _read(whole_text(source) if marked else exactly(source.path), names, request)
         if not _has_blank_row(frame):
             return _table(frame, names, source.name, place)
     except UNREADABLE:
@@ -80,7 +80,8 @@ def _read(data: str | io.BytesIO, names: Collection[str], request: Request) -> p
         return pl.read_ndjson(data, schema=text)
 
 
-def _names(source: Source, limit: int | None) -> list[str]:
+def column_names(source: Source, limit: int | None) -> list[str]:
+    """Gives the names of columns in the first lines, or in all of them."""
     names: dict[str, None] = {}
     for line in lines(source.path, source.compression, source.name, limit=limit):
         try:
@@ -98,12 +99,15 @@ def _lenient_keys(line: bytes) -> Collection[str]:
     return row if isinstance(row, dict) else ()
 
 
-def _bytes(source: Source) -> io.BytesIO:
+def whole_text(source: Source) -> io.BytesIO:
+    """Gives all of a file, decompressed."""
     text = b"".join(lines(source.path, source.compression, source.name))
     return io.BytesIO(text.removeprefix(BYTE_ORDER_MARK))
 
 
-def _line_finder(source: Source) -> Callable[[int], str]:
+def line_finder(source: Source) -> Callable[[int], str]:
+    """Gives what says on which line a row stands, rows counted from 0 and blank lines not counted."""
+
     def place(row: int) -> str:
         found = -1
         for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
@@ -130,7 +134,7 @@ def _mended(source: Source, numeric: Collection[str]) -> io.BytesIO:
 def _mended_line(line: bytes, where: str, numeric: Collection[str]) -> bytes:
     if not line.strip():
         return line
-    row = _parsed(line, where)
+    row = parsed_line(line, where)
     if not isinstance(row, dict):
         got = line.strip().decode(errors="replace")[:60]
         raise DataError("each line must be a JSON object", where=where, got=got)
@@ -146,7 +150,8 @@ def _finite(key: str, value: Any, numeric: Collection[str]) -> Any:
     return None if math.isnan(value) and key not in numeric else str(value)
 
 
-def _parsed(line: bytes, where: str) -> Any:
+def parsed_line(line: bytes, where: str) -> Any:
+    """Gives what a line says, NaN and Infinity included, or raises what is wrong with it."""
     try:
         return msgspec.json.decode(line)
     except NOT_JSON as error:
@@ -169,23 +174,22 @@ def _parsed(line: bytes, where: str) -> Any:
 
 
 def _read_array(source: Source, request: Request) -> Table:
-    elements = list(_elements(_bytes(source).getvalue(), source.name))
-    if not elements:
+    rows = list(array_elements(whole_text(source).getvalue(), source.name))
+    if not rows:
         raise DataError("holds no rows", where=source.name)
 
     def place(row: int) -> str:
         return f"{source.name}: element {row + 1}"
 
     whole = io.BytesIO(
-        b"".join(
-            _mended_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(elements)
-        )
+        b"".join(_mended_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
     )
-    names = list(dict.fromkeys(name for element in elements for name in _lenient_keys(element)))
+    names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
     return _table(_read(whole, names, request), names, source.name, place)
 
 
-def _elements(text: bytes, name: str) -> Iterator[bytes]:
+def array_elements(text: bytes, name: str) -> Iterator[bytes]:
+    """Gives the elements of an array, each as JSON."""
     try:
         yield from map(bytes, msgspec.json.decode(msgspec.json.format(text, indent=-1), type=list[msgspec.Raw]))
         return

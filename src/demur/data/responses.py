@@ -1,6 +1,5 @@
 """The table of responses: what systems answered, how sure they were, and whether it was right."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from demur.data.files import read_source
 from demur.data.frames import table_of
 from demur.data.judging import LOWEST, Judged, Rules, judge
 from demur.data.selection import JUDGED, extras, filtered, parts_wanted, request_for
-from demur.data.sources import Source, opened
+from demur.data.sources import opened, system_names
 from demur.data.tables import ROW, Request, Table
 from demur.data.wording import ROWS, counted
 from demur.errors import DataError
@@ -98,7 +97,7 @@ def read_responses(*sources: str | Path, reading: Reading = AS_IT_COMES) -> Resp
     request = reading.request()
     with opened(*sources) as files:
         tables = [read_source(file, request) for file in files]
-        names, notes = _system_names(files)
+        names, notes = system_names(files)
         return _assembled(tables, names, notes, reading)
 
 
@@ -172,22 +171,3 @@ def _nothing_left(tables: Sequence[Table], reading: Reading) -> DataError:
         found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
     return DataError(f"no row is left where {_asked(reading)}", where=f"{table.name}:", fix=held)
-
-
-def _system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
-    """Names each file's system by its stem, with the folder before it where two files share a stem."""
-    stems = Counter(file.stem for file in files)
-    folders = Counter((_folder(file), file.stem) for file in files)
-    names, notes = [], []
-    for file in files:
-        folder = _folder(file)
-        shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
-        names.append(f"{folder}/{file.stem}" if shared else file.stem)
-        if shared:
-            notes.append(f'{file.name} read as system "{names[-1]}"')
-    return names, notes
-
-
-def _folder(file: Source) -> str:
-    """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
-    return Path(file.name).resolve().parent.name

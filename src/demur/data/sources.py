@@ -5,7 +5,8 @@ import re
 import select
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -205,3 +206,22 @@ def _sniffed(head: bytes) -> Format | None:
     if b"\t" in first:
         return "tsv"
     return "csv" if b"," in first else None
+
+
+def system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
+    """Names each file's system by its stem, with the folder before it where two files share a stem."""
+    stems = Counter(file.stem for file in files)
+    folders = Counter((_folder(file), file.stem) for file in files)
+    names, notes = [], []
+    for file in files:
+        folder = _folder(file)
+        shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
+        names.append(f"{folder}/{file.stem}" if shared else file.stem)
+        if shared:
+            notes.append(f'{file.name} read as system "{names[-1]}"')
+    return names, notes
+
+
+def _folder(file: Source) -> str:
+    """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
+    return Path(file.name).resolve().parent.name
