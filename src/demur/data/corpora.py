@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 import polars as pl
 
@@ -20,6 +22,18 @@ class Corpus:
     """`id` and `input`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A user trial: what was said, heard and understood in each turn, and how each dialogue ended."""
+
+    turns: pl.DataFrame
+    """`id`, `dialogue`, `manager`, `noise`, `reference`, `text`, `hypotheses`, `asr` and `cnet`."""
+    dialogues: pl.DataFrame
+    """`dialogue`, `manager`, `noise`, `success` and `turns`."""
+    folder: Path
+    """Where `turns.jsonl.gz`, `dialogues.jsonl` and the `grammar.toml` that understood the turns lie."""
+
+
 def museum() -> Corpus:
     """Marta, guide of a harbour museum: 47 answers, 1,505 questions, 120 off-topic ones, written for this project.
 
@@ -30,3 +44,19 @@ def museum() -> Corpus:
     folder = files("demur.corpora") / "museum"
     tables = (pl.read_ndjson((folder / f"{name}.jsonl").read_bytes()) for name in ("answers", "questions", "offtopic"))
     return Corpus(*tables)
+
+
+def restaurant() -> Study:
+    """A simulated trial of a restaurant guide: 650 dialogues, two managers, three levels of noise, the truth known.
+
+    `demur.systems.restaurant` says how it was made.
+
+    >>> study = restaurant()
+    >>> study.dialogues["noise"].unique(maintain_order=True).to_list()
+    ['35.3 dB', '10.2 dB', '3.5 dB']
+    >>> study.turns.height == study.dialogues["turns"].sum()
+    True
+    """
+    folder = Path(str(files("demur.corpora") / "restaurant"))
+    turns = pl.read_ndjson(gzip.decompress((folder / "turns.jsonl.gz").read_bytes()))
+    return Study(turns, pl.read_ndjson(folder / "dialogues.jsonl"), folder)

@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from demur.data.corpora import museum, restaurant
+
+
+@pytest.fixture(scope="module")
+def study():
+    return restaurant()
+
+
+def test_the_museum_has_a_question_for_every_answer():
+    corpus = museum()
+    assert set(corpus.questions["target"]) == set(corpus.answers["answer"])
+
+
+def test_the_trial_is_about_as_large_as_the_one_in_the_paper(study):
+    assert study.dialogues.height == 650
+    assert 5200 < study.turns.height < 6400
+
+
+def test_managers_and_levels_share_the_dialogues_evenly(study):
+    sizes = study.dialogues.group_by("manager", "noise").len()
+    assert sizes.height == 6
+    assert sizes["len"].max() - sizes["len"].min() <= 2
+
+
+def test_every_turn_belongs_to_a_dialogue_and_has_its_own_id(study):
+    assert study.turns["id"].is_unique().all()
+    counted = study.turns.group_by("dialogue").len().sort("dialogue")["len"]
+    assert counted.to_list() == study.dialogues.sort("dialogue")["turns"].to_list()
+
+
+def test_every_turn_says_what_was_meant_said_and_heard(study):
+    assert study.turns.columns == [
+        *("id", "dialogue", "manager", "noise", "reference", "text", "hypotheses", "asr", "cnet"),
+    ]
+    assert study.turns.null_count().sum_horizontal().item() == 0
+    assert study.turns["hypotheses"].list.len().is_between(1, 10).all()
+    assert study.turns["asr"].list.len().is_between(1, 10).all()
+
+
+def test_confidences_sum_to_at_most_one(study):
+    confidences = study.turns.select(pl.col("hypotheses").list.eval(pl.element().struct.field("confidence")).list.sum())
+    assert confidences.to_series().is_between(0.3, 1 + 1e-9).all()
+
+
+def test_the_files_lie_together_and_are_small(study):
+    names = {path.name for path in Path(study.folder).iterdir()}
+    assert {"turns.jsonl.gz", "dialogues.jsonl", "grammar.toml"} <= names
+    assert sum(path.stat().st_size for path in study.folder.iterdir()) < 2_600_000
