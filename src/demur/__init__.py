@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": ("classes", "compare", "merge", "read", "score", "threshold"),
+    "api": ("classes", "compare", "compare_nbest", "merge", "nbest", "read", "read_nbest", "score", "threshold"),
+    "data.nbest": ("NBest", "NBestReading"),
     "data.responses": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
     "measures.base": ("Measure", "Score"),
@@ -28,8 +29,13 @@ __all__ = [  # noqa: RUF022
     "compare",
     "threshold",
     "classes",
+    "read_nbest",
+    "nbest",
+    "compare_nbest",
     "Reading",
     "Responses",
+    "NBest",
+    "NBestReading",
     "Measure",
     "Score",
     "Sweep",
@@ -40,7 +46,8 @@ __all__ = [  # noqa: RUF022
 ]
 
 if TYPE_CHECKING:
-    from demur.api import classes, compare, merge, read, score, threshold
+    from demur.api import classes, compare, compare_nbest, merge, nbest, read, read_nbest, score, threshold
+    from demur.data.nbest import NBest, NBestReading
     from demur.data.responses import Reading, Responses
     from demur.errors import DataError, DemurError, UsageError
     from demur.measures.base import Measure, Score

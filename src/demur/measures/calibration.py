@@ -24,11 +24,17 @@ _OUTSIDE = "confidences outside [0, 1] are no probabilities, so calibration has 
 class _OfProbabilities(TermMeasure):
     """Shared by the calibration measures: answered rows only, and undefined where a confidence is no probability."""
 
+    population: ClassVar[str] = "answered"
+    """The column that says which rows are looked at."""
+
     def terms(self) -> Mapping[str, nw.Expr]:
         """How many were answered and how many confidences lie outside [0, 1], then the measure's own terms."""
-        answered, confidence = nw.col("answered"), nw.col("confidence")
+        answered, confidence = nw.col(self.population), nw.col("confidence")
         outside = answered & ((confidence < 0) | (confidence > 1))
-        return {"answered": _one_where(answered), "outside": _one_where(outside), **self._own_terms()}
+        return {"answered": one_where(answered), "outside": one_where(outside), **self._own_terms()}
+
+    def _counted(self, term: nw.Expr) -> Any:
+        return nw.when(nw.col(self.population)).then(term).otherwise(0.0)
 
     @abstractmethod
     def _own_terms(self) -> Mapping[str, nw.Expr]: ...
@@ -67,8 +73,8 @@ class Brier(_OfProbabilities):
     reference: ClassVar = "Brier (1950)"
 
     def _own_terms(self) -> Mapping[str, nw.Expr]:
-        gap = nw.col("confidence") - _one_where(nw.col("right"))
-        return {"squared_gap": _where_answered(gap * gap)}
+        gap = nw.col("confidence") - one_where(nw.col("right"))
+        return {"squared_gap": self._counted(gap * gap)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         return np.asarray(own[..., 0] / answered)
@@ -100,8 +106,8 @@ class ECE(_OfProbabilities):
 
     def _own_terms(self) -> Mapping[str, nw.Expr]:
         confidence = nw.col("confidence")
-        gap = _one_where(nw.col("right")) - confidence
-        above = [nw.col("answered") & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
+        gap = one_where(nw.col("right")) - confidence
+        above = [nw.col(self.population) & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
         return {f"gap_from_{place}": nw.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
@@ -138,8 +144,8 @@ class NCE(_OfProbabilities):
         confidence = nw.col("confidence").clip(self.clip, 1 - self.clip)
         likelihood = nw.when(nw.col("right")).then(confidence).otherwise(1 - confidence)
         return {
-            "log_likelihood": _where_answered(likelihood.log()),
-            "right": _one_where(nw.col("answered") & nw.col("right")),
+            "log_likelihood": self._counted(likelihood.log()),
+            "right": one_where(nw.col(self.population) & nw.col("right")),
         }
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
@@ -202,9 +208,6 @@ def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
     return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
 
 
-def _where_answered(term: nw.Expr) -> Any:
-    return nw.when(nw.col("answered")).then(term).otherwise(0.0)
-
-
-def _one_where(condition: nw.Expr) -> Any:
+def one_where(condition: nw.Expr) -> Any:
+    """1 where the condition holds, else 0."""
     return nw.when(condition).then(1.0).otherwise(0.0)

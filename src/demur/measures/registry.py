@@ -4,6 +4,18 @@ from demur.measures.areas import AUGRC, AURC, AUROC, EAURC, RankingSkill
 from demur.measures.base import Measure, TermMeasure
 from demur.measures.calibration import ECE, NCE, Brier
 from demur.measures.classes import Accuracy, ClassAverage, Kappa
+from demur.measures.ice_parts import Discrimination, Miscalibration, Missing, Uncertainty
+from demur.measures.nbest import (
+    ACE,
+    ICE,
+    SER,
+    WSER,
+    FlooredShare,
+    ItemScore,
+    Oracle,
+    TopNCE,
+    WeightedItemScore,
+)
 from demur.measures.returns import (
     ErrorAtNonreturn,
     ForcedError,
@@ -46,8 +58,46 @@ CLASSES: dict[str, Measure] = {
 }
 """Measures of labels against labels."""
 
+OF_ACTS: dict[str, TermMeasure] = {
+    "ser": SER(),
+    "wser": WSER(),
+    "oracle": Oracle(),
+    "ace": ACE(),
+    "precision": ItemScore("precision"),
+    "recall": ItemScore("recall"),
+    "f1": ItemScore("f1"),
+}
+"""Measures of N-best lists that are sums over rows of acts."""
+
+OF_ITEMS: dict[str, TermMeasure] = {
+    "ice": ICE(),
+    "ice_floored_share": FlooredShare(),
+    "nce": NCE(),
+    "nce_top": TopNCE(),
+    "weighted_precision": WeightedItemScore("precision"),
+    "weighted_recall": WeightedItemScore("recall"),
+    "weighted_f1": WeightedItemScore("f1"),
+    "item_ece": ECE(),
+}
+"""Measures of N-best lists that are sums over rows of items."""
+
+ICE_PARTS: dict[str, Measure] = {
+    "missing": Missing(),
+    "miscalibration": Miscalibration(),
+    "discrimination": Discrimination(),
+    "uncertainty": Uncertainty(),
+}
+"""What the ICE is made of, read from the threshold sweep of items."""
+
+NBEST: dict[str, Measure] = {**OF_ACTS, **OF_ITEMS, **ICE_PARTS}
+"""Measures of N-best lists."""
+
 MEASURES: dict[str, Measure] = {**RETURNS, **CLASSES}
-KINDS: dict[str, type[Measure]] = {type(measure).__name__: type(measure) for measure in MEASURES.values()}
+"""Measures of responses."""
+
+KINDS: dict[str, type[Measure]] = {
+    type(measure).__name__: type(measure) for measure in (*MEASURES.values(), *NBEST.values())
+}
 """Measure classes by name, as signatures write them."""
 
 

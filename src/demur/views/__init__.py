@@ -11,11 +11,14 @@ from typing import Any
 
 from demur.analyses.comparison import Comparison, PairComparison
 from demur.analyses.evaluation import Evaluation, Evaluations
+from demur.analyses.gaussian_process import Smooth
 from demur.analyses.labels import ClassReport, ClassReports
+from demur.analyses.nbest import NBestEvaluation, NBestEvaluations
+from demur.analyses.nbest_comparison import NBestComparison, NBestPair
 from demur.analyses.threshold import Choice
 from demur.measures.curves import Curve, ErrorReturnCurve
 from demur.show import register
-from demur.views import presentation, words
+from demur.views import nbest_presentation, nbest_words, presentation, words
 from demur.views.fragments import curve_notebook, frame_table, notebook, paragraphs, table_html
 
 
@@ -66,3 +69,26 @@ register(
 )
 register(ErrorReturnCurve, chart=_drawn("error_return", "bare_curve_chart"), page=curve_notebook)
 register(Curve, chart=_drawn("other_curves", "bare_reading_chart"), page=curve_notebook)
+register(Smooth, chart=_drawn("smooth", "smooth_chart", lambda one: [one]), page=curve_notebook)
+register(
+    NBestEvaluation,
+    chart=_drawn("nbest_figures", "parts_chart", lambda one: nbest_presentation.parts_frame([one])),
+    page=lambda one: notebook(nbest_presentation.of_nbest([one])),
+)
+register(
+    NBestEvaluations,
+    chart=_drawn("nbest_figures", "parts_chart", nbest_presentation.parts_frame),
+    page=lambda several: notebook(nbest_presentation.of_nbest(several)),
+)
+register(
+    NBestPair,
+    chart=lambda pair, **options: _drawn("nbest_figures", "paired_chart", nbest_presentation.difference_frame)(
+        pair, a=pair.a, b=pair.b, **options
+    ),
+    page=lambda pair: f"<div>{paragraphs(nbest_words.pair_sentences(pair))}</div>",
+)
+register(
+    NBestComparison,
+    chart=_drawn("nbest_figures", "parts_chart", lambda several: nbest_presentation.parts_frame(several.evaluations)),
+    page=lambda several: notebook(nbest_presentation.of_nbest_comparison(several)),
+)

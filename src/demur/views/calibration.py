@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from demur.analyses.evaluation import Evaluation
 from demur.errors import UsageError
+from demur.measures.calibration import Reliability
+from demur.measures.intervals import Figure
 from demur.views.drawing import alt, finished, inline, rate_axis
-from demur.views.error_return import baseline_first
 from demur.views.lines import legend_in, line_channels, style_of
 from demur.views.names import shortened
 from demur.views.numbers import count, inputs
@@ -23,30 +23,51 @@ CLEAR = 0.8
 """Share of all that confidences are off by that has to lie on one side before a side is named."""
 
 
-def reliability_chart(evaluations: Sequence[Evaluation]) -> Any:
+class Calibrated(Protocol):
+    """Whose confidences can be held against what came true."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def n(self) -> int:
+        """How many there are to look at."""
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """The bins; None where confidences are no probabilities."""
+
+    @property
+    def figures(self) -> Mapping[str, Figure]:
+        """The expected calibration error, under `ece`."""
+
+
+def reliability_chart(evaluations: Sequence[Calibrated], *, what: str = "answers") -> Any:
     """Share right against mean confidence in each bin; on the diagonal confidences mean what they say.
 
     The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
     """
-    ordered = baseline_first(evaluations)
-    kept = [one for one in ordered if one.reliability is not None]
+    if not evaluations:
+        raise UsageError("a figure needs at least one evaluation; got none")
+    kept = [one for one in evaluations if one.reliability is not None]
     if not kept:
         raise UsageError("a reliability diagram needs confidences within [0, 1]; no system has them")
-    table = reliability_table(kept)
+    table = reliability_table(kept, what)
     names = [one.name for one in kept]
     axes = (
-        rate_axis(alt.X, "confidence", "mean confidence of the answers in a bin"),
+        rate_axis(alt.X, "confidence", f"mean confidence of the {what} in a bin"),
         rate_axis(alt.Y, "right", "share of them that is right"),
     )
     line = alt.Chart().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left"))
-    left_out = [one.name for one in ordered if one.reliability is None]
+    left_out = [one.name for one in evaluations if one.reliability is None]
     return finished(
         alt.layer(_diagonal(), *_gaps(table, names), line, _dots(axes, names)).properties(width=SIDE, height=SIDE),
         title=_title(kept),
         subtitle=[
-            inputs([one.n for one in kept]),
+            inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
             *_ece_words(kept),
-            "dot area: share of answers",
+            f"dot area: share of {what}",
             *(["bars: from the claim (dashed) to what holds"] if len(kept) == 1 else []),
             *([f"no probabilities: {', '.join(left_out)}"] if left_out else []),
         ],
@@ -55,8 +76,8 @@ def reliability_chart(evaluations: Sequence[Evaluation]) -> Any:
     )
 
 
-def reliability_table(evaluations: Sequence[Evaluation]) -> pl.DataFrame:
-    """One row per bin: its ends, mean confidence, share right, weight and share of the answers."""
+def reliability_table(evaluations: Sequence[Calibrated], what: str = "answers") -> pl.DataFrame:
+    """One row per bin: its ends, mean confidence, share right, weight and share of the whole."""
     frames = []
     for one in evaluations:
         bins = one.reliability
@@ -64,7 +85,7 @@ def reliability_table(evaluations: Sequence[Evaluation]) -> pl.DataFrame:
         columns = {"low": bins.low, "high": bins.high, "confidence": bins.confidence, "right": bins.accuracy}
         frame = pl.DataFrame({**columns, "weight": bins.weight, "share": bins.weight / bins.weight.sum()})
         told = [
-            f"{count(weight)} answers ({percent(share)})"
+            f"{count(weight)} {what} ({percent(share)})"
             for weight, share in zip(bins.weight, frame["share"], strict=True)
         ]
         frames.append(frame.select(pl.lit(one.name).alias("system"), pl.all(), pl.Series("answers", told)))
@@ -112,12 +133,12 @@ def _dots(axes: tuple[Any, Any], names: list[str]) -> Any:
     )
 
 
-def _ece(evaluation: Evaluation) -> str:
+def _ece(evaluation: Calibrated) -> str:
     figure = evaluation.figures.get("ece")
     return "not computed" if figure is None else number(figure.value)
 
 
-def _ece_words(evaluations: Sequence[Evaluation]) -> list[str]:
+def _ece_words(evaluations: Sequence[Calibrated]) -> list[str]:
     """The ECE of one system, of each of a few, or of the best of many."""
     if len(evaluations) == 1:
         return [f"ECE {_ece(evaluations[0])}"]
@@ -127,21 +148,21 @@ def _ece_words(evaluations: Sequence[Evaluation]) -> list[str]:
     return [f"ECE from {_ece(best)} ({best.name}) to {_ece(worst)} ({worst.name})"]
 
 
-def _by_ece(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+def _by_ece(evaluations: Sequence[Calibrated]) -> list[Calibrated]:
     return sorted(evaluations, key=lambda one: one.figures["ece"].value if "ece" in one.figures else 1.0)
 
 
-def _claimed_less_right(evaluation: Evaluation) -> float:
+def _claimed_less_right(evaluation: Calibrated) -> float:
     bins = evaluation.reliability
     assert bins is not None
     return float(((bins.confidence - bins.accuracy) * bins.weight).sum() / bins.weight.sum())
 
 
-def _gap_words(evaluation: Evaluation) -> str:
+def _gap_words(evaluation: Calibrated) -> str:
     return f"{evaluation.name}: {_leaning(evaluation)} (ECE {_ece(evaluation)})"
 
 
-def _leaning(evaluation: Evaluation) -> str:
+def _leaning(evaluation: Calibrated) -> str:
     """On which side the confidences err: one throughout, one below and the other above some confidence, or neither."""
     bins = evaluation.reliability
     assert bins is not None
@@ -163,7 +184,7 @@ def _leaning(evaluation: Evaluation) -> str:
     return "confidences err on both sides"
 
 
-def _title(evaluations: Sequence[Evaluation]) -> str:
+def _title(evaluations: Sequence[Calibrated]) -> str:
     first = evaluations[0]
     if len(evaluations) == 1:
         leaning = _leaning(first)

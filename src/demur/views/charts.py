@@ -7,7 +7,9 @@ from demur.views.difference import difference_chart
 from demur.views.drawing import chart_table
 from demur.views.error_return import comparison_chart, error_return_chart, slices_chart
 from demur.views.forest import measure_chart
+from demur.views.nbest_figures import paired_chart, parts_chart, scorer_chart, sweep_chart
 from demur.views.other_curves import det_chart, missed_chance_chart, risk_coverage_chart, roc_chart
+from demur.views.smooth import smooth_chart
 
 __all__ = [
     "chart_table",
@@ -19,8 +21,13 @@ __all__ = [
     "error_return_chart",
     "measure_chart",
     "missed_chance_chart",
+    "paired_chart",
+    "parts_chart",
     "reliability_chart",
     "risk_coverage_chart",
     "roc_chart",
+    "scorer_chart",
     "slices_chart",
+    "smooth_chart",
+    "sweep_chart",
 ]

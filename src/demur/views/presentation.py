@@ -106,12 +106,12 @@ def of_scores(
     sliced = len(whole) < len(evaluations)
     figures: list[Callable[[], Any]] = [
         *_curve_drawings(evaluations, whole, tuple(choices)),
-        *([_drawing("measure_chart", evaluations, "error_at_nonreturn")] if sliced else []),
-        *(_drawing("missed_chance_chart", one) for one in whole[:1]),
-        _drawing("risk_coverage_chart", whole),
-        *([_drawing("reliability_chart", whole)] if all(one.probabilistic for one in whole) else []),
-        _drawing("roc_chart", whole),
-        _drawing("det_chart", whole),
+        *([drawing("measure_chart", evaluations, "error_at_nonreturn")] if sliced else []),
+        *(drawing("missed_chance_chart", one) for one in whole[:1]),
+        drawing("risk_coverage_chart", whole),
+        *([drawing("reliability_chart", whole)] if all(one.probabilistic for one in whole) else []),
+        drawing("roc_chart", whole),
+        drawing("det_chart", whole),
     ]
     return Presentation(
         title="Error-return analysis",
@@ -165,16 +165,16 @@ def _curve_drawings(
     region = region_of(whole)
     sliced = [one.system for one in whole if any(part.system == one.system and part.part for part in evaluations)]
     if len(whole) == 1 and sliced:
-        return [_drawing("slices_chart", evaluations, sliced[0], region=region, choices=choices)]
-    together = _drawing("error_return_chart", whole, choices=choices, region=region)
-    return [together, *(_drawing("slices_chart", evaluations, system, region=region) for system in sliced)]
+        return [drawing("slices_chart", evaluations, sliced[0], region=region, choices=choices)]
+    together = drawing("error_return_chart", whole, choices=choices, region=region)
+    return [together, *(drawing("slices_chart", evaluations, system, region=region) for system in sliced)]
 
 
 def of_comparison(comparison: Comparison) -> Presentation:
     """How a comparison of systems is shown."""
     systems = comparison.evaluations
-    figures: list[Callable[[], Any]] = [_drawing("comparison_chart", comparison, region=region_of(systems))]
-    figures += [_drawing("difference_chart", pair) for pair in comparison.pairs]
+    figures: list[Callable[[], Any]] = [drawing("comparison_chart", comparison, region=region_of(systems))]
+    figures += [drawing("difference_chart", pair) for pair in comparison.pairs]
     return Presentation(
         title="Comparison of systems",
         sentences=tuple(words.comparison_sentences(comparison)),
@@ -203,8 +203,8 @@ def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
         sentences=tuple(words.choice_sentences(choice)),
         tables=(Table("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows),),
         figures=(
-            _drawing("error_return_chart", [evaluation], choices=(choice,), region=None),
-            _drawing("cost_path_chart", choice),
+            drawing("error_return_chart", [evaluation], choices=(choice,), region=None),
+            drawing("cost_path_chart", choice),
         ),
         data=choice.frame,
         document=choice.to_dict(),
@@ -221,7 +221,7 @@ def of_classes(reports: Sequence[ClassReport]) -> Presentation:
         title="Classes",
         sentences=tuple(sentence for report in reports for sentence in words.class_sentences(report)),
         tables=tuple(class_table(report) for report in reports),
-        figures=tuple(_drawing("confusion_chart", report) for report in reports),
+        figures=tuple(drawing("confusion_chart", report) for report in reports),
         data=lambda: pl.concat([one.frame().select(pl.lit(one.system).alias("system"), pl.all()) for one in reports]),
         document=document,
         signatures=tuple(report.signature for report in reports),
@@ -348,7 +348,7 @@ def region_of(evaluations: Sequence[Evaluation]) -> tuple[float, float]:
     return max(0.0, measure.x - 0.05), min(1.0, measure.x + 0.05)
 
 
-def _drawing(name: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
+def drawing(name: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
     """A chart to be drawn when it is wanted, so that nothing heavy loads before."""
     return lambda: getattr(import_module("demur.views.charts"), name)(*arguments, **options)
 

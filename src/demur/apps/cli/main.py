@@ -10,7 +10,17 @@ from typing import Annotated, Literal
 import typer
 
 from demur import __version__
-from demur.apps.cli.options import EngineOptions, Files, InputOptions, OutputOptions, SamplingOptions, with_options
+from demur.apps.cli.experiment_commands import experiments
+from demur.apps.cli.importing import importer
+from demur.apps.cli.nbest_command import nbest
+from demur.apps.cli.options import (
+    EngineOptions,
+    Files,
+    InputOptions,
+    OutputOptions,
+    SamplingOptions,
+    with_options,
+)
 from demur.errors import DemurError, Interrupted
 
 app = typer.Typer(
@@ -306,6 +316,11 @@ def demo(
     from demur.apps.cli import demonstration
 
     demonstration.demo(sampling, outputs, logs=logs)
+
+
+app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
+app.add_typer(experiments, name="experiment")
+app.add_typer(importer, name="import")
 
 
 def run() -> None:

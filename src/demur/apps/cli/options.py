@@ -56,6 +56,74 @@ class InputOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """How tables of N-best lists are read."""
+
+    map: Annotated[
+        list[str],
+        typer.Option("--map", help="Name a column: --map reference=my_column. Repeatable.", metavar="NAME=COLUMN"),
+    ] = field(default_factory=list)
+    where: Annotated[
+        list[str],
+        typer.Option("--where", help="Keep rows whose column has this value. Repeatable.", metavar="COLUMN=VALUE"),
+    ] = field(default_factory=list)
+    items: Annotated[
+        Literal["thomson", "dstc"] | None,
+        typer.Option(
+            "--items",
+            help="How an act becomes items. thomson: the act and each slot apart. dstc: the act with each slot. "
+            "Item lists stay as they are. Default: thomson; dstc for folders of the challenges.",
+        ),
+    ] = None
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="Scale lists whose confidences sum to over 1, instead of refusing them.")
+    ] = False
+    ontology: Annotated[
+        Path | None,
+        typer.Option("--ontology", help="With a folder of DSTC: its ontology; else looked for nearby.", metavar="FILE"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScorerOptions:
+    """How N-best lists are made from what a recogniser heard."""
+
+    scorer: Annotated[
+        str | None,
+        typer.Option(
+            "--scorer",
+            help="Make the lists from the columns asr or cnet: const, avgword or infev; with -tp1 only the best act. "
+            "Several, separated by commas, are compared as systems.",
+            metavar="NAME",
+        ),
+    ] = None
+    grammar: Annotated[
+        Path | None,
+        typer.Option(
+            "--grammar",
+            help="With --scorer: the grammar that parses sentences; else a restaurant guide's.",
+            metavar="TOML",
+        ),
+    ] = None
+    parser: Annotated[
+        str | None,
+        typer.Option(
+            "--parser",
+            help="With --scorer: a program that answers each line, a sentence, with a line of acts.",
+            metavar="COMMAND",
+        ),
+    ] = None
+    heard: Annotated[
+        Literal["auto", "asr", "cnet"],
+        typer.Option("--heard", help="With --scorer: take sentences from the list or from the confusion network."),
+    ] = "auto"
+    sentences: Annotated[
+        int | None,
+        typer.Option("--sentences", min=1, help="With --scorer: take at most so many; default all, of a network 100."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -128,6 +196,10 @@ class EngineOptions:
     ] = None
 
 
+GROUPS = (InputOptions, ListOptions, ScorerOptions, OutputOptions, SamplingOptions, EngineOptions)
+"""Every group of options."""
+
+
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take option groups: a parameter annotated with a group becomes the options that are its fields."""
     hints = get_type_hints(command, include_extras=True)
@@ -135,7 +207,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         kind = hints[parameter.name]
-        if kind in (InputOptions, OutputOptions, SamplingOptions, EngineOptions):
+        if kind in GROUPS:
             groups[parameter.name] = kind
             parameters += _parameters_of(kind)
         else:

@@ -18,8 +18,8 @@ def reading_of(options: InputOptions, *, keep: tuple[str, ...] = (), plain_label
     default = Reading()
     out_of_scope = () if plain_labels else default.out_of_scope
     return Reading(
-        columns=dict(_pair(text, "--map", "NAME=COLUMN") for text in options.map),
-        where=tuple(_pair(text, "--where", "COLUMN=VALUE") for text in options.where),
+        columns=dict(pair_of(text, "--map", "NAME=COLUMN") for text in options.map),
+        where=tuple(pair_of(text, "--where", "COLUMN=VALUE") for text in options.where),
         out_of_scope=_labels(options.out_of_scope, out_of_scope),
         withheld=_labels(options.withheld, default.withheld),
         missing_confidence=options.missing_confidence,
@@ -49,7 +49,8 @@ def _rate(part: str, text: str) -> float:
         raise UsageError(f'a rate is a number such as 0.2, or a range such as 0.1:0.3; got "{text}"') from None
 
 
-def _pair(text: str, option: str, form: str) -> tuple[str, str]:
+def pair_of(text: str, option: str, form: str) -> tuple[str, str]:
+    """The two sides of what an option takes, such as NAME=COLUMN."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise UsageError(f'{option} takes {form}; got "{text}"')

@@ -1,4 +1,4 @@
-"""The same jobs as the commands, for Python: from files, frames or judged responses to results."""
+"""Jobs on answers with confidences: from files, frames or judged responses to results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read(*data: Any, reading: Reading | None = None, **options: Any) -> Response
     if reading is not None and options:
         raise UsageError("give either reading=Reading(...) or its options, not both")
     how = _reading(options) if reading is None else reading
-    if len(data) == 1 and _named_systems(data[0]):
+    if len(data) == 1 and named_systems(data[0]):
         return _joined([_renamed(read(one, reading=how), name) for name, one in data[0].items()])
     unnamed = sum(not isinstance(one, str | Path | Responses) for one in data)
     parts = [_read_one(one, how, f"system {place}" if unnamed > 1 else None) for place, one in enumerate(data, start=1)]
@@ -216,16 +216,21 @@ def _tallies(rows: nw.LazyFrame[Any], by: str | None, options: dict[str, Any]) -
     return tallies(_judged_lazily(rows, by, rest), exact_up_to=options.get("exact_up_to", EXACT_UP_TO))
 
 
-def _reading(options: dict[str, Any]) -> Reading:
-    known = [part.name for part in fields(Reading)]
+def check_options(options: dict[str, Any], reading: type, others: tuple[str, ...]) -> None:
+    """Refuse options that a reading does not have, with the one that was likely meant."""
+    known = [part.name for part in fields(reading)]
     for name in options:
         if name not in known:
-            near = get_close_matches(name, [*known, "level", "replicates", "seed", "at_nonreturn", "by"], n=1)
+            near = get_close_matches(name, [*known, "level", "replicates", "seed", *others], n=1)
             hint = f' Did you mean "{near[0]}"?' if near and near[0] != name else ""
             raise UsageError(f'there is no option "{name}" here.{hint} Options for reading: {", ".join(known)}')
     for pair in options.get("where", ()):
         if isinstance(pair, str) or len(pair) != 2:
             raise UsageError('where is a sequence of (column, value) pairs, such as where=(("split", "test"),)')
+
+
+def _reading(options: dict[str, Any]) -> Reading:
+    check_options(options, Reading, ("at_nonreturn", "by"))
     return Reading(**options)
 
 
@@ -237,7 +242,7 @@ def _read_one(data: Any, reading: Reading, name: str | None) -> Responses:
     return responses(data, system=name, reading=reading)
 
 
-def _named_systems(data: Any) -> bool:
+def named_systems(data: Any) -> bool:
     """Whether this is a dict of systems rather than one of columns."""
     return (
         isinstance(data, dict)

@@ -1,0 +1,138 @@
+"""`demur nbest`: from tables of N-best lists to their measures, comparisons and recalibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from demur import api
+from demur.analyses.nbest import Manner, evaluate_nbest
+from demur.analyses.nbest_comparison import compare_nbest
+from demur.analyses.recalibration import (
+    Recalibrated,
+    Recalibration,
+    fit_acts,
+    fit_items,
+    nbest_rows,
+    recalibrated_acts,
+    recalibrated_items,
+)
+from demur.apps.cli import output
+from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, ScorerOptions
+from demur.apps.cli.progress import steps
+from demur.apps.cli.reading import pair_of
+from demur.data.importers.writing import check_rows_file, write_rows
+from demur.data.nbest import NBest
+from demur.errors import UsageError
+from demur.show import Step
+from demur.views.nbest_presentation import of_nbest, of_nbest_comparison
+from demur.views.presentation import Presentation
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """Whether and how systems are compared."""
+
+    asked: bool
+    systems: tuple[str, ...]
+    matched: bool
+    unpaired: bool
+
+    def check(self) -> None:
+        """Refuse options that only a comparison takes."""
+        if not self.asked and (self.systems or self.matched or self.unpaired):
+            raise UsageError("--system, --matched and --unpaired go with --compare")
+
+
+def nbest(
+    files: list[str],
+    lists: ListOptions,
+    scorers: ScorerOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    *,
+    by: str | None,
+    comparing: Comparing,
+    floor: float,
+    clip: float,
+    recalibrate_on: list[str],
+    write_lists: Path | None,
+) -> None:
+    """Evaluate the lists in the files, or compare them."""
+    output.check(outputs)
+    comparing.check()
+    if write_lists is not None:
+        check_rows_file(write_lists)
+    if comparing.asked and (by or recalibrate_on):
+        raise UsageError("--compare looks at whole systems: leave out --by and --recalibrate-on, or use --where")
+    manner = Manner(floor, clip, sampling.level, sampling.replicates, sampling.seed)
+    with steps(quiet=outputs.quiet or outputs.json) as step:
+        step("reading", 0, 1)
+        table = read(files, lists, scorers, by=by)
+        fitted = _fitted(recalibrate_on, lists, scorers)
+        shown = _compared(table, comparing, manner, step) if comparing.asked else None
+        if shown is None:
+            shown = of_nbest(
+                evaluate_nbest(table, by=by, manner=manner, step=step), recalibrated=_mended(table, fitted, manner)
+            )
+    if write_lists is not None:
+        _write(write_lists, table, fitted)
+        shown = replace(shown, notes=(*shown.notes, f"lists written to {write_lists}"))
+    told = (*shown.notes, *table.notes, f"seed {sampling.seed}, {sampling.replicates:,} replicates")
+    output.deliver(replace(shown, notes=told, warnings=(*shown.warnings, *table.warnings)), outputs)
+
+
+def read(files: list[str], lists: ListOptions, scorers: ScorerOptions, *, by: str | None = None) -> NBest:
+    """The lists of the files, made by a scorer where one is named."""
+    return api.read_nbest(
+        *files,
+        columns=dict(pair_of(text, "--map", "NAME=COLUMN") for text in lists.map),
+        where=tuple(pair_of(text, "--where", "COLUMN=VALUE") for text in lists.where),
+        items=lists.items,
+        normalise=lists.normalise,
+        ontology=lists.ontology,
+        keep=(by,) if by else (),
+        scorer=_names(scorers),
+        grammar=scorers.grammar,
+        parser=scorers.parser,
+        heard=scorers.heard,
+        sentences=scorers.sentences,
+    )
+
+
+def _names(scorers: ScorerOptions) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in (scorers.scorer or "").split(",") if name.strip())
+    if not names and (scorers.grammar or scorers.parser or scorers.sentences or scorers.heard != "auto"):
+        raise UsageError("--grammar, --parser, --heard and --sentences go with --scorer")
+    return names
+
+
+def _compared(table: NBest, how: Comparing, manner: Manner, step: Step) -> Presentation:
+    comparison = compare_nbest(
+        table, systems=how.systems or None, matched=how.matched, unpaired=how.unpaired, manner=manner, step=step
+    )
+    return of_nbest_comparison(comparison)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    items: Recalibration
+    acts: Recalibration
+
+
+def _fitted(files: list[str], lists: ListOptions, scorers: ScorerOptions) -> _Fitted | None:
+    if not files:
+        return None
+    table = read(files, replace(lists, where=[]), scorers)
+    return _Fitted(fit_items(table), fit_acts(table))
+
+
+def _mended(table: NBest, fitted: _Fitted | None, manner: Manner) -> list[Recalibrated]:
+    if fitted is None:
+        return []
+    return [recalibrated_items(table.of(system), fitted.items, manner) for system in table.systems]
+
+
+def _write(path: Path, table: NBest, fitted: _Fitted | None) -> None:
+    mended = table if fitted is None else recalibrated_acts(table, fitted.acts)
+    write_rows(path, nbest_rows(mended, None if fitted is None else fitted.items))

@@ -1,0 +1,240 @@
+"""N-best lists taken apart: a row for every item and a row for every act of every utterance.
+
+The measures of N-best lists are sums over these rows, so any engine that holds such rows can compute them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.data.item_sets import Codes, ItemSets
+from demur.data.nbest import NBest
+from demur.data.nbest_building import sums_of
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+Sizes = NDArray[np.int32]
+Columns = dict[str, NDArray[Any]]
+
+AT_ONCE = 8192
+"""Utterances taken apart at a time: few enough that their rows stay in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exploded:
+    """The rows of items and of acts, each in the order of utterances.
+
+    Items: `confidence` (what the acts that hold the item sum to), `right` (whether it was meant), `answered` (whether
+    any act with some confidence holds it), `top` (whether, then, the surest act holds it), `weight`. Every item that
+    was meant, or hypothesised with some confidence, has a row.
+
+    Acts: `confidence`, `right` (whether it is the act that was meant), `answered` (whether the list names it),
+    `errors` (substitutions, deletions and insertions against what was meant), `items`, `right_items`, `top`, `weight`.
+    An act that was meant and not hypothesised has a row. The mass that no hypothesis holds has a row for each
+    utterance, as an empty act marked `rest`, never right, and `top` only where the list is empty; that row alone has
+    the `reference_items` of the utterance and its `best_errors`, others have 0.
+    """
+
+    items: pl.DataFrame
+    acts: pl.DataFrame
+    item_start: Places
+    act_start: Places
+    item: Codes
+    """Which item each row of items is of, by its number in the sets."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """Some utterances that follow each other, and what is computed of them once."""
+
+    sets: ItemSets
+    reference: Codes
+    start: Places
+    act: Codes
+    confidence: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, nbest: NBest, first: int, weight: Array) -> _Lists:
+        """The utterances from this one on."""
+        here = slice(first, first + AT_ONCE)
+        start = nbest.start[first : first + AT_ONCE + 1]
+        held = slice(int(start[0]), int(start[-1]))
+        return cls(
+            nbest.sets,
+            nbest.reference[here],
+            start - start[0],
+            nbest.act[held],
+            nbest.confidence[held],
+            weight[here],
+        )
+
+    def __len__(self) -> int:
+        return self.reference.size
+
+    @cached_property
+    def count(self) -> Places:
+        return np.diff(self.start)
+
+    @cached_property
+    def owner(self) -> Places:
+        return np.repeat(np.arange(len(self)), self.count)
+
+    @cached_property
+    def meant(self) -> Sizes:
+        """How many items each reference has."""
+        return self.sets.size[self.reference].astype(np.int32)
+
+    @cached_property
+    def size(self) -> Sizes:
+        """How many items each hypothesis has."""
+        return self.sets.size[self.act].astype(np.int32)
+
+    @cached_property
+    def is_top(self) -> Flags:
+        """Whether a hypothesis is the surest of its list, the first of equals."""
+        flags = np.zeros(self.act.size, dtype=np.bool_)
+        held = np.flatnonzero(self.count)
+        if held.size:
+            highest = np.maximum.reduceat(self.confidence, self.start[held])
+            surest = np.flatnonzero(self.confidence == np.repeat(highest, self.count[held]))
+            owner = self.owner[surest]
+            flags[surest[np.diff(owner, prepend=-1) > 0]] = True
+        return flags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Items:
+    """Items of utterances: how many each has, their columns, and how many items of each hypothesis were meant."""
+
+    count: Places
+    columns: Columns
+    right_by_act: Sizes
+
+
+def exploded(nbest: NBest) -> Exploded:
+    """The rows of items and acts of a table of N-best lists."""
+    weight = nbest.frame["weight"].to_numpy()
+    items, acts, item_counts, act_counts = [], [], [], []
+    for first in range(0, max(len(nbest), 1), AT_ONCE):
+        lists = _Lists.of(nbest, first, weight)
+        found = _item_rows(lists)
+        columns, count = _act_rows(lists, found.right_by_act)
+        items.append(found.columns)
+        item_counts.append(found.count)
+        acts.append(columns)
+        act_counts.append(count)
+    of_items = _joined(items)
+    which = of_items.pop("item")
+    return Exploded(
+        pl.DataFrame(of_items), pl.DataFrame(_joined(acts)), _starts(item_counts), _starts(act_counts), which
+    )
+
+
+def _joined(parts: list[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _starts(counts: list[Places]) -> Places:
+    return np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+
+
+def _item_rows(lists: _Lists) -> _Items:
+    """Sums over the acts that hold an item, by one stable sort of (utterance, item); references follow their lists."""
+    every, hypothesised = _with_references(lists)
+    item, start = lists.sets.expanded(every)
+    size = np.diff(start)
+    number = max(len(lists.sets.names), 1)
+    base = np.repeat(np.arange(len(lists)) * number, lists.count + 1)
+    key = np.repeat(base, size) + item
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    first = np.ones(key.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    edges = np.flatnonzero(first)
+    ends = np.append(edges, key.size)[1:]
+    group = np.repeat(np.arange(edges.size), ends - edges)
+    holder = np.repeat(np.arange(every.size), size)[order]
+    confidence = np.bincount(group, _scattered(lists.confidence, hypothesised)[holder], edges.size)
+    right = ~hypothesised[holder[ends - 1]]  # the reference comes last among those that hold an item
+    right_by_act = np.bincount(holder, right[group], every.size)[hypothesised].astype(np.int32)
+    top = np.bincount(group, _scattered(lists.is_top * 1.0, hypothesised)[holder], edges.size) > 0
+    answered = confidence > 0
+    columns = {
+        "key": ordered[edges],
+        "confidence": np.minimum(confidence, 1.0),
+        "right": right,
+        "answered": answered,
+        "top": top & answered,
+        "item": item[order[edges]],
+    }
+    held = right | answered  # what is neither would count as missed
+    if not held.all():
+        columns = {name: column[held] for name, column in columns.items()}
+    count = np.diff(np.searchsorted(columns.pop("key"), np.arange(len(lists) + 1) * number))
+    columns["weight"] = np.repeat(lists.weight, count)
+    return _Items(count, columns, right_by_act)
+
+
+def _with_references(lists: _Lists) -> tuple[Codes, Flags]:
+    """The sets hypothesised for each utterance and then its reference, and which of all are hypothesised."""
+    hypothesised = np.ones(lists.act.size + len(lists), dtype=np.bool_)
+    hypothesised[lists.start[1:] + np.arange(len(lists))] = False
+    every = np.empty(hypothesised.size, dtype=np.int32)
+    every[hypothesised], every[~hypothesised] = lists.act, lists.reference
+    return every, hypothesised
+
+
+def _scattered(values: NDArray[Any], where: Flags) -> NDArray[Any]:
+    spread = np.zeros(where.size, dtype=values.dtype)
+    spread[where] = values
+    return spread
+
+
+def _act_rows(lists: _Lists, right_items: Sizes) -> tuple[Columns, Places]:
+    """Hypotheses, then the act that was meant where none is it, then the rest of the mass as the empty act."""
+    right = lists.act == lists.reference[lists.owner]
+    found = np.zeros(len(lists), dtype=np.bool_)
+    found[lists.owner[right]] = True
+    count = lists.count + ~found + 1
+    end = np.cumsum(count)
+    mine = np.arange(right.size) + np.repeat(end - count - lists.start[:-1], lists.count)
+    rest, missing = end - 1, (end - 2)[~found]
+    missed = lists.meant[~found]
+    errors = np.maximum(lists.size, lists.meant[lists.owner]) - right_items
+    best = lists.meant.copy()
+    held = np.flatnonzero(lists.count)
+    if held.size:
+        best[held] = np.minimum.reduceat(errors, lists.start[held])
+    given_out = sums_of(lists.confidence, lists.count)
+    rows = int(count.sum())
+    return {
+        "confidence": _placed(
+            rows, np.float64, (mine, np.minimum(lists.confidence, 1.0)), (rest, np.maximum(1.0 - given_out, 0.0))
+        ),
+        "right": _placed(rows, np.bool_, (mine, right), (missing, True)),
+        "answered": _placed(rows, np.bool_, (mine, True)),
+        "errors": _placed(rows, np.int32, (mine, errors), (rest, lists.meant)),
+        "items": _placed(rows, np.int32, (mine, lists.size), (missing, missed)),
+        "right_items": _placed(rows, np.int32, (mine, right_items), (missing, missed)),
+        "top": _placed(rows, np.bool_, (mine, lists.is_top), (rest, lists.count == 0)),
+        "rest": _placed(rows, np.bool_, (rest, True)),
+        "reference_items": _placed(rows, np.int32, (rest, lists.meant)),
+        "best_errors": _placed(rows, np.int32, (rest, best)),
+        "weight": np.repeat(lists.weight, count),
+    }, count
+
+
+def _placed(rows: int, kind: Any, *parts: tuple[Places, Any]) -> NDArray[Any]:
+    """A column with some of its places filled, others 0."""
+    column = np.zeros(rows, dtype=kind)
+    for place, values in parts:
+        column[place] = values
+    return column
