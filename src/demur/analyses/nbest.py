@@ -96,7 +96,7 @@ class NBestEvaluation(Shown):
     def top(self) -> Evaluation:
         """The surest hypothesis of each utterance as an answer that may be withheld: curve, bands and all."""
         answers = self.taken.top_answers()
-        judged = Responses(answers.with_columns(pl.lit(self.name).alias("system")))
+        judged = Responses(answers.with_columns(pl.lit(f"{self.name}, top hypothesis").alias("system")))
         how = self.manner
         return evaluate(judged, level=how.level, replicates=how.replicates, seed=how.seed)[0]
 

@@ -75,6 +75,9 @@ def judge(cells: Cells, rules: Rules, system: str) -> Judged:
 
 def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
     """Refuses a table whose columns do not tell right from wrong."""
+    if "correct" not in columns and {"reference", "hypotheses"} <= set(names):
+        rule = "holds N-best lists, columns reference and hypotheses, not answers"
+        raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
     if "correct" not in columns and "target" not in columns:
         rule = "needs a column target or correct to tell right from wrong"
         raise DataError(rule, where=where, fix=naming("target", columns, names))

@@ -117,7 +117,7 @@ class Builder:
             confidence = np.array([one.confidence for one in hypotheses], dtype=np.float64)
         except TypeError:
             confidence = np.array([np.nan if one.confidence is None else one.confidence for one in hypotheses])
-        return [tuple(one) if isinstance(one, list) else one for one in written], confidence, count
+        return rows.as_items(written), confidence, count
 
     def _numbers(self, written: list[Hashable], rows: _Rows, owner: Callable[[int], int]) -> NDArray[np.int64]:
         try:
@@ -189,7 +189,13 @@ class _Rows:
                 where=self.named(found.index(None)),
                 fix="give the act that was meant, or [] where nothing was",
             )
-        return [tuple(one) if isinstance(one, list) else one for one in found]
+        return self.as_items(found)
+
+    def as_items(self, written: Sequence[Any]) -> list[Hashable]:
+        """Lists as tuples of items, acts as their text, plain labels as the only item there is."""
+        if self.source.layout.labelled:
+            return [(one,) if isinstance(one, str) else one and tuple(one) for one in written]
+        return [tuple(one) if isinstance(one, list) else one for one in written]
 
     def heard(self) -> list[Heard]:
         """What the recogniser heard, with the name of the utterance for messages."""

@@ -30,7 +30,7 @@ NAMES_FROM = 1000
 HYPOTHESIS_ALIASES: Mapping[str, tuple[str, ...]] = {
     "act": ("acts", "label", "hypothesis"),
     "items": (),
-    "confidence": ("score", "probability"),
+    "confidence": ("score", "probability", "prob", "p"),
 }
 """What the parts of a hypothesis may be called."""
 
@@ -66,6 +66,11 @@ class Layout:
     extras: tuple[str, ...]
     hypothesis: Mapping[str, str]
     notes: tuple[str, ...]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether hypotheses are plain labels, each an item as it stands, and so is the reference."""
+        return self.hypothesis.get("act") == "label"
 
     def row_type(self) -> type[msgspec.Struct]:
         """The shape of a row, for msgspec to check while it decodes.

@@ -1,4 +1,4 @@
-"""A measure against the number of hypotheses or sentences kept, a line per condition: figure 1 of Thomson et al. (2008)."""
+"""A measure against the number of hypotheses or sentences kept: figure 1 of Thomson et al. (2008)."""
 
 from __future__ import annotations
 
