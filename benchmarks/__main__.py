@@ -11,17 +11,26 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engines, reading, returns, startup
+from benchmarks import engines, nbest, networks, reading, returns, smoothing, startup
 from benchmarks.measuring import Line
 from benchmarks.readme import with_results
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
+
+
+def _nbest() -> Iterator[Line]:
+    """Lists, and what makes them and draws them."""
+    for part in (nbest, networks, smoothing):
+        yield from part.lines()
+
+
 FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "startup": startup.lines,
     "returns": returns.lines,
     "reading": reading.lines,
     "engines": engines.lines,
+    "nbest": _nbest,
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -101,9 +102,9 @@ class NBestEvaluation(Shown):
         return evaluate(judged, level=how.level, replicates=how.replicates, seed=how.seed)[0]
 
     @cached_property
-    def reliability(self) -> Reliability:
-        """Mean confidence and share right of items, by bins of confidence."""
-        return reliability(self.taken.item_sweep)
+    def reliability(self) -> Reliability | None:
+        """Mean confidence and share right of items, by bins of confidence; None where there is no item."""
+        return None if self.taken.rows.items.is_empty() else reliability(self.taken.item_sweep)
 
     def per_dialogue(self) -> pl.DataFrame:
         """Every measure on each dialogue alone (on each utterance, where there are no dialogues), null if undefined."""
@@ -185,10 +186,19 @@ def nbest_values(nbest: NBest, manner: Manner | None = None) -> dict[str, float]
     """Every measure's value on the lists of one system, without intervals."""
     how = manner or Manner()
     taken = Taken.of(nbest)
-    values = {key: measure(taken.rows.acts).value for key, measure in how.of_acts().items()}
+    values = _values(taken.rows.acts, how.of_acts())
     values |= _item_values(taken, how)
     values["roc_auc"] = float(AUROC().finish(Rows.from_frame(taken.top_answers()).sweep()))
     return values
+
+
+def _values(rows: pl.DataFrame, measures: Mapping[str, TermMeasure]) -> dict[str, float]:
+    """Values of measures; those of one kind, such as precision and recall, are read from the same sums."""
+    frame, sums = nw.from_native(rows), {}
+    for measure in measures.values():
+        if type(measure) not in sums:
+            sums[type(measure)] = measure.reduce(frame)
+    return {key: float(measure.finish(sums[type(measure)])) for key, measure in measures.items()}
 
 
 def _item_values(taken: Taken, how: Manner) -> dict[str, float]:
@@ -197,8 +207,7 @@ def _item_values(taken: Taken, how: Manner) -> dict[str, float]:
     if items.is_empty():
         return dict.fromkeys((*by_row, *parts), float("nan"))
     by_confidence = {key: by_row.pop(key) for key in ("nce", "item_ece")}  # confidences tie, so these are fewer
-    values = {key: measure(items).value for key, measure in by_row.items()}
-    sweep = taken.item_sweep
+    values, sweep = _values(items, by_row), taken.item_sweep
     values |= {key: float(measure.finish(cell_totals(measure, sweep))) for key, measure in by_confidence.items()}
     return values | {key: float(measure.finish(sweep)) for key, measure in parts.items()}
 

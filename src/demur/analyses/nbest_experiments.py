@@ -27,6 +27,11 @@ SUCCESS, TURN = 20.0, 1.0
 
 NONE = "(none)"
 
+_TRUTH = {
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "1", "1.0"), 1.0),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "0", "0.0"), 0.0),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -92,6 +97,10 @@ class Smooths(Shown):
     """`group`, `dialogue`, x and y."""
     left_out: int
     """Dialogues in which x or y is undefined."""
+    unit: str = "dialogue"
+    """What each point is: a dialogue or, where there are none, an utterance."""
+    by: str | None = None
+    """The column of groups, where they come from one."""
 
     def frame(self) -> pl.DataFrame:
         """The curves, a row per group and place."""
@@ -102,6 +111,7 @@ class Smooths(Shown):
         return {
             "x": self.x,
             "y": self.y,
+            "unit": self.unit,
             "dialogues": self.dialogues.height,
             "left_out": self.left_out,
             "groups": [curve.to_dict() for curve in self.curves],
@@ -155,25 +165,63 @@ def reward_curves(
 ) -> Smooths:
     """The reward of dialogues, 20 for success less 1 for each turn, against a measure of their lists, by group.
 
-    `dialogues` has the columns dialogue, success and turns, and the group's.
+    `dialogues` has a row for each, with the columns dialogue, success and turns, and the group's.
     """
+    if not all(one.totals.clustered for one in evaluations):
+        raise DataError("the lists name no dialogues", fix="rewards belong to dialogues: --map dialogue=COLUMN")
     values = pl.concat([one.per_dialogue() for one in evaluations]).select("dialogue", pl.col(measure).alias("x"))
+    twice = values.filter(pl.col("dialogue").is_duplicated())["dialogue"]
+    if len(twice):
+        systems = ", ".join(one.system for one in evaluations)
+        raise DataError(
+            f'the dialogue "{twice[0]}" is in the lists of several systems: {systems}',
+            fix="--where system=NAME keeps one, or give the files of one",
+        )
+    told = rewards(dialogues, group=group)
+    table = told.join(values, on="dialogue", how="inner", maintain_order="left").select("group", "dialogue", "x", "y")
+    if table.is_empty():
+        raise DataError("no dialogue of the lists is in the table of dialogues", fix="do the names of dialogues agree?")
+    return replace(_smoothed(table, measure, "reward"), by=group)
+
+
+def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFrame:
+    """The reward of each dialogue as `y`, 20 for success less 1 for each turn, with its group; null where not known.
+
+    >>> told = pl.DataFrame({"dialogue": ["d1", "d2"], "success": ["yes", "no"], "turns": [4, 9]})
+    >>> rewards(told)["y"].to_list()
+    [16.0, -9.0]
+    """
     lacking = [
         name for name in ("dialogue", "success", "turns", *([group] if group else [])) if name not in dialogues.columns
     ]
     if lacking:
         raise DataError(
-            f"the table of dialogues has no column {', '.join(lacking)}",
+            f"the table of dialogues has no column {', '.join(lacking)}; there are {', '.join(dialogues.columns)}",
             fix="rewards need dialogue, success (true or false) and turns (a number), and the column to group by",
         )
-    told = dialogues.with_columns(
-        y=SUCCESS * pl.col("success").cast(pl.Float64) - TURN * pl.col("turns").cast(pl.Float64),
-        group=pl.lit("all") if group is None else pl.col(group).cast(pl.String).fill_null(NONE),
+    named = dialogues.with_columns(pl.col("dialogue").cast(pl.String))
+    twice = named.filter(pl.col("dialogue").is_duplicated())["dialogue"]
+    if len(twice):
+        raise DataError(f'the dialogue "{twice[0]}" is told of twice', fix="one row for each dialogue")
+    success = _numbers(
+        named,
+        "success",
+        "true or false",
+        pl.col("success").cast(pl.String).replace_strict(_TRUTH, default=None, return_dtype=pl.Float64),
     )
-    table = told.join(values, on="dialogue", how="inner", maintain_order="left").select("group", "dialogue", "x", "y")
-    if table.is_empty():
-        raise DataError("no dialogue of the lists is in the table of dialogues", fix="do the names of dialogues agree?")
-    return _smoothed(table, measure, "reward")
+    turns = _numbers(named, "turns", "a number", pl.col("turns").cast(pl.Float64, strict=False))
+    grouped = pl.lit("all") if group is None else pl.col(group).cast(pl.String).fill_null(NONE)
+    return named.select("dialogue", group=grouped, y=SUCCESS * success - TURN * turns)
+
+
+def _numbers(table: pl.DataFrame, column: str, kind: str, read: pl.Expr) -> pl.Series:
+    """A column read as numbers; what is there but cannot be read is a fault."""
+    found = table.select(read.alias(column)).to_series()
+    lost = table.filter(found.is_null() & table[column].is_not_null())
+    if lost.height:
+        name, got = lost.select("dialogue", pl.col(column).cast(pl.String)).row(0)
+        raise DataError(f"{column} must be {kind}", where=f'dialogue "{name}":', got=got)
+    return found
 
 
 def oracle_curves(evaluations: NBestEvaluations, *, measure: str = "ice") -> Smooths:
@@ -184,11 +232,14 @@ def oracle_curves(evaluations: NBestEvaluations, *, measure: str = "ice") -> Smo
         )
         for one in evaluations
     ]
-    return _smoothed(pl.concat(parts), "oracle", measure)
+    unit = "dialogue" if all(one.totals.clustered for one in evaluations) else "utterance"
+    return _smoothed(pl.concat(parts), "oracle", measure, unit)
 
 
-def _smoothed(table: pl.DataFrame, x: str, y: str) -> Smooths:
+def _smoothed(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smooths:
     defined = table.drop_nulls(["x", "y"])
+    if defined.is_empty():
+        raise DataError(f"{x} or {y} is undefined in every {unit}", fix="is anything meant in any of them?")
     groups: Mapping[Any, pl.DataFrame] = defined.partition_by("group", as_dict=True, maintain_order=True)
     curves = tuple(smooth(part["x"], part["y"], name=str(name)) for (name,), part in groups.items())
-    return Smooths(curves, x, y, defined, table.height - defined.height)
+    return Smooths(curves, x, y, defined, table.height - defined.height, unit)

@@ -21,6 +21,7 @@ from demur.measures.base import TermMeasure
 from demur.measures.ice_parts import recalibrated
 from demur.measures.sweep import Sweep
 from demur.measures.unit_totals import Taken
+from demur.show import plain
 
 Array = NDArray[np.float64]
 FORMAT = "demur recalibration 1"
@@ -50,9 +51,9 @@ class Recalibration:
         level: Literal["items", "acts"] = "items",
     ) -> Recalibration:
         """The map that suits these confidences best, of all that rise."""
-        sweep = Sweep.of(confidence, right, weight=weight)
-        if not sweep.threshold.size:
+        if not np.size(confidence):
             raise DataError("there is nothing to fit a recalibration on: nothing is hypothesised")
+        sweep = Sweep.of(confidence, right, weight=weight)
         share = recalibrated(np.asarray(sweep.right, dtype=np.float64), np.asarray(sweep.wrong, dtype=np.float64))
         ends = _ends_of_steps(share)
         return cls(sweep.threshold[ends], share[ends], sweep.n, level)
@@ -79,6 +80,8 @@ class Recalibration:
             found = msgspec.json.decode(Path(path).read_bytes(), type=_Stored)
         except FileNotFoundError:
             raise DataError("there is no such file", where=f"{path}:") from None
+        except OSError as fault:
+            raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}:") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
             raise DataError(f"this is no recalibration: {fault}", where=f"{path}:") from None
         if found.format != FORMAT:
@@ -113,8 +116,8 @@ class Recalibrated:
         return {
             "system": self.system,
             "fitted_on_items": self.fitted_on,
-            "before": self.before,
-            "after": self.after,
+            "before": plain(self.before),
+            "after": plain(self.after),
             "differences": {key: one.to_dict() for key, one in self.differences.items()},
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -50,14 +51,14 @@ def unit_figure(
     """A value with Student's interval on the scale that suits it, from the spread of its replicates.
 
     >>> unit_figure(0.5, np.array([0.4, 0.6]), 10, level=0.95, scale="plain", why=str).low.__round__(3)
-    0.274
+    0.262
     """
     if np.isnan(value):
         return Figure(value, why=why())
     if scale == "logit" and value in (0.0, 1.0):
         low, high = exact_binomial(value, units, normal(level))
         return Figure(value, float(low), float(high))
-    spread = _spread(drawn)
+    spread = _spread(drawn, units)
     if np.isnan(spread) or units < 2 or (scale == "log" and value <= 0):
         return Figure(value)
     onto, back, stretch = _SCALES[scale]
@@ -68,7 +69,7 @@ def unit_figure(
 
 def difference(value: float, drawn: Array, units: int, *, level: float) -> Difference:
     """A difference with Student's interval and test, from the spread of its replicates."""
-    spread = _spread(drawn)
+    spread = _spread(drawn, units)
     nothing = float("nan")
     if np.isnan(value):
         return Difference(value, nothing, nothing, nothing, nothing, why="undefined for one of the two")
@@ -95,8 +96,9 @@ def holm(p: Array) -> Array:
     return adjusted
 
 
-def _spread(drawn: Array) -> float:
+def _spread(drawn: Array, units: int) -> float:
+    """The standard error that replicates show; drawing from the sample itself makes it too small by a little."""
     kept = drawn[~np.isnan(drawn)]
     if kept.size < 2 or kept.size < (1 - MOST_UNDEFINED) * drawn.size:
         return float("nan")
-    return float(kept.std(ddof=0))
+    return float(kept.std()) * math.sqrt(units / max(units - 1, 1))

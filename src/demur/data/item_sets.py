@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,8 @@ class ItemSets:
         """The items of many sets one after the other, and where each set starts."""
         size = self.size[codes]
         start = np.concatenate([[0], np.cumsum(size)])
-        within = np.arange(start[-1]) - np.repeat(start[:-1], size)
-        return self.item[np.repeat(self.start[codes], size) + within], start
+        place = np.repeat(self.start[codes] - start[:-1], size) + np.arange(start[-1])
+        return self.item[place], start
 
 
 def numbered_sets(sets: Sequence[frozenset[str]]) -> tuple[ItemSets, Codes]:
@@ -60,29 +60,23 @@ def numbered_sets(sets: Sequence[frozenset[str]]) -> tuple[ItemSets, Codes]:
     return ItemSets(tuple(names), start, item), np.array([number[one] for one in listed], dtype=np.int32)
 
 
-@dataclass(slots=True)
-class Interned:
+class Interned(dict[Hashable, int]):
     """Texts and lists met while reading, each turned into a set of items once and numbered as they come."""
 
-    read: Callable[[Hashable], frozenset[str]]
-    sets: list[frozenset[str]] = field(default_factory=list)
-    _numbers: dict[Hashable, int] = field(default_factory=dict)
-    _known: dict[frozenset[str], int] = field(default_factory=dict)
+    def __init__(self, read: Callable[[Hashable], frozenset[str]]) -> None:
+        super().__init__()
+        self.read = read
+        self.sets: list[frozenset[str]] = []
+        self._known: dict[frozenset[str], int] = {}
 
-    def number(self, written: Hashable) -> int:
-        """The number of what is written so."""
-        found = self._numbers.get(written)
-        return self._new(written) if found is None else found
-
-    def numbers(self, written: Iterable[Hashable]) -> list[int]:
-        """The numbers of many."""
-        known, new = self._numbers, self._new
-        return [new(one) if (found := known.get(one)) is None else found for one in written]
-
-    def _new(self, written: Hashable) -> int:
+    def __missing__(self, written: Hashable) -> int:
         items = self.read(written)
         number = self._known.setdefault(items, len(self.sets))
         if number == len(self.sets):
             self.sets.append(items)
-        self._numbers[written] = number
+        self[written] = number
         return number
+
+    def numbers(self, written: Sequence[Hashable]) -> Offsets:
+        """The numbers of many."""
+        return np.fromiter(map(self.__getitem__, written), dtype=np.int64, count=len(written))

@@ -4,6 +4,7 @@ import glob
 import gzip
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -55,10 +56,7 @@ def lines(path: Path, compression: Compression, name: str, *, limit: int | None 
         return
     try:
         with gzip.open(path) if compression == "gzip" else path.open("rb") as file:
-            for count, line in enumerate(file):
-                if count == limit:
-                    return
-                yield line
+            yield from islice(file, limit)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise cut_off(name) from None
 

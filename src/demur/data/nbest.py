@@ -21,7 +21,7 @@ from demur.data.nbest_rows import RowSource, Wanted, rows_of_data, rows_of_file
 from demur.data.sources import opened, system_names
 from demur.data.tables import ROW
 from demur.data.wording import Wording
-from demur.errors import DataError
+from demur.errors import DataError, UsageError
 
 Array = NDArray[np.float64]
 
@@ -172,6 +172,8 @@ def _named_sources(
     """What is to be read, each with the system it stands for, what to tell, and how acts become items there."""
     theirs = [Path(source) for source in sources if is_dstc(Path(source))]
     ours = [source for source in sources if Path(source) not in theirs]
+    if reading.ontology is not None and not theirs:
+        raise UsageError("--ontology, or ontology=, goes with dialogues of DSTC2 or DSTC3; there are none here")
     named: list[tuple[RowSource, str]] = []
     notes: list[str] = []
     for source in theirs:
@@ -252,7 +254,9 @@ def _order(table: NBest) -> NDArray[np.int64]:
     """An order that does not depend on that of the rows: by system as first met, then by id, else by content."""
     frame = table.frame.drop(ROW, SOURCE)
     told = frame.columns
-    frame = frame.with_columns(pl.int_range(pl.len()).min().over("system").alias("demur:first"))
+    frame = frame.with_row_index("demur:row").with_columns(
+        pl.col("demur:row").min().over("system").alias("demur:first")
+    )
     keys = ["demur:first", "id"]
     if frame["id"].null_count():
         frame = frame.with_columns(pl.Series("demur:content", _contents(table)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress
 from math import isnan
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from demur.data.acts import ITEMISERS, parse_acts
 from demur.data.item_sets import Interned
-from demur.data.nbest_rows import Batch, Layout, RowSource
+from demur.data.nbest_rows import Layout, RowSource
 from demur.data.tables import ROW
 from demur.errors import DataError, UsageError
 
@@ -31,6 +31,9 @@ TOLERANCE = 1e-3
 
 SOURCE = "demur:source"
 """The column that names the source of a row while a table is put together."""
+
+FEW = 16
+"""Hypotheses up to which a list is short."""
 
 GO_ON = "--normalise, or normalise=True, scales lists that sum to over 1"
 
@@ -78,18 +81,19 @@ class Builder:
         """Takes all rows of a source, which stand for this system where they name none; gives how many were kept."""
         kept = 0
         for batch in source.batches:
-            rows = self._asked_for(batch, source.layout, system)
-            if rows:
-                self.parts.append(self._part(_Rows(rows, source, system)))
-                kept += len(rows)
+            rows = self._asked_for(_Rows(batch.rows, batch.numbers, source, system))
+            if rows.rows:
+                self.parts.append(self._part(rows))
+                kept += len(rows.rows)
         return kept
 
-    def _asked_for(self, batch: Batch, layout: Layout, system: str) -> list[tuple[int, Any]]:
-        rows = list(enumerate(batch.rows, start=batch.first))
+    def _asked_for(self, rows: _Rows) -> _Rows:
         for column, value in self.where:
-            name = _field(column, layout)
-            unsaid = system if name == "system" else None
-            rows = [(number, row) for number, row in rows if (as_text(getattr(row, name)) or unsaid) == value]
+            name = _field(column, rows.source.layout)
+            unsaid = rows.system if name == "system" else None
+            chosen = [(as_text(getattr(row, name)) or unsaid) == value for row in rows.rows]
+            kept, numbers = (list(compress(part, chosen)) for part in (rows.rows, rows.numbers))
+            rows = replace(rows, rows=kept, numbers=numbers)
         return rows
 
     def _part(self, rows: _Rows) -> Part:
@@ -109,10 +113,10 @@ class Builder:
             flat = list(chain.from_iterable(lists))
             scored = np.array([confidence for _, confidence in flat], dtype=np.float64)
             return [act for act, _ in flat], scored, np.array([len(one) for one in lists], dtype=np.int64)
-        given = [row.hypotheses or () for _, row in rows.rows]
-        count = np.array([len(one) for one in given], dtype=np.int64)
+        given = [row.hypotheses or () for row in rows.rows]
+        count = np.fromiter(map(len, given), dtype=np.int64, count=len(given))
         hypotheses = list(chain.from_iterable(given))
-        written = [one.act if one.items is None else tuple(one.items) for one in hypotheses]
+        written = [one.act if one.items is None else one.items for one in hypotheses]
         try:
             confidence = np.array([one.confidence for one in hypotheses], dtype=np.float64)
         except TypeError:
@@ -121,12 +125,12 @@ class Builder:
 
     def _numbers(self, written: list[Hashable], rows: _Rows, owner: Callable[[int], int]) -> NDArray[np.int64]:
         try:
-            return np.array(self.interned.numbers(written), dtype=np.int64)
+            return self.interned.numbers(written)
         except DataError:
             pass
         for place, one in enumerate(written):
             try:
-                self.interned.number(one)
+                self.interned[one]
             except DataError as fault:
                 raise DataError(str(fault), where=f"{rows.named(owner(place))}:") from None
         raise AssertionError("the fault did not come back")
@@ -160,29 +164,27 @@ class Builder:
         self, act: NDArray[np.int64], confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
         """Equal acts of one list as one, where the first of them stood; their confidences add."""
-        key = owner * len(self.interned.sets) + act
-        if (np.diff(np.sort(key)) > 0).all():
+        first = _first_alike(act, owner, int(count.max(initial=0)))
+        kept = first == np.arange(first.size)
+        if kept.all():
             return act, confidence, count
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        self.merged += key.size - first.size
-        total = np.bincount(inverse, weights=confidence)
-        order = np.argsort(first)
-        kept = first[order]
-        left = np.bincount(owner[kept], minlength=count.size).astype(np.int64)
-        return act[kept], np.asarray(total[order], dtype=np.float64), left
+        self.merged += int((~kept).sum())
+        total = np.bincount(first, weights=confidence, minlength=first.size)
+        return act[kept], total[kept], np.bincount(owner[kept], minlength=count.size)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows of one batch with their numbers in the source."""
 
-    rows: list[tuple[int, Any]]
+    rows: Sequence[Any]
+    numbers: Sequence[int]
     source: RowSource
     system: str
 
     def references(self) -> list[Hashable]:
         """What each row says was meant; a row that does not say is a fault."""
-        found = [row.reference for _, row in self.rows]
+        found = [row.reference for row in self.rows]
         if None in found:
             raise DataError(
                 "has no reference",
@@ -191,47 +193,57 @@ class _Rows:
             )
         return self.as_items(found)
 
-    def as_items(self, written: Sequence[Any]) -> list[Hashable]:
-        """Lists as tuples of items, acts as their text, plain labels as the only item there is."""
-        if self.source.layout.labelled:
-            return [(one,) if isinstance(one, str) else one and tuple(one) for one in written]
-        return [tuple(one) if isinstance(one, list) else one for one in written]
+    def as_items(self, written: list[Hashable]) -> list[Hashable]:
+        """Items and acts as they are written, plain labels as the only item there is."""
+        if not self.source.layout.labelled:
+            return written
+        return [((one,) if one else ()) if isinstance(one, str) else one for one in written]
 
     def heard(self) -> list[Heard]:
         """What the recogniser heard, with the name of the utterance for messages."""
-        return [(self._brief(place), row.asr, row.cnet) for place, (_, row) in enumerate(self.rows)]
+        return [(self._brief(place), row.asr, row.cnet) for place, row in enumerate(self.rows)]
 
     def _brief(self, place: int) -> str:
-        number, row = self.rows[place]
+        number, row = self.numbers[place], self.rows[place]
         called = f"row {number + 1}" if row.id is None else f'utterance "{as_text(row.id)}"'
         return f"{self.source.name}: {called}"
 
     def named(self, place: int) -> str:
         """Where a row stands and what it is called."""
-        number, row = self.rows[place]
+        number, row = self.numbers[place], self.rows[place]
         at = self.source.place(number)
         return at if row.id is None else f'{at}: utterance "{as_text(row.id)}"'
 
     def frame(self) -> pl.DataFrame:
         """One row per utterance, without its lists."""
-        system = self.system
-        columns: dict[str, list[Any]] = {
-            "id": [as_text(row.id) for _, row in self.rows],
-            "system": [system if row.system is None else as_text(row.system) for _, row in self.rows],
-            "dialogue": [as_text(row.dialogue) for _, row in self.rows],
-        }
-        for place, name in enumerate(self.source.layout.extras):
-            columns[name] = [as_text(getattr(row, f"extra_{place}")) for _, row in self.rows]
-        frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-        numbers = pl.Series(ROW, [number for number, _ in self.rows], dtype=pl.Int64)
-        return frame.with_columns(self._weights(), numbers, pl.lit(self.source.name).alias(SOURCE))
+        system, extras = self.system, enumerate(self.source.layout.extras)
+        columns = [
+            text_column("id", [row.id for row in self.rows]),
+            text_column("system", [system if row.system is None else row.system for row in self.rows]),
+            text_column("dialogue", [row.dialogue for row in self.rows]),
+            *(text_column(name, [getattr(row, f"extra_{place}") for row in self.rows]) for place, name in extras),
+            self._weights(),
+            pl.Series(ROW, self.numbers, dtype=pl.Int64),
+            pl.Series(SOURCE, [self.source.name]).new_from_index(0, len(self.rows)),
+        ]
+        return pl.DataFrame(columns)
 
     def _weights(self) -> pl.Series:
-        weights = [1.0 if row.weight is None else row.weight for _, row in self.rows]
-        for place, weight in enumerate(weights):
-            if not 0 < weight < float("inf"):
-                raise DataError("a weight must be a number above 0", where=f"{self.named(place)}:", got=weight)
-        return pl.Series("weight", weights, dtype=pl.Float64)
+        weights = np.array([1.0 if row.weight is None else row.weight for row in self.rows])
+        bad = ~((weights > 0) & np.isfinite(weights))
+        if bad.any():
+            place = int(np.argmax(bad))
+            where = f"{self.named(place)}:"
+            raise DataError("a weight must be a number above 0", where=where, got=float(weights[place]))
+        return pl.Series("weight", weights)
+
+
+def text_column(name: str, values: list[Any]) -> pl.Series:
+    """Names as text, whatever they were written as."""
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except TypeError:  # not all of them are text
+        return pl.Series(name, [as_text(value) for value in values], dtype=pl.String)
 
 
 def as_text(value: Any) -> str | None:
@@ -266,6 +278,20 @@ def sums_of(values: Array, count: NDArray[np.int64]) -> Array:
     if values.size:
         found[held] = np.add.reduceat(values, (np.cumsum(count) - count)[held])
     return found
+
+
+def _first_alike(act: NDArray[np.int64], owner: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
+    """Where each act stands first in its list; in lists that are short, neighbours tell sooner than a sort."""
+    first = np.arange(act.size)
+    if longest <= FEW:
+        for apart in range(1, longest):
+            same = np.flatnonzero((act[apart:] == act[:-apart]) & (owner[apart:] == owner[:-apart]))
+            first[same + apart] = same
+        return first
+    order = np.lexsort((act, owner))
+    new = (np.diff(act[order], prepend=-1) != 0) | (np.diff(owner[order], prepend=-1) != 0)
+    first[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
+    return first
 
 
 def _field(column: str, layout: Layout) -> str:

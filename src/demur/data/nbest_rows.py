@@ -21,8 +21,8 @@ from demur.data.sources import Source
 from demur.data.tables import ROW, Request, Table
 from demur.errors import DataError
 
-AT_ONCE = 20_000
-"""Rows decoded at a time."""
+AT_ONCE = 2000
+"""Rows decoded at a time: few enough that they stay in the processor's cache until all is read from them."""
 
 NAMES_FROM = 1000
 """Rows looked at for the names of columns."""
@@ -82,7 +82,7 @@ class Layout:
             "dialogue": str | int | float | None,
             "system": str | int | float | None,
             "weight": float | None,
-            "reference": str | list[str] | None,
+            "reference": str | tuple[str, ...] | None,
             "hypotheses": list[self._hypothesis_type()] | None,  # type: ignore[misc]
             "asr": Any,
             "cnet": Any,
@@ -97,8 +97,8 @@ class Layout:
         return msgspec.defstruct("Row", fields, rename=read, namespace=shared, gc=False)
 
     def _hypothesis_type(self) -> type[msgspec.Struct]:
-        written = str | list[str] | None
-        fields: list[tuple[str, Any, Any]] = [("act", written, None), ("items", list[str] | None, None)]
+        listed = tuple[str, ...]
+        fields: list[tuple[str, Any, Any]] = [("act", str | listed | None, None), ("items", listed | None, None)]
         fields.append(("confidence", float | None, None))
         return msgspec.defstruct("Hypothesis", fields, rename=dict(self.hypothesis), gc=False)
 
@@ -109,6 +109,11 @@ class Batch:
 
     rows: Sequence[Any]
     first: int
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the rows."""
+        return range(self.first, self.first + len(self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,23 +240,31 @@ def _hypothesis_keys(first: Sequence[bytes], column: str | None, name: str) -> t
 
 def _decoded(texts: Iterator[bytes], layout: Layout, place: Callable[[int], str]) -> Iterator[Batch]:
     """Batches of decoded lines; a line that does not decode is looked at again for what exactly is wrong."""
-    decode = msgspec.json.Decoder(layout.row_type()).decode
+    decode = msgspec.json.Decoder(layout.row_type()).decode_lines
     careful = _careful(layout)
     first = 0
     marked = True
     while some := list(islice(texts, AT_ONCE)):
         if marked:
             some[0], marked = some[0].removeprefix(BYTE_ORDER_MARK), False
-        if any(len(text) < 3 or text.isspace() for text in some):
-            some = [text for text in some if text.strip()]
-        try:
-            rows = [decode(text) for text in some]
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        rows = _decoded_together(some, decode)
+        if rows is None:
+            kept = (text for text in some if text.strip())
             rows = [
-                careful(parsed_line(text, f"{place(first + at)}:"), first + at, place) for at, text in enumerate(some)
+                careful(parsed_line(text, f"{place(row)}:"), row, place) for row, text in enumerate(kept, start=first)
             ]
         yield Batch(rows, first)
-        first += len(some)
+        first += len(rows)
+
+
+def _decoded_together(texts: list[bytes], decode: Callable[[bytes], list[Any]]) -> list[Any] | None:
+    """The rows of several lines, blank ones left out; None where they are not one a line, or not all sound."""
+    try:
+        rows = decode(b"".join(texts))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    one_a_line = len(rows) == len(texts) or len(rows) == sum(1 for text in texts if text.strip())
+    return rows if one_a_line else None
 
 
 def _converted(rows: Iterator[Mapping[str, Any]], layout: Layout, place: Callable[[int], str]) -> Iterator[Batch]:

@@ -89,7 +89,6 @@ class Missing(_Part):
 
     Lower is better. Only better or longer lists win it back.
 
-    >>> from demur.measures.sweep import Sweep
     >>> items = Sweep.of([0.8, 0.4], [True, False], withheld=1.0)
     >>> round(Missing().finish(items).item(), 4)
     3.4539
@@ -109,6 +108,10 @@ class Miscalibration(_Part):
     Lower is better, 0 is calibrated. Where the floor is at work on the recalibrated values it may fall below 0 by a
     little, as flooring is not proper. Recalibrated means isotonic regression on the same items, so some of it is
     chance: fit on one file and apply to another to see what can be had.
+
+    >>> items = Sweep.of([0.8, 0.4], [True, False], withheld=1.0)
+    >>> round(Miscalibration().finish(items).item(), 4)
+    0.367
     """
 
     name: ClassVar = "miscalibration"
@@ -120,7 +123,12 @@ class Miscalibration(_Part):
 
 @dataclass(frozen=True)
 class Discrimination(_Part):
-    """What recalibrated confidences save against stating the overall share right for every item. Higher is better."""
+    """What recalibrated confidences save against stating the overall share right for every item. Higher is better.
+
+    >>> items = Sweep.of([0.8, 0.4], [True, False], withheld=1.0)
+    >>> round(Discrimination().finish(items).item(), 4)
+    0.6931
+    """
 
     better: ClassVar[Literal["lower", "higher"]] = "higher"
     name: ClassVar = "discrimination"
@@ -135,6 +143,10 @@ class Uncertainty(_Part):
     """What hypothesised items cost if each is believed with the overall share right. Lower is better.
 
     It depends on what is hypothesised, not on the confidences.
+
+    >>> items = Sweep.of([0.8, 0.4], [True, False], withheld=1.0)
+    >>> round(Uncertainty().finish(items).item(), 4)
+    0.6931
     """
 
     name: ClassVar = "uncertainty"

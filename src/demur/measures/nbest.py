@@ -86,6 +86,13 @@ class WSER(_ErrorRate):
 
     Mass that no hypothesis holds counts as the empty hypothesis. It is best for a list of one hypothesis at
     confidence 1, so it rewards dropping hypotheses. Reference: Thomson et al. (2008), equation 1.
+
+    >>> from demur.data.nbest import nbest
+    >>> from demur.measures.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.75}, {"items": ["b"], "confidence": 0.25}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> WSER()(rows.acts).value
+    0.25
     """
 
     name: ClassVar = "wser"
@@ -101,6 +108,13 @@ class Oracle(_ErrorRate):
     """Oracle error rate, (1/Nw) sum min_h e_uh: that of the best hypothesis in each list. Lower is better.
 
     It ignores confidences, and falls with every hypothesis added. Reference: Thomson et al. (2008), section 2.2.
+
+    >>> from demur.data.nbest import nbest
+    >>> from demur.measures.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["c"], "confidence": 0.5}]
+    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> Oracle()(rows.acts).value
+    0.5
     """
 
     name: ClassVar = "oracle"
@@ -170,6 +184,13 @@ class WeightedItemScore(ItemScore):
 
     1 is perfect; higher is better. Like WSER it rewards putting all mass on one hypothesis. Reference: Thomson et al.
     (2008), section 2.1.
+
+    >>> from demur.data.nbest import nbest
+    >>> from demur.measures.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.6}, {"items": ["b"], "confidence": 0.2}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> round(WeightedItemScore("precision")(rows.items).value, 4)
+    0.75
     """
 
     name: ClassVar = "weighted_item_score"
@@ -237,6 +258,13 @@ class FlooredShare(_CrossEntropy):
     """Share of the items meant whose probability lies below the floor of the ICE. Lower is better.
 
     What these cost is the floor's choice, not the system's.
+
+    >>> from demur.data.nbest import nbest
+    >>> from demur.measures.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.5}]
+    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> FlooredShare()(rows.items).value
+    0.5
     """
 
     name: ClassVar = "ice_floored_share"
@@ -255,6 +283,13 @@ class ACE(_CrossEntropy):
     """Act-level cross entropy: as ICE, with whole acts for items, and utterances for items meant. Lower is better.
 
     0 is perfect. It gives no credit for an act that is nearly right. Reference: Thomson et al. (2008), section 2.3.
+
+    >>> from demur.data.nbest import nbest
+    >>> from demur.measures.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.5}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> round(ACE()(rows.acts).value, 4)
+    0.6931
     """
 
     name: ClassVar = "ace"
@@ -273,6 +308,13 @@ class TopNCE(NCE):
 
     The population decides the value: over all hypothesised items it may be positive where this is negative. Reference:
     Thomson et al. (2008), section 2.2.
+
+    >>> from demur.data.nbest import nbest
+    >>> from demur.measures.exploded import exploded
+    >>> hypotheses = [{"items": ["a", "b"], "confidence": 0.5}, {"items": ["c"], "confidence": 0.2}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> round(TopNCE()(rows.items).value, 4)
+    0.0
     """
 
     population: ClassVar[str] = "top"

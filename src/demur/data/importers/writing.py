@@ -20,12 +20,12 @@ _GZIP_LEVEL = 6
 _NOT_IN_JSON = "\x01"
 
 
-def check_rows_file(path: Path) -> None:
+def check_rows_file(path: Path, option: str = "-o") -> None:
     """Refuses a file that rows cannot be written to, before any work is done."""
     if not path.name.lower().endswith(ENDINGS):
-        raise UsageError(f'-o {path}: the name must end in one of {" ".join(ENDINGS)}; got "{path.name}"')
+        raise UsageError(f'{option} {path}: the name must end in one of {" ".join(ENDINGS)}; got "{path.name}"')
     if path.is_dir():
-        raise UsageError(f"-o {path}: this is a directory; name a file in it")
+        raise UsageError(f"{option} {path}: this is a directory; name a file in it")
 
 
 def as_lines(rows: Iterable[Any]) -> Iterator[bytes]:
