@@ -47,7 +47,7 @@ def test_intervals_contain_their_values():
 
 
 def test_intervals_of_shares_stay_between_0_and_1_and_those_of_errors_above_0():
-    (one,) = evaluated(made_up(8, seed=3))
+    (one,) = evaluated(made_up(40, seed=3))
     for key in ("precision", "recall", "f1", "weighted_f1", "ice_floored_share"):
         assert one.figures[key].low >= 0
         assert one.figures[key].high <= 1

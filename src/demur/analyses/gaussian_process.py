@@ -31,8 +31,8 @@ MOST_POINTS = 2000
 TOLERANCE = 1e-9
 """Values of x closer than this share of their range count as the same: they differ by rounding only."""
 
-LENGTHS = (1e-3, 1e3)
-"""Bounds of the length, as a share of the range of x."""
+LENGTHS = (0.1, 1e3)
+"""Bounds of the length, as a share of the range of x; shorter ones let a curve run through every point of a few."""
 
 RATIOS = (1e-10, 1e6)
 """Bounds of the variance of the noise over that of the signal."""
@@ -278,7 +278,7 @@ def _flat(data: _Pooled) -> Process:
 
 def _starts(data: _Pooled) -> list[Array]:
     """The best places of a coarse grid of logarithms of length and noise ratio that no neighbour outdoes."""
-    lengths, ratios = np.log(np.geomspace(0.01, 30.0, 8)), np.log(np.geomspace(1e-7, 1e3, 8))
+    lengths, ratios = np.log(np.geomspace(LENGTHS[0], 30.0, 8)), np.log(np.geomspace(1e-7, 1e3, 8))
     heights = np.array([[_profile(data, np.array([long, loud])) for loud in ratios] for long in lengths])
     around = np.pad(heights, 1, constant_values=-np.inf)
     near = np.lib.stride_tricks.sliding_window_view(around, (3, 3)).max(axis=(2, 3))

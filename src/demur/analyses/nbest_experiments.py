@@ -45,7 +45,19 @@ class Trial:
     def lists(self, scorer: str, *, kept: int | None = None) -> NBest:
         """The lists that a scorer makes of so many sentences."""
         made = replace(self.reading, hypothesise=self.listener.by(scorer, kept=kept))
-        return renamed(self.recording.lists(made), scorer)
+        table = self.recording.lists(made)
+        _refuse_shared_ids(table)
+        return renamed(table, scorer)
+
+
+def _refuse_shared_ids(table: NBest) -> None:
+    """Refuse utterances that several systems have: all are one system here, and each counts once."""
+    named = table.frame.filter(pl.col("id").is_not_null() & pl.col("id").is_duplicated())
+    if named.height:
+        raise DataError(
+            f'the utterance "{named["id"][0]}" is in several systems: {", ".join(table.systems)}',
+            fix="--where system=NAME keeps one, or give the files of one",
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,9 @@ Scale = Literal["log", "logit", "plain"]
 MOST_UNDEFINED = 0.1
 """Share of replicates that may have no value before no interval is given."""
 
+FEWEST = 5
+"""Units from which replicates tell something of the uncertainty; of fewer no interval is given."""
+
 _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[float], float]]] = {
     "log": (np.log, np.exp, lambda value: value),
     "logit": (logit, expit, lambda value: value * (1 - value)),
@@ -59,7 +62,7 @@ def unit_figure(
         low, high = exact_binomial(value, units, normal(level))
         return Figure(value, float(low), float(high))
     spread = _spread(drawn, units)
-    if np.isnan(spread) or units < 2 or (scale == "log" and value <= 0):
+    if not spread > 0 or units < FEWEST or (scale == "log" and value <= 0):
         return Figure(value)
     onto, back, stretch = _SCALES[scale]
     reach = student(level, units - 1) * spread / stretch(value)
@@ -75,7 +78,7 @@ def difference(value: float, drawn: Array, units: int, *, level: float) -> Diffe
         return Difference(value, nothing, nothing, nothing, nothing, why="undefined for one of the two")
     if value == 0 and spread == 0:
         return Difference(0.0, 0.0, 0.0, 1.0, 1.0)
-    if np.isnan(spread) or spread == 0 or units < 2:
+    if not spread > 0 or units < FEWEST:
         return Difference(value, nothing, nothing, nothing, nothing)
     reach = student(level, units - 1) * spread
     p = float(2 * stdtr(units - 1, -abs(value) / spread))

@@ -37,7 +37,7 @@ def read_nbest(
     a grammar file, a parser (any callable from text to acts, or a command), or else the grammar of a restaurant guide;
     of several scorers each is a system. Options are those of `NBestReading`: `items`, `normalise`, `where`, `keep` ...
     """
-    names = (scorer,) if isinstance(scorer, str) else tuple(scorer)
+    names = (scorer,) if isinstance(scorer, str) else tuple(dict.fromkeys(scorer))
     if not names:
         return _lists(data, _nbest_reading(options))
     parse = remembering(parser_of(grammar, parser))
@@ -90,6 +90,9 @@ def compare_nbest(
 
 def _lists_of(data: tuple[Any, ...], options: dict[str, Any]) -> NBest:
     if len(data) == 1 and isinstance(data[0], NBest):
+        late = ", ".join(name for name in options if name != "keep")
+        if late:
+            raise UsageError(f"the table is read already, so it takes no {late}: give it to read_nbest")
         return data[0]
     return read_nbest(*data, **options)
 

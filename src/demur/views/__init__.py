@@ -15,18 +15,26 @@ from demur.analyses.gaussian_process import Smooth
 from demur.analyses.labels import ClassReport, ClassReports
 from demur.analyses.nbest import NBestEvaluation, NBestEvaluations
 from demur.analyses.nbest_comparison import NBestComparison, NBestPair
+from demur.analyses.nbest_experiments import LengthSweep, ScorerTable, Smooths
 from demur.analyses.threshold import Choice
 from demur.measures.curves import Curve, ErrorReturnCurve
 from demur.show import register
-from demur.views import nbest_presentation, nbest_words, presentation, words
+from demur.views import nbest_experiments, nbest_presentation, nbest_words, presentation, words
 from demur.views.fragments import curve_notebook, frame_table, notebook, paragraphs, table_html
+from demur.views.nbest_presentation import parts_frame
 
 
-def _drawn(module: str, function: str, of: Callable[[Any], Any] = lambda result: result) -> Callable[..., Any]:
-    """A chart function found when it is first needed."""
+def _drawn(
+    module: str,
+    function: str,
+    of: Callable[[Any], Any] = lambda result: result,
+    told: Callable[[Any], dict[str, Any]] = lambda _: {},
+) -> Callable[..., Any]:
+    """A chart function found when it is first needed; `told` gives the options that the result itself knows."""
 
     def draw(result: Any, **options: Any) -> Any:
-        return getattr(import_module(f"demur.views.{module}"), function)(of(result), **options)
+        chart = getattr(import_module(f"demur.views.{module}"), function)
+        return chart(of(result), **{**told(result), **options})
 
     return draw
 
@@ -72,23 +80,53 @@ register(Curve, chart=_drawn("other_curves", "bare_reading_chart"), page=curve_n
 register(Smooth, chart=_drawn("smooth", "smooth_chart", lambda one: [one]), page=curve_notebook)
 register(
     NBestEvaluation,
-    chart=_drawn("nbest_figures", "parts_chart", lambda one: nbest_presentation.parts_frame([one])),
+    chart=_drawn(
+        "nbest_figures", "parts_chart", lambda one: parts_frame([one]), lambda one: {"level": one.manner.level}
+    ),
     page=lambda one: notebook(nbest_presentation.of_nbest([one])),
 )
 register(
     NBestEvaluations,
-    chart=_drawn("nbest_figures", "parts_chart", nbest_presentation.parts_frame),
+    chart=_drawn("nbest_figures", "parts_chart", parts_frame, lambda several: {"level": several[0].manner.level}),
     page=lambda several: notebook(nbest_presentation.of_nbest(several)),
 )
 register(
     NBestPair,
-    chart=lambda pair, **options: _drawn("nbest_figures", "paired_chart", nbest_presentation.difference_frame)(
-        pair, a=pair.a, b=pair.b, **options
+    chart=_drawn(
+        "nbest_figures",
+        "paired_chart",
+        nbest_presentation.difference_frame,
+        lambda pair: {"a": pair.a, "b": pair.b, "level": pair.level},
     ),
     page=lambda pair: f"<div>{paragraphs(nbest_words.pair_sentences(pair))}</div>",
 )
 register(
     NBestComparison,
-    chart=_drawn("nbest_figures", "parts_chart", lambda several: nbest_presentation.parts_frame(several.evaluations)),
+    chart=_drawn(
+        "nbest_figures",
+        "parts_chart",
+        lambda several: parts_frame(several.evaluations),
+        lambda several: {"level": several.level},
+    ),
     page=lambda several: notebook(nbest_presentation.of_nbest_comparison(several)),
+)
+register(
+    ScorerTable,
+    chart=_drawn(
+        "nbest_figures",
+        "scorer_chart",
+        nbest_experiments.scorer_rows,
+        lambda table: {"level": table.evaluations[0].manner.level},
+    ),
+    page=lambda table: notebook(nbest_experiments.of_scorers(table)),
+)
+register(
+    LengthSweep,
+    chart=_drawn("nbest_sweep", "sweep_chart", lambda sweep: sweep.of("ice"), nbest_experiments.sweep_titles),
+    page=lambda sweep: notebook(nbest_experiments.of_lengths(sweep)),
+)
+register(
+    Smooths,
+    chart=_drawn("smooth", "smooth_chart", nbest_experiments.named_curves, nbest_experiments.axes),
+    page=lambda smooths: notebook(nbest_experiments.of_smooths(smooths)),
 )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
+from demur.analyses.gaussian_process import Smooth
 from demur.analyses.nbest_experiments import LengthSweep, ScorerTable, Smooths
+from demur.data.wording import Wording
 from demur.measures.registry import NBEST
 from demur.views.nbest_presentation import measure_table, part_table, parts_frame
 from demur.views.nbest_words import AS_PERCENT, NAMES, shown
@@ -17,11 +21,7 @@ from demur.views.words import number
 TABLE_3 = ("wser", "oracle", "nce", "ice")
 """Measures that the figures of experiments show."""
 
-AXES = {
-    "ice": "ICE of the dialogue's lists",
-    "oracle": "oracle error of the dialogue's lists",
-    "reward": "reward (20 for success, less 1 a turn)",
-}
+REWARD = "reward (20 for success, less 1 a turn)"
 
 
 def of_scorers(table: ScorerTable) -> Presentation:
@@ -32,7 +32,7 @@ def of_scorers(table: ScorerTable) -> Presentation:
         sentences=tuple(_scorer_sentences(table)),
         tables=(measure_table(systems), part_table(systems)),
         figures=(
-            drawing("scorer_chart", _scorer_rows(table), level=systems[0].manner.level),
+            drawing("scorer_chart", scorer_rows(table), level=systems[0].manner.level),
             drawing("parts_chart", parts_frame(systems), level=systems[0].manner.level),
         ),
         data=table.frame,
@@ -56,7 +56,8 @@ def _scorer_sentences(table: ScorerTable) -> list[str]:
     return told
 
 
-def _scorer_rows(table: ScorerTable) -> pl.DataFrame:
+def scorer_rows(table: ScorerTable) -> pl.DataFrame:
+    """What the figure of scorers shows, a row per scorer and measure."""
     return pl.DataFrame(
         [
             {
@@ -81,14 +82,7 @@ def of_lengths(sweep: LengthSweep) -> Presentation:
         sentences=tuple(_length_sentences(sweep)),
         tables=tuple(_length_table(sweep, key) for key in ("ice", "wser", "oracle", "nce")),
         figures=tuple(
-            drawing(
-                "sweep_chart",
-                sweep.of(key),
-                what="sentences",
-                measure_title=NAMES[key].partition(",")[0],
-                condition_title=(sweep.by or "").replace("_", " "),
-                level=sweep.level,
-            )
+            drawing("sweep_chart", sweep_rows(sweep, key), **sweep_titles(sweep, key))
             for key in ("ice", "wser", "oracle", "nce")
         ),
         data=sweep.frame,
@@ -97,21 +91,55 @@ def of_lengths(sweep: LengthSweep) -> Presentation:
     )
 
 
+def sweep_rows(sweep: LengthSweep, key: str) -> pl.DataFrame:
+    """The rows of one measure as its figure shows them, in percent where tables do."""
+    scale = 100.0 if key in AS_PERCENT else 1.0
+    return sweep.of(key).with_columns(pl.col("value", "low", "high") * scale)
+
+
+def sweep_titles(sweep: LengthSweep, key: str = "ice") -> dict[str, Any]:
+    """What the figure of one measure is told beside its rows."""
+    return {
+        "what": "sentences",
+        "measure_title": NAMES[key].partition(",")[0] + (", %" if key in AS_PERCENT else ""),
+        "condition_title": (sweep.by or "").replace("_", " "),
+        "level": sweep.level,
+    }
+
+
 def _length_sentences(sweep: LengthSweep) -> list[str]:
-    """For each measure, whether longer lists make it better or worse, in how many conditions."""
-    told = []
-    for key in ("ice", "wser", "oracle", "nce"):
-        rows = sweep.of(key)
-        changes = []
-        for part in rows.partition_by("condition", maintain_order=True):
-            ordered = part.sort("kept")["value"]
-            sign = 1 if NBEST[key].better == "lower" else -1
-            changes.append(sign * (float(ordered[-1]) - float(ordered[0])))
-        better = sum(change < 0 for change in changes)
-        mixed = "better in some conditions, worse in others"
-        way = "better" if better == len(changes) else "worse" if better == 0 else mixed
-        told.append(f"With more sentences {NAMES[key].partition(',')[0]} gets {way}.")
-    return told
+    """For each measure, whether longer lists make it better or worse; nothing where all lists are equally long."""
+    lengths = sorted(sweep.rows["kept"].unique())
+    if len(lengths) < 2:
+        return []
+    ends = f"From {lengths[0]} to {lengths[-1]} sentences"
+    return [
+        f"{ends} {NAMES[key].partition(',')[0]} {_way(_changes(sweep, key))}."
+        for key in ("ice", "wser", "oracle", "nce")
+    ]
+
+
+def _changes(sweep: LengthSweep, key: str) -> list[float]:
+    """By how much a measure gets worse from the shortest lists to the longest, in each condition; NaN if undefined."""
+    sign = 1 if NBEST[key].better == "lower" else -1
+    parts = sweep.of(key).sort("kept").partition_by("condition", maintain_order=True)
+    return [sign * (float(part["value"][-1]) - float(part["value"][0])) for part in parts]
+
+
+def _way(changes: Sequence[float]) -> str:
+    """Which way a measure goes.
+
+    >>> _way([-0.5, -0.1]), _way([0.0]), _way([-0.5, 0.1])
+    ('gets better', 'stays as it is', 'gets better in 1 of 2 conditions, worse in 1')
+    """
+    if any(math.isnan(change) for change in changes):
+        return "cannot be followed: somewhere it is undefined"
+    better, worse = sum(change < 0 for change in changes), sum(change > 0 for change in changes)
+    if not better and not worse:
+        return "stays as it is"
+    if max(better, worse) == len(changes):
+        return "gets better" if better else "gets worse"
+    return f"gets better in {better} of {len(changes)} conditions, worse in {worse}"
 
 
 def _length_table(sweep: LengthSweep, key: str) -> Table:
@@ -128,14 +156,15 @@ def _length_table(sweep: LengthSweep, key: str) -> Table:
     )
 
 
-def of_smooths(smooths: Smooths, *, title: str) -> Presentation:
+def of_smooths(smooths: Smooths) -> Presentation:
     """One quantity of dialogues against another, as in figures 2 and 3."""
-    left_out = (f"{smooths.left_out:,} dialogues left out: {smooths.x} or {smooths.y} undefined",)
+    count = Wording(f"{smooths.unit} left out", f"{smooths.unit}s left out").told(smooths.left_out)
+    left_out = (f"{count}: {_called(smooths.x)} or {_called(smooths.y)} undefined",)
     return Presentation(
-        title=title,
+        title=f"{_called(smooths.y).replace('reward', 'Reward')} against {_called(smooths.x)}",
         sentences=tuple(_smooth_sentences(smooths)),
         tables=(_smooth_table(smooths),),
-        figures=(drawing("smooth_chart", smooths.curves, x_title=_axis(smooths.x), y_title=_axis(smooths.y)),),
+        figures=(drawing("smooth_chart", named_curves(smooths), **axes(smooths)),),
         data=smooths.frame,
         document=smooths.to_dict(),
         notes=("Gaussian process, Matern 5/2, type II maximum likelihood; bands of one standard error",)
@@ -143,31 +172,57 @@ def of_smooths(smooths: Smooths, *, title: str) -> Presentation:
     )
 
 
-def _axis(name: str) -> str:
-    return AXES.get(name, NAMES.get(name, name))
+def named_curves(smooths: Smooths) -> tuple[Smooth, ...]:
+    """The curves, each named with the column that its group comes from."""
+    if smooths.by is None:
+        return smooths.curves
+    column = smooths.by.replace("_", " ")
+    return tuple(replace(curve, name=f"{column} {curve.name}") for curve in smooths.curves)
+
+
+def axes(smooths: Smooths) -> dict[str, str]:
+    """The titles of the axes, and which way is better."""
+    better = "higher" if smooths.y == "reward" else NBEST[smooths.y].better
+    return {"x_title": _axis(smooths, smooths.x), "y_title": _axis(smooths, smooths.y), "better": better}
+
+
+def _axis(smooths: Smooths, name: str) -> str:
+    return REWARD if name == "reward" else f"{_called(name)} of the {smooths.unit}'s lists"
+
+
+def _called(name: str) -> str:
+    """A quantity's name in a sentence.
+
+    >>> _called("oracle"), _called("ser"), _called("reward")
+    ('oracle error', 'SER, top hypothesis', 'reward')
+    """
+    return NAMES.get(name, name).removesuffix(" (ORA)")
 
 
 def _smooth_sentences(smooths: Smooths) -> list[str]:
     told = []
-    for curve in smooths.curves:
+    for curve in named_curves(smooths):
         mean = curve.mean
         first, last = float(mean[0]), float(mean[-1])
-        way = "falls" if last < first else "rises"
+        points = Wording(smooths.unit, f"{smooths.unit}s").told(curve.n)
+        way = f"{'falls' if last < first else 'rises'} from {number(first)} to {number(last)}"
         told.append(
-            f"{curve.name} ({curve.n:,} dialogues): {smooths.y} {way} from {number(first)} to {number(last)} as "
-            f"{smooths.x} goes from {number(float(curve.x[0]))} to {number(float(curve.x[-1]))}."
+            f"{curve.name} ({points}): {_called(smooths.y)} {f'stays at {number(first)}' if first == last else way} as "
+            f"{_called(smooths.x)} goes from {number(float(curve.x[0]))} to {number(float(curve.x[-1]))}."
         )
     return told
 
 
 def _smooth_table(smooths: Smooths) -> Table:
     rows: list[tuple[str, ...]] = []
-    for curve in smooths.curves:
+    for curve in named_curves(smooths):
         for place in _places(curve.x.size):
             error = float(curve.error[place])
             spread = "–" if math.isnan(error) else f"± {number(error)}"
             rows.append((curve.name, number(float(curve.x[place])), number(float(curve.mean[place])), spread))
-    return Table("Along the curves", ("group", smooths.x, smooths.y, "one standard error"), tuple(rows))
+    return Table(
+        "Along the curves", ("group", _called(smooths.x), _called(smooths.y), "one standard error"), tuple(rows)
+    )
 
 
 def _places(size: int, wanted: int = 5) -> Sequence[int]:

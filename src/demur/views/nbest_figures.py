@@ -203,16 +203,19 @@ def _panels(table: pl.DataFrame) -> Any:
 
 
 def _scorer_title(table: pl.DataFrame) -> str:
-    best = table.filter("best")
+    alone = pl.col("best") & (pl.col("best").sum().over("panel") == 1)
+    best = table.filter(alone)
     wins = best.group_by("scorer", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
     panels = table["panel"].n_unique()
-    if wins.is_empty():
+    if not table["best"].any():
         return "No scorer has a value on any measure"
+    if wins.is_empty():
+        return f"No scorer is better than the others on any of {panels} measures"
     name, won = wins.row(0)
     tied = wins.filter(pl.col("len") == won).height > 1
     if tied or table["scorer"].n_unique() == 1:
         return f"{table['scorer'].n_unique()} scorers on {panels} measures" if tied else f"{name} on {panels} measures"
-    return f"{name} is best on {'all' if won == panels else won} of {panels} measures"
+    return f"{name} alone is best on {'all' if won == panels else won} of {panels} measures"
 
 
 def _panels_told(table: pl.DataFrame) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 from demur.analyses.nbest import NBestEvaluation, NBestEvaluations
 from demur.analyses.nbest_comparison import NBestComparison, NBestPair
 from demur.analyses.recalibration import Recalibrated
+from demur.analyses.unit_figures import Difference
 from demur.measures.calibration import Reliability
 from demur.measures.intervals import Figure
 from demur.views.nbest_words import (
@@ -21,7 +22,7 @@ from demur.views.nbest_words import (
     nbest_sentences,
     recalibration_sentences,
 )
-from demur.views.numbers import tabled_percent
+from demur.views.numbers import count, tabled_percent
 from demur.views.presentation import MOST_IN_COLUMNS, Presentation, Table, drawing
 from demur.views.words import p_value
 
@@ -181,7 +182,7 @@ def count_table(evaluations: Sequence[NBestEvaluation]) -> Table:
         (
             one.name,
             f"{one.n:,}",
-            f"{one.reference_items:,}",
+            count(one.reference_items),
             f"{one.taken.nbest.act.size:,}",
             f"{one.empty:,}",
             tabled_percent(one.given_out),
@@ -199,13 +200,10 @@ def pair_table(pair: NBestPair) -> Table:
         if key not in pair.differences:
             continue
         one = pair.differences[key]
-        scale, form = (100, "+.1f") if key in AS_PERCENT else (1, "+.4f")
-        ends = "no interval" if one.low != one.low else f"{scale * one.low:{form}} to {scale * one.high:{form}}"
-        value = "undefined" if one.value != one.value else f"{scale * one.value:{form}}"
+        value, ends = _change(key, one)
         side = {"a is better": pair.a, "b is better": pair.b}.get(pair.side(key), "–")
-        unit = " (points)" if key in AS_PERCENT else ""
         p = "–" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
-        rows.append((NAMES[key] + unit, value, ends, p, side))
+        rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), value, ends, p, side))
     columns = ("measure", "difference", f"{100 * pair.level:g} % interval", "corrected p", "better")
     return Table(f"{pair.a} less {pair.b}", columns, tuple(rows))
 
@@ -217,7 +215,7 @@ def recalibration_table(change: Recalibrated) -> Table:
             NAMES[key],
             _value(key, Figure(change.before[key])),
             _value(key, Figure(change.after[key])),
-            f"{one.value:+.4f}" if one.low != one.low else f"{one.value:+.4f} ({one.low:+.4f} to {one.high:+.4f})",
+            "{} ({})".format(*_change(key, one)) + (" points" if key in AS_PERCENT else ""),
         )
         for key, one in change.differences.items()
     )
@@ -230,6 +228,13 @@ def _cell(key: str, figure: Figure) -> str:
     scale, form = (100, ".1f") if key in AS_PERCENT else (1, ".4f")
     ends = "no interval" if figure.low != figure.low else f"{scale * figure.low:{form}} to {scale * figure.high:{form}}"
     return f"{_value(key, figure)} ({ends})"
+
+
+def _change(key: str, one: Difference) -> tuple[str, str]:
+    """A difference and the ends of its interval, rates in percentage points."""
+    scale, form = (100, "+.1f") if key in AS_PERCENT else (1, "+.4f")
+    ends = "no interval" if one.low != one.low else f"{scale * one.low:{form}} to {scale * one.high:{form}}"
+    return "undefined" if one.value != one.value else f"{scale * one.value:{form}}", ends
 
 
 def _value(key: str, figure: Figure) -> str:

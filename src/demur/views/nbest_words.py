@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from demur.analyses.nbest import NBestEvaluation
 from demur.analyses.nbest_comparison import NBestComparison, NBestPair
 from demur.analyses.recalibration import Recalibrated
+from demur.data.wording import Wording
+from demur.views.numbers import count
 from demur.views.words import interval, number, p_value, percent
 
 NAMES = {
@@ -45,6 +47,8 @@ AS_PERCENT = frozenset(
 )
 """Measures shown in percent."""
 
+UTTERANCES = Wording("utterance", "utterances")
+
 MUCH = 0.05
 """Share of the ICE from which it is worth a sentence."""
 
@@ -62,21 +66,37 @@ def nbest_sentences(one: NBestEvaluation) -> list[str]:
     """What the lists of one system show."""
     ice = one.figures["ice"]
     if not ice.defined:
-        return [f"{one.name}: the ICE of {one.n:,} utterances is undefined ({ice.why})."]
+        return [f"{one.name}: the ICE of {UTTERANCES.told(one.n)} is undefined ({ice.why})."]
     share = one.figures["ice_floored_share"].value
     told = [
-        f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {one.n:,} utterances that mean "
-        f"{one.reference_items:,} items; {percent(share)} of these are at the floor of {one.manner.floor:g}."
+        f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.told(one.n)} with "
+        f"{_items_meant(one)} meant; {percent(share)} of these are at the floor of {one.manner.floor:g}."
     ]
     told += _part_sentences(one)
-    ser, oracle = one.figures["ser"].value, one.figures["oracle"].value
-    told.append(
-        f"The top hypothesis errs on {percent(ser)} of the items, the best of each list on {percent(oracle)}"
-        + ("." if ser <= 0 else f": choosing better within the lists could mend {percent((ser - oracle) / ser)} of it.")
-    )
+    told.append(_choice_sentence(one.figures["ser"].value, one.figures["oracle"].value))
     if one.given_out < 1 - 1e-6:
         told.append(f"On average {percent(1 - one.given_out)} of the mass belongs to no hypothesis.")
     return told
+
+
+def _items_meant(one: NBestEvaluation) -> str:
+    return f"{count(one.reference_items)} {'item' if one.reference_items == 1 else 'items'}"
+
+
+def _choice_sentence(ser: float, oracle: float) -> str:
+    """How far the top hypotheses are from the best of the lists; errors may outnumber the items, so no shares.
+
+    >>> _choice_sentence(0.25, 0.2)
+    'The top hypothesis makes 25 errors per 100 items meant, the best of each list 20: choosing better within the \
+lists could mend 20 % of them.'
+    """
+    made, least = (percent(rate).removesuffix(" %") for rate in (ser, oracle))
+    told = f"The top hypothesis makes {made} errors per 100 items meant, the best of each list {least}"
+    if ser <= 0:
+        return f"{told}."
+    if oracle >= ser:
+        return f"{told}: no other choice within the lists would help."
+    return f"{told}: choosing better within the lists could mend {percent((ser - oracle) / ser)} of them."
 
 
 def _part_sentences(one: NBestEvaluation) -> list[str]:
@@ -88,9 +108,11 @@ def _part_sentences(one: NBestEvaluation) -> list[str]:
         f"{percent(missing.value / ice)} of it are items that no hypothesis holds; only better or longer lists help."
     ]
     gain = f"recalibrating could win back {number(mendable.value)} ({interval(mendable, number)})"
-    if mendable.value / ice >= MUCH and mendable.low > 0:
+    if mendable.value / ice < MUCH:
+        return [*told, f"Confidences are about right: {gain}."]
+    if mendable.low > 0:
         return [*told, f"Confidences are off: {gain}."]
-    return [*told, f"Confidences are about right: {gain}."]
+    return [*told, f"Confidences look off, but that is not shown: {gain}."]
 
 
 def comparison_sentences(comparison: NBestComparison) -> list[str]:
@@ -105,7 +127,8 @@ def pair_sentences(pair: NBestPair) -> list[str]:
     if one.why is not None:
         return [f"{pair.a} and {pair.b}: the ICE is {one.why}."]
     spans = "" if one.low != one.low else f" ({number(one.low)} to {number(one.high)})"
-    gap = f"ICE of {pair.a} less that of {pair.b}: {one.value:+.4g}{spans}, {p_value(one.p_adjusted)}"
+    tested = "not tested" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
+    gap = f"ICE of {pair.a} less that of {pair.b}: {one.value:+.4g}{spans}, {tested}"
     if verdict == "no difference shown":
         told = [f"{pair.a} and {pair.b}: no difference shown. {gap}."]
     else:
@@ -125,6 +148,8 @@ def _opposed(pair: NBestPair, key: str) -> bool:
 def recalibration_sentences(change: Recalibrated) -> list[str]:
     """What recalibrating on another file did."""
     one = change.differences["ice"]
+    if one.why is not None:
+        return [f"{change.system}: recalibrated on {change.fitted_on:,} items of another file; the ICE is undefined."]
     spans = "" if one.low != one.low else f" ({number(one.low)} to {number(one.high)})"
     before, after = number(change.before["ice"]), number(change.after["ice"])
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -29,11 +29,18 @@ CLEAR = 2.0
 """Standard errors of a difference beyond which a title speaks of it."""
 
 
-def smooth_chart(smooths: Sequence[Smooth], *, x_title: str = "x", y_title: str = "y", title: str | None = None) -> Any:
+def smooth_chart(
+    smooths: Sequence[Smooth],
+    *,
+    x_title: str = "x",
+    y_title: str = "y",
+    better: Literal["lower", "higher"] = "higher",
+    title: str | None = None,
+) -> Any:
     """Curves of one or more groups with shaded bands of one standard error, their points faint behind.
 
     Without a `title` the figure says how far the curve rises or falls, or over how much of the range that the groups
-    share one of them lies above the others by more than two standard errors of the difference.
+    share one of them lies on the better side of the others by more than two standard errors of the difference.
     """
     named = _named(smooths)
     table = pl.concat([one.frame().with_columns(group=pl.lit(name)) for name, one in named.items()])
@@ -52,7 +59,7 @@ def smooth_chart(smooths: Sequence[Smooth], *, x_title: str = "x", y_title: str 
     ]
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=title or _title(named, x_title, y_title),
+        title=title or _title(named, x_title, y_title, better),
         subtitle=[_sizes(named), "shaded: one standard error on each side of the mean", *_hidden_words(hidden)],
         description=_description(named, x_title, y_title),
         table=table,
@@ -164,17 +171,17 @@ def _hidden_words(hidden: int) -> list[str]:
     return [f"{count(hidden)} {'point lies' if hidden == 1 else 'points lie'} beyond the axis"] if hidden else []
 
 
-def _title(named: dict[str, Smooth], x_title: str, y_title: str) -> str:
+def _title(named: dict[str, Smooth], x_title: str, y_title: str, better: Literal["lower", "higher"]) -> str:
     if len(named) == 1:
         return _capital(_trend(next(iter(named.values())), x_title, y_title))
     shared = _shared(named)
     if shared is None:
         return f"{_capital(y_title)} against {x_title}: the groups share no range"
-    name, share = _top(named, shared)
+    name, share = _top(named, shared, 1 if better == "higher" else -1)
     if share == 0:
         return f"{_capital(y_title)} against {x_title}: no group stands clear of the others"
     reach = "throughout" if share > 0.995 else f"over {max(100 * share, 1):.0f} % of the shared range"
-    return f"{_capital(y_title)} is clearly highest for {shortened(list(named))[name]} {reach}"
+    return f"{_capital(y_title)} is clearly {better.removesuffix('r')}st for {shortened(list(named))[name]} {reach}"
 
 
 def _capital(text: str) -> str:
@@ -196,14 +203,16 @@ def _shared(named: dict[str, Smooth]) -> Array | None:
     return np.linspace(low, high, 201) if low < high else None
 
 
-def _top(named: dict[str, Smooth], x: Array) -> tuple[str, float]:
-    """The group that lies clearly above all others over the greatest share of the range, and that share."""
+def _top(named: dict[str, Smooth], x: Array, sign: int) -> tuple[str, float]:
+    """The group that lies clearly above all others (below, for -1) over most of the range, and over how much."""
     means = {name: np.interp(x, one.x, one.mean) for name, one in named.items()}
     errors = {name: np.interp(x, one.x, one.error) for name, one in named.items()}
 
     def share(name: str) -> float:
         others = [other for other in named if other != name]
-        above = [means[name] - means[other] > CLEAR * np.hypot(errors[name], errors[other]) for other in others]
+        above = [
+            sign * (means[name] - means[other]) > CLEAR * np.hypot(errors[name], errors[other]) for other in others
+        ]
         return float(np.all(above, axis=0).mean())
 
     best = max(named, key=share)

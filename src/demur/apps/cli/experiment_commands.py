@@ -33,6 +33,7 @@ Parser = Annotated[
     ),
 ]
 Sentences = Annotated[int, typer.Option("--sentences", min=1, help="Sentences taken of each utterance.")]
+Floor = Annotated[float, typer.Option("--floor", help="Least probability that ICE and ACE look at.")]
 Scorers = Annotated[str, typer.Option("--scorers", help="Scorers, separated by commas.", metavar="NAMES")]
 
 
@@ -52,11 +53,12 @@ def scorers(
     parser: Parser = None,
     scorers: Scorers = "const,avgword,infev,infev-tp1",
     sentences: Sentences = 5,
+    floor: Floor = 1e-3,
 ) -> None:
     """Scorers by measures, all from the same sentences: Table 3 of Thomson et al. (2008)."""
     from demur.apps.cli import experimenting
 
-    source = experimenting.Source(files or [], lists, grammar, parser)
+    source = experimenting.Source(files or [], lists, grammar, parser, floor=floor)
     experimenting.scorers(source, sampling, outputs, names=scorers, sentences=sentences)
 
 
@@ -76,11 +78,12 @@ def lengths(
     kept: Annotated[
         str, typer.Option("--kept", help="Numbers of sentences, separated by commas.", metavar="NUMBERS")
     ] = "1,2,3,5,10,20,50,100",
+    floor: Floor = 1e-3,
 ) -> None:
     """Measures by noise and number of sentences: figure 1 of Thomson et al. (2008)."""
     from demur.apps.cli import experimenting
 
-    source = experimenting.Source(files or [], lists, grammar, parser)
+    source = experimenting.Source(files or [], lists, grammar, parser, floor=floor)
     experimenting.lengths(source, sampling, outputs, by=by, scorer=scorer, kept=kept)
 
 
@@ -108,11 +111,12 @@ def reward(
         str | None, typer.Option("--group", help="The column of groups, such as manager.", metavar="COLUMN")
     ] = None,
     measure: Annotated[str, typer.Option("--measure", help="What rewards are held against.", metavar="NAME")] = "ice",
+    floor: Floor = 1e-3,
 ) -> None:
     """Reward of dialogues against the ICE of their lists, by dialogue manager: figure 2 of Thomson et al. (2008)."""
     from demur.apps.cli import experimenting
 
-    source = experimenting.Source(files or [], lists, None, None)
+    source = experimenting.Source(files or [], lists, parses=False, floor=floor)
     experimenting.reward(source, sampling, outputs, dialogues=dialogues, group=group, measure=measure)
 
 
@@ -127,9 +131,10 @@ def oracle(
     parser: Parser = None,
     scorers: Scorers = "infev,avgword",
     sentences: Sentences = 5,
+    floor: Floor = 1e-3,
 ) -> None:
     """ICE of dialogues against the oracle error of their lists, by scorer: figure 3 of Thomson et al. (2008)."""
     from demur.apps.cli import experimenting
 
-    source = experimenting.Source(files or [], lists, grammar, parser)
+    source = experimenting.Source(files or [], lists, grammar, parser, floor=floor)
     experimenting.oracle(source, sampling, outputs, names=scorers, sentences=sentences)

@@ -17,13 +17,15 @@ from demur.analyses.nbest_experiments import (
 )
 from demur.api.lists import parser_of
 from demur.apps.cli import output
+from demur.apps.cli.listing import BUNDLED_GRAMMAR
 from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of
 from demur.data.corpora import restaurant
 from demur.data.files import read_table
-from demur.data.nbest import NBestReading, joined, read_nbest, recorded
-from demur.errors import UsageError
+from demur.data.nbest import NBest, NBestReading, joined, read_nbest, recorded
+from demur.errors import DataError, UsageError
+from demur.measures.nbest import FLOOR
 from demur.measures.registry import OF_ACTS, OF_ITEMS
 from demur.systems.hypothesising import Hypothesiser
 from demur.systems.listening import Listener
@@ -40,8 +42,15 @@ class Source:
 
     files: list[str]
     lists: ListOptions
-    grammar: Path | None
-    parser: str | None
+    grammar: Path | None = None
+    parser: str | None = None
+    parses: bool = True
+    """Whether sentences are parsed at all."""
+    floor: float = FLOOR
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor < 0.5:
+            raise UsageError(f"--floor must lie between 0 and 0.5; got {self.floor:g}")
 
     @property
     def paths(self) -> tuple[str | Path, ...]:
@@ -49,9 +58,11 @@ class Source:
         return tuple(self.files) or (restaurant().folder / "turns.jsonl.gz",)
 
     @property
-    def note(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What to say of the data."""
-        return () if self.files else (BUNDLED,)
+        if not self.files:
+            return (BUNDLED,)
+        return (BUNDLED_GRAMMAR,) if self.parses and not (self.grammar or self.parser) else ()
 
     def reading(self, *keep: str | None) -> NBestReading:
         """How the files are read."""
@@ -69,7 +80,7 @@ class Source:
         parse = parser_of(self.grammar, self.parser)
         reading = replace(self.reading(*keep), hypothesise=Hypothesiser("const", parse))
         listener = Listener(parse, "network", sentences)
-        return Trial(recorded(*self.paths, reading=reading), listener, reading, manner_of(sampling))
+        return Trial(recorded(*self.paths, reading=reading), listener, reading, manner_of(sampling, self.floor))
 
 
 def scorers(source: Source, sampling: SamplingOptions, outputs: OutputOptions, *, names: str, sentences: int) -> None:
@@ -80,7 +91,8 @@ def scorers(source: Source, sampling: SamplingOptions, outputs: OutputOptions, *
         step("reading", 0, 1)
         trial = source.trial(sampling, sentences=sentences)
         table = scorer_table(trial, scorers=chosen, kept=sentences, step=step)
-    _deliver(of_scorers(table), source, sampling, outputs)
+    told = (*table.evaluations[0].taken.nbest.notes, _seeded(sampling))
+    _deliver(of_scorers(table), source, told, outputs)
 
 
 def lengths(
@@ -95,7 +107,7 @@ def lengths(
         step("reading", 0, 1)
         trial = source.trial(sampling, by, sentences=max(numbers))
         sweep = length_sweep(trial, by=by, scorer=scorer, kept=numbers, step=step)
-    _deliver(of_lengths(sweep), source, sampling, outputs)
+    _deliver(of_lengths(sweep), source, (*_told(trial), _seeded(sampling)), outputs)
 
 
 def reward(
@@ -117,12 +129,12 @@ def reward(
         step("reading", 0, 2)
         apart = dialogues is not None or not source.files
         keep = () if apart else ("success", "turns", group)
-        table = read_nbest(*source.paths, reading=source.reading(*keep))
-        told = _dialogues(dialogues, source, table.frame)
-        evaluations = evaluate_nbest(table, manner=replace(manner_of(sampling), replicates=50), step=step)
+        table = _lists(source, *keep)
+        told = _dialogues(dialogues, source, table.frame, group)
+        evaluations = evaluate_nbest(table, manner=replace(manner_of(sampling, source.floor), replicates=50), step=step)
         step("fitting curves", 1, 2)
         smooths = reward_curves(evaluations, told, group=group, measure=measure)
-    _deliver(of_smooths(smooths, title="Reward against the quality of lists"), source, sampling, outputs)
+    _deliver(of_smooths(smooths), source, table.notes, outputs)
 
 
 def oracle(source: Source, sampling: SamplingOptions, outputs: OutputOptions, *, names: str, sentences: int) -> None:
@@ -135,22 +147,42 @@ def oracle(source: Source, sampling: SamplingOptions, outputs: OutputOptions, *,
         lists = joined([trial.lists(scorer, kept=sentences) for scorer in chosen])
         evaluations = evaluate_nbest(lists, manner=replace(trial.manner, replicates=50), step=step)
         smooths = oracle_curves(evaluations)
-    _deliver(of_smooths(smooths, title="ICE against the oracle error"), source, sampling, outputs)
+    _deliver(of_smooths(smooths), source, lists.notes, outputs)
 
 
-def manner_of(sampling: SamplingOptions) -> Manner:
+def manner_of(sampling: SamplingOptions, floor: float) -> Manner:
     """How lists are evaluated."""
-    return Manner(level=sampling.level, replicates=sampling.replicates, seed=sampling.seed)
+    return Manner(floor=floor, level=sampling.level, replicates=sampling.replicates, seed=sampling.seed)
 
 
-def _dialogues(path: Path | None, source: Source, frame: pl.DataFrame) -> pl.DataFrame:
+def _lists(source: Source, *keep: str | None) -> NBest:
+    """The lists, with the columns that say how dialogues went where no other table does."""
+    try:
+        return read_nbest(*source.paths, reading=source.reading(*keep))
+    except DataError as fault:
+        if keep and any(f'no column "{name}"' in str(fault) for name in ("success", "turns")):
+            raise DataError(str(fault), fix="--dialogues FILE names a table with dialogue, success and turns") from None
+        raise
+
+
+def _dialogues(path: Path | None, source: Source, frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
     if path is not None:
-        return read_table(path).with_columns(pl.col("dialogue").cast(pl.String))
+        return read_table(path)
     if not source.files:
         return restaurant().dialogues
-    columns = [name for name in frame.columns if name not in ("id", "system", "weight")]
-    truth = pl.col("success").str.to_lowercase().is_in(["true", "1", "yes"])
-    return frame.select(columns).unique("dialogue", keep="first", maintain_order=True).with_columns(success=truth)
+    columns = [name for name in frame.columns if name == group or name not in ("id", "system", "weight")]
+    told = frame.select(columns).filter(pl.col("dialogue").is_not_null()).unique(maintain_order=True)
+    unlike = told.filter(pl.col("dialogue").is_duplicated())
+    if unlike.height:
+        first = unlike.filter(pl.col("dialogue") == unlike["dialogue"][0])
+        name = next(column for column in columns if first[column].n_unique() > 1)
+        values = ", ".join(f'"{value}"' for value in first[name].unique(maintain_order=True).head(3))
+        raise DataError(
+            f"{name} must be the same in all utterances of a dialogue; there are {values}",
+            where=f'dialogue "{unlike["dialogue"][0]}":',
+            fix="--dialogues FILE names a table with a row for each dialogue",
+        )
+    return told
 
 
 def _scorers(names: str) -> tuple[str, ...]:
@@ -172,6 +204,15 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _deliver(shown: Presentation, source: Source, sampling: SamplingOptions, outputs: OutputOptions) -> None:
-    notes = (*shown.notes, *source.note, f"seed {sampling.seed}, {sampling.replicates:,} replicates")
-    output.deliver(replace(shown, notes=notes), outputs)
+def _told(trial: Trial) -> tuple[str, ...]:
+    """What to say of how the files were read."""
+    recording = trial.recording
+    return (*recording.notes, *(note for rows, _ in recording.sources for note in rows.layout.notes))
+
+
+def _seeded(sampling: SamplingOptions) -> str:
+    return f"seed {sampling.seed}, {sampling.replicates:,} replicates"
+
+
+def _deliver(shown: Presentation, source: Source, told: tuple[str, ...], outputs: OutputOptions) -> None:
+    output.deliver(replace(shown, notes=(*shown.notes, *source.notes, *told)), outputs)

@@ -56,7 +56,7 @@ def _failures_of(condition: str, document: Mapping[str, Any]) -> Iterator[str]:
     match = _CONDITION.fullmatch(condition)
     assert match is not None
     name, limit = match[1], float(match[3]) / (100 if match[4] else 1)
-    for subject in _subjects(document):
+    for subject in _subjects(document, name):
         value = _looked_up(subject, name)
         if value is None:
             yield f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
@@ -64,11 +64,26 @@ def _failures_of(condition: str, document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{subject.name}: {condition} holds: it is {value:.6g}"
 
 
-def _subjects(document: Mapping[str, Any]) -> list[Subject]:
-    if "pairs" in document:
-        return [Subject(f"{pair['a']} against {pair['b']}", pair) for pair in document["pairs"]]
-    parts = document.get("systems", [document])
-    return [Subject(_title(part), {**part, **part.get("measures", {}), **part.get("intervals", {})}) for part in parts]
+def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
+    """What a name is asked of: in a comparison the pairs or, if they know no such name, the systems."""
+    pairs = [_pair(pair) for pair in document.get("pairs", ())]
+    systems = [_system(part) for part in document.get("systems", () if pairs else (document,))]
+    first = name.partition(".")[0]
+    for subjects in (pairs, systems):
+        if subjects and first in subjects[0].values:
+            return subjects
+    raise UsageError(
+        _unknown(name, {key: value for one in (*systems[:1], *pairs[:1]) for key, value in one.values.items()})
+    )
+
+
+def _pair(pair: Mapping[str, Any]) -> Subject:
+    differences = {f"{key}_difference": one for key, one in pair.get("differences", {}).items()}
+    return Subject(f"{pair['a']} against {pair['b']}", {**pair, **differences})
+
+
+def _system(part: Mapping[str, Any]) -> Subject:
+    return Subject(_title(part), {**part, **part.get("measures", {}), **part.get("intervals", {})})
 
 
 def _title(part: Mapping[str, Any]) -> str:
@@ -99,26 +114,32 @@ def _unknown(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _comparable(value: Any) -> bool:
-    return isinstance(value, int | float) or (isinstance(value, Mapping) and "value" in value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number or (isinstance(value, Mapping) and "value" in value)
 
 
 def _verdict_failures(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[str]:
     if "pairs" not in document:
-        raise UsageError(f'"{condition}" is a gate for compare; this command takes "NAME > NUMBER"')
+        raise UsageError(f'"{condition}" is a gate for compare and nbest --compare; here it takes "NAME > NUMBER"')
     names = {pair[side] for pair in document["pairs"] for side in ("a", "b")}
     if name not in {"a", "b", *names}:
         raise UsageError(f'"{condition}": there is no system "{name}"; there are a, b, {", ".join(sorted(names))}')
     for pair in document["pairs"]:
         for side, other in (("a", "b"), ("b", "a")):
-            if name in (side, pair[side]):
+            if name == (pair[side] if name in names else side):
                 loser = side if worse == "worse" else other
                 if _shown_worse(pair, loser):
                     yield f"{pair[side]} is significantly {worse} than {pair[other]}"
 
 
 def _shown_worse(pair: Mapping[str, Any], side: str) -> bool:
-    """The other side dominates, or the areas differ significantly (after correction) to this side's disadvantage."""
+    """The other side dominates, or the areas differ significantly (after correction) to this side's disadvantage.
+
+    Of N-best lists: the other side's ICE is lower, shown after correction.
+    """
     other = "b" if side == "a" else "a"
+    if "differences" in pair:
+        return bool(pair["verdict"] == f"{other} is better")
     area = pair["augrc_difference"]
     larger = (area["value"] > 0) == (side == "a")
     return bool(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +14,9 @@ from demur.errors import Interrupted
 
 if TYPE_CHECKING:
     from demur.data.importers.dstc import DstcRows
+    from demur.data.importers.dstc_tables import DstcTable
+    from demur.data.importers.slf import References
+    from demur.show import Step
 
 importer = typer.Typer(
     name="import",
@@ -53,6 +58,14 @@ Asr = Annotated[
     Literal["live", "batch"],
     typer.Option("--asr", help="Whose sentences to keep: the live recogniser's, or the later batch's."),
 ]
+DstcOutput = Annotated[
+    Literal["lists", "turns", "dialogues"],
+    typer.Option(
+        "--table",
+        help="lists: N-best acts of each turn, for nbest. turns: how the live understanding took each, by types of "
+        "acts. dialogues: success, turns, conditions, questionnaire from 1 to 6, caller as group. Both for outcome.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON document about the import on standard output; needs -o for the rows.")
 ]
@@ -69,6 +82,7 @@ def about() -> None:
 def dstc2(
     source: Source,
     output: Output = None,
+    table: DstcOutput = "lists",
     ontology: Ontology = None,
     labels: Labels = None,
     asr: Asr = "live",
@@ -76,14 +90,15 @@ def dstc2(
     quiet: Quiet = False,
     seed: Seed = 0,  # noqa: ARG001
 ) -> None:
-    """Dialogues of the second Dialog State Tracking Challenge, a row for each turn, for `demur nbest`."""
-    _import_dstc(source, output, ontology=ontology, labels=labels, asr=asr, json=json, quiet=quiet)
+    """Dialogues of the second Dialog State Tracking Challenge, as tables for `demur nbest` and `demur outcome`."""
+    _import_dstc(source, output, table, ontology=ontology, labels=labels, asr=asr, json=json, quiet=quiet)
 
 
 @importer.command(epilog="Example: `demur import dstc3 FOLDER --ontology ontology_dstc3.json -o test.jsonl`")
 def dstc3(
     source: Source,
     output: Output = None,
+    table: DstcOutput = "lists",
     ontology: Ontology = None,
     labels: Labels = None,
     asr: Asr = "live",
@@ -91,13 +106,102 @@ def dstc3(
     quiet: Quiet = False,
     seed: Seed = 0,  # noqa: ARG001
 ) -> None:
-    """Dialogues of the third Dialog State Tracking Challenge, a row for each turn, for `demur nbest`."""
-    _import_dstc(source, output, ontology=ontology, labels=labels, asr=asr, json=json, quiet=quiet)
+    """Dialogues of the third Dialog State Tracking Challenge, as tables for `demur nbest` and `demur outcome`."""
+    _import_dstc(source, output, table, ontology=ontology, labels=labels, asr=asr, json=json, quiet=quiet)
+
+
+@importer.command(epilog="Example: `demur import slf lattices/ --references meant.csv -o cnets.jsonl`")
+def slf(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Word lattices in HTK's Standard Lattice Format, .lat or .slf, also .gz and .zst; globs; folders of "
+            "them, at any depth. An utterance is named after its file.",
+            metavar="FILES",
+        ),
+    ],
+    output: Output = None,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            "--references",
+            help="Table with a row per utterance: id, reference, and any further columns, such as dialogue.",
+            metavar="FILE",
+        ),
+    ] = None,
+    prune: Annotated[
+        float,
+        typer.Option("--prune", min=0, max=1, help="Leave out words less probable than this, unless on the best path."),
+    ] = 1e-4,
+    acscale: Annotated[
+        float | None, typer.Option("--acscale", help="Scale of acoustic scores; else the lattice's own, or 1.")
+    ] = None,
+    lmscale: Annotated[
+        float | None, typer.Option("--lmscale", help="Scale of language model scores; else the lattice's own, or 1.")
+    ] = None,
+    wdpenalty: Annotated[
+        float | None, typer.Option("--wdpenalty", help="Added to every word's score; else the lattice's own, or 0.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    seed: Seed = 0,  # noqa: ARG001
+) -> None:
+    """Word lattices as confusion networks, a row for each utterance, for `demur nbest --scorer`."""
+    from demur.apps.cli.progress import steps
+    from demur.data.importers.slf import References, lattice_files
+
+    _check(output, json=json)
+    scales = _finite({"acscale": acscale, "lmscale": lmscale, "wdpenalty": wdpenalty})
+    try:
+        with steps(quiet=quiet or json) as step:
+            files = lattice_files(sources)
+            meant = None if references is None else References.read(references)
+            if meant is not None:
+                meant.check(files)
+            count = _deliver(_lattice_rows(files, meant, scales, prune, step), output)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; no output was left half-written") from None
+    _report_lattices(count, prune, meant, output, json=json, quiet=quiet)
+
+
+def _finite(scales: Mapping[str, float | None]) -> dict[str, float]:
+    from demur.errors import UsageError
+
+    given = {name: value for name, value in scales.items() if value is not None}
+    for name, value in given.items():
+        if not math.isfinite(value):
+            raise UsageError(f"--{name} takes a number; got {value}")
+    return given
+
+
+def _lattice_rows(
+    files: Mapping[str, Path], meant: References | None, scales: Mapping[str, float], prune: float, step: Step
+) -> Iterator[dict[str, Any]]:
+    from demur.data.importers.slf import network_cell
+    from demur.systems.clustering import network
+    from demur.systems.slf import read_lattice
+
+    for done, (name, path) in enumerate(files.items()):
+        step("reading lattices", done, len(files))
+        told = {} if meant is None else meant.rows[name]
+        yield {"id": name, **told, "cnet": network_cell(network(read_lattice(path, **scales), prune=prune))}
+
+
+def _report_lattices(
+    count: int, prune: float, meant: References | None, output: Path | None, *, json: bool, quiet: bool
+) -> None:
+    told = f"{count:,} confusion network{'s' * (count != 1)}"
+    notes = [f"confusion networks hold the words with a probability of {prune:g} and more, and those of the best path"]
+    notes += () if meant is None else meant.notes
+    if meant is None:
+        notes.append("there are no references; `demur nbest` needs them (--references FILE)")
+    _tell(told, {"rows": count}, notes, output, json=json, quiet=quiet)
 
 
 def _import_dstc(
     source: Path,
     output: Path | None,
+    table: Literal["lists", "turns", "dialogues"],
     *,
     ontology: Path | None,
     labels: Path | None,
@@ -107,15 +211,35 @@ def _import_dstc(
 ) -> None:
     from demur.apps.cli.progress import steps
     from demur.data.importers.dstc import read_dstc
+    from demur.data.importers.dstc_tables import read_dstc_table
 
     _check(output, json=json)
+    _check_table(table, ontology, asr)
+    rows: DstcRows | DstcTable
     try:
         with steps(quiet=quiet) as step:
-            rows = read_dstc(source, labels=labels, ontology=ontology, asr=asr, step=step)
+            if table == "lists":
+                rows = read_dstc(source, labels=labels, ontology=ontology, asr=asr, step=step)
+            else:
+                rows = read_dstc_table(source, table, labels=labels, step=step)
             count = _deliver(rows, output)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; no output was left half-written") from None
-    _report(rows, count, output, json=json, quiet=quiet)
+    told = (
+        f"{rows.dialogues:,} dialogues" if table == "dialogues" else f"{count:,} turns of {rows.dialogues:,} dialogues"
+    )
+    _tell(told, {"rows": count, "dialogues": rows.dialogues}, rows.notes, output, json=json, quiet=quiet)
+
+
+def _check_table(table: str, ontology: Path | None, asr: str) -> None:
+    from demur.errors import UsageError
+
+    if table == "lists":
+        return
+    if ontology is not None:
+        raise UsageError(f"--ontology goes with --table lists: of {table} no items are counted")
+    if asr != "live":
+        raise UsageError(f"--asr goes with --table lists: {table} hold no sentences")
 
 
 def _check(output: Path | None, *, json: bool) -> None:
@@ -128,7 +252,7 @@ def _check(output: Path | None, *, json: bool) -> None:
         raise UsageError("--json: the rows need a file of their own; name it with -o")
 
 
-def _deliver(rows: DstcRows, output: Path | None) -> int:
+def _deliver(rows: Iterable[Any], output: Path | None) -> int:
     from demur.data.importers.writing import as_lines, write_rows
 
     if output is not None:
@@ -141,14 +265,14 @@ def _deliver(rows: DstcRows, output: Path | None) -> int:
     return count
 
 
-def _report(rows: DstcRows, count: int, output: Path | None, *, json: bool, quiet: bool) -> None:
+def _tell(
+    told: str, counts: Mapping[str, int], notes: Iterable[str], output: Path | None, *, json: bool, quiet: bool
+) -> None:
     from demur.apps.cli.output import as_json
 
     if json:
-        summary: dict[str, Any] = {"rows": count, "dialogues": rows.dialogues, "out": str(output)}
-        typer.echo(as_json({**summary, "notes": list(rows.notes)}))
+        typer.echo(as_json({**counts, "out": str(output), "notes": list(notes)}))
     elif not quiet:
-        for note in rows.notes:
+        for note in notes:
             typer.echo(f"note: {note}", err=True)
-        told = f"{count:,} turns of {rows.dialogues:,} dialogues"
         typer.echo(told if output is None else f"wrote {output}: {told}", err=True)

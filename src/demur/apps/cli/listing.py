@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from demur import api
+from demur.analyses.bands import check_level
 from demur.analyses.nbest import Manner, evaluate_nbest
 from demur.analyses.nbest_comparison import compare_nbest
 from demur.analyses.recalibration import (
@@ -18,6 +21,7 @@ from demur.analyses.recalibration import (
     recalibrated_items,
 )
 from demur.apps.cli import output
+from demur.apps.cli.gates import failures
 from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, ScorerOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of
@@ -25,8 +29,13 @@ from demur.data.importers.writing import check_rows_file, write_rows
 from demur.data.nbest import NBest
 from demur.errors import UsageError
 from demur.show import Step
+from demur.systems.scorers import check_name
 from demur.views.nbest_presentation import of_nbest, of_nbest_comparison
 from demur.views.presentation import Presentation
+
+BUNDLED_GRAMMAR = (
+    "sentences were parsed by the bundled grammar of a restaurant guide; --grammar or --parser name another"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,8 @@ class Comparing:
         """Refuse options that only a comparison takes."""
         if not self.asked and (self.systems or self.matched or self.unpaired):
             raise UsageError("--system, --matched and --unpaired go with --compare")
+        if self.matched and self.unpaired:
+            raise UsageError("--matched pairs utterances and --unpaired does not: give one of them")
 
 
 def nbest(
@@ -61,11 +72,10 @@ def nbest(
     """Evaluate the lists in the files, or compare them."""
     output.check(outputs)
     comparing.check()
-    if write_lists is not None:
-        check_rows_file(write_lists)
+    _check_files(files, recalibrate_on, write_lists)
     if comparing.asked and (by or recalibrate_on):
         raise UsageError("--compare looks at whole systems: leave out --by and --recalibrate-on, or use --where")
-    manner = Manner(floor, clip, sampling.level, sampling.replicates, sampling.seed)
+    manner = _manner(floor, clip, sampling)
     with steps(quiet=outputs.quiet or outputs.json) as step:
         step("reading", 0, 1)
         table = read(files, lists, scorers, by=by)
@@ -76,10 +86,42 @@ def nbest(
                 evaluate_nbest(table, by=by, manner=manner, step=step), recalibrated=_mended(table, fitted, manner)
             )
     if write_lists is not None:
+        _refuse_undeliverable(shown, outputs)
         _write(write_lists, table, fitted)
         shown = replace(shown, notes=(*shown.notes, f"lists written to {write_lists}"))
-    told = (*shown.notes, *table.notes, f"seed {sampling.seed}, {sampling.replicates:,} replicates")
+    told = (*shown.notes, *table.notes, *_parsed(scorers), f"seed {sampling.seed}, {sampling.replicates:,} replicates")
     output.deliver(replace(shown, notes=told, warnings=(*shown.warnings, *table.warnings)), outputs)
+
+
+def _check_files(files: list[str], recalibrate_on: list[str], write_lists: Path | None) -> None:
+    """Refuse files in two parts that do not go together, before any work is done."""
+    evaluated = {Path(file).resolve() for file in files}
+    for file in recalibrate_on:
+        if Path(file).resolve() in evaluated:
+            raise UsageError(
+                f"--recalibrate-on {file}: this file is evaluated too, and confidences that were fitted on it say "
+                "nothing about new data; fit on another"
+            )
+    if write_lists is None:
+        return
+    check_rows_file(write_lists, "--write-lists")
+    if write_lists.resolve() in evaluated | {Path(file).resolve() for file in recalibrate_on}:
+        raise UsageError(f"--write-lists {write_lists}: this file is read here; write to another")
+
+
+def _manner(floor: float, clip: float, sampling: SamplingOptions) -> Manner:
+    for option, value in (("--floor", floor), ("--clip", clip)):
+        if not 0 < value < 0.5:
+            raise UsageError(f"{option} must lie between 0 and 0.5; got {value:g}")
+    check_level(sampling.level)
+    return Manner(floor, clip, sampling.level, sampling.replicates, sampling.seed)
+
+
+def _refuse_undeliverable(shown: Presentation, outputs: OutputOptions) -> None:
+    """Refuse what the delivery would refuse, so that no lists are written before it."""
+    failures(outputs.fail_if, shown.document)
+    if not shown.figures:
+        output.refuse_figures(outputs)
 
 
 def read(files: list[str], lists: ListOptions, scorers: ScorerOptions, *, by: str | None = None) -> NBest:
@@ -101,10 +143,19 @@ def read(files: list[str], lists: ListOptions, scorers: ScorerOptions, *, by: st
 
 
 def _names(scorers: ScorerOptions) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in (scorers.scorer or "").split(",") if name.strip())
+    names = tuple(dict.fromkeys(name.strip() for name in (scorers.scorer or "").split(",") if name.strip()))
+    if scorers.scorer is not None and not names:
+        raise UsageError("--scorer takes a name, or several separated by commas, such as const,infev; got none")
+    for name in names:
+        check_name(name)
     if not names and (scorers.grammar or scorers.parser or scorers.sentences or scorers.heard != "auto"):
         raise UsageError("--grammar, --parser, --heard and --sentences go with --scorer")
     return names
+
+
+def _parsed(scorers: ScorerOptions) -> tuple[str, ...]:
+    """That nobody said how sentences are to be parsed, where a scorer needs it."""
+    return (BUNDLED_GRAMMAR,) if scorers.scorer and not (scorers.grammar or scorers.parser) else ()
 
 
 def _compared(table: NBest, how: Comparing, manner: Manner, step: Step) -> Presentation:
@@ -134,5 +185,9 @@ def _mended(table: NBest, fitted: _Fitted | None, manner: Manner) -> list[Recali
 
 
 def _write(path: Path, table: NBest, fitted: _Fitted | None) -> None:
-    mended = table if fitted is None else recalibrated_acts(table, fitted.acts)
-    write_rows(path, nbest_rows(mended, None if fitted is None else fitted.items))
+    if fitted is None:
+        write_rows(path, nbest_rows(table))
+        return
+    mended = recalibrated_acts(table, fitted.acts)
+    named = mended.frame.with_columns(pl.col("system") + " recalibrated")
+    write_rows(path, nbest_rows(replace(mended, frame=named), fitted.items))

@@ -70,7 +70,7 @@ def read_dstc(
     source = Path(source)
     found = ontology_near(source) if ontology is None else Path(ontology)
     slots = None if found is None else counted_slots(found)
-    dialogues, notes = _compact(source, labels, asr) if is_compact(source) else _original(source, labels, asr)
+    dialogues, notes = dialogues_at(source, labels, asr)
     return DstcRows(str(source), dialogues, slots, (*notes, _which_slots(slots, found)), step)
 
 
@@ -159,6 +159,13 @@ class DstcRows:
             self._seen["networks"] += 1
             row["cnet"] = _network(turn.network)
         return row
+
+
+def dialogues_at(
+    source: Path, labels: Path | None, asr: Recogniser
+) -> tuple[Callable[[], tuple[int, Iterator[Dialogue]]], tuple[str, ...]]:
+    """What reads the dialogues of a folder, list or file, with how many there are; and what was left out."""
+    return _compact(source, labels, asr) if is_compact(source) else _original(source, labels, asr)
 
 
 def _compact(
