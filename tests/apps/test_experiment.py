@@ -70,7 +70,7 @@ def test_the_table_of_scorers_bears_out_the_paper(inside: Demur, tmp_path: Path)
     assert (tmp_path / "t.svg").read_text().startswith("<svg")
     table = pl.read_csv(tmp_path / "t.csv")
     assert table.filter(scorer="infev", measure="ice")["value"].item() == pytest.approx(by_name["infev"]["ice"])
-    assert "WSER is best for infev-tp1" in (tmp_path / "t.md").read_text()
+    assert "WSER is lowest for infev-tp1" in (tmp_path / "t.md").read_text()
 
 
 def test_more_sentences_raise_the_wser_and_lower_ice_and_oracle_at_every_noise(inside: Demur, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.data.nbest import nbest
+from demur.data.nbest import joined, nbest
 from demur.data.nbest_pairing import pair_nbest
 from demur.errors import DataError
 
@@ -104,3 +104,33 @@ def test_lists_stay_with_their_utterances():
     found = pair_nbest(nbest(data), matched=True)
     for lists in found.lists.values():
         assert [lists.sets.items_of(act) for act in lists.act] == [("b",), ("c",)]
+
+
+def lists_named(ids, dialogues, weight=1.0):
+    hypotheses = [{"items": ["a"], "confidence": 0.5}]
+    return [
+        {"id": one, "dialogue": dialogue, "weight": weight, "reference": ["a"], "hypotheses": hypotheses}
+        for one, dialogue in zip(ids, dialogues, strict=True)
+    ]
+
+
+def paired(first, second, **options):
+    return pair_nbest(joined([nbest(first, system="one"), nbest(second, system="two")]), **options)
+
+
+def test_utterances_of_other_dialogues_or_other_weights_are_not_paired():
+    with pytest.raises(DataError, match='utterance "u" is of dialogue "d" in one but of "e" in two'):
+        paired(lists_named("u", "d"), lists_named("u", "e"))
+    with pytest.raises(DataError, match='utterance "u" weighs 1 in one but 2 in two'):
+        paired(lists_named("u", "d"), lists_named("u", "d", weight=2.0))
+    assert paired(lists_named("u", "d"), lists_named("u", [None])).paired
+
+
+def test_a_few_utterances_without_an_id_are_refused_and_so_is_matching_without_ids():
+    some = lists_named(["u", None], "dd")
+    with pytest.raises(DataError, match="1 of 2 utterances of one have no id"):
+        paired(some, lists_named("uv", "dd"))
+    none = lists_named([None, None], "dd")
+    with pytest.raises(DataError, match="2 of 2 utterances of one have no id"):
+        paired(none, none, matched=True)
+    assert not paired(none, none).paired

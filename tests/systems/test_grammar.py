@@ -218,3 +218,11 @@ def test_the_restaurant_guide_understands_what_real_callers_said():
                 wanted + len(reference),
             )
     assert 2 * both / (hypothesised + wanted) > 0.98
+
+
+def test_patterns_that_are_no_list_and_placeholders_for_values_are_refused():
+    with pytest.raises(DataError, match="patterns"):
+        Grammar.of({"patterns": 3})
+    slots = {"type": {"values": ["bar"]}}
+    with pytest.raises(DataError, match=r"must not be a placeholder; got .type=\{type\}"):
+        Grammar.of({"slots": slots, "patterns": [{"say": ["x {type}"], "gives": "inform(type={type})"}]})

@@ -80,3 +80,8 @@ def test_each_distinct_sentence_is_parsed_once():
 def test_a_program_is_run_once_for_all():
     code = "import sys\nlines = sys.stdin.readlines()\nfor line in lines: print(f'n(count={len(lines)})')"
     assert parse_each(program(code), ["b", "a", "b"]) == {"b": "n(count=2)", "a": "n(count=2)"}
+
+
+def test_an_answer_that_is_no_text_is_refused_with_the_sentence():
+    with pytest.raises(DataError, match='the parser\'s answer to "thai" must be text; got "None"'):
+        parse_each(lambda _: None, ["thai"])

@@ -134,3 +134,14 @@ def test_a_compressed_file_that_is_cut_off_is_refused(tmp_path):
     path.write_bytes(gzip.compress(ON_ARCS.encode())[:-12])
     with pytest.raises(DataError, match="cut off or damaged"):
         read_lattice(path)
+
+
+def test_a_node_without_any_arc_and_an_arc_numbered_twice_are_refused(tmp_path):
+    path = tmp_path / "u.lat"
+    nodes = "".join(f"I={node} t={node / 10}\n" for node in range(4))
+    path.write_text(nodes + "J=0 S=0 E=1 W=thai\nJ=1 S=1 E=2 W=food\n")
+    with pytest.raises(DataError, match="must have an arc to every node; got .none to node 3"):
+        read_lattice(path)
+    path.write_text(nodes + "J=0 S=0 E=1 W=a\nJ=0 S=1 E=2 W=b\nJ=1 S=2 E=3 W=c\n")
+    with pytest.raises(DataError, match="u.lat:6: arc must not be there twice; got 0"):
+        read_lattice(path)

@@ -195,7 +195,7 @@ def test_every_panel_of_scorers_says_which_way_is_better_and_which_is_best():
         "NCE (higher is better)",
     ]
     assert table.filter("best")["scorer"].to_list() == ["InfEv", "InfEv"]
-    assert title(chart) == "InfEv alone is best on all of 2 measures"
+    assert title(chart) == "InfEv alone has the best value on all of 2 measures"
 
 
 def test_rates_of_scorers_are_shown_in_percent_where_asked_for():

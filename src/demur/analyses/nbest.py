@@ -243,7 +243,7 @@ def _evaluation(system: str, part: str | None, taken: Taken, how: Manner) -> NBe
         part=part,
         n=totals.n,
         reference_items=_whole(float(totals.of("ice", totals.totals)[1])),
-        given_out=float(np.minimum(taken.nbest.given_out, 1.0).mean()),
+        given_out=_mean_mass(taken.nbest),
         empty=int((count == 0).sum()),
         figures=figures,
         parts=parts,
@@ -288,6 +288,11 @@ def scale_of(measure: Measure) -> Scale:
 def _ends(figure: Figure) -> dict[str, float | None]:
     shown = figure.to_dict()
     return {key: shown[key] for key in ("value", "low", "high")}
+
+
+def _mean_mass(nbest: NBest) -> float:
+    """How much of its mass a list gives out, on average."""
+    return float(np.average(np.minimum(nbest.given_out, 1.0), weights=nbest.frame["weight"].to_numpy()))
 
 
 def _whole(count: float) -> float:

@@ -22,6 +22,9 @@ MOST_UNDEFINED = 0.1
 FEWEST = 5
 """Units from which replicates tell something of the uncertainty; of fewer no interval is given."""
 
+ROUNDING = 1e-9
+"""Share of the values themselves up to which a spread of replicates is rounding, not uncertainty."""
+
 _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[float], float]]] = {
     "log": (np.log, np.exp, lambda value: value),
     "logit": (logit, expit, lambda value: value * (1 - value)),
@@ -104,4 +107,7 @@ def _spread(drawn: Array, units: int) -> float:
     kept = drawn[~np.isnan(drawn)]
     if kept.size < 2 or kept.size < (1 - MOST_UNDEFINED) * drawn.size:
         return float("nan")
-    return float(kept.std()) * math.sqrt(units / max(units - 1, 1))
+    spread = float(kept.std())
+    if spread <= ROUNDING * max(float(np.abs(kept).max()), 1e-300):
+        return 0.0
+    return spread * math.sqrt(units / max(units - 1, 1))

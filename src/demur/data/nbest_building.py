@@ -113,7 +113,10 @@ class Builder:
             flat = list(chain.from_iterable(lists))
             scored = np.array([confidence for _, confidence in flat], dtype=np.float64)
             return [act for act, _ in flat], scored, np.array([len(one) for one in lists], dtype=np.int64)
-        given = [row.hypotheses or () for row in rows.rows]
+        given = [row.hypotheses for row in rows.rows]
+        if None in given:
+            where = rows.named(given.index(None))
+            raise DataError("has no hypotheses", where=where, fix="give a list, [] where nothing was understood")
         count = np.fromiter(map(len, given), dtype=np.int64, count=len(given))
         hypotheses = list(chain.from_iterable(given))
         written = [one.act if one.items is None else one.items for one in hypotheses]

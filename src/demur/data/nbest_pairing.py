@@ -39,6 +39,8 @@ def pair_nbest(
         raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
     lists = {name: nbest.of(name) for name in names}
     unnamed = [name for name, one in lists.items() if one.frame["id"].null_count()]
+    if unnamed and not unpaired:
+        _refuse_some_without_ids(lists, unnamed, matched=matched)
     if unpaired or unnamed:
         note = "compared as unpaired, as asked" if unpaired else f"compared as unpaired: no ids in {', '.join(unnamed)}"
         return NBestPairing(lists, paired=False, note=note, dropped=dict.fromkeys(names, 0))
@@ -50,6 +52,7 @@ def pair_nbest(
         lists = {name: one.taken(one.frame["id"].is_in(common.implode()).to_numpy()) for name, one in lists.items()}
     for one, two in pairwise(lists):
         _refuse_other_references(one, lists[one], two, lists[two])
+        _refuse_other_dialogues(one, lists[one], two, lists[two])
     left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
     note = f"paired by id on {_UTTERANCES.told(len(common))}"
     told = f"{note}; left out without a counterpart: {left_out}" if left_out else note
@@ -73,6 +76,32 @@ def _unmatched(lists: Mapping[str, NBest], common: pl.Series) -> DataError:
             alone.append(f"only in {name}: {shown}{f' and {len(apart) - 3:,} more' if len(apart) > 3 else ''}")
     rule = f"the systems do not have the same utterances: {sizes}, common are {len(common):,}; {'; '.join(alone)}"
     return DataError(rule, fix=_WAYS_OUT if len(common) else "no id is shared: compare with --unpaired")
+
+
+def _refuse_some_without_ids(lists: Mapping[str, NBest], unnamed: list[str], *, matched: bool) -> None:
+    """Some utterances without an id are a fault; none with one means that systems cannot be paired."""
+    for name in unnamed:
+        missing, size = lists[name].frame["id"].null_count(), len(lists[name])
+        if missing < size or matched:
+            rule = f"{missing:,} of {size:,} utterances of {name} have no id, so they cannot be paired"
+            raise DataError(rule, fix="give every utterance an id; --unpaired, or unpaired=True, compares without")
+
+
+def _refuse_other_dialogues(one: str, first: NBest, two: str, second: NBest) -> None:
+    """Paired utterances must be of the same dialogue, where both systems name it, and weigh the same."""
+    table = first.frame.select("id", "dialogue", "weight").with_columns(
+        other=second.frame["dialogue"], other_weight=second.frame["weight"]
+    )
+    apart = table.filter(pl.col("dialogue") != pl.col("other"))
+    if apart.height:
+        row = apart.row(0, named=True)
+        rule = f'utterance "{row["id"]}" is of dialogue "{row["dialogue"]}" in {one} but of "{row["other"]}" in {two}'
+        raise DataError(rule, fix="name dialogues alike in all files, or --unpaired compares without pairing")
+    heavier = table.filter(pl.col("weight") != pl.col("other_weight"))
+    if heavier.height:
+        row = heavier.row(0, named=True)
+        rule = f'utterance "{row["id"]}" weighs {row["weight"]:g} in {one} but {row["other_weight"]:g} in {two}'
+        raise DataError(rule, fix="paired utterances weigh the same; --unpaired compares without pairing")
 
 
 def _refuse_other_references(one: str, first: NBest, two: str, second: NBest) -> None:

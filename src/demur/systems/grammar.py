@@ -200,7 +200,8 @@ def _checked(document: Mapping[str, Any], where: str) -> _Spec:
     _refuse_unknown(document, _Spec, where)
     for name, slot in _tables(document.get("slots")):
         _refuse_unknown(slot, _SlotSpec, f"{where}: slots.{name}")
-    for place, pattern in enumerate(document.get("patterns") or [], start=1):
+    patterns = document.get("patterns")
+    for place, pattern in enumerate(patterns if isinstance(patterns, list) else [], start=1):
         if isinstance(pattern, dict):
             _refuse_unknown(pattern, _PatternSpec, f"{where}: pattern {place}")
     try:
@@ -307,6 +308,9 @@ def _with(way: Phrase, placeholder: str, words: Phrase) -> Phrase:
 
 def _refuse_unfillable(acts: Sequence[Act], way: Phrase, slot: str | None, where: str) -> None:
     for one in (slot for act in acts for slot in act.slots):
+        if one.value is not None and one.value.startswith("{"):
+            told = f"write {one.value} alone, which stands for slot and value"
+            raise DataError("must not be a placeholder", where=where, got=f"{one.name}={one.value}", fix=told)
         if one.name is None or not one.name.startswith("{"):
             continue
         filled = slot is not None if one.name == ANY_SLOT else one.name in way

@@ -56,8 +56,10 @@ class Hypothesiser:
             raise DataError("has no asr list", where=f"{where}:", fix="--heard cnet takes the confusion network")
         if self.ear == "cnet" and cnet is None:
             raise DataError("has no cnet", where=f"{where}:", fix="--heard asr takes the list of sentences")
+        if asr is None and cnet is None:
+            raise DataError("has neither asr nor cnet", where=f"{where}:", fix='"asr": [] says that nothing was heard')
         if cnet is None or self.ear == "asr":
-            return [] if asr is None else listed_sentences(asr, where)
+            return listed_sentences(asr, where)
         if asr is None or self.ear in ("cnet", "network"):
             return self._from_network(cnet, where)
         sentences = listed_sentences(asr, where)

@@ -79,4 +79,11 @@ def parse_each(parse: Parse, texts: Iterable[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(texts))
     if isinstance(parse, CommandParser):
         return dict(zip(distinct, parse.parse_all(distinct), strict=True))
-    return {text: parse(text) for text in distinct}
+    return {text: _checked(parse(text), text) for text in distinct}
+
+
+def _checked(answer: object, text: str) -> str:
+    if not isinstance(answer, str):
+        fix = 'a parser answers with acts as text, "" for none'
+        raise DataError("must be text", where=f'the parser\'s answer to "{text}"', got=repr(answer), fix=fix)
+    return answer

@@ -44,6 +44,7 @@ class _Read:
     nodes: dict[int, Mapping[str, str]] = field(default_factory=dict)
     links: list[tuple[int, Mapping[str, str]]] = field(default_factory=list)
     """Each with the number of its line."""
+    arcs: set[str] = field(default_factory=set)
 
 
 def read_lattice(
@@ -65,7 +66,12 @@ def read_lattice(
         raise DataError("must have arcs", where=read.name, fix="lines that begin with J=")
     starts, ends = {arc.start for arc in arcs}, {arc.end for arc in arcs}
     first, last = _terminal(read, "start", starts - ends), _terminal(read, "end", ends - starts)
-    return Lattice(arcs, first, last, _times(read), read.name)
+    lattice = Lattice(arcs, first, last, _times(read), read.name)
+    alone = sorted(read.nodes.keys() - starts - ends)
+    if alone:
+        told = ", ".join(map(str, alone[:5]))
+        raise DataError("must have an arc to every node", where=read.name, got=f"none to node {told}")
+    return lattice
 
 
 def _read(path: Path) -> _Read:
@@ -96,6 +102,10 @@ def _take(read: _Read, number: int, line: str) -> None:
             raise DataError("must not be a sub-lattice", where=f"{read.name}:{number}: node {node}", fix="expand it")
         read.nodes[node] = fields
     elif kind == "J":
+        arc = _whole(fields, "J", f"{read.name}:{number}")
+        if fields["J"] in read.arcs:
+            raise DataError("must not be there twice", where=f"{read.name}:{number}: arc", got=arc)
+        read.arcs.add(fields["J"])
         read.links.append((number, fields))
     else:
         read.header.update(fields)

@@ -52,7 +52,8 @@ def _scorer_sentences(table: ScorerTable) -> list[str]:
         best = min(defined, key=lambda one: sign * one.figures[key].value)
         same = [one.system for one in defined if one.figures[key].value == best.figures[key].value]
         whom = best.system if len(same) == 1 else f"{', '.join(same[:-1])} and {same[-1]} alike"
-        told.append(f"{NAMES[key]} is best for {whom} ({shown(key, best.figures[key].value)}).")
+        end = "lowest" if NBEST[key].better == "lower" else "highest"
+        told.append(f"{NAMES[key]} is {end} for {whom} ({shown(key, best.figures[key].value)}).")
     return told
 
 

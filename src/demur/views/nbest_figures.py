@@ -215,7 +215,7 @@ def _scorer_title(table: pl.DataFrame) -> str:
     tied = wins.filter(pl.col("len") == won).height > 1
     if tied or table["scorer"].n_unique() == 1:
         return f"{table['scorer'].n_unique()} scorers on {panels} measures" if tied else f"{name} on {panels} measures"
-    return f"{name} alone is best on {'all' if won == panels else won} of {panels} measures"
+    return f"{name} alone has the best value on {'all' if won == panels else won} of {panels} measures"
 
 
 def _panels_told(table: pl.DataFrame) -> str:
