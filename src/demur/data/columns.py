@@ -34,6 +34,15 @@ NBEST_ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """The canonical columns of a table of N-best lists, likewise."""
 
+DIALOGUE_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "dialogue": ALIASES["dialogue"],
+    "outcome": (),
+    "pre": ("pretest", "pre_test"),
+    "post": ("posttest", "post_test"),
+    "group": ("user", "subject", "student"),
+}
+"""The canonical columns of a table of dialogues, likewise."""
+
 _LIKE = 0.8
 _SHORTEST = 4
 
