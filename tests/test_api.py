@@ -1,11 +1,24 @@
+import inspect
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import demur
+from analyses.nbest_logs import log as lists
 from apps.conftest import log
+from apps.inside import runner
+from demur.apps.cli import options
+from demur.apps.cli.nbest_command import nbest as nbest_command
+from demur.apps.cli.outcome_commands import compare as compare_command
+from demur.apps.cli.outcome_commands import fit as fit_command
+from demur.apps.cli.outcome_commands import predict as predict_command
+from demur.apps.cli.outcome_commands import regress as regress_command
+from demur.data.dialogues import dialogues, read_dialogues
+from demur.systems import tutor
 
 
 @pytest.fixture
@@ -68,3 +81,250 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
         demur.scores  # noqa: B018
     assert set(dir(demur)) >= {"score", "compare", "threshold", "classes", "read"}
+
+
+@pytest.mark.parametrize("name", demur.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    found = getattr(demur, name)
+    assert name in dir(demur)
+    assert name == "__version__" or inspect.getdoc(found)
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> list[Path]:
+    """Two tables of lists, with what a recogniser heard."""
+    asr = [{"text": "thai food", "logprob": -0.1}, {"text": "bye", "logprob": -2.0}]
+    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    references = [row["reference"] for row in lists(60, seed=0)]
+    for seed, path in enumerate(paths):
+        rows = [
+            {**row, "reference": meant, "asr": asr} for row, meant in zip(lists(60, seed=seed), references, strict=True)
+        ]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return paths
+
+
+ALIKE: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "plain": ([], {}),
+    "by": (["--by", "noise"], {"by": "noise"}),
+    "where": (["--where", "noise=loud"], {"where": (("noise", "loud"),)}),
+    "items": (["--items", "dstc"], {"items": "dstc"}),
+    "floor": (["--floor", "0.01", "--clip", "0.01"], {"floor": 0.01, "clip": 0.01}),
+    "level": (["--level", "0.8", "--seed", "3"], {"level": 0.8, "seed": 3}),
+    "map": (["--map", "dialogue=noise"], {"columns": {"dialogue": "noise"}}),
+    "scorer": (["--scorer", "infev", "--sentences", "1"], {"scorer": "infev", "sentences": 1}),
+    "scorers": (["--scorer", "const,infev-tp1", "--heard", "asr"], {"scorer": ("const", "infev-tp1"), "heard": "asr"}),
+}
+
+
+@pytest.mark.parametrize(("arguments", "given"), ALIKE.values(), ids=ALIKE)
+def test_lists_give_the_same_in_python_and_by_command(
+    heard: list[Path],
+    arguments: list[str],
+    given: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    inside = runner(heard[0].parent, monkeypatch, capsys)
+    names = [path.name for path in heard]
+    printed = json.loads(inside("nbest", *names, "--json", "--replicates", "50", *arguments).stdout)
+    evaluations = demur.nbest(*heard, replicates=50, **given)
+    assert printed == {**_plain(evaluations), "notes": printed["notes"], "warnings": printed["warnings"]}
+    if "by" in given:
+        return
+    compared = json.loads(inside("nbest", *names, "--compare", "--json", "--replicates", "50", *arguments).stdout)
+    comparison = demur.compare_nbest(*heard, replicates=50, **given)
+    assert compared == {**_plain(comparison), "notes": compared["notes"], "warnings": compared["warnings"]}
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    return plain
+
+
+def test_options_of_the_command_are_those_of_python() -> None:
+    """`--map` is `columns` and `--system` is `systems`; what is shown and written belongs to the command alone."""
+    groups = (options.ListOptions, options.ScorerOptions, options.SamplingOptions)
+    named = {part.name for group in groups for part in fields(group)}
+    named |= set(inspect.signature(nbest_command).parameters) - {"lists", "scorers", "sampling", "outputs", "files"}
+    named -= {"compare", "recalibrate_on", "write_lists"}
+    reading = {part.name for part in fields(demur.NBestReading)} - {"keep", "hypothesise"}
+    python = {
+        name
+        for function in (demur.nbest, demur.compare_nbest, demur.read_nbest)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    assert {"columns" if name == "map" else name for name in named} == python | reading
+
+
+def test_lists_come_from_files_frames_rows_and_named_systems(heard: list[Path]) -> None:
+    frame = pl.read_ndjson(heard[0])
+    figures = [
+        demur.nbest(one, replicates=50)[0].figures
+        for one in (heard[0], str(heard[0]), frame, frame.to_pandas(), frame.to_arrow(), frame.to_dicts())
+    ]
+    assert all(one == figures[0] for one in figures)
+    pair = demur.compare_nbest({"new": heard[0], "old": frame}, replicates=50).pairs[0]
+    assert (pair.a, pair.b, pair.verdict) == ("new", "old", "no difference shown")
+    assert [one.system for one in demur.nbest(frame, frame, replicates=50)] == ["system 1", "system 2"]
+    table = demur.read_nbest(*heard)
+    assert [one.system for one in demur.nbest(table, replicates=50)] == ["one", "two"]
+
+
+def test_a_callable_parses_what_was_heard(heard: list[Path]) -> None:
+    table = demur.read_nbest(
+        heard[0], scorer="const", parser=lambda text: "inform(food=f1)" if "thai" in text else "bye()"
+    )
+    assert sorted({table.sets.items_of(act) for act in table.act}) == [("bye",), ("food=f1", "inform")]
+    assert set(table.confidence) == {0.5}
+
+
+def test_an_option_for_lists_with_a_slip_names_the_nearest(heard: list[Path]) -> None:
+    with pytest.raises(demur.UsageError, match=r'no option "normalize" here\. Did you mean "normalise"'):
+        demur.nbest(heard[0], normalize=True)
+    with pytest.raises(demur.UsageError, match="nothing to read"):
+        demur.read_nbest()
+    with pytest.raises(demur.UsageError, match="read already, so it takes no where: give it to read_nbest"):
+        demur.nbest(demur.read_nbest(heard[0]), where=(("noise", "loud"),))
+    with pytest.raises(demur.UsageError, match='there is no scorer "x"'):
+        demur.read_nbest(heard[0], scorer="x")
+    with pytest.raises(demur.DataError, match='no column "nosie"'):
+        demur.nbest(heard[0], by="nosie")
+    with pytest.raises(demur.UsageError, match=r"floor of a probability must lie between 0 and 0\.5"):
+        demur.nbest(heard[0], floor=0)
+
+
+def test_lists_show_themselves_together_and_as_a_table(heard: list[Path]) -> None:
+    evaluations = demur.nbest(*heard, replicates=50)
+    table = evaluations.frame()
+    assert table.filter(system="one", measure="ice")["value"].item() == evaluations[0].figures["ice"].value
+    assert "two" in evaluations._repr_html_()
+    assert evaluations.chart().to_dict()["description"]
+    dialogues = evaluations[0].per_dialogue()
+    assert dialogues.height == 15
+    assert {"dialogue", "ice", "wser", "utterances"} <= set(dialogues.columns)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A folder with a simulated study of a tutor, and what other interpreters make of its turns."""
+    turns, held = tutor.study(dialogues=24)
+    pl.DataFrame(turns).write_ndjson(tmp_path / "tutor.jsonl")
+    pl.DataFrame(held).write_csv(tmp_path / "gains.csv")
+    for name in ("cautious", "majority"):
+        pl.DataFrame(tutor.answers(turns, name)).write_ndjson(tmp_path / f"{name}.jsonl")
+    return tmp_path
+
+
+def test_outcomes_give_the_same_in_python_and_by_command(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inside = runner(study, monkeypatch, capsys)
+    quick = ("--json", "--replicates", "50", "--seed", "1")
+
+    def printed(*arguments: str) -> dict[str, Any]:
+        done = inside("outcome", *arguments)
+        assert done.returncode == 0, done.stderr
+        told: dict[str, Any] = json.loads(done.stdout)
+        return {name: value for name, value in told.items() if name not in ("notes", "warnings", "prices")}
+
+    def plain(result: Any) -> dict[str, Any]:
+        return {name: value for name, value in _plain(result).items() if name != "prices"}
+
+    fit = demur.fit_outcome("tutor.jsonl", outcomes="gains.csv", features="conf", replicates=50, seed=1)
+    options = ("--outcomes", "gains.csv", "--features", "conf", "--model", "m.json")
+    assert printed("fit", "tutor.jsonl", *options, *quick) == plain(fit)
+    assert Path("m.json").read_bytes() == fit.model.to_json()
+    prediction = demur.predict_outcome("m.json", "cautious.jsonl")
+    assert printed("predict", "m.json", "cautious.jsonl", "--json")["systems"] == [plain(prediction)]
+    comparison = demur.compare_outcomes(fit, "tutor.jsonl", "cautious.jsonl", "majority.jsonl")
+    assert printed("compare", "m.json", "tutor.jsonl", "cautious.jsonl", "majority.jsonl", "--json") == plain(
+        comparison
+    )
+    regression = demur.regress("gains.csv", outcome="post", group="student", replicates=50, seed=1)
+    options = ("--outcome", "post", "--group", "student")
+    assert printed("regress", "gains.csv", *options, *quick) == plain(regression)
+
+
+def test_a_system_unlike_the_training_data_is_refused_in_python_with_the_reason(study: Path) -> None:
+    fit = demur.fit_outcome(study / "tutor.jsonl", outcomes=study / "gains.csv", features="conf", replicates=0)
+    refused = demur.predict_outcome(fit.model, study / "majority.jsonl")
+    assert refused.refused
+    assert "too rare in training" in " ".join(refused.outside)
+    assert not demur.predict_outcome(fit, study / "majority.jsonl", extrapolate=True).refused
+
+
+def test_outcomes_come_from_files_frames_rows_and_named_systems(study: Path) -> None:
+    gains, turns = pl.read_csv(study / "gains.csv"), pl.read_ndjson(study / "tutor.jsonl")
+    fits = [
+        demur.fit_outcome(rows, outcomes=table, features="conf", replicates=0).model.coefficients
+        for rows, table in (
+            (study / "tutor.jsonl", study / "gains.csv"),
+            (turns, gains),
+            (turns.to_dicts(), gains.to_dicts()),
+        )
+    ]
+    assert fits[0] == fits[1] == fits[2]
+    mapped = demur.fit_outcome(
+        turns, outcomes=gains.rename({"student": "who"}), map_outcomes={"group": "who"}, features="conf", replicates=0
+    )
+    assert mapped.regression.groups is not None
+    fit = demur.fit_outcome(turns, outcomes=dialogues(gains), features="conf", replicates=0)
+    compared = demur.compare_outcomes(fit, {"old": turns, "new": study / "cautious.jsonl"})
+    assert [(pair.a, pair.b) for pair in compared.pairs] == [("old", "new")]
+    tables = [demur.regress(one, outcome="post", candidates=["pre"], replicates=0) for one in (gains, gains.to_dicts())]
+    assert tables[0].chosen.coefficients == tables[1].chosen.coefficients
+
+
+def test_outcomes_show_themselves(study: Path) -> None:
+    fit = demur.fit_outcome(study / "tutor.jsonl", outcomes=study / "gains.csv", features="conf", replicates=50)
+    prediction = demur.predict_outcome(fit, study / "cautious.jsonl")
+    compared = demur.compare_outcomes(fit, study / "tutor.jsonl", study / "cautious.jsonl")
+    for result in (fit, fit.regression, prediction, compared):
+        assert result.chart().to_dict()["description"]
+        assert "<div" in result._repr_html_()
+    assert "cautious" in prediction._repr_html_()
+    assert "predicted-pc_incomplete-actual-contradictory" in fit._repr_html_()
+
+
+def test_slips_in_jobs_on_outcomes_are_said(study: Path) -> None:
+    gains, turns = study / "gains.csv", study / "tutor.jsonl"
+    with pytest.raises(demur.UsageError, match=r'no option "feature" here'):
+        demur.fit_outcome(turns, outcomes=gains, feature="conf")
+    with pytest.raises(demur.UsageError, match='no column "psot"; did you mean "post"'):
+        demur.regress(gains, outcome="psot")
+    with pytest.raises(demur.UsageError, match="post is the outcome itself"):
+        demur.regress(gains, outcome="post", candidates=["post"])
+    with pytest.raises(demur.DataError, match=r"row 1: student must be a number in every row; got \"s01\""):
+        demur.regress(gains, outcome="post", candidates=["student"])
+    with pytest.raises(demur.DataError, match="post is the same in every row"):
+        demur.regress([{"post": 1, "pre": 0.1}, {"post": 1, "pre": 0.2}], outcome="post")
+    with pytest.raises(demur.DataError, match="nothing to explain the outcome by"):
+        demur.regress([{"post": 1, "who": "a"}, {"post": 2, "who": "b"}], outcome="post")
+    with pytest.raises(demur.UsageError, match="read already, so it takes no outcome"):
+        demur.fit_outcome(turns, outcomes=read_dialogues(gains), outcome="post")
+    fit = demur.fit_outcome(turns, outcomes=gains, features="conf", replicates=0)
+    with pytest.raises(demur.UsageError, match="compare_outcomes takes several"):
+        demur.predict_outcome(fit, turns, study / "cautious.jsonl")
+    with pytest.raises(demur.UsageError, match="predict_outcome takes one"):
+        demur.compare_outcomes(fit, turns)
+
+
+JOBS = {
+    "fit": (fit_command, demur.fit_outcome, {"files": "turns", "keep": "start"}, {"sets", "learners", "model"}),
+    "regress": (regress_command, demur.regress, {"keep": "start"}, set()),
+    "predict": (predict_command, demur.predict_outcome, {"files": "turns"}, set()),
+    "compare": (compare_command, demur.compare_outcomes, {"files": "turns"}, set()),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_options_of_outcome_commands_are_those_of_python(job: str) -> None:
+    """`--keep` is a start and scope of terms; what is shown beside and written belongs to the command alone."""
+    command, function, called, only_command = JOBS[job]
+    kinds = (options.InputOptions, options.SamplingOptions, options.OutputOptions)
+    shared = {part.name for kind in kinds for part in fields(kind)}
+    named = {called.get(name, name) for name in inspect.signature(command).parameters} - shared - only_command
+    python = set(inspect.signature(function).parameters) - {"options", "level", "replicates", "seed"}
+    assert named == python

@@ -10,7 +10,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+NBEST = (ROOT / "docs" / "nbest.md").read_text(encoding="utf-8")
+OUTCOME = (ROOT / "docs" / "outcome.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`([\w-]+\.\w+)`:?\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A file to paste: its name ends the line before the block."""
+EXIT_CODES = {"gate": 1, "error": 2}
 
 
 def blocks(language: str, page: str = README) -> list[str]:
@@ -19,21 +24,32 @@ def blocks(language: str, page: str = README) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the README's first command has been run, so that its logs are there."""
+    """A folder with the README's files in which its first command has been run, so that its logs are there."""
     made = tmp_path_factory.mktemp("readme")
+    write_files(README, made)
     run_console(blocks("console")[0], made)
     return made
 
 
+def write_files(page: str, folder: Path) -> None:
+    for name, text in FILE.findall(page):
+        (folder / name).write_text(text, encoding="utf-8")
+
+
 def run_console(block: str, folder: Path) -> None:
-    """Run each `$` line; the lines below it must occur in the output in this order, `...` standing for anything."""
+    """Run each `$` line; the lines below it must occur in the output in this order, `...` standing for anything.
+
+    Lines that begin with a fault are what standard error says, and the exit code is that of the fault.
+    """
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
         assert command.startswith("demur ")
         program = f'"{sys.executable}" -c "from demur.apps.cli.main import run; run()" {command.removeprefix("demur ")}'
         done = subprocess.run(program, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        code = EXIT_CODES.get(expected.partition(":")[0], 0)
+        assert done.returncode == code, f"{command}\n{done.stderr}"
+        said = done.stderr if code else done.stdout
         pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.", expected.strip()))
-        assert re.search(pattern, done.stdout, re.DOTALL), f"{command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        assert re.search(pattern, said, re.DOTALL), f"{command}\nexpected:\n{expected}\ngot:\n{said}"
 
 
 @pytest.mark.parametrize("place", range(1, len(blocks("console"))))
@@ -57,6 +73,34 @@ def run_python(code: str, folder: Path) -> None:
 def test_the_page_on_scale_runs_from_top_to_bottom(folder: Path) -> None:
     for kind, text in BLOCK.findall(SCALE):
         {"console": run_console, "python": run_python}[kind](text, folder)
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the page on N-best lists asks for, its Python run there as one session."""
+    made = tmp_path_factory.mktemp("nbest")
+    write_files(NBEST, made)
+    run_python("\n".join(blocks("python", NBEST)), made)
+    return made
+
+
+@pytest.mark.parametrize("place", range(len(blocks("console", NBEST))))
+def test_the_page_on_nbest_lists_runs_and_prints_what_it_shows(lists: Path, place: int) -> None:
+    run_console(blocks("console", NBEST)[place], lists)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the page on outcomes asks for, its Python run there as one session."""
+    made = tmp_path_factory.mktemp("outcome")
+    write_files(OUTCOME, made)
+    run_python("\n".join(blocks("python", OUTCOME)), made)
+    return made
+
+
+def test_the_page_on_outcomes_runs_from_top_to_bottom(study: Path) -> None:
+    for block in blocks("console", OUTCOME):
+        run_console(block, study)
 
 
 def test_the_readmes_make_targets_exist() -> None:

@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": ("classes", "compare", "compare_nbest", "merge", "nbest", "read", "read_nbest", "score", "threshold"),
+    "api": (
+        "classes",
+        "compare",
+        "compare_nbest",
+        "compare_outcomes",
+        "fit_outcome",
+        "merge",
+        "nbest",
+        "predict_outcome",
+        "read",
+        "read_nbest",
+        "regress",
+        "score",
+        "threshold",
+    ),
     "data.nbest": ("NBest", "NBestReading"),
     "data.responses": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
@@ -32,6 +46,10 @@ __all__ = [  # noqa: RUF022
     "read_nbest",
     "nbest",
     "compare_nbest",
+    "fit_outcome",
+    "regress",
+    "predict_outcome",
+    "compare_outcomes",
     "Reading",
     "Responses",
     "NBest",
@@ -46,7 +64,21 @@ __all__ = [  # noqa: RUF022
 ]
 
 if TYPE_CHECKING:
-    from demur.api import classes, compare, compare_nbest, merge, nbest, read, read_nbest, score, threshold
+    from demur.api import (
+        classes,
+        compare,
+        compare_nbest,
+        compare_outcomes,
+        fit_outcome,
+        merge,
+        nbest,
+        predict_outcome,
+        read,
+        read_nbest,
+        regress,
+        score,
+        threshold,
+    )
     from demur.data.nbest import NBest, NBestReading
     from demur.data.responses import Reading, Responses
     from demur.errors import DataError, DemurError, UsageError

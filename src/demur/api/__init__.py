@@ -2,18 +2,23 @@
 
 from demur.api.answers import aim, classes, compare, merge, one_system, one_tally, read, score, threshold
 from demur.api.lists import compare_nbest, nbest, read_nbest
+from demur.api.outcomes import compare_outcomes, fit_outcome, predict_outcome, regress
 
 __all__ = [
     "aim",
     "classes",
     "compare",
     "compare_nbest",
+    "compare_outcomes",
+    "fit_outcome",
     "merge",
     "nbest",
     "one_system",
     "one_tally",
+    "predict_outcome",
     "read",
     "read_nbest",
+    "regress",
     "score",
     "threshold",
 ]

@@ -16,10 +16,20 @@ from demur.analyses.labels import ClassReport, ClassReports
 from demur.analyses.nbest import NBestEvaluation, NBestEvaluations
 from demur.analyses.nbest_comparison import NBestComparison, NBestPair
 from demur.analyses.nbest_experiments import LengthSweep, ScorerTable, Smooths
+from demur.analyses.outcome.comparison import OutcomeComparison
+from demur.analyses.outcome.fitting import OutcomeFit, Regression
+from demur.analyses.outcome.prediction import Prediction
 from demur.analyses.threshold import Choice
 from demur.measures.curves import Curve, ErrorReturnCurve
 from demur.show import register
-from demur.views import nbest_experiments, nbest_presentation, nbest_words, presentation, words
+from demur.views import (
+    nbest_experiments,
+    nbest_presentation,
+    nbest_words,
+    outcome_presentation,
+    presentation,
+    words,
+)
 from demur.views.fragments import curve_notebook, frame_table, notebook, paragraphs, table_html
 from demur.views.nbest_presentation import parts_frame
 
@@ -37,6 +47,10 @@ def _drawn(
         return chart(of(result), **{**told(result), **options})
 
     return draw
+
+
+def _observed(found: Regression) -> dict[str, Any]:
+    return {"outcome": found.outcome, "r2": {"leave-one-out": found.loo.r2, "nested": found.nested.r2}}
 
 
 def _choice(choice: Choice) -> str:
@@ -129,4 +143,41 @@ register(
     Smooths,
     chart=_drawn("smooth", "smooth_chart", nbest_experiments.named_curves, nbest_experiments.axes),
     page=lambda smooths: notebook(nbest_experiments.of_smooths(smooths)),
+)
+register(
+    Regression,
+    chart=_drawn("outcome_figures", "observed_chart", outcome_presentation.observed_frame, _observed),
+    page=lambda found: notebook(outcome_presentation.of_regression(found)),
+)
+register(
+    OutcomeFit,
+    chart=_drawn(
+        "outcome_figures",
+        "observed_chart",
+        lambda fit: outcome_presentation.observed_frame(fit.regression),
+        lambda fit: _observed(fit.regression),
+    ),
+    page=lambda fit: notebook(outcome_presentation.of_fit(fit)),
+)
+register(
+    Prediction,
+    chart=_drawn(
+        "outcome_figures",
+        "predicted_chart",
+        lambda one: outcome_presentation.predicted_frame([one]),
+        lambda one: {"outcome": "outcome", "naive": one.naive},
+    ),
+    page=lambda one: f"<div>{paragraphs(outcome_presentation.prediction_sentences(one, 'outcome'))}</div>",
+)
+register(
+    OutcomeComparison,
+    chart=_drawn(
+        "outcome_figures",
+        "predicted_chart",
+        lambda several: outcome_presentation.predicted_frame(several.predictions),
+        lambda several: {"outcome": several.model.outcome, "naive": several.predictions[0].naive},
+    ),
+    page=lambda several: notebook(
+        outcome_presentation.of_predictions(several.model, several.predictions, several.pairs)
+    ),
 )

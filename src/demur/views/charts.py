@@ -9,10 +9,18 @@ from demur.views.error_return import comparison_chart, error_return_chart, slice
 from demur.views.forest import measure_chart
 from demur.views.nbest_figures import paired_chart, parts_chart, scorer_chart, sweep_chart
 from demur.views.other_curves import det_chart, missed_chance_chart, risk_coverage_chart, roc_chart
+from demur.views.outcome_figures import (
+    coefficient_chart,
+    observed_chart,
+    predicted_chart,
+    price_chart,
+    sets_chart,
+)
 from demur.views.smooth import smooth_chart
 
 __all__ = [
     "chart_table",
+    "coefficient_chart",
     "comparison_chart",
     "confusion_chart",
     "cost_path_chart",
@@ -21,12 +29,16 @@ __all__ = [
     "error_return_chart",
     "measure_chart",
     "missed_chance_chart",
+    "observed_chart",
     "paired_chart",
     "parts_chart",
+    "predicted_chart",
+    "price_chart",
     "reliability_chart",
     "risk_coverage_chart",
     "roc_chart",
     "scorer_chart",
+    "sets_chart",
     "slices_chart",
     "smooth_chart",
     "sweep_chart",

@@ -119,7 +119,7 @@ def _comparable(value: Any) -> bool:
 
 
 def _verdict_failures(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[str]:
-    if "pairs" not in document:
+    if not all("verdict" in pair for pair in document.get("pairs", [{}])):
         raise UsageError(f'"{condition}" is a gate for compare and nbest --compare; here it takes "NAME > NUMBER"')
     names = {pair[side] for pair in document["pairs"] for side in ("a", "b")}
     if name not in {"a", "b", *names}:

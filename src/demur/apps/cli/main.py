@@ -21,6 +21,7 @@ from demur.apps.cli.options import (
     SamplingOptions,
     with_options,
 )
+from demur.apps.cli.outcome_commands import outcome
 from demur.errors import DemurError, Interrupted
 
 app = typer.Typer(
@@ -319,6 +320,7 @@ def demo(
 
 
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
+app.add_typer(outcome, name="outcome")
 app.add_typer(experiments, name="experiment")
 app.add_typer(importer, name="import")
 

@@ -1,0 +1,185 @@
+"""Jobs on outcomes: what explains what dialogues achieved, and what an untried system would achieve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from demur.analyses.outcome.comparison import OutcomeComparison, compared
+from demur.analyses.outcome.design import Undefined, design
+from demur.analyses.outcome.features import MIN_PER_DIALOGUE
+from demur.analyses.outcome.fitting import OutcomeFit, Procedure, Regression
+from demur.analyses.outcome.fitting import fit_outcome as fit_design
+from demur.analyses.outcome.fitting import regress as regress_rows
+from demur.analyses.outcome.models import OutcomeModel, read_model
+from demur.analyses.outcome.prediction import Prediction, predict
+from demur.analyses.outcome.stepwise import Direction, Selection, Start
+from demur.api.answers import read
+from demur.data.columns import nearest
+from demur.data.dialogues import DialogueReading, Dialogues, dialogues, read_dialogues
+from demur.data.files import read_table
+from demur.data.frames import table_of
+from demur.data.responses import Responses
+from demur.data.tables import ROW, Request
+from demur.errors import DataError, UsageError
+
+Model = str | Path | OutcomeModel | OutcomeFit
+
+
+def fit_outcome(
+    *turns: Any,
+    outcomes: Any,
+    outcome: str | None = None,
+    map_outcomes: Mapping[str, str] | None = None,
+    features: str | Sequence[str] = "conf+scores.f",
+    direction: Direction = "both",
+    start: Start = None,
+    min_per_dialogue: float = MIN_PER_DIALOGUE,
+    undefined: Undefined = "impute-mean",
+    matched: bool = False,
+    folds: int | None = None,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> OutcomeFit:
+    """A model of what dialogues achieved, by scores and confusions of one component in their turns.
+
+    Turns are what `read` takes, and further options go to it. `outcomes` is a table of dialogues (a file, a frame or
+    rows): `dialogue`, and the column `outcome` or `pre` and `post`; `group` where someone held several;
+    `map_outcomes={"group": "caller"}` names a column that is called differently. The model is
+    `.model`, and `.model.to_json()` is the file that `demur outcome predict` reads. No replicates, no bootstrap.
+    """
+    table = _dialogues(outcomes, outcome, map_outcomes)
+    made = design(
+        table,
+        _turns(turns, options),
+        features=features,
+        least=min_per_dialogue,
+        undefined=undefined,
+        allow_unmatched=matched,
+    )
+    chosen = Selection(direction=direction, start=start)
+    return fit_design(made, how=Procedure(selection=chosen, folds=folds, replicates=replicates, seed=seed, level=level))
+
+
+def regress(
+    table: Any,
+    *,
+    outcome: str,
+    candidates: Sequence[str] | None = None,
+    group: str | None = None,
+    direction: Direction = "both",
+    start: Start = None,
+    folds: int | None = None,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Regression:
+    """Stepwise regression of a column under AIC, as R's step(), with leave-one-out, nested validation and bootstrap.
+
+    The table (a file, a frame or rows) has a row per dialogue. Candidates are columns, by default all other numbers.
+    """
+    frame = read_table(table) if isinstance(table, str | Path) else table_of(table, Request()).frame.drop(ROW)
+    names = _candidates(frame, outcome, candidates, group)
+    x = np.stack([_numbers(frame, name) for name in names], axis=1)
+    y = _numbers(frame, outcome)
+    if y.size < 2 or np.ptp(y) == 0:
+        raise DataError(f"{outcome} is the same in every row, so there is nothing to explain", got=y[:1].tolist())
+    groups = None if group is None else np.unique(frame[group].cast(pl.String).fill_null(""), return_inverse=True)[1]
+    chosen = Selection(direction=direction, start=start)
+    how = Procedure(selection=chosen, folds=folds, replicates=replicates, seed=seed, level=level)
+    return regress_rows(x, y, names, outcome=outcome, how=how, groups=groups)
+
+
+def predict_outcome(
+    model: Model,
+    *turns: Any,
+    extrapolate: bool = False,
+    pooled: bool = False,
+    level: float = 0.95,
+    **options: Any,
+) -> Prediction:
+    """The outcome that a model predicts for one system, from its answers on turns with known labels.
+
+    The model is a fit, its `.model`, or a file. A system unlike the training data is refused: then `.refused` holds,
+    the value is NaN and `.outside` says why; `extrapolate` predicts all the same. Further options go to `read`.
+    """
+    judged = _turns(turns, options)
+    if len(judged.systems) > 1:
+        raise UsageError(f"these are the turns of {', '.join(judged.systems)}; compare_outcomes takes several systems")
+    return predict(_model(model), judged, pooled=pooled or None, extrapolate=extrapolate, level=level)
+
+
+def compare_outcomes(
+    model: Model,
+    *turns: Any,
+    extrapolate: bool = False,
+    pooled: bool = False,
+    level: float = 0.95,
+    **options: Any,
+) -> OutcomeComparison:
+    """Two or more systems by predicted outcome; systems are named as by `compare`, and further options go to `read`."""
+    judged = _turns(turns, options)
+    if len(judged.systems) < 2:
+        raise UsageError("a comparison needs two systems or more; predict_outcome takes one")
+    systems = (judged.of(system) for system in judged.systems)
+    return compared(_model(model), systems, pooled=pooled or None, extrapolate=extrapolate, level=level)
+
+
+def _turns(data: tuple[Any, ...], options: dict[str, Any]) -> Responses:
+    """Every label counts as a label, those that mean out of scope too, and no confidences are needed."""
+    return read(*data, **{"out_of_scope": (), "missing_confidence": "lowest", **options})
+
+
+def _dialogues(data: Any, outcome: str | None, columns: Mapping[str, str] | None) -> Dialogues:
+    if isinstance(data, Dialogues):
+        if outcome is not None or columns:
+            raise UsageError("the table of dialogues is read already, so it takes no outcome and no other columns")
+        return data
+    reading = DialogueReading(outcome=outcome, columns=columns or {})
+    return read_dialogues(data, reading=reading) if isinstance(data, str | Path) else dialogues(data, reading=reading)
+
+
+def _model(model: Model) -> OutcomeModel:
+    if isinstance(model, OutcomeFit):
+        return model.model
+    return model if isinstance(model, OutcomeModel) else read_model(model)
+
+
+def _candidates(frame: pl.DataFrame, outcome: str, asked: Sequence[str] | None, group: str | None) -> tuple[str, ...]:
+    numeric = (name for name in frame.columns if name not in (outcome, group) and _is_number(frame[name]))
+    names = tuple(numeric if asked is None else dict.fromkeys(asked))
+    for name in (outcome, *names, *([group] if group else [])):
+        if name not in frame.columns:
+            raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
+    if outcome in names:
+        raise UsageError(f"candidates: {outcome} is the outcome itself")
+    if not names:
+        raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
+    return names
+
+
+def _is_number(column: pl.Series) -> bool:
+    numbers = _cast(column)
+    return numbers.null_count() == column.null_count() < len(column)
+
+
+def _numbers(frame: pl.DataFrame, name: str) -> Any:
+    numbers = _cast(frame[name])
+    bad = numbers.is_null() | ~numbers.is_finite()
+    if bad.any():
+        place = bad.arg_max() or 0
+        fix = "leave the column out with candidates, or fill the gaps"
+        where = f"row {place + 1}: {name}"
+        raise DataError("must be a number in every row", where=where, got=str(frame[name][place]), fix=fix)
+    return numbers.to_numpy()
+
+
+def _cast(column: pl.Series) -> pl.Series:
+    trimmed = column.str.strip_chars() if column.dtype == pl.String else column
+    return trimmed.cast(pl.Float64, strict=False)

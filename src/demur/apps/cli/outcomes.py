@@ -1,0 +1,257 @@
+"""What `demur outcome` does once its options are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from demur.analyses.bands import check_level
+from demur.analyses.outcome.design import Undefined, design
+from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, other_learners
+from demur.analyses.outcome.fitting import regress as regress_rows
+from demur.analyses.outcome.models import read_model
+from demur.analyses.outcome.prediction import predict as predict_system
+from demur.analyses.outcome.prediction import predicted_pairs, prices
+from demur.analyses.outcome.stepwise import Selection
+from demur.apps.cli import output
+from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
+from demur.apps.cli.progress import steps
+from demur.apps.cli.reading import pair_of, read
+from demur.data.cells import as_text
+from demur.data.columns import nearest
+from demur.data.dialogues import DialogueReading, Dialogues, read_dialogues
+from demur.data.files import read_table
+from demur.data.output import write_whole
+from demur.errors import DataError, UsageError
+from demur.views.outcome_presentation import of_fit, of_predictions, of_regression
+from demur.views.presentation import Presentation
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How terms are searched for."""
+
+    direction: Literal["backward", "forward", "both"]
+    start: Literal["full", "null"] | None
+    keep: tuple[str, ...]
+    folds: int | None
+
+    def procedure(self, sampling: SamplingOptions, names: tuple[str, ...]) -> Procedure:
+        """The procedure over these candidates; terms to keep are part of every model."""
+        for name in self.keep:
+            if name not in names:
+                raise UsageError(f"--keep {name}: there is no such candidate; {nearest(name, names)}")
+        start: Any = self.start
+        if self.keep and (start == "null" or (start is None and self.direction == "forward")):
+            start = self.keep
+        scope = (self.keep, names) if self.keep else None
+        selection = Selection(direction=self.direction, start=start, scope=scope)
+        return Procedure(
+            selection=selection,
+            folds=self.folds,
+            replicates=sampling.replicates,
+            seed=sampling.seed,
+            level=sampling.level,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What the rows of a model are made of."""
+
+    outcomes: Path
+    outcome: str | None
+    columns: tuple[str, ...]
+    features: str
+    least: float
+    undefined: Undefined
+    matched: bool
+
+
+def fit(
+    files: list[str],
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    rows: Rows,
+    how: Search,
+    *,
+    sets: bool,
+    learners: bool,
+    model: Path | None,
+) -> None:
+    """Fit a model of the outcome to the turns of one system."""
+    output.check(outputs)
+    check_level(sampling.level)
+    _check_model_file(model)
+    with steps(quiet=outputs.quiet or outputs.json) as step:
+        step("reading", 0, 1)
+        turns = read(files, replace(inputs, missing_confidence="lowest"), plain_labels=True)
+        table = _table(rows)
+        common: dict[str, Any] = {
+            "least": rows.least,
+            "undefined": rows.undefined,
+            "allow_unmatched": rows.matched,
+        }
+        made = design(table, turns, features=rows.features, **common)
+        procedure = how.procedure(sampling, made.names)
+        fitted = fit_outcome(made, how=procedure, step=step)
+        plain = replace(procedure, selection=Selection(direction=how.direction, start=how.start))
+        rivals = feature_sets(table, turns, how=plain, step=step, **common) if sets else ()
+        others = other_learners(made, how=procedure, step=step) if learners else None
+    if model is not None:
+        write_whole(model, fitted.model.to_json())
+    shown = of_fit(fitted, sets=rivals, learners=others)
+    written = (f"model written to {model}",) if model is not None else ()
+    _deliver(shown, outputs, (*table.notes, *turns.notes, *written), (*table.warnings, *turns.warnings))
+
+
+def regress(
+    table: str,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    how: Search,
+    *,
+    outcome: str,
+    candidates: str | None,
+    group: str | None,
+) -> None:
+    """Regress a column of a table on others."""
+    output.check(outputs)
+    check_level(sampling.level)
+    with steps(quiet=outputs.quiet or outputs.json) as step:
+        step("reading", 0, 1)
+        frame = read_table(table)
+        names = _candidates(frame, outcome, candidates, group)
+        x = np.stack([_numbers(frame, name) for name in names], axis=1)
+        y = _numbers(frame, outcome)
+        _refuse_flat(y, outcome)
+        groups = None if group is None else _groups(frame, group)
+        procedure = how.procedure(sampling, names)
+        found = regress_rows(x, y, names, outcome=outcome, how=procedure, groups=groups, step=step)
+    _deliver(of_regression(found), outputs, (), ())
+
+
+def predict(
+    model: Path,
+    files: list[str],
+    inputs: InputOptions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    *,
+    extrapolate: bool,
+    pooled: bool,
+    comparing: bool,
+) -> None:
+    """Predict the outcome for the systems of the files."""
+    output.check(outputs)
+    check_level(sampling.level)
+    fitted = read_model(model)
+    turns = read(files, replace(inputs, missing_confidence="lowest"), plain_labels=True)
+    if comparing and len(turns.systems) < 2:
+        raise UsageError("a comparison needs two systems or more; outcome predict takes one")
+    found = [
+        predict_system(fitted, turns.of(system), pooled=pooled or None, extrapolate=extrapolate, level=sampling.level)
+        for system in turns.systems
+    ]
+    refused = [one for one in found if one.refused]
+    if refused and (not comparing or len(refused) == len(found)):
+        one = refused[0]
+        raise DataError(
+            f"{one.system} is unlike the training data of the model: {'; '.join(one.outside)}",
+            where=f"{model}:",
+            fix="collect dialogues with such a system; --extrapolate predicts all the same, with a warning",
+        )
+    pairs = predicted_pairs(fitted, found, sampling.level) if comparing else ()
+    priced = prices(fitted, found[0].turns) if len(found) == 1 else ()
+    _deliver(of_predictions(fitted, found, pairs, prices=priced), outputs, turns.notes, turns.warnings)
+
+
+def _table(rows: Rows) -> Dialogues:
+    columns = dict(pair_of(text, "--map-outcomes", "NAME=COLUMN") for text in rows.columns)
+    try:
+        return read_dialogues(rows.outcomes, reading=DialogueReading(outcome=rows.outcome, columns=columns))
+    except DataError as fault:
+        # --map is about the turns here, so advice to use it would not help.
+        where, fix = (text.replace("--map", "--map-outcomes") for text in (fault.where, fault.fix))
+        raise DataError(fault.rule, where=where, got=fault.got, fix=fix) from None
+
+
+def _check_model_file(path: Path | None) -> None:
+    if path is None:
+        return
+    if path.suffix.lower() != ".json":
+        raise UsageError(f"--model {path}: a model is written as .json")
+    if path.is_dir():
+        raise UsageError(f"--model {path}: this is a directory; name a file in it")
+
+
+def _candidates(frame: pl.DataFrame, outcome: str, asked: str | None, group: str | None) -> tuple[str, ...]:
+    for name in (outcome, *([group] if group else [])):
+        if name not in frame.columns:
+            raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
+    if asked is not None:
+        names = tuple(dict.fromkeys(name.strip() for name in asked.split(",") if name.strip()))
+        for name in names:
+            if name not in frame.columns:
+                raise UsageError(f'--candidates: there is no column "{name}"; {nearest(name, frame.columns)}')
+            if name == outcome:
+                raise UsageError(f"--candidates: {name} is the outcome itself")
+        if not names:
+            raise UsageError("--candidates takes names of columns, separated by commas; got none")
+        return names
+    names = tuple(name for name in frame.columns if name not in (outcome, group) and _is_number(frame[name]))
+    if not names:
+        raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
+    return names
+
+
+def _is_number(column: pl.Series) -> bool:
+    return _cast(column).null_count() == column.null_count() < len(column)
+
+
+def _numbers(frame: pl.DataFrame, name: str) -> Any:
+    numbers = _cast(frame[name])
+    bad = numbers.is_null() | ~numbers.is_finite()
+    if bad.any():
+        place = bad.arg_max() or 0
+        raise DataError(
+            "must be a number in every row",
+            where=f"row {place + 1}: {name}",
+            got=str(frame[name][place]),
+            fix="leave the column out with --candidates, or fill the gaps",
+        )
+    return numbers.to_numpy()
+
+
+def _cast(column: pl.Series) -> pl.Series:
+    """Numbers, and 1 and 0 for yes and no, as in a table of dialogues; null for anything else."""
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return column.cast(pl.Float64)
+    if column.dtype != pl.String:
+        return pl.Series(column.name, [None] * len(column), pl.Float64)
+    words = column.str.strip_chars().str.to_lowercase()
+    return words.replace({"true": "1", "yes": "1", "false": "0", "no": "0"}).cast(pl.Float64, strict=False)
+
+
+def _refuse_flat(y: Any, outcome: str) -> None:
+    if y.size < 2:
+        raise DataError("a regression needs at least two rows", got=int(y.size))
+    if np.ptp(y) == 0:
+        raise DataError(f"{outcome} is the same in every row, so there is nothing to explain", got=float(y[0]))
+
+
+def _groups(frame: pl.DataFrame, group: str) -> Any:
+    names = as_text(frame[group])
+    alone = [f"\0{place}" for place in range(len(names))]  # a row of no group is one of its own
+    named = [own if one is None else one for one, own in zip(names, alone, strict=True)]
+    return np.unique(np.array(named), return_inverse=True)[1].astype(np.int64)
+
+
+def _deliver(shown: Presentation, outputs: OutputOptions, notes: tuple[str, ...], warnings: tuple[str, ...]) -> None:
+    told = replace(shown, notes=(*shown.notes, *notes), warnings=(*shown.warnings, *warnings))
+    output.deliver(told, outputs)
