@@ -100,10 +100,6 @@ def test_what_has_labels_that_the_model_has_not_met_is_refused(inside: Demur) ->
 
 
 @pytest.mark.parametrize("features", ["conf", "conf+scores.f"])
-@pytest.mark.xfail(
-    strict=True,
-    reason="some short dialogue has only errors of a rare kind, so the greatest share in a dialogue refuses nothing",
-)
 def test_the_majority_label_for_every_turn_is_refused(inside: Demur, features: str) -> None:
     fit(inside, QUESTION, features, *RARE, "--model", "m.json")
     done = inside("outcome", "predict", "m.json", "majority.jsonl")

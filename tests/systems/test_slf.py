@@ -140,8 +140,8 @@ def test_a_node_without_any_arc_and_an_arc_numbered_twice_are_refused(tmp_path):
     path = tmp_path / "u.lat"
     nodes = "".join(f"I={node} t={node / 10}\n" for node in range(4))
     path.write_text(nodes + "J=0 S=0 E=1 W=thai\nJ=1 S=1 E=2 W=food\n")
-    with pytest.raises(DataError, match="must have an arc to every node; got .none to node 3"):
+    with pytest.raises(DataError, match=r"must have an arc to every node; got .none to node 3"):
         read_lattice(path)
     path.write_text(nodes + "J=0 S=0 E=1 W=a\nJ=0 S=1 E=2 W=b\nJ=1 S=2 E=3 W=c\n")
-    with pytest.raises(DataError, match="u.lat:6: arc must not be there twice; got 0"):
+    with pytest.raises(DataError, match=r"u\.lat:6: arc must not be there twice; got 0"):
         read_lattice(path)

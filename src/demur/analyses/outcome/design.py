@@ -97,6 +97,18 @@ def design(
     )
 
 
+def _known_somewhere(
+    names: Sequence[str], asked: str | Sequence[str], turns: Turns | None
+) -> tuple[list[str], list[str]]:
+    """The features that some dialogue has, and those of a set that none has; features asked for by name all stay."""
+    if turns is None:
+        return list(names), []
+    named = {one.strip() for one in (asked.split("+") if isinstance(asked, str) else asked)}
+    known = all_features(turns)
+    absent = [name for name in names if name not in named and name in known and np.isnan(known[name]).all()]
+    return [name for name in names if name not in absent], absent
+
+
 def filled(raw: Mapping[str, Array], names: Sequence[str], undefined: Undefined, means: Mapping[str, float]) -> Array:
     """Features of new rows as a table, what is undefined filled in as it was for the model; NaN where rows drop."""
     columns = []

@@ -89,7 +89,7 @@ def least_squares(x: ArrayLike, y: ArrayLike) -> LeastSquares:
     last goes without a coefficient (the limited pivoting of R's `dqrdc2`).
     """
     columns, outcome = checked(x, y)
-    return _solved(columns, outcome)
+    return solved(columns, outcome)
 
 
 def checked(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
@@ -124,7 +124,8 @@ def _factors(x: Array) -> tuple[Places, Array, Array]:
 
 def _by_reflections(x: Array) -> tuple[Places, Array, Array]:
     """Householder's factors, again without the first column that depends on earlier ones until there is none."""
-    design = np.column_stack([np.ones(len(x)), x])
+    design = np.ones((len(x), x.shape[1] + 1))
+    design[:, 1:] = x
     kept = np.arange(design.shape[1])
     lengths = np.sqrt(np.square(design).sum(axis=0))
     while True:
@@ -163,7 +164,8 @@ def _from_products(x: Array) -> tuple[Places, Array, Array] | None:
     return np.arange(columns + 1), basis, triangle
 
 
-def _solved(x: Array, y: Array) -> LeastSquares:
+def solved(x: Array, y: Array) -> LeastSquares:
+    """The fit of arrays that have been checked."""
     kept, q, r = _factors(x)
     effects = crossed(q, y[:, None])
     fitted = times(q, effects)[:, 0]

@@ -49,7 +49,7 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ranges: dict[str, tuple[float, float]] = {}
     """The least and the greatest value of each feature that training dialogues had."""
     rare_share: float | None = None
-    """The greatest share of a dialogue's misclassifications that were confusions too rare to be features."""
+    """The share of all misclassifications that were confusions too rare to be features, at the most that is likely."""
     frequent: list[str] = []
     """The confusions that were frequent enough to be features."""
     direction: str = ""
@@ -164,12 +164,19 @@ def _frequent(made: Design) -> list[str]:
 
 
 def _rare_share(made: Design) -> float | None:
+    """The share of rare confusions among all misclassifications, and three standard errors of it by dialogues more."""
     if made.turns is None:
         return None
     frequent = set(_frequent(made))
-    shares = [values for name, values in confusion_features(made.turns).items() if name not in frequent]
-    total = np.nansum(shares, axis=0) if shares else np.zeros(len(made.turns.dialogues))
-    return float(np.max(total))
+    errors = made.turns.misclassified
+    named = confusion_features(made.turns)
+    shares = [np.nan_to_num(values) for name, values in named.items() if name not in frequent]
+    rare = np.sum(shares, axis=0) * errors if shares else np.zeros(errors.size)
+    if not errors.sum() > 0:
+        return None
+    share = float(rare.sum() / errors.sum())
+    error = float(np.sqrt(np.square(rare - share * errors).sum()) / errors.sum())
+    return min(share + 3 * error, 1.0)
 
 
 def read_model(path: str | Path) -> OutcomeModel:

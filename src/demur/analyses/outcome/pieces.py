@@ -23,6 +23,8 @@ def crossed(one: Array, two: Array) -> Array:
     [[1000.0], [1000.0]]
     """
     count, size = _pieces(len(one), one.shape[1] * two.shape[1])
+    if count < 2:
+        return np.asarray(one.T @ two)
     cut = count * size
     left, right = (table[:cut].reshape(count, size, table.shape[1]) for table in (one, two))
     return np.asarray((left.transpose(0, 2, 1) @ right).sum(axis=0) + one[cut:].T @ two[cut:])
@@ -35,6 +37,8 @@ def times(table: Array, matrix: Array) -> Array:
     [[3.0], [3.0], [3.0]]
     """
     count, size = _pieces(len(table), matrix.size)
+    if count < 2:
+        return np.asarray(table @ matrix)
     cut = count * size
     pieces = table[:cut].reshape(count, size, table.shape[1]) @ matrix
     return np.concatenate([pieces.reshape(cut, matrix.shape[1]), table[cut:] @ matrix])

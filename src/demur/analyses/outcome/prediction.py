@@ -253,5 +253,5 @@ def _new_confusions(model: OutcomeModel, turns: Turns) -> list[str]:
     listed = ", ".join(f"{name} ({rare[name]:.0%})" for name in worst)
     return [
         f"{total:.0%} of its misclassifications are confusions that were too rare in training to learn from (at most "
-        f"{model.rare_share:.0%} of a dialogue's): {listed}"
+        f"{model.rare_share:.0%} of all): {listed}"
     ]

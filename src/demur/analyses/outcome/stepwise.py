@@ -7,6 +7,7 @@ from the rows, and where cross-products cannot tell, or rows do not agree, the r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from demur.analyses.outcome.cross_products import Found, Rows, search
-from demur.analyses.outcome.least_squares import MANY_ROWS, TOLERANCE, LeastSquares, checked, is_exact, least_squares
+from demur.analyses.outcome.least_squares import MANY_ROWS, TOLERANCE, LeastSquares, checked, is_exact, solved
 from demur.analyses.outcome.pieces import Array, Places, crossed, times
 from demur.analyses.outcome.plans import SLACK, TIE, Plan, criterion, moved
 from demur.errors import DataError, UsageError
@@ -218,7 +219,7 @@ class _Model:
 
 
 def _model(x: Array, y: Array, terms: tuple[int, ...], move: int | None, plan: Plan) -> _Model:
-    fit = least_squares(x[:, terms], y)
+    fit = solved(x[:, terms], y)
     if fit.rank == fit.n or is_exact(fit.rss, y):
         raise _exact(fit, y)
     return _Model(terms, move, fit, criterion(fit.n, fit.rss, fit.rank, plan.k))
@@ -264,7 +265,7 @@ def _best(x: Array, y: Array, now: _Model, plan: Plan) -> int | None:
     drops = [term for term in now.terms if term not in plan.lower] if plan.backward else []
     adds = [term for term in plan.upper if term not in now.terms] if plan.forward else []
     if drops and now.fit.aliased.size:
-        idle = [term for term in drops if least_squares(x[:, moved(now.terms, term)], y).rank == now.fit.rank]
+        idle = [term for term in drops if solved(x[:, moved(now.terms, term)], y).rank == now.fit.rank]
         if idle:
             return idle[-1]
     table = _after_drops(now, drops) | _after_additions(x, y, now, adds)
@@ -283,12 +284,14 @@ def _aic(n: int, rss: float, rank: int, k: float) -> float:
 def _after_drops(now: _Model, drops: Sequence[int]) -> dict[int, float]:
     """RSS without each of some columns of the model, those apart that are aliased by columns that stay."""
     slopes, spread = now.fit.coefficients[1:], np.diag(now.fit.inverse)[1:]
-    gains = dict(zip(now.terms, (np.square(slopes) / spread).tolist(), strict=True))
-    return {term: now.fit.rss + gains[term] for term in drops if not np.isnan(gains[term])}
+    after = dict(zip(now.terms, (now.fit.rss + np.square(slopes) / spread).tolist(), strict=True))
+    return {term: after[term] for term in drops if not math.isnan(after[term])}
 
 
 def _after_additions(x: Array, y: Array, now: _Model, adds: Sequence[int]) -> dict[int, float]:
     """RSS with each of some columns beside the model, those apart that are aliased."""
+    if not adds:
+        return {}
     columns = x[:, adds]
     left = columns
     for _ in range(2):
@@ -301,7 +304,7 @@ def _after_additions(x: Array, y: Array, now: _Model, adds: Sequence[int]) -> di
         if not out:
             rss = now.fit.rss - gain
             cancelled = rss < CANCELLED * now.fit.rss
-            found[term] = least_squares(x[:, (*now.terms, term)], y).rss if cancelled else rss
+            found[term] = solved(x[:, (*now.terms, term)], y).rss if cancelled else rss
     return found
 
 
