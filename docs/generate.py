@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +18,49 @@ HERE = "Made from the code by `make docs`; do not edit."
 
 
 def measures_page() -> str:
-    """The index of measures, from the registry and the docstrings."""
-    from demur.measures.registry import MEASURES
+    """The index of measures, from the registry and the docstrings, a section for each family."""
+    from demur.measures.registry import CLASSES, NBEST, RETURNS
 
+    families = {"Answers with confidences": RETURNS, "Labels against labels": CLASSES, "N-best lists": NBEST}
     parts = ["# Measures", HERE]
-    for name, measure in MEASURES.items():
-        text = inspect.getdoc(type(measure)) or ""
-        about, _, example = text.partition(">>>")
-        parts.append(f"## {name}\n\n`{measure!r}` · better: {measure.better}\n\n{about.strip()}")
-        if example:
-            parts.append(f"```pycon\n>>>{example.rstrip()}\n```")
+    for title, measures in families.items():
+        parts.append(f"## {title}")
+        for kind in dict.fromkeys(type(measure) for measure in measures.values()):
+            parts += _measures_of(kind, {name: one for name, one in measures.items() if type(one) is kind})
     return "\n\n".join(parts) + "\n"
 
 
+def _measures_of(kind: type, measures: dict[str, Any]) -> Iterator[str]:
+    """What is said of the measures of one class: their names, how each is written, and its docstring."""
+    about, _, example = (inspect.getdoc(kind) or "").partition(">>>")
+    written = " ".join(f"`{measure!r}`" for measure in measures.values())
+    better = next(iter(measures.values())).better
+    yield f"### {', '.join(measures)}\n\n{written} · better: {better}\n\n{about.strip()}"
+    if example:
+        yield f"```pycon\n>>>{example.rstrip()}\n```"
+
+
 def commands_page() -> str:
-    """The reference of commands, from the command line's own declarations."""
+    """The reference of commands, from the command line's own declarations; those of a group come after its help."""
     import typer
 
     from demur.apps.cli.main import app
 
-    group: Any = typer.main.get_command(app)
     parts = ["# Commands", HERE, "Exit codes: 0 fine; 1 a gate did not hold; 2 usage or bad input; 3 internal error."]
-    for name, command in group.commands.items():
-        rows = [_option_row(parameter) for parameter in command.params if parameter.name != "help"]
-        table = "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
-        parts.append(f"## demur {name}\n\n{inspect.cleandoc(command.help or '')}\n\n{command.epilog}\n\n{table}")
+    parts += _sections(typer.main.get_command(app), "demur", "##")
     return "\n\n".join(parts) + "\n"
+
+
+def _sections(group: Any, name: str, heading: str) -> Iterator[str]:
+    for part, command in group.commands.items():
+        head = f"{heading} {name} {part}\n\n{inspect.cleandoc(command.help or '')}"
+        if hasattr(command, "commands"):
+            yield head
+            yield from _sections(command, f"{name} {part}", f"{heading}#")
+        else:
+            rows = [_option_row(parameter) for parameter in command.params if parameter.name != "help"]
+            table = "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
+            yield f"{head}\n\n{command.epilog}\n\n{table}"
 
 
 def _option_row(parameter: Any) -> str:
@@ -72,6 +90,67 @@ def figures() -> None:
         comparison = api.compare(table.filter(condition=condition))
         save_chart(of_comparison(comparison).figures[0](), DOCS / "images" / f"demo-{condition}.svg")
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
+    nbest_figures()
+    outcome_figures()
+
+
+def nbest_figures() -> None:
+    """The parts of the ICE and the paper's Table 3 and figures 1 to 3, on the bundled study."""
+    from demur import api
+    from demur.analyses.nbest import NBestEvaluations
+    from demur.analyses.nbest_experiments import length_sweep, oracle_curves, reward_curves, scorer_table
+    from demur.apps.cli.experimenting import Source
+    from demur.apps.cli.options import ListOptions, SamplingOptions
+    from demur.data.corpora import restaurant
+    from demur.views.nbest_experiments import of_lengths, of_scorers, of_smooths
+    from demur.views.nbest_presentation import of_nbest
+
+    study = restaurant()
+    lists = study.turns.select("id", "dialogue", "reference", "hypotheses")
+    levels = study.dialogues["noise"].unique(maintain_order=True)
+    by_noise = api.nbest({level: lists.filter(study.turns["noise"] == level) for level in levels})
+    _save("parts", of_nbest(by_noise).figures[0])
+    trial = Source([], ListOptions(), None, None).trial(SamplingOptions(), "noise", sentences=100)
+    scorers = scorer_table(trial, kept=5)
+    _save("scorers", of_scorers(scorers).figures[0])
+    by_scorer = {one.system: one for one in scorers.evaluations}
+    ice, wser = of_lengths(length_sweep(trial, by="noise")).figures[:2]
+    _save("lengths", ice)
+    _save("lengths-wser", wser)
+    reward = reward_curves(api.nbest(lists, replicates=50), study.dialogues, group="manager")
+    _save("reward", of_smooths(reward).figures[0])
+    oracle = oracle_curves(NBestEvaluations([by_scorer["infev"], by_scorer["avgword"]]))
+    _save("oracle", of_smooths(oracle).figures[0])
+
+
+def outcome_figures() -> None:
+    """The simulated study of a tutor: feature sets, coefficients, observed against predicted, prices, systems."""
+    import polars as pl
+
+    from demur import api
+    from demur.analyses.outcome.fitting import Procedure, feature_sets
+    from demur.data.dialogues import dialogues
+    from demur.systems import tutor
+    from demur.views.outcome_presentation import of_fit, of_predictions
+
+    turns, held = tutor.study()
+    judged = api.read(turns, out_of_scope=(), missing_confidence="lowest")
+    sets = feature_sets(dialogues(held), judged, how=Procedure())
+    fit = api.fit_outcome(judged, outcomes=held, features="conf+scores.f")
+    observed, coefficients, prices, by_set = of_fit(fit, sets=sets).figures
+    _save("observed", observed, "outcome")
+    _save("coefficients", coefficients, "outcome")
+    _save("prices", prices, "outcome")
+    _save("sets", by_set, "outcome")
+    rivals = {name: pl.DataFrame(tutor.answers(turns, name)) for name in ("cautious", "eager")}
+    compared = api.compare_outcomes(fit, {"tutor": pl.DataFrame(turns), **rivals})
+    _save("predicted", of_predictions(fit.model, compared.predictions, compared.pairs).figures[0], "outcome")
+
+
+def _save(name: str, draw: Callable[[], Any], family: str = "nbest") -> None:
+    from demur.views.export import save_chart
+
+    save_chart(draw(), DOCS / "images" / f"{family}-{name}.svg")
 
 
 if __name__ == "__main__":
