@@ -97,7 +97,7 @@ def _nested_peer(x: Floats, y: Floats) -> list[list[int]]:
 
 def _backward(x: Floats, y: Floats) -> tuple[list[int], float]:
     """Backward selection as one writes it with statsmodels."""
-    from statsmodels.api import OLS, add_constant  # type: ignore[import-untyped,unused-ignore]
+    from statsmodels.api import OLS, add_constant
 
     def aic(terms: list[int]) -> float:
         fit = OLS(y, add_constant(x[:, terms], has_constant="add")).fit()

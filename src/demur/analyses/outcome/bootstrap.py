@@ -26,8 +26,8 @@ from demur.show import Step, plain, silent
 AT_ONCE = 50
 """Replicates of one piece of work. Draws are made piece by piece, so this number is part of what a seed means."""
 
-LONG = 4.0
-"""Seconds of work from which other processes pay: each takes about one to start."""
+LONG = 10.0
+"""Seconds of work from which other processes may pay: each takes one or two to start, and cores share caches."""
 
 AHEAD = 2
 """Pieces that wait for each process."""

@@ -73,7 +73,7 @@ class Rows:
                 total[:] = whole - crossed(self.table[out], self.table[out])
             else:
                 total[:] = crossed(self.table * weight[:, None], self.table)
-        return totals, weights @ self.table
+        return totals, times(weights, self.table)
 
 
 def search(rows: Rows, weights: Array, plan: Plan) -> list[Found]:

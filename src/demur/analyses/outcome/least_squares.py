@@ -79,7 +79,7 @@ class LeastSquares:
     def predict(self, x: ArrayLike) -> Array:
         """Predictions for rows of the same columns; aliased columns add nothing, as in R."""
         known = np.nan_to_num(self.coefficients)
-        return np.asarray(known[0] + np.asarray(x, dtype=np.float64) @ known[1:])
+        return np.asarray(known[0] + times(np.asarray(x, dtype=np.float64), known[1:, None])[:, 0])
 
 
 def least_squares(x: ArrayLike, y: ArrayLike) -> LeastSquares:
