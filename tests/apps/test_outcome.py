@@ -223,8 +223,11 @@ def test_sets_stand_side_by_side(found: Found) -> None:
 @pytest.mark.usefixtures("files")
 def test_learners_stand_beside_the_stepwise_model(found: Found) -> None:
     pytest.importorskip("sklearn")
-    learners = found(*CONF, "--learners", "--folds", "3")["learners"]
-    assert {"ols", "lasso", "tree", "net"} <= learners.keys()
+    document = found(*CONF, "--learners", "--folds", "3")
+    learners = document["learners"]
+    assert {"ols", "lasso", "tree", "net", "f-beta"} <= learners.keys()
+    assert any(note.startswith("F-beta fitted to the outcome: ") for note in document["notes"])
+    assert document["f_beta"]["beta"]["value"] > 0
     assert all({"r2", "mse", "sd"} <= one.keys() for one in learners.values())
 
 

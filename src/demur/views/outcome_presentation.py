@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from demur.analyses.outcome.fbeta import FBeta
 from demur.analyses.outcome.fitting import OutcomeFit, Regression, SetResult, sets_frame
 from demur.analyses.outcome.models import OutcomeModel
 from demur.analyses.outcome.prediction import PredictedPair, Prediction, Price
@@ -37,7 +38,11 @@ def of_regression(found: Regression) -> Presentation:
 
 
 def of_fit(
-    fit: OutcomeFit, *, sets: Sequence[SetResult] = (), learners: Mapping[str, Validation] | None = None
+    fit: OutcomeFit,
+    *,
+    sets: Sequence[SetResult] = (),
+    learners: Mapping[str, Validation] | None = None,
+    beta: FBeta | None = None,
 ) -> Presentation:
     """How a model of the outcome of dialogues is shown, beside other feature sets and learners."""
     found = fit.regression
@@ -49,6 +54,8 @@ def of_fit(
         document["feature_sets"] = [one.to_dict() for one in sets]
     if learners:
         document["learners"] = {name: one.to_dict() for name, one in learners.items()}
+    if beta is not None:
+        document["f_beta"] = beta.to_dict()
     figures = list(_figures(found))
     if fit.prices:
         figures.append(drawing("price_chart", price_frame(fit.prices), outcome=found.outcome))
@@ -67,7 +74,13 @@ def of_fit(
         figures=tuple(figures),
         data=lambda: observed_frame(found),
         document=document,
-        notes=(f"formula: {fit.model.formula()}", *_performance(found), *found.notes, *_definitions(found)),
+        notes=(
+            f"formula: {fit.model.formula()}",
+            *_performance(found),
+            *(() if beta is None else (f"F-beta fitted to the outcome: {beta.words()}",)),
+            *found.notes,
+            *_definitions(found),
+        ),
         warnings=found.warnings,
     )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from demur.analyses.outcome.bootstrap import Bootstrap, bootstrap
 from demur.analyses.outcome.design import Design, Undefined, design
 from demur.analyses.outcome.diagnostics import Diagnostics, diagnose
-from demur.analyses.outcome.fbeta import cross_validated_f_beta
+from demur.analyses.outcome.fbeta import FBeta, cross_validated_f_beta, fit_f_beta
 from demur.analyses.outcome.features import MIN_PER_DIALOGUE
 from demur.analyses.outcome.learners import LEARNERS, cross_validated
 from demur.analyses.outcome.models import OutcomeModel, model_of
@@ -43,6 +43,8 @@ class Procedure:
     replicates: int = 1000
     seed: int = 0
     level: float = 0.95
+    workers: int = 1
+    """Processes that a long bootstrap may use."""
 
     def fold_of(self, groups: Array | NDArray[np.int64] | None, n: int) -> NDArray[np.int64] | None:
         """The fold of each row; None leaves out one at a time."""
@@ -211,6 +213,7 @@ def regress(
             replicates=how.replicates,
             seed=how.seed,
             level=how.level,
+            workers=how.workers,
             step=step,
         )
     called = tuple(rows) if rows is not None else tuple(f"row {place + 1}" for place in range(y.size))
@@ -279,6 +282,21 @@ def other_learners(
     if made.turns is not None:
         found["f-beta"] = cross_validated_f_beta(made.turns.confusion, made.y, groups=made.groups, folds=folds)
     return found
+
+
+def fitted_beta(made: Design, *, how: Procedure) -> FBeta | None:
+    """The beta for which F of the turns tells most of the outcome; None where the model is not made of turns."""
+    if made.turns is None:
+        return None
+    return fit_f_beta(
+        made.turns.confusion,
+        made.y,
+        undefined=made.undefined,
+        groups=made.groups,
+        level=how.level,
+        replicates=how.replicates,
+        seed=how.seed,
+    )
 
 
 def sets_frame(results: Sequence[SetResult]) -> pl.DataFrame:

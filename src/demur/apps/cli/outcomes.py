@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import polars as pl
 
 from demur.analyses.bands import check_level
 from demur.analyses.outcome.design import Undefined, design
-from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, other_learners
+from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, fitted_beta, other_learners
 from demur.analyses.outcome.fitting import regress as regress_rows
 from demur.analyses.outcome.models import read_model
 from demur.analyses.outcome.prediction import predict as predict_system
@@ -56,6 +57,7 @@ class Search:
             replicates=sampling.replicates,
             seed=sampling.seed,
             level=sampling.level,
+            workers=os.cpu_count() or 1,
         )
 
 
@@ -103,9 +105,10 @@ def fit(
         plain = replace(procedure, selection=Selection(direction=how.direction, start=how.start))
         rivals = feature_sets(table, turns, how=plain, step=step, **common) if sets else ()
         others = other_learners(made, how=procedure, step=step) if learners else None
+        beta = fitted_beta(made, how=procedure) if learners else None
     if model is not None:
         write_whole(model, fitted.model.to_json())
-    shown = of_fit(fitted, sets=rivals, learners=others)
+    shown = of_fit(fitted, sets=rivals, learners=others, beta=beta)
     written = (f"model written to {model}",) if model is not None else ()
     _deliver(shown, outputs, (*table.notes, *turns.notes, *written), (*table.warnings, *turns.warnings))
 
