@@ -49,7 +49,7 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ranges: dict[str, tuple[float, float]] = {}
     """The least and the greatest value of each feature that training dialogues had."""
     rare_share: float | None = None
-    """The share of all misclassifications that were confusions too rare to be features, at the most that is likely."""
+    """The share of answers that may be confusions too rare to be features: about twice what it was in training."""
     frequent: list[str] = []
     """The confusions that were frequent enough to be features."""
     direction: str = ""
@@ -164,19 +164,19 @@ def _frequent(made: Design) -> list[str]:
 
 
 def _rare_share(made: Design) -> float | None:
-    """The share of rare confusions among all misclassifications, and three standard errors of it by dialogues more."""
+    """Twice the share of rare confusions among all answers, or three standard errors by dialogues above it."""
     if made.turns is None:
         return None
     frequent = set(_frequent(made))
-    errors = made.turns.misclassified
+    answers, errors = made.turns.counts[:, :-1].sum(axis=(1, 2)), made.turns.misclassified
     named = confusion_features(made.turns)
     shares = [np.nan_to_num(values) for name, values in named.items() if name not in frequent]
     rare = np.sum(shares, axis=0) * errors if shares else np.zeros(errors.size)
-    if not errors.sum() > 0:
+    if not answers.sum() > 0:
         return None
-    share = float(rare.sum() / errors.sum())
-    error = float(np.sqrt(np.square(rare - share * errors).sum()) / errors.sum())
-    return min(share + 3 * error, 1.0)
+    share = float(rare.sum() / answers.sum())
+    error = float(np.sqrt(np.square(rare - share * answers).sum()) / answers.sum())
+    return min(share + max(3 * error, share), 1.0)
 
 
 def read_model(path: str | Path) -> OutcomeModel:

@@ -18,6 +18,7 @@ from demur.analyses.unit_figures import Difference, holm
 from demur.data.responses import Responses
 from demur.errors import DataError
 from demur.measures.intervals import Figure, student
+from demur.measures.sweep import ratio
 from demur.show import Shown
 
 Array = NDArray[np.float64]
@@ -242,9 +243,15 @@ def _outside(model: OutcomeModel, turns: Turns, features: Mapping[str, float]) -
 
 
 def _new_confusions(model: OutcomeModel, turns: Turns) -> list[str]:
-    """Confusions that were too rare in training to be features, where they are a greater part of the errors here."""
+    """Confusions that were too rare in training to be features, where they are a far greater part of the answers here.
+
+    A part of the answers, not of the misclassifications: a system that mends frequent confusions makes no more rare
+    ones.
+    """
     assert model.rare_share is not None
-    shares = {name: float(values[0]) for name, values in confusion_features(turns.pooled).items()}
+    every = turns.pooled
+    scale = float(ratio(every.misclassified, every.counts[:, :-1].sum(axis=(1, 2)))[0])
+    shares = {name: scale * float(values[0]) for name, values in confusion_features(every).items()}
     rare = {name: share for name, share in shares.items() if name not in model.frequent and share > 0}
     total = sum(rare.values())
     if not total > model.rare_share + SLACK:
@@ -252,6 +259,6 @@ def _new_confusions(model: OutcomeModel, turns: Turns) -> list[str]:
     worst = sorted(rare, key=lambda name: -rare[name])[:3]
     listed = ", ".join(f"{name} ({rare[name]:.0%})" for name in worst)
     return [
-        f"{total:.0%} of its misclassifications are confusions that were too rare in training to learn from (at most "
-        f"{model.rare_share:.0%} of all): {listed}"
+        f"{total:.0%} of its answers are confusions that were too rare in training to learn from (there at most "
+        f"{model.rare_share:.0%}): {listed}"
     ]
