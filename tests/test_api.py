@@ -288,6 +288,16 @@ def test_outcomes_show_themselves(study: Path) -> None:
     assert "predicted-pc_incomplete-actual-contradictory" in fit._repr_html_()
 
 
+def test_rows_of_no_group_are_groups_of_their_own_and_yes_and_no_are_numbers(study: Path) -> None:
+    table = pl.read_csv(study / "gains.csv").with_columns(
+        happy=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("yes")).otherwise(pl.lit("no")),
+        caller=pl.lit(None, pl.String),
+    )
+    ask = {"outcome": "post", "candidates": ["pre", "happy"], "replicates": 0}
+    alone, grouped = demur.regress(table, **ask), demur.regress(table, group="caller", **ask)
+    assert grouped.nested.r2 == pytest.approx(alone.nested.r2)
+
+
 def test_slips_in_jobs_on_outcomes_are_said(study: Path) -> None:
     gains, turns = study / "gains.csv", study / "tutor.jsonl"
     with pytest.raises(demur.UsageError, match=r'no option "feature" here'):

@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from demur.analyses.outcome.comparison import OutcomeComparison, compared
 from demur.analyses.outcome.design import Undefined, design
 from demur.analyses.outcome.features import MIN_PER_DIALOGUE
@@ -18,14 +15,14 @@ from demur.analyses.outcome.fitting import regress as regress_rows
 from demur.analyses.outcome.models import OutcomeModel, read_model
 from demur.analyses.outcome.prediction import Prediction, predict
 from demur.analyses.outcome.stepwise import Direction, Selection, Start
+from demur.analyses.outcome.tables import table_rows
 from demur.api.answers import read
-from demur.data.columns import nearest
 from demur.data.dialogues import DialogueReading, Dialogues, dialogues, read_dialogues
 from demur.data.files import read_table
 from demur.data.frames import table_of
 from demur.data.responses import Responses
 from demur.data.tables import ROW, Request
-from demur.errors import DataError, UsageError
+from demur.errors import UsageError
 
 Model = str | Path | OutcomeModel | OutcomeFit
 
@@ -85,15 +82,10 @@ def regress(
     The table (a file, a frame or rows) has a row per dialogue. Candidates are columns, by default all other numbers.
     """
     frame = read_table(table) if isinstance(table, str | Path) else table_of(table, Request()).frame.drop(ROW)
-    names = _candidates(frame, outcome, candidates, group)
-    x = np.stack([_numbers(frame, name) for name in names], axis=1)
-    y = _numbers(frame, outcome)
-    if y.size < 2 or np.ptp(y) == 0:
-        raise DataError(f"{outcome} is the same in every row, so there is nothing to explain", got=y[:1].tolist())
-    groups = None if group is None else np.unique(frame[group].cast(pl.String).fill_null(""), return_inverse=True)[1]
+    rows = table_rows(frame, outcome=outcome, candidates=candidates, group=group)
     chosen = Selection(direction=direction, start=start)
     how = Procedure(selection=chosen, folds=folds, replicates=replicates, seed=seed, level=level)
-    return regress_rows(x, y, names, outcome=outcome, how=how, groups=groups)
+    return regress_rows(rows.x, rows.y, rows.names, outcome=outcome, how=how, groups=rows.groups)
 
 
 def predict_outcome(
@@ -149,37 +141,3 @@ def _model(model: Model) -> OutcomeModel:
     if isinstance(model, OutcomeFit):
         return model.model
     return model if isinstance(model, OutcomeModel) else read_model(model)
-
-
-def _candidates(frame: pl.DataFrame, outcome: str, asked: Sequence[str] | None, group: str | None) -> tuple[str, ...]:
-    numeric = (name for name in frame.columns if name not in (outcome, group) and _is_number(frame[name]))
-    names = tuple(numeric if asked is None else dict.fromkeys(asked))
-    for name in (outcome, *names, *([group] if group else [])):
-        if name not in frame.columns:
-            raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
-    if outcome in names:
-        raise UsageError(f"candidates: {outcome} is the outcome itself")
-    if not names:
-        raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
-    return names
-
-
-def _is_number(column: pl.Series) -> bool:
-    numbers = _cast(column)
-    return numbers.null_count() == column.null_count() < len(column)
-
-
-def _numbers(frame: pl.DataFrame, name: str) -> Any:
-    numbers = _cast(frame[name])
-    bad = numbers.is_null() | ~numbers.is_finite()
-    if bad.any():
-        place = bad.arg_max() or 0
-        fix = "leave the column out with candidates, or fill the gaps"
-        where = f"row {place + 1}: {name}"
-        raise DataError("must be a number in every row", where=where, got=str(frame[name][place]), fix=fix)
-    return numbers.to_numpy()
-
-
-def _cast(column: pl.Series) -> pl.Series:
-    trimmed = column.str.strip_chars() if column.dtype == pl.String else column
-    return trimmed.cast(pl.Float64, strict=False)

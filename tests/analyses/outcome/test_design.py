@@ -84,6 +84,14 @@ def test_a_feature_undefined_everywhere_is_refused_whatever_the_policy():
             design(table(right), log(right), features="predicted-a-actual-b", undefined=policy)
 
 
+def test_a_feature_of_a_set_that_no_dialogue_has_is_left_out_and_said():
+    never_right = {"d1": "aa ac", "d2": "aa bb", "d3": "bb ab"}
+    found = design(table(never_right), log(never_right), features="scores.recall")
+    assert "recall.c" not in found.names
+    assert {"recall.a", "recall.b"} <= set(found.names)
+    assert "left out, undefined in every dialogue: recall.c" in found.notes
+
+
 def test_when_every_dialogue_lacks_something_none_is_left_to_drop_to():
     one = {"d1": "aa", "d2": "bb"}
     with pytest.raises(DataError, match=r"every dialogue has an undefined feature, so none is left \(impute-mean"):

@@ -71,10 +71,12 @@ def design(
             )
         names, turns = match.common, turns.only(match.common)
     columns = [name for name in table.frame.columns if name not in ("dialogue", "outcome", "group")]
-    chosen = candidates(features, turns, columns, least=least)
+    known = {} if turns is None else all_features(turns)
+    chosen, absent = _known_somewhere(candidates(features, turns, columns, least=least), features, known)
+    if absent:
+        notes.append(f"left out, undefined in every dialogue: {', '.join(absent)}")
     _refuse_no_features(chosen)
     kept = table.frame["dialogue"].is_in(list(names)).to_numpy()
-    known = {} if turns is None else all_features(turns)
     _refuse_namesakes([name for name in chosen if name in known and name in columns])
     raw = {name: known[name] if name in known else table.numbers(name).to_numpy()[kept] for name in chosen}
     y = table.frame["outcome"].to_numpy()[kept].astype(np.float64)
@@ -98,13 +100,10 @@ def design(
 
 
 def _known_somewhere(
-    names: Sequence[str], asked: str | Sequence[str], turns: Turns | None
+    names: Sequence[str], asked: str | Sequence[str], known: Mapping[str, Array]
 ) -> tuple[list[str], list[str]]:
     """The features that some dialogue has, and those of a set that none has; features asked for by name all stay."""
-    if turns is None:
-        return list(names), []
     named = {one.strip() for one in (asked.split("+") if isinstance(asked, str) else asked)}
-    known = all_features(turns)
     absent = [name for name in names if name not in named and name in known and np.isnan(known[name]).all()]
     return [name for name in names if name not in absent], absent
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import polars as pl
-
 from demur.analyses.bands import check_level
 from demur.analyses.outcome.design import Undefined, design
 from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, fitted_beta, other_learners
@@ -18,11 +15,11 @@ from demur.analyses.outcome.models import read_model
 from demur.analyses.outcome.prediction import predict as predict_system
 from demur.analyses.outcome.prediction import predicted_pairs, prices
 from demur.analyses.outcome.stepwise import Selection
+from demur.analyses.outcome.tables import table_rows
 from demur.apps.cli import output
 from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of, read
-from demur.data.cells import as_text
 from demur.data.columns import nearest
 from demur.data.dialogues import DialogueReading, Dialogues, read_dialogues
 from demur.data.files import read_table
@@ -126,16 +123,14 @@ def regress(
     """Regress a column of a table on others."""
     output.check(outputs)
     check_level(sampling.level)
+    asked = None if candidates is None else [name.strip() for name in candidates.split(",") if name.strip()]
+    if asked == []:
+        raise UsageError("--candidates takes names of columns, separated by commas; got none")
     with steps(quiet=outputs.quiet or outputs.json) as step:
         step("reading", 0, 1)
-        frame = read_table(table)
-        names = _candidates(frame, outcome, candidates, group)
-        x = np.stack([_numbers(frame, name) for name in names], axis=1)
-        y = _numbers(frame, outcome)
-        _refuse_flat(y, outcome)
-        groups = None if group is None else _groups(frame, group)
-        procedure = how.procedure(sampling, names)
-        found = regress_rows(x, y, names, outcome=outcome, how=procedure, groups=groups, step=step)
+        rows = table_rows(read_table(table), outcome=outcome, candidates=asked, group=group)
+        procedure = how.procedure(sampling, rows.names)
+        found = regress_rows(rows.x, rows.y, rows.names, outcome=outcome, how=procedure, groups=rows.groups, step=step)
     _deliver(of_regression(found), outputs, (), ())
 
 
@@ -191,68 +186,6 @@ def _check_model_file(path: Path | None) -> None:
         raise UsageError(f"--model {path}: a model is written as .json")
     if path.is_dir():
         raise UsageError(f"--model {path}: this is a directory; name a file in it")
-
-
-def _candidates(frame: pl.DataFrame, outcome: str, asked: str | None, group: str | None) -> tuple[str, ...]:
-    for name in (outcome, *([group] if group else [])):
-        if name not in frame.columns:
-            raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
-    if asked is not None:
-        names = tuple(dict.fromkeys(name.strip() for name in asked.split(",") if name.strip()))
-        for name in names:
-            if name not in frame.columns:
-                raise UsageError(f'--candidates: there is no column "{name}"; {nearest(name, frame.columns)}')
-            if name == outcome:
-                raise UsageError(f"--candidates: {name} is the outcome itself")
-        if not names:
-            raise UsageError("--candidates takes names of columns, separated by commas; got none")
-        return names
-    names = tuple(name for name in frame.columns if name not in (outcome, group) and _is_number(frame[name]))
-    if not names:
-        raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
-    return names
-
-
-def _is_number(column: pl.Series) -> bool:
-    return _cast(column).null_count() == column.null_count() < len(column)
-
-
-def _numbers(frame: pl.DataFrame, name: str) -> Any:
-    numbers = _cast(frame[name])
-    bad = numbers.is_null() | ~numbers.is_finite()
-    if bad.any():
-        place = bad.arg_max() or 0
-        raise DataError(
-            "must be a number in every row",
-            where=f"row {place + 1}: {name}",
-            got=str(frame[name][place]),
-            fix="leave the column out with --candidates, or fill the gaps",
-        )
-    return numbers.to_numpy()
-
-
-def _cast(column: pl.Series) -> pl.Series:
-    """Numbers, and 1 and 0 for yes and no, as in a table of dialogues; null for anything else."""
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        return column.cast(pl.Float64)
-    if column.dtype != pl.String:
-        return pl.Series(column.name, [None] * len(column), pl.Float64)
-    words = column.str.strip_chars().str.to_lowercase()
-    return words.replace({"true": "1", "yes": "1", "false": "0", "no": "0"}).cast(pl.Float64, strict=False)
-
-
-def _refuse_flat(y: Any, outcome: str) -> None:
-    if y.size < 2:
-        raise DataError("a regression needs at least two rows", got=int(y.size))
-    if np.ptp(y) == 0:
-        raise DataError(f"{outcome} is the same in every row, so there is nothing to explain", got=float(y[0]))
-
-
-def _groups(frame: pl.DataFrame, group: str) -> Any:
-    names = as_text(frame[group])
-    alone = [f"\0{place}" for place in range(len(names))]  # a row of no group is one of its own
-    named = [own if one is None else one for one, own in zip(names, alone, strict=True)]
-    return np.unique(np.array(named), return_inverse=True)[1].astype(np.int64)
 
 
 def _deliver(shown: Presentation, outputs: OutputOptions, notes: tuple[str, ...], warnings: tuple[str, ...]) -> None:
