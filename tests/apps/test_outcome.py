@@ -221,6 +221,15 @@ def test_sets_stand_side_by_side(found: Found) -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_what_becomes_of_rejected_turns_is_said_and_kept_in_the_model(found: Found, tmp_path: Path) -> None:
+    for policy, told in (("counted", "lower recall"), ("left-out", "are left out")):
+        document = found(*CONF, "--rejections", policy, "--model", "m.json")
+        assert document["rejections"] == policy
+        assert any(note.startswith("rejected turns ") and told in note for note in document["notes"])
+        assert json.loads((tmp_path / "m.json").read_text())["rejections"] == policy
+
+
+@pytest.mark.usefixtures("files")
 def test_learners_stand_beside_the_stepwise_model(found: Found) -> None:
     pytest.importorskip("sklearn")
     document = found(*CONF, "--learners", "--folds", "3")

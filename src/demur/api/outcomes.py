@@ -8,7 +8,7 @@ from typing import Any
 
 from demur.analyses.outcome.comparison import OutcomeComparison, compared
 from demur.analyses.outcome.design import Undefined, design
-from demur.analyses.outcome.features import MIN_PER_DIALOGUE
+from demur.analyses.outcome.features import MIN_PER_DIALOGUE, Rejections
 from demur.analyses.outcome.fitting import OutcomeFit, Procedure, Regression
 from demur.analyses.outcome.fitting import fit_outcome as fit_design
 from demur.analyses.outcome.fitting import regress as regress_rows
@@ -37,6 +37,7 @@ def fit_outcome(
     start: Start = None,
     min_per_dialogue: float = MIN_PER_DIALOGUE,
     undefined: Undefined = "impute-mean",
+    rejections: Rejections = "counted",
     matched: bool = False,
     folds: int | None = None,
     level: float = 0.95,
@@ -58,6 +59,7 @@ def fit_outcome(
         features=features,
         least=min_per_dialogue,
         undefined=undefined,
+        rejections=rejections,
         allow_unmatched=matched,
     )
     chosen = Selection(direction=direction, start=start)

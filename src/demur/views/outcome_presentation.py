@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from demur.analyses.outcome.fbeta import FBeta
+from demur.analyses.outcome.features import REJECTIONS
 from demur.analyses.outcome.fitting import OutcomeFit, Regression, SetResult, sets_frame
 from demur.analyses.outcome.models import OutcomeModel
 from demur.analyses.outcome.prediction import PredictedPair, Prediction, Price
@@ -78,6 +79,7 @@ def of_fit(
             f"formula: {fit.model.formula()}",
             *_performance(found),
             *(() if beta is None else (f"F-beta fitted to the outcome: {beta.words()}",)),
+            *_rejections(fit),
             *found.notes,
             *_definitions(found),
         ),
@@ -347,6 +349,10 @@ def _performance(found: Regression) -> tuple[str, ...]:
     if found.performance is None:
         return ()
     return (f"PARADISE performance function, of z-scores: {found.performance.formula()}",)
+
+
+def _rejections(fit: OutcomeFit) -> tuple[str, ...]:
+    return () if fit.design.turns is None else (REJECTIONS[fit.design.rejections],)
 
 
 def _definitions(found: Regression) -> tuple[str, ...]:

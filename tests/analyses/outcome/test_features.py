@@ -61,6 +61,19 @@ def test_what_the_paper_calls_micro_weighs_classes_by_size(paper):
     assert found["rejected"] == pytest.approx(1064 / 3379)
 
 
+def test_rejected_turns_lower_recall_or_are_left_out(paper):
+    left_out = turns_of(responses(reference.paper_turns(), reading=LOG), rejections="left-out")
+    found, counted = values(left_out), values(paper)
+    assert found["recall.correct"] == pytest.approx(752 / 1170)  # of 1,438, 268 were rejected
+    assert counted["recall.correct"] == pytest.approx(752 / 1438)
+    assert found["rejected"] == 0
+    assert found["precision.correct"] == counted["precision.correct"]
+    name = "predicted-pc_incomplete-actual-contradictory"
+    assert found[name] == counted[name] == pytest.approx(200 / 858)
+    with pytest.raises(UsageError, match='rejections are one of counted, left-out; got "zero"'):
+        turns_of(responses(reference.paper_turns(), reading=LOG), rejections="zero")
+
+
 def test_the_majority_baseline_of_table_2():
     rows = [{**row, "prediction": "correct"} for row in reference.paper_turns()]
     found = values(turned(rows))

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from demur.analyses.outcome.features import MIN_PER_DIALOGUE, Turns, all_features, candidates, turns_of
+from demur.analyses.outcome.features import MIN_PER_DIALOGUE, Rejections, Turns, all_features, candidates, turns_of
 from demur.data.dialogues import Dialogues, matched
 from demur.data.responses import Responses
 from demur.errors import DataError, UsageError
@@ -37,6 +37,7 @@ class Design:
     """The number of each dialogue's group; None where each dialogue stands alone."""
     outcome: str
     undefined: Undefined
+    rejections: Rejections
     means: Mapping[str, float]
     """The mean of each feature over the dialogues that have it."""
     turns: Turns | None
@@ -54,12 +55,13 @@ def design(
     features: str | Sequence[str],
     least: float = MIN_PER_DIALOGUE,
     undefined: Undefined = "impute-mean",
+    rejections: Rejections = "counted",
     allow_unmatched: bool = False,
 ) -> Design:
     """The rows of a model from the table of dialogues and, for features made of them, the turns of one system."""
     if undefined not in POLICIES:
         raise UsageError(f'undefined features are handled by one of {", ".join(POLICIES)}; got "{undefined}"')
-    turns = None if responses is None else turns_of(responses)
+    turns = None if responses is None else turns_of(responses, rejections=rejections)
     notes: list[str] = []
     names = tuple(table.frame["dialogue"])
     if turns is not None:
@@ -90,6 +92,7 @@ def design(
         _groups(table, kept, rows),
         table.outcome,
         undefined,
+        rejections,
         means,
         None if turns is None else turns.only(np.array(names)[rows].tolist()),
         tuple(name for name in chosen if name not in known),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,14 @@ MIN_PER_DIALOGUE = 2.0
 """How often a confusion must occur in a dialogue, on average, to be a feature."""
 
 OUT_OF_SCOPE = "out_of_scope"
+
+Rejections = Literal["counted", "left-out"]
+
+REJECTIONS: Mapping[Rejections, str] = {
+    "counted": "rejected turns lower recall and are in no confusion; their share is the feature rejected",
+    "left-out": "rejected turns are left out, as if they had not been",
+}
+"""What becomes of turns to which the system gave no label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +91,10 @@ class Turns:
         return replace(self, counts=counts)
 
 
-def turns_of(responses: Responses, *, pooled: bool = False) -> Turns:
+def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejections = "counted") -> Turns:
     """The confusions of one system by dialogue; `pooled` takes all turns for one dialogue."""
+    if rejections not in REJECTIONS:
+        raise UsageError(f'rejections are one of {", ".join(REJECTIONS)}; got "{rejections}"')
     frame = responses.frame
     if len(responses.systems) > 1:
         raise UsageError(f"the turns are of one system at a time; there are {', '.join(responses.systems)}")
@@ -115,6 +125,8 @@ def turns_of(responses: Responses, *, pooled: bool = False) -> Turns:
     for dialogue, actual, predicted, weight in sums.iter_rows():
         row = len(labels) if predicted is None else place[predicted]
         counts[rank[dialogue], row, place[actual]] += weight
+    if rejections == "left-out":
+        counts[:, -1] = 0.0
     return Turns(tuple(names), tuple(labels), counts)
 
 

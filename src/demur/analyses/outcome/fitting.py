@@ -15,7 +15,7 @@ from demur.analyses.outcome.bootstrap import Bootstrap, bootstrap
 from demur.analyses.outcome.design import Design, Undefined, design
 from demur.analyses.outcome.diagnostics import Diagnostics, diagnose
 from demur.analyses.outcome.fbeta import FBeta, cross_validated_f_beta, fit_f_beta
-from demur.analyses.outcome.features import MIN_PER_DIALOGUE
+from demur.analyses.outcome.features import MIN_PER_DIALOGUE, Rejections
 from demur.analyses.outcome.learners import LEARNERS, cross_validated
 from demur.analyses.outcome.models import OutcomeModel, model_of
 from demur.analyses.outcome.paradise import Paradise, paradise
@@ -155,6 +155,7 @@ class OutcomeFit(Shown):
             "features": self.design.asked,
             "dialogues": len(self.design.dialogues),
             "undefined": self.design.undefined,
+            "rejections": self.design.rejections,
             "mean_outcome": self.model.mean_outcome,
             "formula": self.model.formula(),
             "prices": [price.to_dict() for price in self.prices],
@@ -245,6 +246,7 @@ def feature_sets(
     how: Procedure,
     least: float = MIN_PER_DIALOGUE,
     undefined: Undefined = "impute-mean",
+    rejections: Rejections = "counted",
     allow_unmatched: bool = False,
     step: Step = silent,
 ) -> tuple[SetResult, ...]:
@@ -260,6 +262,7 @@ def feature_sets(
                 features=name,
                 least=least,
                 undefined=undefined,
+                rejections=rejections,
                 allow_unmatched=allow_unmatched,
             )
             one = regress(made.x, made.y, made.names, outcome=made.outcome, how=quick, groups=made.groups)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from demur import __version__
 from demur.analyses.outcome.design import Design, Undefined
-from demur.analyses.outcome.features import all_features, confusion_features, frequent_confusions
+from demur.analyses.outcome.features import Rejections, all_features, confusion_features, frequent_confusions
 from demur.analyses.outcome.least_squares import least_squares
 from demur.errors import DataError
 
@@ -37,6 +37,7 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     coefficients: dict[str, float]
     features: str = ""
     undefined: Undefined = "impute-mean"
+    rejections: Rejections = "counted"
     labels: list[str] = []
     min_per_dialogue: float = 2.0
     n: int = 0
@@ -125,6 +126,7 @@ def model_of(
         coefficients={names[place]: float(fit.coefficients[place]) for place in estimated},
         features=made.asked,
         undefined=made.undefined,
+        rejections=made.rejections,
         labels=[] if made.turns is None else list(made.turns.labels),
         min_per_dialogue=made.least,
         n=made.y.size,

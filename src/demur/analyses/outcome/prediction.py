@@ -105,7 +105,7 @@ def predict(
     Features are those of each dialogue, averaged, or where turns are of no dialogue (or `pooled`) those of all turns.
     """
     whole = bool(responses.frame["dialogue"].null_count()) if pooled is None else pooled
-    turns = turns_of(responses, pooled=whole)
+    turns = turns_of(responses, pooled=whole, rejections=model.rejections)
     return prediction_of(model, responses.systems[0], turns, pooled=whole, extrapolate=extrapolate, level=level)
 
 

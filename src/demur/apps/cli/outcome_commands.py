@@ -32,6 +32,27 @@ Folds = Annotated[
         "--folds", min=2, help="Folds of the nested validation; default each dialogue, or each group, is one."
     ),
 ]
+Features = Annotated[
+    str,
+    typer.Option(
+        "--features",
+        help="scores.fm, scores.precision, scores.recall, scores.all, conf, conf+scores.f, full; names of features "
+        "or of columns; joined by +.",
+        metavar="SETS",
+    ),
+]
+MinPerDialogue = Annotated[
+    float,
+    typer.Option("--min-per-dialogue", min=0, help="How often a confusion must occur in a dialogue, on average."),
+]
+Undefined = Annotated[
+    Literal["drop", "zero", "impute-mean"],
+    typer.Option("--undefined", help="What becomes of a score that a dialogue does not have."),
+]
+Rejections = Annotated[
+    Literal["counted", "left-out"],
+    typer.Option("--rejections", help="Turns without a label: they lower recall, or are left out of all scores."),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A model, as outcome fit writes it with --model.", metavar="MODEL")]
 Extrapolate = Annotated[
     bool, typer.Option("--extrapolate", help="Predict although the system is unlike the training data; says so.")
@@ -66,26 +87,13 @@ def fit(
             "--map-outcomes", help="Name a column of the table of dialogues, as --map does.", metavar="NAME=COLUMN"
         ),
     ] = None,
-    features: Annotated[
-        str,
-        typer.Option(
-            "--features",
-            help="scores.fm, scores.precision, scores.recall, scores.all, conf, conf+scores.f, full; names of features "
-            "or of columns; joined by +.",
-            metavar="SETS",
-        ),
-    ] = "conf+scores.f",
+    features: Features = "conf+scores.f",
     direction: Direction = "both",
     start: Start = None,
     keep: Keep = None,
-    min_per_dialogue: Annotated[
-        float,
-        typer.Option("--min-per-dialogue", min=0, help="How often a confusion must occur in a dialogue, on average."),
-    ] = 2.0,
-    undefined: Annotated[
-        Literal["drop", "zero", "impute-mean"],
-        typer.Option("--undefined", help="What becomes of a score that a dialogue does not have."),
-    ] = "impute-mean",
+    min_per_dialogue: MinPerDialogue = 2.0,
+    undefined: Undefined = "impute-mean",
+    rejections: Rejections = "counted",
     matched: Annotated[
         bool, typer.Option("--matched", help="Only dialogues that have both turns and an outcome.")
     ] = False,
@@ -102,7 +110,9 @@ def fit(
     from demur.apps.cli import outcomes as work
 
     how = work.Search(direction, start, tuple(keep or ()), folds)
-    rows = work.Rows(outcomes, outcome, tuple(map_outcomes or ()), features, min_per_dialogue, undefined, matched)
+    rows = work.Rows(
+        outcomes, outcome, tuple(map_outcomes or ()), features, min_per_dialogue, undefined, rejections, matched
+    )
     work.fit(files, inputs, sampling, outputs, rows, how, sets=sets, learners=learners, model=model)
 
 

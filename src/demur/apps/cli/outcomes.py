@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from demur.analyses.bands import check_level
 from demur.analyses.outcome.design import Undefined, design
+from demur.analyses.outcome.features import Rejections
 from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, fitted_beta, other_learners
 from demur.analyses.outcome.fitting import regress as regress_rows
 from demur.analyses.outcome.models import read_model
@@ -68,6 +69,7 @@ class Rows:
     features: str
     least: float
     undefined: Undefined
+    rejections: Rejections
     matched: bool
 
 
@@ -94,6 +96,7 @@ def fit(
         common: dict[str, Any] = {
             "least": rows.least,
             "undefined": rows.undefined,
+            "rejections": rows.rejections,
             "allow_unmatched": rows.matched,
         }
         made = design(table, turns, features=rows.features, **common)
