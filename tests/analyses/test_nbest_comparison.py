@@ -10,8 +10,9 @@ from analyses.nbest_logs import TURNS, log, simulated, table
 from demur.analyses.nbest import Manner, evaluate_nbest, nbest_values, scale_of
 from demur.analyses.nbest_comparison import _compared as compared
 from demur.analyses.nbest_comparison import compare_nbest
-from demur.analyses.unit_figures import holm, unit_figure
+from demur.analyses.unit_figures import unit_figure
 from demur.errors import DataError
+from demur.measures.intervals import holm
 from demur.measures.unit_totals import Taken
 
 QUICK = Manner(replicates=100)

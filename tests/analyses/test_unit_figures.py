@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from demur.analyses.unit_figures import Difference, difference, holm, unit_figure
+from demur.analyses.unit_figures import Difference, difference, unit_figure
+from demur.measures.intervals import holm
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 SPREAD = np.array([0.4, 0.6])

@@ -20,7 +20,7 @@ from demur.data.pairing import Pairing, pair
 from demur.data.responses import Responses
 from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve, error_return
-from demur.measures.intervals import normal
+from demur.measures.intervals import holm, normal
 from demur.measures.projection import Estimate, augrc_difference
 from demur.measures.resampling import Rows, Sample, replicate_together
 from demur.show import Shown, Step, plain, silent
@@ -332,9 +332,5 @@ def _inputs_needed(area: Estimate, rows: Rows, level: float) -> int | None:
 
 
 def _with_holm(pairs: list[PairComparison]) -> tuple[PairComparison, ...]:
-    order = sorted(range(len(pairs)), key=lambda place: pairs[place].area.p)
-    adjusted, highest = {}, 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(pairs) - rank) * pairs[place].area.p))
-        adjusted[place] = highest
-    return tuple(replace(one, p_adjusted=adjusted[place]) for place, one in enumerate(pairs))
+    adjusted = holm(np.array([pair.area.p for pair in pairs]))
+    return tuple(replace(pair, p_adjusted=float(p)) for pair, p in zip(pairs, adjusted, strict=True))

@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from demur.analyses.nbest import Manner, NBestEvaluations, evaluate_nbest
-from demur.analyses.unit_figures import Difference, difference, holm
+from demur.analyses.unit_figures import Difference, difference
 from demur.data.nbest import NBest
 from demur.data.nbest_pairing import NBestPairing, pair_nbest
+from demur.measures.intervals import holm
 from demur.measures.unit_totals import Taken, UnitTotals
 from demur.show import Shown, Step, silent
 

@@ -88,20 +88,6 @@ def difference(value: float, drawn: Array, units: int, *, level: float) -> Diffe
     return Difference(value, value - reach, value + reach, p, p)
 
 
-def holm(p: Array) -> Array:
-    """P-values corrected by Holm's method; those that are NaN stay so.
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    adjusted = np.full(p.size, np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    steps = np.minimum((order.size - np.arange(order.size)) * p[order], 1.0)
-    adjusted[order] = np.maximum.accumulate(steps) if order.size else steps
-    return adjusted
-
-
 def _spread(drawn: Array, units: int) -> float:
     """The standard error that replicates show; drawing from the sample itself makes it too small by a little."""
     kept = drawn[~np.isnan(drawn)]

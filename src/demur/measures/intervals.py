@@ -67,3 +67,17 @@ def expanded_percentiles(replicates: Array, level: float, units: float) -> tuple
 def normal(level: float) -> float:
     """Two-sided critical value of the normal distribution."""
     return float(ndtri((1 + level) / 2))
+
+
+def holm(p: Array) -> Array:
+    """P-values corrected by Holm's method; those that are NaN stay so.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = np.full(p.size, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = np.minimum((order.size - np.arange(order.size)) * p[order], 1.0)
+    adjusted[order] = np.maximum.accumulate(steps) if order.size else steps
+    return adjusted

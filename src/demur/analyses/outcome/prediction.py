@@ -14,10 +14,10 @@ from scipy.special import stdtr
 from demur.analyses.outcome.design import filled
 from demur.analyses.outcome.features import Turns, all_features, confusion_features, turns_of
 from demur.analyses.outcome.models import INTERCEPT, OutcomeModel
-from demur.analyses.unit_figures import Difference, holm
+from demur.analyses.unit_figures import Difference
 from demur.data.responses import Responses
 from demur.errors import DataError
-from demur.measures.intervals import Figure, student
+from demur.measures.intervals import Figure, holm, student
 from demur.measures.sweep import ratio
 from demur.show import Shown
 
