@@ -496,3 +496,10 @@ def test_only_files_of_a_like_name_are_offered_for_a_missing_one(tmp_path, missi
     expected = r'does not exist \(did you mean "run.jsonl"\?\)$' if near else r"does not exist$"
     with pytest.raises(DataError, match=expected):
         read_table(tmp_path / missing)
+
+
+def test_a_carriage_return_inside_the_header_of_a_csv_is_told(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"a\rb,c\n1,2\n")
+    with pytest.raises(DataError, match=r"log\.csv:1: the header cannot be read: a carriage return stands inside it"):
+        read_table(path)

@@ -41,7 +41,11 @@ def _separator(source: Source) -> str:
 
 
 def _header(source: Source, separator: str) -> list[str]:
-    names = next(_rows(source, separator), [])
+    try:
+        names = next(_rows(source, separator), [])
+    except csv.Error:
+        rule = "the header cannot be read: a carriage return stands inside it"
+        raise DataError(rule, where=f"{source.name}:1:", fix="end lines with a line feed") from None
     for name in names:
         if names.count(name) > 1:
             raise DataError(f'the header names the column "{name}" twice', where=f"{source.name}:1:")
