@@ -78,8 +78,9 @@ def about() -> None:
     """Turn corpora in other formats into tables that the other commands read."""
 
 
-@importer.command(epilog="Example: `demur import dstc2 FOLDER -o train.jsonl.gz`")
-def dstc2(
+@importer.command("dstc3", epilog="Example: `demur import dstc3 FOLDER --ontology ontology_dstc3.json -o test.jsonl`")
+@importer.command("dstc2", epilog="Example: `demur import dstc2 FOLDER -o train.jsonl.gz`")
+def dstc(
     source: Source,
     output: Output = None,
     table: DstcOutput = "lists",
@@ -90,23 +91,7 @@ def dstc2(
     quiet: Quiet = False,
     seed: Seed = 0,  # noqa: ARG001
 ) -> None:
-    """Dialogues of the second Dialog State Tracking Challenge, as tables for `demur nbest` and `demur outcome`."""
-    _import_dstc(source, output, table, ontology=ontology, labels=labels, asr=asr, json=json, quiet=quiet)
-
-
-@importer.command(epilog="Example: `demur import dstc3 FOLDER --ontology ontology_dstc3.json -o test.jsonl`")
-def dstc3(
-    source: Source,
-    output: Output = None,
-    table: DstcOutput = "lists",
-    ontology: Ontology = None,
-    labels: Labels = None,
-    asr: Asr = "live",
-    json: Json = False,
-    quiet: Quiet = False,
-    seed: Seed = 0,  # noqa: ARG001
-) -> None:
-    """Dialogues of the third Dialog State Tracking Challenge, as tables for `demur nbest` and `demur outcome`."""
+    """Dialogues of the Dialog State Tracking Challenge (2 or 3), as tables for `demur nbest` and `demur outcome`."""
     _import_dstc(source, output, table, ontology=ontology, labels=labels, asr=asr, json=json, quiet=quiet)
 
 
