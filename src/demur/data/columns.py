@@ -43,6 +43,16 @@ DIALOGUE_ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """The canonical columns of a table of dialogues, likewise."""
 
+TRIAL_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "performer": ("system", "model", "agent"),
+    "role": (),
+    "subject": ("wizard", "caller", "participant", "user"),
+    "n": ("trials", "count"),
+    "components": (),
+    "study": ("domain", "task"),
+}
+"""The canonical columns of a table of trials, likewise; the two that are measured go by the names they are given."""
+
 _LIKE = 0.8
 _SHORTEST = 4
 

@@ -1,0 +1,215 @@
+"""Rows of trials: who performed, in which role, at which x, how well; each cell checked, and its place kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+import polars as pl
+
+from demur.data.cells import FALSE, TRUE, Cells, first
+from demur.data.checks import SOURCE
+from demur.data.columns import TRIAL_ALIASES, mapping_of, nearest, resolve
+from demur.data.selection import Where, filtered
+from demur.data.tables import ROW, Table
+from demur.data.wording import ROWS
+from demur.errors import DataError, UsageError
+
+Role = Literal["gold", "system"]
+
+ROLES: Mapping[str, Role] = {
+    "gold": "gold",
+    "wizard": "gold",
+    "human": "gold",
+    "reference": "gold",
+    "system": "system",
+    "machine": "system",
+}
+"""What a column role may say, in any letter case."""
+
+NOTHING_ON = "[]"
+"""How the column components says that nothing was switched on."""
+
+_SEPARATORS = re.compile(r"[+,;]")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a table: the two columns that were measured, those of other names, and which rows count."""
+
+    x: str
+    y: str
+    columns: Mapping[str, str]
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRows:
+    """Rows of one or more tables, and the tables they stand in.
+
+    `frame` has study, performer, role (null where no column says it), x, y, n, subject and components, the last as
+    the JSON of the sorted names of what was on. A number or a subject that is missing is null.
+    """
+
+    frame: pl.DataFrame
+    tables: Sequence[Table]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def place(self, position: int) -> str:
+        """Says where in its file a row stands."""
+        table = self.tables[int(self.frame[SOURCE][position])]
+        return table.place(int(self.frame[ROW][position]))
+
+    def fault(self, position: int, column: str, rule: str, *, got: object, fix: str = "") -> DataError:
+        """The fault of one cell."""
+        return DataError(rule, where=f"{self.place(position)}: {column}", got=got, fix=fix)
+
+    def only(self, rows: pl.Series | pl.Expr) -> TrialRows:
+        """Only these rows."""
+        return replace(self, frame=self.frame.filter(rows))
+
+
+def rows_of(tables: Sequence[Table], studies: Sequence[str], wanted: Wanted) -> TrialRows:
+    """The rows of tables; a table without a column study is the study of the name given."""
+    frames, notes, warnings = [], [], []
+    for number, (table, study) in enumerate(zip(tables, studies, strict=True)):
+        cells, told = _resolved(table, wanted)
+        notes += told
+        if cells.table.frame.is_empty():
+            warnings.append(f"{table.name}: no row is left where {_asked(wanted.where)}")
+            continue
+        frame, told = _rows(cells, wanted, study)
+        frames.append(frame.with_columns(pl.lit(number).alias(SOURCE)))
+        notes += told
+    if not frames:
+        raise DataError(f"no row is left where {_asked(wanted.where)}", where=f"{tables[0].name}:")
+    return TrialRows(pl.concat(frames), tables, tuple(dict.fromkeys(notes)), tuple(warnings))
+
+
+def _resolved(table: Table, wanted: Wanted) -> tuple[Cells, list[str]]:
+    _refuse_unmeasured(table, wanted)
+    others = [name for name in table.columns if name not in (wanted.x, wanted.y)]
+    found = resolve(others, wanted.columns, where=f"{table.name}:", aliases=TRIAL_ALIASES)
+    if "performer" not in found.columns:
+        raise DataError(
+            f"needs a column performer; there are {', '.join(table.columns[:12])}",
+            where=table.name,
+            fix=mapping_of("performer", "COLUMN"),
+        )
+    cells = filtered(Cells(_bared(table), found.columns), wanted.where)
+    notes = list(found.notes)
+    if wanted.where:
+        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_asked(wanted.where)}"
+        notes.append(f"{table.name}: {kept}")
+    return cells, notes
+
+
+def _refuse_unmeasured(table: Table, wanted: Wanted) -> None:
+    if wanted.x == wanted.y:
+        raise UsageError(f'x and y are both the column "{wanted.x}"; performance is measured against something else')
+    for option, name in (("x", wanted.x), ("y", wanted.y)):
+        if name not in table.columns:
+            rule = f'there is no column "{name}"; {nearest(name, table.columns)}'
+            raise DataError(rule, where=f"{table.name}:", fix=f"--{option} names the column")
+    for part, column in wanted.columns.items():
+        if column in (wanted.x, wanted.y):
+            option = "x" if column == wanted.x else "y"
+            raise UsageError(f'the column "{column}" is {option} and cannot be {part} as well')
+
+
+def _asked(where: Where) -> str:
+    return " and ".join(f"{column} is {value}" for column, value in where)
+
+
+def _rows(cells: Cells, wanted: Wanted, study: str) -> tuple[pl.DataFrame, list[str]]:
+    measured = replace(cells, columns={name: name for name in (wanted.x, wanted.y)})
+    roles, notes = _roles(cells)
+    columns = [
+        cells.table.frame[ROW],
+        _names(cells, "study") if "study" in cells else pl.repeat(study, len(roles), eager=True).alias("study"),
+        _names(cells, "performer"),
+        roles,
+        _finite(measured, wanted.x, measured.numbers(wanted.x)).alias("x"),
+        _finite(measured, wanted.y, _performance(measured, wanted.y)).alias("y"),
+        _finite(cells, "n", cells.numbers("n")),
+        cells.text("subject"),
+        _components(cells),
+    ]
+    return pl.DataFrame(columns), notes
+
+
+def _bared(table: Table) -> Table:
+    """The table with its text without the space around it, null where nothing else is there."""
+    bare = pl.col(pl.String).str.strip_chars()
+    return replace(table, frame=table.frame.with_columns(pl.when(bare != "").then(bare)))
+
+
+def _names(cells: Cells, part: str) -> pl.Series:
+    names = cells.text(part)
+    missing = first(names.is_null())
+    if missing is not None:
+        raise cells.fault(part, missing, f"must name the {part}", got="nothing")
+    return names
+
+
+def _roles(cells: Cells) -> tuple[pl.Series, list[str]]:
+    given = cells.text("role").str.to_lowercase()
+    roles = given.replace_strict(dict(ROLES), default=None, return_dtype=pl.String)
+    if "role" not in cells:
+        return roles, []
+    bad = first(roles.is_null())
+    if bad is not None:
+        got = cells.text("role")[bad]
+        raise cells.fault("role", bad, "must be gold or system", got="nothing" if got is None else got)
+    others = sorted(set(given) - {"gold", "system"})
+    return roles, [f'role "{word}" read as {ROLES[word]}' for word in others]
+
+
+def _performance(cells: Cells, name: str) -> pl.Series:
+    """Numbers as they are, yes and no in their usual spellings as 1 and 0."""
+    series = cells.table.frame[name]
+    words = set(series.str.to_lowercase().drop_nulls()) if series.dtype == pl.String else {""}
+    if series.dtype == pl.Boolean or words <= {*TRUE, *FALSE}:
+        return cells.flags(name).cast(pl.Float64)
+    return cells.numbers(name)
+
+
+def _finite(cells: Cells, part: str, values: pl.Series) -> pl.Series:
+    """Refuses what is infinite. NaN is a missing value, as frames that know no null have it; -0 is 0."""
+    known = values.fill_nan(None)
+    bad = first(known.is_infinite())
+    if bad is not None:
+        raise cells.fault(part, bad, "must be a finite number", got=str(known[bad]))
+    return pl.select(pl.when(known == 0).then(0.0).otherwise(known).alias(known.name)).to_series()
+
+
+def _components(cells: Cells) -> pl.Series:
+    text = cells.text("components")
+    known = {cell: component_names(cell) for cell in text.drop_nulls().unique()}
+    coded = {cell: msgspec.json.encode(names).decode() for cell, names in known.items() if names is not None}
+    read = text.replace_strict(coded, default=None, return_dtype=pl.String)
+    bad = first(text.is_not_null() & read.is_null())
+    if bad is not None:
+        fix = "write asr+nlu, a list of names, or none"
+        raise cells.fault("components", bad, "must list the names of what was on", got=text[bad], fix=fix)
+    return read.fill_null(NOTHING_ON)
+
+
+def component_names(text: str) -> list[str] | None:
+    """The names a cell lists, each once and sorted; None where it cannot be read as a list of names.
+
+    >>> component_names("repair + asr"), component_names('["asr", "repair"]'), component_names("none")
+    (['asr', 'repair'], ['asr', 'repair'], [])
+    """
+    if text.startswith(("[", "{")):
+        try:
+            names = [name for name in msgspec.json.decode(text, type=list[str | None]) if name is not None]
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+    else:
+        names = [] if text.casefold() == "none" else _SEPARATORS.split(text)
+    return sorted({stripped for name in names if (stripped := name.strip())})
