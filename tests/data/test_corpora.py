@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from demur.data.corpora import museum, restaurant
+from demur.data.corpora import museum, restaurant, wizards
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,20 @@ def test_the_files_lie_together_and_are_small(study):
     names = {path.name for path in Path(study.folder).iterdir()}
     assert {"turns.jsonl.gz", "dialogues.jsonl", "grammar.toml"} <= names
     assert sum(path.stat().st_size for path in study.folder.iterdir()) < 2_600_000
+
+
+def test_the_wizard_study_has_a_gold_standard_and_two_systems_over_the_whole_range():
+    trials = wizards().trials
+    assert trials.columns == ["performer", "role", "subject", "components", "wer", "completed"]
+    assert trials.group_by("performer", "role").len().sort("performer").rows() == [
+        *(("A", "system", 480), ("B", "system", 480), ("wizards", "gold", 480)),
+    ]
+    assert trials["wer"].min() < 0.01
+    assert trials["wer"].max() > 0.99
+
+
+def test_the_lesion_study_switches_each_component_on_and_off():
+    lesions = wizards().lesions.filter(role="system")
+    assert lesions["components"].value_counts().sort("components").rows() == [
+        *(("confirm", 320), ("confirm+spell", 320), ("none", 320), ("spell", 320)),
+    ]

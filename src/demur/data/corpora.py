@@ -34,6 +34,20 @@ class Study:
     """Where `turns.jsonl.gz`, `dialogues.jsonl` and the `grammar.toml` that understood the turns lie."""
 
 
+@dataclass(frozen=True, slots=True)
+class WizardStudy:
+    """A Wizard-of-Oz study: who completed the task at which word error rate, and what that is worth."""
+
+    trials: pl.DataFrame
+    """`performer` (`wizards`, `A`, `B`), `role`, `subject`, `components`, `wer` and `completed`."""
+    lesions: pl.DataFrame
+    """The same columns: the wizards, and one system with each combination of two components."""
+    cost: pl.DataFrame
+    """`performance` and `amount`: thousand dollars that a designer would pay for that rate of completion."""
+    folder: Path
+    """Where `trials.csv`, `lesions.csv` and `cost.csv` lie."""
+
+
 def museum() -> Corpus:
     """Marta, guide of a harbour museum: 47 answers, 1,505 questions, 120 off-topic ones, written for this project.
 
@@ -60,3 +74,17 @@ def restaurant() -> Study:
     folder = Path(str(files("demur.corpora") / "restaurant"))
     turns = pl.read_ndjson(gzip.decompress((folder / "turns.jsonl.gz").read_bytes()))
     return Study(turns, pl.read_ndjson(folder / "dialogues.jsonl"), folder)
+
+
+def wizards() -> WizardStudy:
+    """A simulated study of a form-filling task over a noisy recogniser: 16 wizards, two systems, the truth known.
+
+    `demur.systems.wizard_study` says how it was made, and computes the truth.
+
+    >>> study = wizards()
+    >>> study.trials["performer"].unique(maintain_order=True).to_list(), study.trials["subject"].n_unique()
+    (['wizards', 'A', 'B'], 32)
+    """
+    folder = Path(str(files("demur.corpora") / "wizards"))
+    trials, lesions, cost = (pl.read_csv(folder / f"{name}.csv") for name in ("trials", "lesions", "cost"))
+    return WizardStudy(trials, lesions, cost, folder)
