@@ -1,0 +1,1 @@
+"""How far from the gold standard: benchmark graphs, impurity, complexity and cost."""
