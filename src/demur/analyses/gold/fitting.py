@@ -1,0 +1,203 @@
+"""One performer's curve: fitted to counts, refitted to resampled ones, and how far it can be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from demur.analyses.gold.bases import Array, Basis, FitKind, Link
+from demur.analyses.gold.bases import Direction as Slope
+from demur.analyses.gold.counts import Counts
+from demur.analyses.gold.estimation import batch_size, estimated, problem_of, with_prior
+from demur.analyses.gold.resampling import Draws
+from demur.analyses.gold.smoothness import chosen_smoothness, held_out
+from demur.analyses.gold.solving import means
+from demur.errors import DataError, UsageError
+from demur.show import Step, silent
+
+Direction = Literal["harmful", "helpful", "any"]
+Kind = FitKind | Literal["auto"]
+_SLOPES: dict[Direction, Slope | None] = {"harmful": "falling", "helpful": "rising", "any": None}
+
+FEW_SUBJECTS = 15
+"""Below this many subjects a simple curve is taken unless a spline predicts subjects left out better."""
+
+_FEW_PLACES = 4
+"""Below this many distinct x a spline has nothing to bend at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """What kind of curve to fit, and whether x may only harm, or only help."""
+
+    kind: Kind = "auto"
+    direction: Direction = "harmful"
+    degree: int = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CurveFit:
+    """A curve, the counts it was fitted to, and why it is of this kind."""
+
+    basis: Basis
+    coefficients: Array
+    smoothness: float
+    counts: Counts
+    reason: str
+
+    @property
+    def kind(self) -> FitKind:
+        """The kind of curve."""
+        return self.basis.kind
+
+    @property
+    def link(self) -> Link:
+        """The scale on which the curve is a sum of functions, and on which its band is symmetric."""
+        return self.basis.link
+
+    def __call__(self, x: Array) -> Array:
+        """Performance at these places; NaN outside the range of the trials, since nothing is known there."""
+        places = np.asarray(x, dtype=float)
+        slack = 1e-12 * (self.basis.high - self.basis.low)
+        known = (places >= self.basis.low - slack) & (places <= self.basis.high + slack)
+        share = means(self.link, self.basis.rows(places.ravel()) @ self.coefficients).reshape(places.shape)
+        return np.where(known, self.counts.scale.performance(share), np.nan)
+
+    def predictor(self, x: Array, coefficients: Array | None = None) -> Array:
+        """The linear predictor at places, of this curve or of refits (a row each)."""
+        chosen = self.coefficients if coefficients is None else coefficients
+        return np.asarray(chosen @ self.basis.rows(x).T)
+
+    def performance(self, predictor: Array) -> Array:
+        """What a linear predictor stands for."""
+        return self.counts.scale.performance(means(self.link, predictor))
+
+    def refits(self, weights: Draws | Array, *, step: Step = silent, what: str = "refitting") -> Array:
+        """The coefficients of the same kind of curve, as smooth, when subjects count by weights: a row each."""
+        size = batch_size(self.counts)
+        found = np.empty((len(weights), len(self.coefficients)))
+        for first in range(0, len(weights), size):
+            step(what, first, len(weights))
+            part = np.asarray(weights[first : first + size], dtype=float)
+            found[first : first + size] = estimated(self.basis, self.counts, part, self.smoothness, self.coefficients)
+        step(what, len(weights), len(weights))
+        return found
+
+    @property
+    def shares(self) -> Array:
+        """The fitted share at each place that has trials."""
+        return means(self.link, self.predictor(self.counts.places))
+
+    @property
+    def dispersion(self) -> float:
+        """How much trials vary beside what the model takes for granted; 1 for trials that are right or wrong."""
+        if self.link == "logit" and self.counts.binomial:
+            return 1.0
+        distance = self.counts.squared_distance(self.shares)
+        freedom = max(self.counts.rows - self._chosen, 1)
+        if self.link == "identity":
+            return distance / freedom
+        _, sizes = self.counts.whole()
+        expected = float((sizes * self.shares * (1 - self.shares)).sum())
+        return distance / max(expected, 1e-12)
+
+    @property
+    def _chosen(self) -> int:
+        """How many numbers were free to be chosen: of an isotonic curve its levels, not its places."""
+        return len(np.unique(self.coefficients.round(12)) if self.kind == "isotonic" else self.coefficients)
+
+    def model_error(self, x: Array) -> Array:
+        """Standard error of the linear predictor if trials were independent."""
+        if self.kind == "isotonic":
+            return _pooled_error(self, x)
+        rows = self.basis.rows(x)
+        return np.asarray(np.sqrt(np.maximum(np.einsum("mi,ij,mj->m", rows, self._covariance, rows), 0)))
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Of the coefficients, allowing for what smoothing leaves out (the Bayesian one, Wood 2017, section 6.10)."""
+        problem = problem_of(self.basis, self.counts, self.smoothness)
+        totals, sizes = self.counts.whole()
+        _, padded = with_prior(self.basis, totals[None], sizes[None])
+        mean = means(self.link, problem.rows @ self.coefficients)
+        weight = padded[0] * (mean * (1 - mean) if self.link == "logit" else 1.0)
+        information = (problem.rows * weight[:, None]).T @ problem.rows + problem.penalty
+        free = np.flatnonzero(~(problem.bounded & (self.coefficients <= 0)))
+        covariance = np.zeros_like(information)
+        covariance[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)] + 1e-9 * np.eye(len(free)))
+        return np.asarray(covariance * self.dispersion)
+
+
+def fit_curve(counts: Counts, options: FitOptions, *, who: str = "the performer") -> CurveFit:
+    """The curve of a performer; where the kind is left open, the one that suits the number of subjects."""
+    _check_places(counts, options, who)
+    if options.kind != "auto" and options.kind != "spline":
+        return _estimated(_basis(counts, options.kind, options), counts, 0.0, "asked for")
+    spline = _basis(counts, "spline", options)
+    if options.kind == "auto" and len(counts.places) < _FEW_PLACES:
+        simple = _basis(counts, _simple(counts), options)
+        return _estimated(simple, counts, 0.0, f"{len(counts.places)} distinct x")
+    smoothness = chosen_smoothness(spline, counts)
+    if options.kind == "spline":
+        return _estimated(spline, counts, smoothness, "asked for")
+    if counts.subjects >= FEW_SUBJECTS:
+        return _estimated(spline, counts, smoothness, f"{counts.subjects} subjects")
+    simple = _basis(counts, _simple(counts), options)
+    few = f"{counts.subjects} subjects, fewer than {FEW_SUBJECTS}"
+    if held_out(spline, counts, smoothness) < held_out(simple, counts, 0.0):
+        why = f"{few}, but a {simple.kind} curve predicts subjects left out less well"
+        return _estimated(spline, counts, smoothness, why)
+    return _estimated(simple, counts, 0.0, few)
+
+
+def _simple(counts: Counts) -> FitKind:
+    return "linear" if counts.scale.upper is None else "logistic"
+
+
+def _check_places(counts: Counts, options: FitOptions, who: str) -> None:
+    if len(counts.places) < 2:
+        rule = f"all trials of {who} are at one x, {counts.low:g}, and a curve needs several"
+        raise DataError(rule, fix="leave the performer out, or run trials at other x")
+    if options.kind == "logistic" and counts.scale.upper is None:
+        raise UsageError("a logistic curve needs the metric's upper bound; --upper gives it")
+    if options.kind == "isotonic" and options.direction == "any":
+        raise UsageError("an isotonic curve is monotone: --direction harmful or helpful")
+    if options.kind == "polynomial" and len(counts.places) <= options.degree:
+        rule = f"a polynomial of degree {options.degree} needs trials at more than {options.degree} distinct x"
+        raise DataError(rule, where=f"{who}:", got=len(counts.places), fix="--degree, or another --fit")
+
+
+def _basis(counts: Counts, kind: FitKind, options: FitOptions) -> Basis:
+    bounded = counts.scale.upper is not None
+    return Basis(
+        kind=kind,
+        low=counts.low,
+        high=counts.high,
+        link="logit" if kind in ("spline", "logistic") and bounded else "identity",
+        direction=_SLOPES[options.direction],
+        degree=options.degree,
+        steps=tuple(counts.places.tolist()) if kind == "isotonic" else (),
+    )
+
+
+def _estimated(basis: Basis, counts: Counts, smoothness: float, reason: str) -> CurveFit:
+    everyone = np.ones((1, counts.totals.shape[0]))
+    coefficients = estimated(basis, counts, everyone, smoothness, np.zeros(basis.size))[0]
+    return CurveFit(basis, coefficients, smoothness, counts, reason)
+
+
+def _pooled_error(fit: CurveFit, x: Array) -> Array:
+    """Of an isotonic curve: that of a mean over the neighbours that were pooled, with half a trial added either way."""
+    _, sizes = fit.counts.whole()
+    value = fit.coefficients.round(12)
+    _, block = np.unique(value, return_inverse=True)
+    trials = np.bincount(block, weights=sizes)[block]
+    if fit.counts.scale.upper is None or not fit.counts.binomial:
+        error = np.sqrt(fit.dispersion / trials)
+    else:
+        share = (np.clip(value, 0, 1) * trials + 0.5) / (trials + 1)
+        error = np.sqrt(share * (1 - share) / (trials + 1))
+    return np.interp(x, fit.counts.places, error)
