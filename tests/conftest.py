@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,12 @@ import pytest
 
 from engines.cluster import Cluster, connected, disconnected, why_not
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
+
 GROUP = "spark"
 ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")
+WHOLE = ("test_docs.py", "test_real_outcome.py")
+"""Files whose tests share what takes long to make."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,17 +56,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps the tests on the cluster in one process, so that there is one cluster.
+    """Keeps the tests on the cluster in one process, so that there is one cluster, and all cases of a test together.
 
-    The mark `xdist_group` would do, but pytest-xdist 3.8 writes it where pytest 9.2 no longer reads it.
+    The mark `xdist_group` would do, but pytest-xdist 3.8 writes it where pytest 9.2 no longer reads it. Units of work
+    stay in the order of the files, as each process makes what a file shares once while it has tests of that file.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class OneCluster(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return GROUP if ON_CLUSTER.search(nodeid) else nodeid
+            return GROUP if ON_CLUSTER.search(nodeid) else unit_of(nodeid)
 
-    return OneCluster(config, log) if config.getoption("dist") == "load" else None
+    if config.getoption("dist") != "load":
+        return None
+    config.option.loadscopereorder = False
+    return OneCluster(config, log)
+
+
+def unit_of(nodeid: str) -> str:
+    """What is handed to a process at once: all cases of a test, or a whole file."""
+    file, _, test = nodeid.partition("::")
+    return file if file.endswith(WHOLE) else f"{file}::{test.partition('[')[0]}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,16 +5,13 @@ Everything shown here is tested on made-up data as well. The understanding expla
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from apps.conftest import Demur
-from apps.inside import runner
+from apps.inside import Demur, run_in, runner
 
 TRAIN = Path(__file__).parents[2] / "shared" / "data" / "dstc2" / "dstc2_train_nbest.jsonl.gz"
 QUESTION = "The system understood me well."
@@ -30,8 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all tables, the dialogues of manager 0, and systems to try on their turns."""
     made = tmp_path_factory.mktemp("dstc2")
     for table in ("turns", "dialogues"):
-        command = [sys.executable, "-c", "from demur.apps.cli.main import run; run()", "import", "dstc2", str(TRAIN)]
-        subprocess.run([*command, "--table", table, "-o", f"{table}.jsonl"], cwd=made, check=True, capture_output=True)
+        assert run_in(made, "import", "dstc2", str(TRAIN), "--table", table, "-o", f"{table}.jsonl").returncode == 0
     held = pl.read_ndjson(made / "dialogues.jsonl").filter(manager=0)
     held.write_ndjson(made / "outcomes.jsonl")
     turns = pl.read_ndjson(made / "turns.jsonl").filter(pl.col("dialogue").is_in(held["dialogue"].to_list()))
@@ -40,6 +36,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     turns.with_columns(prediction=sure).write_ndjson(made / "cautious.jsonl")
     turns.with_columns(prediction=pl.lit("inform"), confidence=pl.lit(1.0)).write_ndjson(made / "majority.jsonl")
     return made
+
+
+@pytest.fixture(scope="module")
+def content(folder: Path) -> dict[str, Any]:
+    """The fit of how content callers were, its model kept as m.json."""
+    done = run_in(folder, *fitting(QUESTION, FEATURES, "--model", "m.json"), "--json")
+    assert done.returncode == 0, done.stderr
+    read: dict[str, Any] = json.loads(done.stdout)
+    return read
 
 
 @pytest.fixture
@@ -55,9 +60,9 @@ def found(inside: Demur, *arguments: str) -> dict[str, Any]:
     return read
 
 
-def fit(inside: Demur, outcome: str, features: str, *more: str) -> dict[str, Any]:
+def fitting(outcome: str, features: str, *more: str) -> tuple[str, ...]:
     options = ("--outcome", outcome, "--features", features, "--folds", "10", "--replicates", "50", *more)
-    return found(inside, "outcome", "fit", "live.jsonl", "--outcomes", "outcomes.jsonl", *options)
+    return ("outcome", "fit", "live.jsonl", "--outcomes", "outcomes.jsonl", *options)
 
 
 def test_the_tables_hold_every_dialogue_and_caller(folder: Path) -> None:
@@ -69,21 +74,20 @@ def test_the_tables_hold_every_dialogue_and_caller(folder: Path) -> None:
     assert dialogues[QUESTION].value_counts().sort(QUESTION).rows() == [(1, 49), (3, 104), (4, 204), (5, 520), (6, 735)]
 
 
-def test_content_callers_are_those_whose_turns_were_not_rejected(inside: Demur) -> None:
-    document = fit(inside, QUESTION, FEATURES)
-    assert document["grouped"] is True
-    assert document["dialogues"] == 745
-    assert document["coefficients"]["rejected"] < -1
-    assert 0.1 < document["nested"]["r2"] <= document["in_sample"]["r2"] < 0.3
+def test_content_callers_are_those_whose_turns_were_not_rejected(content: dict[str, Any]) -> None:
+    assert content["grouped"] is True
+    assert content["dialogues"] == 745
+    assert content["coefficients"]["rejected"] < -1
+    assert 0.1 < content["nested"]["r2"] <= content["in_sample"]["r2"] < 0.3
 
 
 def test_success_is_explained_less_and_nested_validation_says_so(inside: Demur) -> None:
-    document = fit(inside, "success", f"conf+scores.f+{FEATURES}", *RARE)
+    document = found(inside, *fitting("success", f"conf+scores.f+{FEATURES}", *RARE))
     assert document["nested"]["r2"] < document["loo"]["r2"] < document["in_sample"]["r2"] < 0.3
 
 
+@pytest.mark.usefixtures("content")
 def test_a_system_that_rejects_more_is_predicted_to_please_less(inside: Demur) -> None:
-    fit(inside, QUESTION, FEATURES, "--model", "m.json")
     live = found(inside, "outcome", "predict", "m.json", "live.jsonl")["systems"][0]
     assert live["predicted"]["value"] == pytest.approx(live["naive"]["value"])
     both = found(inside, "outcome", "compare", "m.json", "live.jsonl", "cautious.jsonl")
@@ -92,8 +96,8 @@ def test_a_system_that_rejects_more_is_predicted_to_please_less(inside: Demur) -
     assert all(system["supported"] for system in both["systems"])
 
 
+@pytest.mark.usefixtures("content")
 def test_what_has_labels_that_the_model_has_not_met_is_refused(inside: Demur) -> None:
-    fit(inside, QUESTION, FEATURES, "--model", "m.json")
     done = inside("outcome", "predict", "m.json", "turns.jsonl")
     assert done.returncode == 2
     assert "the model does not know the labels" in done.stderr
@@ -101,7 +105,7 @@ def test_what_has_labels_that_the_model_has_not_met_is_refused(inside: Demur) ->
 
 @pytest.mark.parametrize("features", ["conf", "conf+scores.f"])
 def test_the_majority_label_for_every_turn_is_refused(inside: Demur, features: str) -> None:
-    fit(inside, QUESTION, features, *RARE, "--model", "m.json")
-    done = inside("outcome", "predict", "m.json", "majority.jsonl")
+    found(inside, *fitting(QUESTION, features, *RARE, "--model", "rare.json"))
+    done = inside("outcome", "predict", "rare.json", "majority.jsonl")
     assert done.returncode == 2
     assert "too rare in training to learn from" in done.stderr

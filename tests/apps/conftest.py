@@ -1,19 +1,24 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-Demur = Callable[..., subprocess.CompletedProcess[str]]
+from apps.inside import Demur, runner
 
 
 @pytest.fixture
-def demur(tmp_path: Path) -> Demur:
-    """Runs the command as a user does, in a folder of its own."""
+def demur(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Demur:
+    """Runs the command in this process, in a folder of its own."""
+    return runner(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Demur:
+    """Runs the command as a user does, in a process of its own: for streams, exit codes and what a process inherits."""
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from demur.apps.cli.main import run; run()", *arguments]

@@ -93,6 +93,19 @@ def test_threshold_by_each_rule(demur: Demur, tmp_path: Path) -> None:
     assert by_return["nonreturn"] <= 0.2
 
 
+def test_the_process_leaves_with_the_code_of_what_happened(apart: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=40)
+    scored = apart("score", "a.jsonl", "--json", "--replicates", "50")
+    assert (scored.returncode, scored.stderr) == (0, "")
+    assert json.loads(scored.stdout)["systems"][0]["n"] == 40
+    gated = apart("score", "a.jsonl", "--quiet", "--replicates", "50", "--fail-if", "forced_error > 0.01")
+    assert gated.returncode == 1
+    assert gated.stderr.startswith("gate: a: forced_error > 0.01 holds: it is")
+    refused = apart("score", "rum.jsonl")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: rum.jsonl does not exist")
+
+
 @pytest.mark.parametrize("ratio", ["1", "1.5", "-0.1"])
 def test_a_cost_ratio_outside_its_range_is_refused_with_the_reason(demur: Demur, tmp_path: Path, ratio: str) -> None:
     log(tmp_path / "a.jsonl")
@@ -263,9 +276,9 @@ def test_help_of_every_command_has_an_example(demur: Demur) -> None:
         assert f"Example: demur {command}" in " ".join(done.stdout.split())
 
 
-def test_no_color_is_honoured(demur: Demur, tmp_path: Path) -> None:
+def test_no_color_is_honoured(apart: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl", n=20)
-    done = demur("score", "a.jsonl", env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    done = apart("score", "a.jsonl", env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"})
     assert "\x1b[3" not in done.stdout
 
 

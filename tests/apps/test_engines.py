@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from apps.conftest import Demur
+from apps.inside import Demur
 from demur.analyses.equality import sample_log
 from demur.apps.cli import counting
 from demur.apps.cli.options import EngineOptions
@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_for_is_told_in_one_line(demur: Demur, logs: Path, 
     (tmp_path / "run.jsonl").write_text('{"target": "a", "prediction": "a", "confidence": 0.5}\n')
     if "does not answer" in message and why_not():
         pytest.skip(str(why_not()))
-    done = demur(*(str(logs / "lake") if argument == "lake" else argument for argument in arguments), input="")
+    done = demur(*(str(logs / "lake") if argument == "lake" else argument for argument in arguments))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: {message}")
     assert done.stderr.count("\n") == 1
@@ -200,9 +200,9 @@ def another_cluster(group: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield cluster
 
 
-def test_a_folder_is_scored_on_a_cluster(demur: Demur, logs: Path, another_cluster: Cluster) -> None:
+def test_a_folder_is_scored_on_a_cluster(apart: Demur, demur: Demur, logs: Path, another_cluster: Cluster) -> None:
     asked = ("--engine", "spark", "--spark-master", another_cluster.url)
-    found = document(demur, "score", logs / "lake", *asked, env=another_cluster.environment())
+    found = document(apart, "score", logs / "lake", *asked, env=another_cluster.environment())
     expected = document(demur, "score", logs / "lake.parquet", "--engine", "memory")
     assert measured(found) == measured(expected)
     assert found["notes"][0] == "3 parts read as one log, counted by Spark"

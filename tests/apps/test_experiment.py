@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apps.conftest import Demur
-from apps.inside import runner
+from apps.inside import Demur, runner
 
 QUICK = ("--replicates", "50")
 FOODS = ("thai", "indian", "chinese", "italian")

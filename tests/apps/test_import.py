@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apps.conftest import Demur
+from apps.inside import Demur
 from data.dstc_folders import corpus, written
 from demur.data.importers.dstc import read_dstc
 

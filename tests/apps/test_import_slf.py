@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.conftest import Demur
+from apps.inside import Demur
 from demur.data.importers.slf import References, lattice_files
 from demur.errors import DataError
 

@@ -71,11 +71,12 @@ def test_parts_counted_by_different_engines_add_up(demur: Demur, tmp_path: Path)
     assert "3 sweeps of 3 logs merged" in merged["notes"]
 
 
-def test_tables_and_figures_are_those_of_the_whole(demur: Demur, tmp_path: Path) -> None:
+def test_tables_and_figures_are_those_of_the_whole(apart: Demur, tmp_path: Path) -> None:
     for part in parted(log(tmp_path / "log.jsonl")):
         sweep_of(part)
-    merged = demur("merge", "part-0.sweep", "part-2.sweep", "part-1.sweep", "-o", "merged.csv", "-o", "merged.svg")
-    scored = demur("score", "log.jsonl", "-o", "scored.csv", "-o", "scored.svg")
+    # each in a process of its own, as a process numbers the clipped parts of the figures it draws
+    merged = apart("merge", "part-0.sweep", "part-2.sweep", "part-1.sweep", "-o", "merged.csv", "-o", "merged.svg")
+    scored = apart("score", "log.jsonl", "-o", "scored.csv", "-o", "scored.svg")
     assert merged.stdout == scored.stdout
     for ending in ("csv", "svg"):
         assert (tmp_path / f"merged.{ending}").read_bytes() == (tmp_path / f"scored.{ending}").read_bytes()
@@ -171,7 +172,7 @@ def test_what_cannot_be_merged_is_refused(demur: Demur, tmp_path: Path, argument
 
 
 def test_the_help_has_an_example(demur: Demur) -> None:
-    shown = demur("merge", "--help", env={"COLUMNS": "200", "PATH": ""})
+    shown = demur("merge", "--help", columns=200)
     assert "demur merge parts/*.sweep -o whole.sweep -o plot.svg" in shown.stdout
     assert "--allow-repeats" in shown.stdout
 

@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apps.conftest import Demur
-from apps.inside import runner
+from apps.inside import Demur, runner
 from demur.data.corpora import restaurant
 
 MEASURES = (
@@ -474,10 +473,10 @@ def test_lists_that_are_written_survive_a_gate_but_not_a_fault(inside: Demur, tm
     assert not (tmp_path / "v.jsonl").exists()
 
 
-def test_lists_come_from_standard_input_and_from_csv(demur: Demur, found, tmp_path: Path) -> None:
+def test_lists_come_from_standard_input_and_from_csv(apart: Demur, found, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", HAND)
     ice = found("a.jsonl")["measures"]["ice"]
-    piped = demur("nbest", "-", "--json", *QUICK, input=(tmp_path / "a.jsonl").read_text())
+    piped = apart("nbest", "-", "--json", *QUICK, input=(tmp_path / "a.jsonl").read_text())
     assert json.loads(piped.stdout)["measures"]["ice"] == ice
     cells = [{key: value if key == "id" else json.dumps(value) for key, value in one.items()} for one in HAND]
     pl.DataFrame(cells).write_csv(tmp_path / "a.csv")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.conftest import Demur
-from apps.inside import runner
+from apps.inside import Demur, runner
 from apps.test_nbest import Row, made_up, row, write
 
 

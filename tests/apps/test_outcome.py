@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from analyses.outcome.oracle import HOME, TABLES, WAYS, Oracle
-from apps.conftest import Demur
-from apps.inside import runner
+from apps.inside import Demur, runner
 from reference.outcome import CULPRIT, LABELS, TABLE_1, Row, paper_turns, study
 
 QUICK = ("--replicates", "50")

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.conftest import Demur
-from apps.inside import runner
+from apps.inside import Demur, runner
 from apps.test_outcome import CONF, QUICK, TABLE, study_files, write
 from reference.outcome import Row
 

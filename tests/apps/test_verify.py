@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from apps.conftest import Demur
+from apps.inside import Demur
 from demur.apps.cli import verifying
 from demur.apps.cli.main import app
 from demur.measures.registry import MEASURES

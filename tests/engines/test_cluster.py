@@ -156,8 +156,9 @@ def run_without_java(tmp_path_factory):
             test_labels_are_counted_on_the_cluster_as_in_polars,
         )
     ]
+    chosen = ("-n2", "-k", "spark or without", *named, beside)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-n2", "-k", "not drawn", "-p", "no:cacheprovider", *named, beside],
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *chosen],
         capture_output=True,
         text=True,
         env=environment | nowhere,

@@ -9,7 +9,7 @@ from demur.measures.exploded import exploded
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=100, deadline=None)
+FEW = settings(max_examples=50, deadline=None)
 
 
 def taken_apart(table):

@@ -15,7 +15,7 @@ from demur.measures.unit_totals import Taken
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=100, deadline=None)
+FEW = settings(max_examples=50, deadline=None)
 KINDS = (Missing, Miscalibration, Discrimination, Uncertainty)
 LEVELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
 

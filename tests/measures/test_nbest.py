@@ -18,8 +18,8 @@ from demur.measures.unit_totals import Taken
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=60, deadline=None)
-SOME = settings(max_examples=150, deadline=None)
+FEW = settings(max_examples=30, deadline=None)
+SOME = settings(max_examples=60, deadline=None)
 SMOOTH = [key for key in NBEST if key not in {*ICE_PARTS, "item_ece"}]
 
 HOTEL = "inform(type=hotel, pricerange=expensive)"

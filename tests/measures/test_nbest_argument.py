@@ -13,7 +13,7 @@ from demur.measures.nbest import ICE, SER, WSER, Oracle
 from reference import nbest as plain
 from reference.nbest import Utterance, items_of, tables
 
-FEW = settings(max_examples=80, deadline=None)
+FEW = settings(max_examples=40, deadline=None)
 ACTS = st.lists(
     st.sampled_from(["bye()", "inform(food=thai)", "inform(food=thai, area=north)", "inform(food=tie)", "request(x)"]),
     min_size=1,

@@ -32,7 +32,7 @@ from demur.measures.sweep_files import (
 from demur.measures.tally import UNIT_LEVELS, UNITS, Tally, summed_units
 from reference.rows import PROBABILITIES, SCORES, Row, arrays, tables
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=30, deadline=None)
 RULES = rules_of(Reading())
 NAMES = st.sampled_from(["guide", "Führer", "导游", "a b/c", "🙂", ""])
 WEIGHTS = st.sampled_from([1, 0.5, 2, 3.25, 0.1])

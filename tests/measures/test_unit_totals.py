@@ -10,7 +10,7 @@ from demur.measures.unit_totals import Taken, dialogue_numbers
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=30, deadline=None)
 RIGHT = Utterance(["a"], [(["a"], 0.75)])
 WRONG = Utterance(["a"], [(["b"], 0.5)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from demur.analyses.nbest import CLIP, Manner, NBestEvaluations, evaluate_nbest
 from demur.analyses.nbest_comparison import NBestComparison
 from demur.analyses.nbest_comparison import compare_nbest as compare_lists
 from demur.api.answers import check_options, named_systems
-from demur.data.corpora import restaurant
+from demur.data.corpora import restaurant_folder
 from demur.data.nbest import NBest, NBestReading, renamed
 from demur.data.nbest import joined as joined_lists
 from demur.data.nbest import nbest as lists_in
@@ -122,7 +123,12 @@ def parser_of(grammar: str | Path | None, parser: Parse | str | None) -> Parse:
         raise UsageError("sentences are parsed by a grammar or by a parser, not by both")
     if parser is not None:
         return command_parser(parser) if isinstance(parser, str) else parser
-    return Grammar.read(restaurant().folder / "grammar.toml" if grammar is None else Path(grammar)).parse
+    return _guides_grammar().parse if grammar is None else Grammar.read(Path(grammar)).parse
+
+
+@cache
+def _guides_grammar() -> Grammar:
+    return Grammar.read(restaurant_folder() / "grammar.toml")
 
 
 def _nbest_reading(options: dict[str, Any]) -> NBestReading:

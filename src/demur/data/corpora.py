@@ -60,6 +60,11 @@ def museum() -> Corpus:
     return Corpus(*tables)
 
 
+def restaurant_folder() -> Path:
+    """Where the files of the restaurant guide's trial lie."""
+    return Path(str(files("demur.corpora") / "restaurant"))
+
+
 def restaurant() -> Study:
     """A simulated trial of a restaurant guide: 650 dialogues, two managers, three levels of noise, the truth known.
 
@@ -71,7 +76,7 @@ def restaurant() -> Study:
     >>> study.turns.height == study.dialogues["turns"].sum()
     True
     """
-    folder = Path(str(files("demur.corpora") / "restaurant"))
+    folder = restaurant_folder()
     turns = pl.read_ndjson(gzip.decompress((folder / "turns.jsonl.gz").read_bytes()))
     return Study(turns, pl.read_ndjson(folder / "dialogues.jsonl"), folder)
 

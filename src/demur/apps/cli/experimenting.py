@@ -21,7 +21,7 @@ from demur.apps.cli.listing import BUNDLED_GRAMMAR
 from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of
-from demur.data.corpora import restaurant
+from demur.data.corpora import restaurant, restaurant_folder
 from demur.data.files import read_table
 from demur.data.nbest import NBest, NBestReading, joined, read_nbest, recorded
 from demur.errors import DataError, UsageError
@@ -55,7 +55,7 @@ class Source:
     @property
     def paths(self) -> tuple[str | Path, ...]:
         """The files to read."""
-        return tuple(self.files) or (restaurant().folder / "turns.jsonl.gz",)
+        return tuple(self.files) or (restaurant_folder() / "turns.jsonl.gz",)
 
     @property
     def notes(self) -> tuple[str, ...]:
