@@ -50,9 +50,19 @@ class TestBand:
         one = performer_of(simulated_counts(straight, subjects=9), level=0.9)
         critical = student.ppf(0.95, 8)
         assert one.critical == pytest.approx(critical)
-        low, high = one.band(GRID)
-        assert predictor(high) - predictor(low) == pytest.approx(2 * critical * one.error(GRID), rel=1e-6)
-        assert predictor(high) + predictor(low) == pytest.approx(2 * one.fit.predictor(GRID), rel=1e-6)
+        x = np.linspace(0.3, 0.7, 31)
+        low, high = one.band(x)
+        assert predictor(high) - predictor(low) == pytest.approx(2 * critical * one.error(x), rel=1e-6)
+        assert predictor(high) + predictor(low) == pytest.approx(2 * one.fit.predictor(x), rel=1e-6)
+
+    def test_reaches_the_bound_where_no_trial_speaks_against_it(self):
+        x = np.tile([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], 6)
+        y = np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], 6)
+        y[2], y[3] = 0.0, 1.0  # a failure at .4 and a success at .6
+        one = performer_of(counted(x, y, subject=np.repeat(np.arange(6), 6)))
+        low, high = one.band(np.array([0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 1.0]))
+        assert (high == 1).tolist() == [True, True, False, False, False, False, False]
+        assert (low == 0).tolist() == [False, False, False, False, False, True, True]
 
     @pytest.mark.parametrize("kind", ["spline", "logistic", "isotonic"])
     @pytest.mark.parametrize("outcome", [0.0, 1.0])

@@ -6,7 +6,7 @@ import numpy as np
 
 from demur.analyses.gold.bases import Array, Basis
 from demur.analyses.gold.counts import Counts
-from demur.analyses.gold.solving import Problem, solve
+from demur.analyses.gold.solving import ARRIVED, Problem, solve
 
 PRIOR = 1.0
 """Trials added to those of a performer, half of one a success, spread over the range.
@@ -39,13 +39,15 @@ def with_prior(basis: Basis, totals: Array, sizes: Array) -> tuple[Array, Array]
     return np.hstack([totals, each / 2]), np.hstack([sizes, each])
 
 
-def estimated(basis: Basis, counts: Counts, weights: Array, smoothness: float, start: Array) -> Array:
+def estimated(
+    basis: Basis, counts: Counts, weights: Array, smoothness: float, start: Array, arrived: float = ARRIVED
+) -> Array:
     """The coefficients when subjects count by these weights; a row each."""
     totals, sizes = counts.weighted(weights)
     if basis.kind == "isotonic":
         return np.stack([_pooled(basis, *pair) for pair in zip(totals, sizes, strict=True)])
     problem = problem_of(basis, counts, smoothness)
-    return solve(problem, *with_prior(basis, totals, sizes), start)
+    return solve(problem, *with_prior(basis, totals, sizes), start, arrived)
 
 
 def _pooled(basis: Basis, totals: Array, sizes: Array) -> Array:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from demur.analyses.gold.bases import Array, Basis, FitKind, Link
 from demur.analyses.gold.bases import Direction as Slope
 from demur.analyses.gold.counts import Counts
 from demur.analyses.gold.estimation import batch_size, estimated, problem_of, with_prior
 from demur.analyses.gold.resampling import Draws
-from demur.analyses.gold.smoothness import chosen_smoothness, held_out
-from demur.analyses.gold.solving import means
+from demur.analyses.gold.smoothness import chosen_smoothness, deviance, held_out
+from demur.analyses.gold.solving import EXACTLY, means
 from demur.errors import DataError, UsageError
 from demur.show import Step, silent
 
@@ -24,6 +25,12 @@ _SLOPES: dict[Direction, Slope | None] = {"harmful": "falling", "helpful": "risi
 
 FEW_SUBJECTS = 15
 """Below this many subjects a simple curve is taken unless a spline predicts subjects left out better."""
+
+_NOTHING = 1e-9
+"""A sum of shares no larger than this is what arithmetic leaves of none."""
+
+_CLEARLY = 10.8
+"""What a slope gains in deviance once in a thousand times where there is none (chi-squared, one degree)."""
 
 _FEW_PLACES = 4
 """Below this many distinct x a spline has nothing to bend at."""
@@ -74,6 +81,21 @@ class CurveFit:
     def performance(self, predictor: Array) -> Array:
         """What a linear predictor stands for."""
         return self.counts.scale.performance(means(self.link, predictor))
+
+    def band(self, x: Array, reach: Array) -> tuple[Array, Array]:
+        """What lies within reach of the linear predictor at places; within the bounds of the metric.
+
+        Where every trial further on failed, or every one before succeeded, the band goes to the bound: on the logit
+        scale it never would, and no trial there speaks against it.
+        """
+        middle, scale = self.predictor(x), self.counts.scale
+        low, high = (self.performance(middle + sign * reach) for sign in (-1, 1))
+        if scale.upper is None:
+            return low, high
+        totals, sizes = self.counts.whole()
+        won, lost = (self.counts.places[amount > _NOTHING] for amount in (totals, sizes - totals))
+        low, high = (np.clip(end, scale.lower, scale.upper) for end in (low, high))
+        return np.where(_beyond(x, won), scale.lower, low), np.where(_beyond(x, lost), scale.upper, high)
 
     def refits(self, weights: Draws | Array, *, step: Step = silent, what: str = "refitting") -> Array:
         """The coefficients of the same kind of curve, as smooth, when subjects count by weights: a row each."""
@@ -153,6 +175,21 @@ def fit_curve(counts: Counts, options: FitOptions, *, who: str = "the performer"
     return _estimated(simple, counts, 0.0, few)
 
 
+def goes_against(fit: CurveFit, direction: Direction) -> bool:
+    """Whether trials clearly go the way that a curve is not allowed to: a free slope gains more than chance would."""
+    if direction == "any" or fit.kind not in ("spline", "logistic", "isotonic"):
+        return False
+    counts = fit.counts
+    free = _basis(counts, _simple(counts), FitOptions(direction="any"))
+    free = replace(free, kind="linear", link="logit" if counts.scale.upper is not None else "identity")
+    found = _estimated(free, counts, 0.0, "")
+    slope = found.coefficients[1] * (1 if direction == "harmful" else -1)
+    totals, sizes = counts.whole()
+    level = np.full(len(sizes), totals.sum() / sizes.sum())
+    gained = deviance(free, level, totals, sizes) - deviance(free, found.shares, totals, sizes)
+    return bool(slope > 0 and gained > _CLEARLY * found.dispersion)
+
+
 def _simple(counts: Counts) -> FitKind:
     return "linear" if counts.scale.upper is None else "logistic"
 
@@ -185,8 +222,15 @@ def _basis(counts: Counts, kind: FitKind, options: FitOptions) -> Basis:
 
 def _estimated(basis: Basis, counts: Counts, smoothness: float, reason: str) -> CurveFit:
     everyone = np.ones((1, counts.totals.shape[0]))
-    coefficients = estimated(basis, counts, everyone, smoothness, np.zeros(basis.size))[0]
+    coefficients = estimated(basis, counts, everyone, smoothness, np.zeros(basis.size), EXACTLY)[0]
     return CurveFit(basis, coefficients, smoothness, counts, reason)
+
+
+def _beyond(x: Array, places: Array) -> NDArray[np.bool_]:
+    """Which places lie before the first or after the last of others; all, where there are none."""
+    if not len(places):
+        return np.ones(np.shape(x), dtype=bool)
+    return np.asarray((x < places[0]) | (x > places[-1]))
 
 
 def _pooled_error(fit: CurveFit, x: Array) -> Array:

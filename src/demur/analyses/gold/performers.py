@@ -56,13 +56,7 @@ class Performer:
 
     def band(self, x: Array) -> tuple[Array, Array]:
         """Where the curve can be at each place, each taken alone; within the bounds of the metric."""
-        middle, reach = self.fit.predictor(x), self.critical * self.error(x)
-        scale = self.fit.counts.scale
-        ends = [self.fit.performance(middle + sign * reach) for sign in (-1, 1)]
-        if scale.upper is None:
-            return ends[0], ends[1]
-        low, high = np.clip(ends, scale.lower, scale.upper)
-        return low, high
+        return self.fit.band(x, self.critical * self.error(x))
 
     def drawn(self, x: Array) -> Array:
         """Performance at places in each replicate, spread as widely as the band says."""

@@ -14,11 +14,15 @@ from demur.analyses.gold.solving import Problem, means, solve
 FOLDS = 10
 """Groups of subjects that are left out in turn; with fewer subjects each is left out alone."""
 
-UNDERSMOOTHING = 0.3
+UNDERSMOOTHING = 0.1
 """What is kept of the likeliest smoothness: a band says nothing of the bias that smoothing brings, so less of it."""
 
-_POWERS = np.arange(5.0, -2.1, -0.5)
-"""Powers of ten of the smoothness that are tried, the smoothest first."""
+_POWERS = np.arange(2.0, -2.1, -0.5)
+"""Powers of ten of the smoothness that are tried, the smoothest first.
+
+Beyond the first a curve is all but straight on its scale: for that there is a kind of curve with two parameters, and
+with few trials the likelihood would often flatten a step away.
+"""
 
 
 def chosen_smoothness(basis: Basis, counts: Counts) -> float:

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from demur.analyses.gold.bases import Array, Link
 
 _ROUNDS = 200
-_ARRIVED = 1e-9
-"""Newton's decrement, in units of log likelihood, at which a curve has arrived."""
+ARRIVED = 1e-9
+"""Newton's decrement, in units of log likelihood, at which a curve has arrived: 3e-5 standard errors off."""
+
+EXACTLY = 1e-16
+"""The same for a curve that figures are read from."""
 
 _RIDGE = 1e-9
 """Keeps a direction that nothing informs from being undefined."""
@@ -36,7 +39,7 @@ class Problem:
     link: Link
 
 
-def solve(problem: Problem, totals: Array, sizes: Array, start: Array) -> Array:
+def solve(problem: Problem, totals: Array, sizes: Array, start: Array, arrived: float = ARRIVED) -> Array:
     """The coefficients of each curve, for what its cells sum to and how many trials they hold: one row a curve."""
     if problem.link == "identity" and not problem.bounded.any():
         return _least_squares(problem, totals, sizes)
@@ -48,7 +51,7 @@ def solve(problem: Problem, totals: Array, sizes: Array, start: Array) -> Array:
     for _ in range(_ROUNDS):
         here = found[open_]
         direction, decrement = _newton(problem, pairs, here, totals[open_], sizes[open_])
-        moving = decrement > _ARRIVED
+        moving = decrement > arrived
         if not moving.any():
             break
         open_, here, direction = open_[moving], here[moving], direction[moving]
