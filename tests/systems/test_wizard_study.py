@@ -12,6 +12,7 @@ from demur.errors import UsageError
 from demur.systems import wizard_dialogue as dialogue
 from demur.systems.wizard_dialogue import completed, completion, guide_turns, shifted, wizard_turns
 from demur.systems.wizard_study import (
+    BUNDLED,
     CALLERS_DIFFER,
     COMBINATIONS,
     COST,
@@ -361,8 +362,8 @@ def test_the_shipped_study_is_made_again_byte_by_byte(tmp_path):
 
 def test_the_shipped_study_reads_back_as_it_was_simulated():
     study = wizards()
-    assert study.trials.equals(simulate(0))
-    assert study.lesions.equals(simulate_lesions(0))
+    assert study.trials.equals(simulate(BUNDLED))
+    assert study.lesions.equals(simulate_lesions(BUNDLED))
     assert study.cost.rows() == list(COST)
 
 

@@ -48,7 +48,7 @@ class TestWords:
         assert found.enough == 6
         assert found.words() == (
             "The last of 6 subjects moved the curve by less than 0.1 points on average (tolerance 1): "
-            "more subjects would change it little."
+            "one more would change it little."
         )
 
     def test_scores_that_never_vary_need_no_more_subjects(self):

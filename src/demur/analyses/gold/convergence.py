@@ -79,7 +79,7 @@ class Convergence:
         )
         limit = points(self.tolerance) if self.counts.binomial else f"{self.tolerance:.3g}"
         if not self.needed:
-            return f"{moved} (tolerance {limit}): more subjects would change it little."
+            return f"{moved} (tolerance {limit}): one more would change it little."
         if math.isnan(self.enough):
             return f"{moved}."
         return f"{moved}; roughly {_round(self.enough)} subjects would bring it below {limit}."

@@ -154,8 +154,9 @@ def check_covers(cost: CostFunction, low: float, high: float, *, what: str = "th
     if high > cost.high + slack:
         gaps.append(f"up to {_apart(high, cost.high)}")
     if gaps:
+        goes = "go" if what.startswith("the curves") else "goes"
         raise DataError(
-            f"covers {cost.low:g} to {cost.high:g}, but {what} go {' and '.join(gaps)}",
+            f"covers {cost.low:g} to {cost.high:g}, but {what} {goes} {' and '.join(gaps)}",
             where="the cost function",
             fix="add points there: an amount is never guessed beyond those given",
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
 from demur.analyses.gold.bases import Array
@@ -171,16 +172,16 @@ def wizards(trials: Trials, gold: Performer) -> WizardAgreement:
     width = fit.counts.scale.width
     curves = None if trials.independent or len(departure) > MOST_CURVES else _curves(fit, sums)
     critical = _critical(1 - (1 - gold.level) / len(departure), sums.freedom)
-    found = zip(fit.counts.present, sums.n, departure, error, strict=True)
+    levels = _heterogeneity(departure, error, sums.freedom, width)
+    apart = _standing_apart(departure, error, critical, sums.freedom)
+    found = zip(fit.counts.present, sums.n, departure, error, apart, strict=True)
     return WizardAgreement(
         performer=gold.name,
         wizards=tuple(
-            Wizard(
-                trials.subjects[who], float(n), float(width * far), float(width * chance), abs(far) > critical * chance
-            )
-            for who, n, far, chance in found
+            Wizard(trials.subjects[who], float(n), float(width * far), float(width * chance), bool(apart))
+            for who, n, far, chance, apart in found
         ),
-        departure=_heterogeneity(departure, error, sums.freedom, width),
+        departure=levels,
         trend=_heterogeneity(*sums.tilts, sums.freedom, width * sums.turned),
         x=np.empty(0) if curves is None else curves[0],
         curves=np.empty((0, 0)) if curves is None else curves[1],
@@ -301,6 +302,16 @@ def _within(fit: CurveFit, z: Array) -> tuple[float, float]:
         return left / freedom, freedom
     expected = float((sizes @ (fit.shares * (1 - fit.shares))).sum())
     return left / max(expected, 1e-12) * counts.rows / freedom, freedom
+
+
+def _standing_apart(departure: Array, error: Array, critical: float, freedom: float) -> NDArray[np.bool_]:
+    """Who departs by more than chance and the differences among all the others would explain."""
+    apart = np.abs(departure) > critical * error
+    for place in np.flatnonzero(apart):
+        others = np.arange(len(departure)) != place
+        between = _heterogeneity(departure[others], error[others], freedom, 1.0).tau
+        apart[place] = abs(departure[place]) > critical * np.hypot(error[place], np.nan_to_num(between))
+    return np.asarray(apart)
 
 
 def _heterogeneity(estimate: Array, error: Array, freedom: float, unit: float) -> Heterogeneity:
