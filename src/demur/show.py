@@ -19,14 +19,17 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The value with nothing that JSON lacks: null for NaN, "inf" and "-inf" for infinities, in lists and dicts too."""
+    """The value with nothing that JSON lacks: null for NaN, "inf" and "-inf" for infinities, in lists and dicts too.
+
+    Numbers and flags of NumPy become Python's own.
+    """
     if isinstance(value, dict):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    return value
+    return value.item() if hasattr(value, "item") else value
 
 
 def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:

@@ -425,14 +425,14 @@ def test_one_system_is_told_by_where_it_is_farthest():
         "A is at most 40 points above the gold standard in completed, at wer 50 %"
     )
     perfect = rows.with_columns(impurity=pl.lit(0.0), signed=pl.lit(0.0))
-    assert title(impurity_chart(perfect, EMPTY, **WER)) == "No distance from the gold standard in completed"
+    assert title(impurity_chart(perfect, EMPTY, **WER)) == "A has no distance from the gold standard in completed"
     assert "no intervals" in subtitle(impurity_chart(rows, EMPTY, **WER))
 
 
 def test_a_system_that_beats_the_gold_standard_is_striped_there_and_only_there():
     chart = CHARTS["impurity, above gold"]()
-    assert "striped: better than the gold standard" in subtitle(chart)
-    assert "Better than the gold standard somewhere: C." in description(chart)
+    assert "striped: estimated above the gold standard" in subtitle(chart)
+    assert "Estimated above the gold standard somewhere: C." in description(chart)
     spec = chart.to_dict()
     rows = next(values(spec, layer) for layer in marks(chart, "rule") if "up" in str(layer["encoding"].get("y")))
     assert rows
@@ -497,13 +497,15 @@ def test_a_residual_outside_of_a_range_around_0_is_off_the_fit_too():
 
 
 def test_convergence_says_whether_more_subjects_are_needed():
-    assert title(CHARTS["convergence"]()) == "All 2 fits have settled: more subjects would hardly move them"
+    assert title(CHARTS["convergence"]()) == "All 2 fits have settled: one more subject would hardly move them"
     assert "dashed: 1 point, under which a fit has settled" in subtitle(CHARTS["convergence"]())
     late = convergence_chart(step_rows(last=0.03), percent=True, tolerance=0.01)
     assert title(late) == "Not settled yet, so that more subjects are needed: wizards, A"
     assert "A: the last subject moves the fit by 3 points" in description(late)
     alone = step_rows().filter(pl.col("performer") == "A")
-    assert title(convergence_chart(alone, tolerance=0.01)) == "The fit has settled: more subjects would hardly move it"
+    assert (
+        title(convergence_chart(alone, tolerance=0.01)) == "The fit has settled: one more subject would hardly move it"
+    )
     assert title(CHARTS["convergence, no roles"]()) == "Fits after each further subject, up to 16"
 
 

@@ -1,6 +1,7 @@
 """The same jobs as the commands, for Python: from files and frames to results."""
 
 from demur.api.answers import aim, classes, compare, merge, one_system, one_tally, read, score, threshold
+from demur.api.gold_standards import gold, plan_gold, read_trials
 from demur.api.lists import compare_nbest, nbest, read_nbest
 from demur.api.outcomes import compare_outcomes, fit_outcome, predict_outcome, regress
 
@@ -11,13 +12,16 @@ __all__ = [
     "compare_nbest",
     "compare_outcomes",
     "fit_outcome",
+    "gold",
     "merge",
     "nbest",
     "one_system",
     "one_tally",
+    "plan_gold",
     "predict_outcome",
     "read",
     "read_nbest",
+    "read_trials",
     "regress",
     "score",
     "threshold",

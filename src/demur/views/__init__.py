@@ -12,6 +12,9 @@ from typing import Any
 from demur.analyses.comparison import Comparison, PairComparison
 from demur.analyses.evaluation import Evaluation, Evaluations
 from demur.analyses.gaussian_process import Smooth
+from demur.analyses.gold.domains import GoldStudies
+from demur.analyses.gold.planning import Plan
+from demur.analyses.gold.study import GoldStudy
 from demur.analyses.labels import ClassReport, ClassReports
 from demur.analyses.nbest import NBestEvaluation, NBestEvaluations
 from demur.analyses.nbest_comparison import NBestComparison, NBestPair
@@ -23,6 +26,7 @@ from demur.analyses.threshold import Choice
 from demur.measures.curves import Curve, ErrorReturnCurve
 from demur.show import register
 from demur.views import (
+    gold_presentation,
     nbest_experiments,
     nbest_presentation,
     nbest_words,
@@ -180,4 +184,19 @@ register(
     page=lambda several: notebook(
         outcome_presentation.of_predictions(several.model, several.predictions, several.pairs)
     ),
+)
+register(
+    GoldStudy,
+    chart=lambda study, **options: gold_presentation.benchmark(study, **options)(),
+    page=lambda study: notebook(gold_presentation.of_study(study)),
+)
+register(
+    Plan,
+    chart=lambda plan, **options: gold_presentation.plan_figure(plan, **options)(),
+    page=lambda plan: f"<div>{paragraphs([plan.words()])}</div>",
+)
+register(
+    GoldStudies,
+    chart=lambda studies, **options: gold_presentation.main_figure(studies, **options)(),
+    page=lambda studies: notebook(gold_presentation.of_gold(studies)),
 )

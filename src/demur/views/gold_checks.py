@@ -181,9 +181,9 @@ def _steps_title(table: pl.DataFrame, tolerance: float | None) -> str:
     moving = [cut[name] for name, step in steps.items() if not step <= tolerance]
     if not moving:
         return (
-            "The fit has settled: more subjects would hardly move it"
+            "The fit has settled: one more subject would hardly move it"
             if len(steps) == 1
-            else (f"All {len(steps)} fits have settled: more subjects would hardly move them")
+            else (f"All {len(steps)} fits have settled: one more subject would hardly move them")
         )
     who = ", ".join(moving) if len(moving) <= 3 else f"{len(moving)} of {len(steps)} fits"
     return f"Not settled yet, so that more subjects are needed: {who}"

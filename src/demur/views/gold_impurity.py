@@ -237,10 +237,10 @@ def _farthest(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
     """Where a system is farthest from the gold standard; of several, the farthest of all."""
     known = table.filter(pl.col("impurity").is_finite())
     if known.is_empty():
-        return f"The distance from the gold standard in {y.name} is undefined"
+        return f"{table['system'][0]}: the distance from the gold standard in {y.name} is undefined"
     most = known.sort("impurity", descending=True, maintain_order=True).row(0, named=True)
     if most["impurity"] == 0:
-        return f"No distance from the gold standard in {y.name}"
+        return f"{most['system']} has no distance from the gold standard in {y.name}"
     side = "above" if most["signed"] < 0 else "below"
     far = f"{y.apart(most['impurity'])} {side} the gold standard in {y.name}"
     return f"{most['system']} is at most {far}, at {x.name} {x.told(most['x'])}"
@@ -257,18 +257,15 @@ def _words(table: pl.DataFrame, parts: pl.DataFrame, level: float) -> list[str]:
     return [
         "lower is nearer" + (", the area is the impurity mass" if many <= MOST_FILLS else ""),
         *(interval_words(shown, "shaded", level) if shown.height else []),
-        *(["striped: better than the gold standard"] if _above(table) else []),
+        *(["striped: estimated above the gold standard"] if _above(table) else []),
         *(["dotted: where the nearer system changes"] if _inner_edges(parts) else []),
     ]
 
 
 def _description(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -> str:
-    told = [
-        f"{rows['system'][0]}: {_farthest(rows, x, y)[0].lower()}{_farthest(rows, x, y)[1:]}"
-        for rows in table.partition_by("system", maintain_order=True)
-    ]
+    told = [_farthest(rows, x, y) for rows in table.partition_by("system", maintain_order=True)]
     nearer = "; ".join(f"{name} {_span_words(start, stop, x)}" for name, start, stop in parts.iter_rows())
-    beaten = f" Better than the gold standard somewhere: {', '.join(_above(table))}." if _above(table) else ""
+    beaten = f" Estimated above the gold standard somewhere: {', '.join(_above(table))}." if _above(table) else ""
     verdict = f" Nearer to the gold standard: {nearer}." if nearer else ""
     return (
         f"{capital('gold impurity graph')}: distance in {y.name} against {x.name}. {'; '.join(told)}.{verdict}{beaten}"

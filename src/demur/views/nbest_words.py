@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from demur.analyses.nbest import NBestEvaluation
 from demur.analyses.nbest_comparison import NBestComparison, NBestPair
 from demur.analyses.recalibration import Recalibrated
 from demur.data.wording import Wording
 from demur.views.numbers import count
-from demur.views.words import interval, number, p_value, percent
+from demur.views.words import interval, listed, number, p_value, percent
 
 NAMES = {
     "ice": "ICE",
@@ -136,7 +134,7 @@ def pair_sentences(pair: NBestPair) -> list[str]:
         told = [f"{best} is better than {other}. {gap}."]
     against = [NAMES[key] for key in ("wser", "oracle", "nce", "f1") if _opposed(pair, key)]
     if against:
-        told.append(f"{_listed(against)} {'says' if len(against) == 1 else 'say'} the opposite.")
+        told.append(f"{listed(against)} {'says' if len(against) == 1 else 'say'} the opposite.")
     return told
 
 
@@ -156,7 +154,3 @@ def recalibration_sentences(change: Recalibrated) -> list[str]:
         f"{change.system}: recalibrated on {change.fitted_on:,} items of another file, the ICE goes from {before} to "
         f"{after}; change {one.value:+.4g}{spans}."
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -26,7 +26,7 @@ def show(presentation: Presentation, console: Console, *, tables: bool = True) -
         fitting = with_short_words(_fitting(table, console.width), console.width)
         console.print(fitting.title, style="bold", markup=False)
         console.print(_rich_table(fitting, console.width))
-    for part in presentation.parts if tables else ():
+    for part in presentation.parts:
         console.print()
         console.print(part.title, style="bold", markup=False)
         show(part, console, tables=tables)

@@ -72,7 +72,7 @@ def comparison_title(comparison: Comparison) -> str:
     first = comparison.ranking[0]
     reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
     if first.also:
-        return f"{first.best} is lowest {reach}, not told apart from {_listed(first.also)}"
+        return f"{first.best} is lowest {reach}, not told apart from {listed(first.also)}"
     return f"{first.best} errs least {reach}"
 
 
@@ -181,7 +181,7 @@ def ranking_sentence(ranking: tuple[Reign, ...]) -> str:
     parts: list[str] = []
     best = ""
     for reign in ranking:
-        company = f", not told apart from {_listed(reign.also)}" if reign.also else ""
+        company = f", not told apart from {listed(reign.also)}" if reign.also else ""
         name = "" if reign.best == best else f"{reign.best} "
         parts.append(f"{name}from {percent(reign.start)} to {percent(reign.stop)} non-return{company}")
         best = reign.best
@@ -240,7 +240,7 @@ def _ranges(pair: PairComparison, side: str) -> str:
         f"from {percent(start)} to {percent(stop)}" if stop > start else f"at {percent(start)}"
         for start, stop in merged
     ]
-    return _listed(shown) + (" (but for short gaps)" if gaps else "")
+    return listed(shown) + (" (but for short gaps)" if gaps else "")
 
 
 def _how_paired(pair: PairComparison) -> str:
@@ -306,7 +306,12 @@ def class_sentences(report: ClassReport) -> list[str]:
     return said
 
 
-def _listed(parts: tuple[str, ...] | list[str]) -> str:
+def listed(parts: Sequence[str]) -> str:
+    """Names or phrases as a sentence lists them.
+
+    >>> listed(["A"]), listed(["A", "B", "C"])
+    ('A', 'A, B and C')
+    """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 

@@ -65,16 +65,26 @@ def _failures_of(condition: str, document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
-    """What a name is asked of: in a comparison the pairs or, if they know no such name, the systems."""
+    """What a name is asked of: in a comparison the pairs or, if they know no such name, the systems; else the whole."""
     pairs = [_pair(pair) for pair in document.get("pairs", ())]
-    systems = [_system(part) for part in document.get("systems", () if pairs else (document,))]
+    systems = [_system(part) for part in _systems(document, alone=not pairs)]
+    whole = [_system(study) for study in document.get("studies", (document,))]
     first = name.partition(".")[0]
-    for subjects in (pairs, systems):
+    for subjects in (pairs, systems, whole):
         if subjects and first in subjects[0].values:
             return subjects
     raise UsageError(
         _unknown(name, {key: value for one in (*systems[:1], *pairs[:1]) for key, value in one.values.items()})
     )
+
+
+def _systems(document: Mapping[str, Any], *, alone: bool) -> list[Mapping[str, Any]]:
+    """The systems of a document, and those of each study in it; without any, the whole where it stands alone."""
+    if "studies" in document:
+        return [part for study in document["studies"] for part in _systems(study, alone=False)]
+    if "performers" in document:
+        return [part for part in document["performers"] if part["role"] == "system"]
+    return list(document.get("systems", (document,) if alone else ()))
 
 
 def _pair(pair: Mapping[str, Any]) -> Subject:
@@ -87,7 +97,7 @@ def _system(part: Mapping[str, Any]) -> Subject:
 
 
 def _title(part: Mapping[str, Any]) -> str:
-    name = str(part.get("system", "result"))
+    name = str(part.get("system", part.get("performer", part.get("study", "result"))))
     return f"{name} [{part['slice']}]" if "slice" in part else name
 
 

@@ -11,6 +11,7 @@ import typer
 
 from demur import __version__
 from demur.apps.cli.experiment_commands import experiments
+from demur.apps.cli.gold_commands import add_to as add_gold
 from demur.apps.cli.importing import importer
 from demur.apps.cli.nbest_command import nbest
 from demur.apps.cli.options import (
@@ -321,6 +322,7 @@ def demo(
 
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
 app.add_typer(outcome, name="outcome")
+add_gold(app)
 app.add_typer(experiments, name="experiment")
 app.add_typer(importer, name="import")
 
