@@ -6,14 +6,19 @@ Run by `make docs`; `tests/test_docs.py` checks that the pages are current.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from docs import cost
 
 DOCS = Path(__file__).parent
+SLURP = DOCS.resolve().parents[1] / "shared" / "data" / "slurp"
+SLURP_PREDICTIONS = "slurp_published_predictions.jsonl.gz"
 HERE = "Made from the code by `make docs`; do not edit."
 
 
@@ -92,6 +97,7 @@ def figures() -> None:
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
     nbest_figures()
     outcome_figures()
+    gold_figures()
 
 
 def nbest_figures() -> None:
@@ -145,6 +151,40 @@ def outcome_figures() -> None:
     rivals = {name: pl.DataFrame(tutor.answers(turns, name)) for name in ("cautious", "eager")}
     compared = api.compare_outcomes(fit, {"tutor": pl.DataFrame(turns), **rivals})
     _save("predicted", of_predictions(fit.model, compared.predictions, compared.pairs).figures[0], "outcome")
+
+
+def gold_figures() -> None:
+    """The simulated study of wizards: figures 2 to 4 of the paper, components, checks, a plan; SLURP if at hand."""
+    from demur import api
+    from demur.data.corpora import wizards
+    from demur.views.gold_presentation import of_plan, of_study
+
+    bundled = wizards()
+    (trials,) = api.read_trials(bundled.trials, x="wer", y="completed")
+    (study,) = api.gold(trials, cost=bundled.folder / "cost.csv", gain=(0.7, 0.8))
+    names = ("benchmark", "impurity", "cost", "residuals", "wizards", "convergence")
+    for name, draw in zip(names, of_study(study).figures, strict=True):
+        _save(name, draw, "gold")
+    (lesions,) = api.gold(bundled.lesions, x="wer", y="completed", components=True, checks=False)
+    _save("components", of_study(lesions).figures[2], "gold")
+    plan = api.plan_gold(trials, subjects=(8, 16, 32, 64), trials_each=(20, 40))
+    _save("plan", of_plan(plan, trials).figures[0], "gold")
+    if SLURP.is_dir():
+        _save("slurp", _slurp_figure(), "gold")
+
+
+def _slurp_figure() -> Callable[[], Any]:
+    """The benchmark graph of the last section of the page on gold standards, whose own lines make the table."""
+    from demur import api
+    from demur.views.gold_presentation import benchmark
+
+    lines = re.search(r"^```py\n(.*?)^```$", (DOCS / "gold.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert lines is not None
+    with TemporaryDirectory() as folder, chdir(folder):
+        Path(SLURP_PREDICTIONS).symlink_to(SLURP / SLURP_PREDICTIONS)
+        exec(compile(lines[1], "<page>", "exec"), {})
+        studies = api.gold("slurp.csv", x="wer", y="correct", within=(0, 0.5), checks=False, replicates=200)
+    return benchmark(next(study for study in studies if study.trials.study == "multi"))
 
 
 def _save(name: str, draw: Callable[[], Any], family: str = "nbest") -> None:

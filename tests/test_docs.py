@@ -1,17 +1,25 @@
-"""What the README and the docs say is run here."""
+"""What the README and the docs say is run here: the README as its reader does it, pages of the docs in this process."""
 
+import io
+import json
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from apps.inside import Done, run_in
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 NBEST = (ROOT / "docs" / "nbest.md").read_text(encoding="utf-8")
 OUTCOME = (ROOT / "docs" / "outcome.md").read_text(encoding="utf-8")
+GOLD = (ROOT / "docs" / "gold.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w-]+\.\w+)`:?\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A file to paste: its name ends the line before the block."""
@@ -24,10 +32,11 @@ def blocks(language: str, page: str = README) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the README's files in which its first command has been run, so that its logs are there."""
+    """A folder like the project's with the README's files, its first command run, so that its logs are there."""
     made = tmp_path_factory.mktemp("readme")
+    (made / "src").symlink_to(ROOT / "src", target_is_directory=True)
     write_files(README, made)
-    run_console(blocks("console")[0], made)
+    run_console(blocks("console")[0], made, apart)
     return made
 
 
@@ -36,15 +45,25 @@ def write_files(page: str, folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def run_console(block: str, folder: Path) -> None:
+def apart(command: str, folder: Path) -> Done:
+    """A line typed into a shell."""
+    program = f'"{sys.executable}" -c "from demur.apps.cli.main import run; run()" {command.removeprefix("demur ")}'
+    return subprocess.run(program, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def inside(command: str, folder: Path) -> Done:
+    """The same in this process; what a shell would do to `*` the command does itself."""
+    return run_in(folder, *shlex.split(command.removeprefix("demur ")))
+
+
+def run_console(block: str, folder: Path, done_by: Callable[[str, Path], Done] = inside) -> None:
     """Run each `$` line; the lines below it must occur in the output in this order, `...` standing for anything.
 
     Lines that begin with a fault are what standard error says, and the exit code is that of the fault.
     """
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
         assert command.startswith("demur ")
-        program = f'"{sys.executable}" -c "from demur.apps.cli.main import run; run()" {command.removeprefix("demur ")}'
-        done = subprocess.run(program, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
+        done = done_by(command, folder)
         code = EXIT_CODES.get(expected.partition(":")[0], 0)
         assert done.returncode == code, f"{command}\n{done.stderr}"
         said = done.stderr if code else done.stdout
@@ -54,7 +73,7 @@ def run_console(block: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("place", range(1, len(blocks("console"))))
 def test_the_readmes_commands_run_and_print_what_it_shows(folder: Path, place: int) -> None:
-    run_console(blocks("console")[place], folder)
+    run_console(blocks("console")[place], folder, apart)
 
 
 @pytest.mark.parametrize("place", range(len(blocks("python"))))
@@ -64,10 +83,11 @@ def test_the_readmes_python_runs_and_prints_what_it_shows(folder: Path, place: i
 
 def run_python(code: str, folder: Path) -> None:
     """Run the code; what it prints is what its comments say."""
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    printed = io.StringIO()
+    with chdir(folder), redirect_stdout(printed):
+        exec(compile(code, "<page>", "exec"), {"__name__": "__main__"})
     shown = re.findall(r"^# (.*)$", code, re.MULTILINE)
-    assert done.stdout.splitlines() == shown
+    assert printed.getvalue().splitlines() == shown
 
 
 def test_the_page_on_scale_runs_from_top_to_bottom(folder: Path) -> None:
@@ -103,6 +123,20 @@ def test_the_page_on_outcomes_runs_from_top_to_bottom(study: Path) -> None:
         run_console(block, study)
 
 
+@pytest.fixture(scope="module")
+def wizards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the page on gold standards asks for, its Python run there as one session."""
+    made = tmp_path_factory.mktemp("gold")
+    write_files(GOLD, made)
+    run_python("\n".join(blocks("python", GOLD)), made)
+    return made
+
+
+def test_the_page_on_gold_standards_runs_from_top_to_bottom(wizards: Path) -> None:
+    for block in blocks("console", GOLD):
+        run_console(block, wizards)
+
+
 def test_the_readmes_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\w+)", "\n".join(blocks("sh")), re.MULTILINE)
@@ -126,7 +160,5 @@ def test_generated_pages_are_current() -> None:
     code = "from docs.generate import pages; import json; print(json.dumps({str(p): t for p, t in pages().items()}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    import json
-
     for path, text in json.loads(done.stdout).items():
         assert Path(path).read_text(encoding="utf-8") == text, f"{path} is out of date: run `make docs`"
