@@ -147,7 +147,7 @@ def plan_chart(
     powered = bool(table["power"].is_finite().any())
     panels = [
         _plan_panel(lines, "half_width", wanted, target, wide=not powered),
-        *([_plan_panel(lines, "power", Quantity("power", percent=True), ENOUGH_POWER, wide=False)] if powered else []),
+        *([_plan_panel(lines, "power", Quantity("told apart, hardest pair", percent=True), ENOUGH_POWER, wide=False)] if powered else []),
     ]
     return finished(
         alt.hconcat(*panels, spacing=PANEL_GAP),

@@ -167,7 +167,10 @@ def _across(studies: GoldStudies) -> list[str]:
 def plan_figure(plan: Plan, **options: Any) -> Callable[[], Any]:
     """The widths that designs give, drawn when it is called."""
     told = {"target": plan.target, "quantity": "half-width of curves"}
-    return drawing("plan_chart", plan.frame(), **{**told, **options})
+    frame = plan.frame()
+    pairs = [name for name in frame.columns if name.startswith("power, ")]
+    powered = frame.with_columns(power=pl.min_horizontal(pairs)) if pairs else frame
+    return drawing("plan_chart", powered, **{**told, **options})
 
 
 def of_plan(plan: Plan, trials: Trials) -> Presentation:
