@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from demur.data.corpora import museum, restaurant, wizards
+from demur.data.corpora import domains, museum, restaurant, wizards
 
 
 @pytest.fixture(scope="module")
@@ -14,6 +14,14 @@ def study():
 def test_the_museum_has_a_question_for_every_answer():
     corpus = museum()
     assert set(corpus.questions["target"]) == set(corpus.answers["answer"])
+
+
+def test_a_domain_is_a_text_of_some_sixty_sentences_that_all_end_in_a_full_stop():
+    for text in domains().values():
+        lines = [line for line in text.splitlines() if line]
+        assert 60 <= len(lines) <= 70
+        assert all(line.endswith(".") and line[0].isupper() for line in lines)
+        assert len(set(lines)) == len(lines)
 
 
 def test_the_trial_is_about_as_large_as_the_one_in_the_paper(study):

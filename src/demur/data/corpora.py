@@ -9,6 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
+DOMAINS = ("bees", "bread", "railways", "volcanoes")
+"""The texts of `domains`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
@@ -58,6 +61,18 @@ def museum() -> Corpus:
     folder = files("demur.corpora") / "museum"
     tables = (pl.read_ndjson((folder / f"{name}.jsonl").read_bytes()) for name in ("answers", "questions", "offtopic"))
     return Corpus(*tables)
+
+
+def domains() -> dict[str, str]:
+    """Four texts of some 65 plain sentences, far from the museum's subjects, for a character to grow by.
+
+    Written for this project, a sentence a line. `demur.systems.question_making` makes questions of them.
+
+    >>> list(domains())
+    ['bees', 'bread', 'railways', 'volcanoes']
+    """
+    folder = files("demur.corpora") / "domains"
+    return {name: (folder / f"{name}.txt").read_text(encoding="utf-8") for name in DOMAINS}
 
 
 def restaurant_folder() -> Path:
