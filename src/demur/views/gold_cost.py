@@ -143,11 +143,11 @@ def plan_chart(
     table = tidy(rows, {"trials": pl.Int64}, ("subjects", "half_width", "power")).sort("trials", "subjects")
     refuse_repeats(table, "trials", "subjects")
     lines = table.with_columns(line=pl.format("{} trials each", "trials"))
-    wanted = Quantity(quantity, percent)
+    wanted, told_apart = Quantity(quantity, percent), Quantity("told apart, hardest pair", percent=True)
     powered = bool(table["power"].is_finite().any())
     panels = [
         _plan_panel(lines, "half_width", wanted, target, wide=not powered),
-        *([_plan_panel(lines, "power", Quantity("told apart, hardest pair", percent=True), ENOUGH_POWER, wide=False)] if powered else []),
+        *([_plan_panel(lines, "power", told_apart, ENOUGH_POWER, wide=False)] if powered else []),
     ]
     return finished(
         alt.hconcat(*panels, spacing=PANEL_GAP),
