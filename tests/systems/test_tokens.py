@@ -48,13 +48,18 @@ def test_single_phones_have_no_edges():
 
 
 @needs_phones
-def test_pairs_of_phones_include_the_edges_of_each_word():
-    assert tokenizer("phones2")("hello a") == ["2:# h", "2:h ɛ", "2:ɛ l", "2:l oʊ", "2:oʊ #", "2:# ə", "2:ə #"]
+def test_pairs_of_phones_run_over_words_and_include_the_edges_of_the_text():
+    assert tokenizer("phones2")("hello a") == ["2:# h", "2:h ɛ", "2:ɛ l", "2:l oʊ", "2:oʊ ə", "2:ə #"]
 
 
 @needs_phones
-def test_triples_of_phones_include_the_edges_of_each_word():
-    assert tokenizer("phones3")("hello a") == ["3:# h ɛ", "3:h ɛ l", "3:ɛ l oʊ", "3:l oʊ #", "3:# ə #"]
+def test_triples_of_phones_run_over_words_and_include_the_edges_of_the_text():
+    assert tokenizer("phones3")("hello a") == ["3:# h ɛ", "3:h ɛ l", "3:ɛ l oʊ", "3:l oʊ ə", "3:oʊ ə #"]
+
+
+@needs_phones
+def test_where_words_end_does_not_matter_to_phones():
+    assert tokenizer("phones2")("all together") == tokenizer("phones2")("altogether")
 
 
 @needs_phones
@@ -98,7 +103,7 @@ def test_no_text_has_no_tokens(name):
     assert tokenizer(name)("") == tokenizer(name)("  ?! ") == []
 
 
-@pytest.mark.parametrize("name", NAMES if available() else ["words"])
+@pytest.mark.parametrize("name", ["words", "phones1"] if available() else ["words"])
 @settings(deadline=None)
 @given(first=TEXTS, second=TEXTS)
 def test_the_tokens_of_two_texts_in_a_row_are_those_of_each(name, first, second):
@@ -109,12 +114,12 @@ def test_the_tokens_of_two_texts_in_a_row_are_those_of_each(name, first, second)
 @needs_phones
 @settings(deadline=None)
 @given(st.lists(LETTERS, max_size=4))
-def test_runs_are_as_many_as_the_phones_and_edges_of_each_word_allow(parts):
+def test_runs_are_as_many_as_the_phones_and_edges_of_the_text_allow(parts):
     text, spoken = " ".join(parts), [said for part in parts for said in pronunciation.spoken(part)]
-    lengths = [len(pronounced(said)) for said in spoken if pronounced(said)]
-    assert len(tokenizer("phones1")(text)) == sum(lengths)
-    assert len(tokenizer("phones2")(text)) == sum(length + 1 for length in lengths)
-    assert len(tokenizer("phones3")(text)) == sum(lengths)
+    phones = sum(len(pronounced(said)) for said in spoken)
+    assert len(tokenizer("phones1")(text)) == phones
+    assert len(tokenizer("phones2")(text)) == (phones + 1 if phones else 0)
+    assert len(tokenizer("phones3")(text)) == phones
 
 
 @needs_phones
@@ -143,7 +148,7 @@ def test_each_word_is_pronounced_once(monkeypatch):
     asked = []
     spoken = pronunciation.spoken
     monkeypatch.setattr(pronunciation, "spoken", lambda word: asked.append(word) or spoken(word))
-    tokens._runs.cache_clear()
+    tokens._phones.cache_clear()
     tokenizer("phones2")("the tide the tide")
     tokenizer("phones2")("The tide!")
     assert asked == ["the", "tide"]

@@ -1,4 +1,4 @@
-"""Texts as tokens: words, phones and runs of phones within words, and several of these in one bag.
+"""Texts as tokens: words, phones and runs of phones, and several of these in one bag.
 
 A tokenizer is made from a name. The names of one bag are joined by `+`; what is joined by `|` (`mixed` is short for
 `words|phones2`) is no bag: each part has a model of its own, and the posteriors of the models are averaged.
@@ -96,9 +96,9 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class PhoneRuns:
-    """Runs of `n` phones within words; from two on, the edges of the word count as phones.
+    """Runs of `n` phones, over the borders of words; from two on, the edges of the text count as phones.
 
-    Numbers are taken as they are said, so `2pm` and `two pm` have the same tokens. A word without phones has none.
+    Where words begin and end is what a recogniser is least sure of, and nothing in the sound says it. Numbers are taken as they are said, so `2pm` and `two pm` have the same tokens. A word without phones has none.
     """
 
     n: int
@@ -109,9 +109,8 @@ class PhoneRuns:
         return f"phones{self.n}"
 
     def __call__(self, text: str) -> list[str]:
-        """The runs of every word, in their order."""
-        n = self.n
-        return [token for word in words(text) for token in _runs(word, n)]
+        """The runs, in their order."""
+        return _runs_of([phone for word in words(text) for phone in _phones(word)], self.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +152,14 @@ def _kept(sign: str) -> str:
 
 
 @lru_cache(_KEPT_WORDS)
-def _runs(word: str, n: int) -> tuple[str, ...]:
-    return tuple(run for said in pronunciation.spoken(word) for run in _runs_of(pronunciation.phones_of(said), n))
+def _phones(word: str) -> tuple[str, ...]:
+    return tuple(phone for said in pronunciation.spoken(word) for phone in pronunciation.phones_of(said))
 
 
-def _runs_of(phones: tuple[str, ...], n: int) -> list[str]:
+def _runs_of(phones: list[str], n: int) -> list[str]:
     if not phones:
         return []
-    row = phones if n == 1 else (EDGE, *phones, EDGE)
+    row = phones if n == 1 else [EDGE, *phones, EDGE]
     # equal tokens are one object, so that counting them is quick and keeping them cheap
     return [sys.intern(f"{n}:{' '.join(row[start : start + n])}") for start in range(len(row) - n + 1)]
 
