@@ -111,7 +111,8 @@ def test_names_of_modules_say_what_is_in_them(path):
 @each_module
 def test_names_of_functions_do_not_start_with_empty_verbs(path):
     names = [function.name.lstrip("_") for function in functions(path)]
-    assert not [name for name in names if name.startswith(("get_", "do_", "handle_"))]
+    empty = [name for name in names if name.startswith(("get_", "do_", "handle_"))]
+    assert not set(empty) - {"get_params"}, "only scikit-learn's own name is let through"
 
 
 @each_module
