@@ -28,14 +28,19 @@ _HOMES = {
         "read_nbest",
         "read_trials",
         "regress",
+        "respond",
         "score",
         "threshold",
+        "train",
+        "tune",
     ),
     "data.nbest": ("NBest", "NBestReading"),
     "data.responses": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
     "measures.base": ("Measure", "Score"),
     "measures.sweep": ("Sweep",),
+    "systems.model_files": ("load_model", "save_model"),
+    "systems.relevance": ("RelevanceClassifier",),
 }
 _PLACES = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -56,6 +61,12 @@ __all__ = [  # noqa: RUF022
     "read_trials",
     "gold",
     "plan_gold",
+    "train",
+    "tune",
+    "respond",
+    "save_model",
+    "load_model",
+    "RelevanceClassifier",
     "Reading",
     "Responses",
     "NBest",
@@ -85,14 +96,19 @@ if TYPE_CHECKING:
         read_nbest,
         read_trials,
         regress,
+        respond,
         score,
         threshold,
+        train,
+        tune,
     )
     from demur.data.nbest import NBest, NBestReading
     from demur.data.responses import Reading, Responses
     from demur.errors import DataError, DemurError, UsageError
     from demur.measures.base import Measure, Score
     from demur.measures.sweep import Sweep
+    from demur.systems.model_files import load_model, save_model
+    from demur.systems.relevance import RelevanceClassifier
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,16 @@ def test_the_museum_has_a_question_for_every_answer():
     assert set(corpus.questions["target"]) == set(corpus.answers["answer"])
 
 
+def test_the_museum_has_enough_of_everything_and_nothing_twice():
+    corpus = museum()
+    assert corpus.answers.height >= 40
+    assert corpus.questions["target"].value_counts()["count"].min() >= 12
+    assert corpus.offtopic.height >= 100
+    plain = pl.concat([corpus.questions["input"], corpus.offtopic["input"]]).str.to_lowercase()
+    assert plain.str.replace_all(r"[^\w\s]", "").str.strip_chars().n_unique() == plain.len()
+    assert pl.concat([corpus.questions["id"], corpus.offtopic["id"]]).is_unique().all()
+
+
 def test_a_domain_is_a_text_of_some_sixty_sentences_that_all_end_in_a_full_stop():
     for text in domains().values():
         lines = [line for line in text.splitlines() if line]

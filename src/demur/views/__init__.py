@@ -23,6 +23,7 @@ from demur.analyses.outcome.comparison import OutcomeComparison
 from demur.analyses.outcome.fitting import OutcomeFit, Regression
 from demur.analyses.outcome.prediction import Prediction
 from demur.analyses.threshold import Choice
+from demur.analyses.understanding.experiments import Experiment
 from demur.measures.curves import Curve, ErrorReturnCurve
 from demur.show import register
 from demur.views import (
@@ -32,6 +33,7 @@ from demur.views import (
     nbest_words,
     outcome_presentation,
     presentation,
+    understanding_experiments,
     words,
 )
 from demur.views.fragments import curve_notebook, frame_table, notebook, paragraphs, table_html
@@ -199,4 +201,9 @@ register(
     GoldStudies,
     chart=lambda studies, **options: gold_presentation.main_figure(studies, **options)(),
     page=lambda studies: notebook(gold_presentation.of_gold(studies)),
+)
+register(
+    Experiment,
+    chart=_drawn("error_return", "comparison_chart", lambda one: one.comparison),
+    page=lambda one: notebook(understanding_experiments.of_experiment(one)),
 )

@@ -1,15 +1,16 @@
-"""The demo: from a bundled corpus to trained classifiers, a verdict and a page."""
+"""The demo: from a bundled corpus to trained models, questions misheard, a verdict and a page."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from demur.analyses.comparison import Comparison, compare
 from demur.analyses.threshold import Choice, threshold_by_error
+from demur.analyses.understanding.experiments import responded
+from demur.analyses.understanding.material import guide_material
 from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions, SamplingOptions
 from demur.apps.cli.progress import steps
@@ -17,15 +18,19 @@ from demur.data.corpora import Corpus, museum
 from demur.data.output import write_whole
 from demur.data.responses import Reading, Responses, responses
 from demur.measures.resampling import Rows, Sample
-from demur.systems.classifiers import respond_all
-from demur.systems.typing_noise import mistyped
+from demur.systems.channel import Channel
+from demur.systems.relevance import RelevanceClassifier
 from demur.views import presentation, words
 from demur.views.presentation import Presentation
+from demur.views.understanding_experiments import FLATTERS
 
-HELD_OUT = 8
-"""Questions of each answer that are kept for testing."""
+TOKENS = ("words", "phones", "mixed")
+"""What texts are made of, a model each."""
 
-CONDITIONS = ("clean", "hasty")
+CONDITIONS = ("clean", "noisy")
+WER = 0.3
+"""Word error rate of noisy questions."""
+
 PROMISE, DELTA = 0.1, 0.05
 
 
@@ -33,7 +38,7 @@ def demo(sampling: SamplingOptions, outputs: OutputOptions, *, logs: Path | None
     """Train, answer, evaluate, compare, choose, and show."""
     output.check(outputs)
     with steps(quiet=outputs.quiet or outputs.json) as step:
-        step("training three classifiers", 0, 4)
+        step("training three models", 0, 4)
         table = answered(museum(), seed=sampling.seed)
         if logs is not None:
             write_logs(table, logs)
@@ -42,33 +47,26 @@ def demo(sampling: SamplingOptions, outputs: OutputOptions, *, logs: Path | None
             step(f"comparing on {condition} questions", done + 1, 4)
             comparisons[condition] = _compared(table.filter(condition=condition), sampling)
         step("choosing a threshold", 3, 4)
-        choice = _chosen(table, comparisons["hasty"])
+        choice = _chosen(table, comparisons["noisy"])
     output.deliver(_story(comparisons, choice, table, sampling, logs), outputs)
 
 
 def answered(corpus: Corpus, *, seed: int = 0) -> pl.DataFrame:
-    """Responses of all classifiers to held-out questions, as asked and as typed in haste, and to off-topic ones."""
-    train, test = _split(corpus.questions, seed)
-    asked = pl.concat([test, corpus.offtopic.with_columns(target=pl.lit(None, pl.String))], how="diagonal")
-    hasty = [mistyped(text, key=key, seed=seed) for key, text in asked.select("id", "input").iter_rows()]
-    clean = asked.with_columns(condition=pl.lit("clean"))
-    noisy = asked.with_columns(pl.Series("input", hasty), condition=pl.lit("hasty"))
-    return respond_all(train, pl.concat([clean, noisy]))
+    """Responses of all models to held-out and off-topic questions, as asked and as a noisy recogniser heard them."""
+    material = guide_material(corpus, seed=seed)
+    inputs, ids = material.test["input"].to_list(), material.test["id"].to_list()
+    heard = Channel(material.texts, wer=WER, seed=seed).heard(inputs, ids).texts
+    clean = material.test.with_columns(condition=pl.lit("clean"))
+    noisy = clean.with_columns(pl.Series("input", heard), condition=pl.lit("noisy"))
+    models = {name: RelevanceClassifier(tokens=name).fit(material.texts, material.labels) for name in TOKENS}
+    return pl.concat([responded(name, model, pl.concat([clean, noisy])) for name, model in models.items()])
 
 
 def write_logs(table: pl.DataFrame, folder: Path) -> None:
-    """One JSONL file per classifier and condition, as a user would have them."""
+    """One JSONL file per model and condition, as a user would have them."""
     for (system, condition), part in table.group_by("system", "condition", maintain_order=True):
         rows = part.drop("system").write_ndjson()
         write_whole(folder / f"{system}-{condition}.jsonl", rows)
-
-
-def _split(questions: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Train and test rows; of every answer HELD_OUT questions are tested."""
-    order = np.random.default_rng(seed).permutation(questions.height)
-    shuffled = questions[order]
-    place = pl.int_range(pl.len()).over("target")
-    return shuffled.filter(place >= HELD_OUT).sort("id"), shuffled.filter(place < HELD_OUT).sort("id")
 
 
 def _read(table: pl.DataFrame) -> Responses:
@@ -81,7 +79,7 @@ def _compared(table: pl.DataFrame, sampling: SamplingOptions) -> Comparison:
 
 def _chosen(table: pl.DataFrame, comparison: Comparison) -> Choice:
     best = min(comparison.evaluations, key=lambda one: one.figures["augrc"].value).system
-    sample = Sample(Rows.from_frame(_read(table.filter(system=best, condition="hasty")).frame))
+    sample = Sample(Rows.from_frame(_read(table.filter(system=best, condition="noisy")).frame))
     return threshold_by_error(sample, PROMISE, delta=DELTA, name=best)
 
 
@@ -92,24 +90,27 @@ def _story(
     sampling: SamplingOptions,
     logs: Path | None,
 ) -> Presentation:
-    evaluation = next(one for one in comparisons["hasty"].evaluations if one.system == choice.system)
-    titles = {"clean": "Questions as asked", "hasty": "Questions typed in haste"}
+    evaluation = next(one for one in comparisons["noisy"].evaluations if one.system == choice.system)
+    titles = {"clean": "Questions as asked", "noisy": "Questions as a recogniser heard them"}
     parts = {name: replace(presentation.of_comparison(one), title=titles[name]) for name, one in comparisons.items()}
-    chosen = replace(presentation.of_choice(choice, evaluation), title="A threshold for questions typed in haste")
+    chosen = replace(
+        presentation.of_choice(choice, evaluation), title="A threshold for questions as a recogniser heard them"
+    )
     leaders = (f"{titles[name]}: {words.ranking_sentence(one.ranking)}" for name, one in comparisons.items())
     notes = (
-        f"{table.height:,} answers of three classifiers trained just now; off-topic questions count as out of scope",
+        f"{table.height:,} answers of three models trained just now; off-topic questions count as out of scope",
+        f"a recogniser that gets {words.percent(WER)} of the words wrong. {FLATTERS}",
         f"seed {sampling.seed}, {sampling.replicates:,} replicates",
-        *(() if logs is None else (f"logs in {logs}; try: demur score {logs / 'word-lr-clean.jsonl'}",)),
+        *(() if logs is None else (f"logs in {logs}; try: demur score {logs / 'mixed-noisy.jsonl'}",)),
     )
     return Presentation(
         title="A museum guide that may say it does not understand",
         sentences=(*leaders, words.choice_sentences(choice)[0]),
         tables=(),
-        figures=parts["hasty"].figures[:1],
+        figures=parts["noisy"].figures[:1],
         data=lambda: table,
         document={**{name: part.document for name, part in parts.items()}, "threshold": chosen.document},
         notes=notes,
-        signatures=(*parts["clean"].signatures, *parts["hasty"].signatures),
+        signatures=(*parts["clean"].signatures, *parts["noisy"].signatures),
         parts=(*parts.values(), chosen),
     )

@@ -23,6 +23,7 @@ from demur.apps.cli.options import (
     with_options,
 )
 from demur.apps.cli.outcome_commands import outcome
+from demur.apps.cli.understand_commands import understand
 from demur.errors import DemurError, Interrupted
 
 app = typer.Typer(
@@ -311,10 +312,10 @@ def demo(
     outputs: OutputOptions,
     logs: Annotated[
         Path | None,
-        typer.Option("--logs", help="Also write the classifiers' logs, as JSONL, into this folder.", metavar="FOLDER"),
+        typer.Option("--logs", help="Also write the models' logs, as JSONL, into this folder.", metavar="FOLDER"),
     ] = None,
 ) -> None:
-    """Train three classifiers on a bundled museum guide, evaluate them, and show the whole story."""
+    """Train three models on a bundled museum guide, let them mishear, and show the whole story."""
     from demur.apps.cli import demonstration
 
     demonstration.demo(sampling, outputs, logs=logs)
@@ -323,6 +324,7 @@ def demo(
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
 app.add_typer(outcome, name="outcome")
 add_gold(app)
+app.add_typer(understand, name="understand")
 app.add_typer(experiments, name="experiment")
 app.add_typer(importer, name="import")
 
