@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engines, gold, nbest, networks, outcome, reading, returns, smoothing, startup
+from benchmarks import engines, gold, nbest, networks, outcome, reading, returns, smoothing, startup, understanding
 from benchmarks.measuring import Line
 from benchmarks.readme import with_results
 
@@ -33,6 +33,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "nbest": _nbest,
     "outcome": outcome.lines,
     "gold": gold.lines,
+    "understanding": understanding.lines,
 }
 
 
