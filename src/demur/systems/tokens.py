@@ -98,7 +98,8 @@ class Words:
 class PhoneRuns:
     """Runs of `n` phones, over the borders of words; from two on, the edges of the text count as phones.
 
-    Where words begin and end is what a recogniser is least sure of, and nothing in the sound says it. Numbers are taken as they are said, so `2pm` and `two pm` have the same tokens. A word without phones has none.
+    Where words begin and end is what a recogniser is least sure of, and nothing in the sound says it. Numbers are
+    taken as they are said, so `2pm` and `two pm` have the same tokens. A word without phones has none.
     """
 
     n: int
