@@ -83,7 +83,7 @@ def pages() -> dict[Path, str]:
 
 
 def figures() -> None:
-    """The figures of the README and the guide, from the demo."""
+    """The figures of the README and the guide, from the demo and the experiments."""
     from demur import api
     from demur.apps.cli.demonstration import CONDITIONS, answered
     from demur.data.corpora import museum
@@ -95,9 +95,25 @@ def figures() -> None:
         comparison = api.compare(table.filter(condition=condition))
         save_chart(of_comparison(comparison).figures[0](), DOCS / "images" / f"demo-{condition}.svg")
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
+    understanding_figures()
     nbest_figures()
     outcome_figures()
     gold_figures()
+
+
+def understanding_figures() -> None:
+    """Tokenizers, growth and two stages on the bundled museum guide, as their commands have them by default."""
+    from demur.analyses.understanding.experiments import gate_experiment, growth_experiment, tokenizer_experiment
+    from demur.analyses.understanding.material import guide_material
+    from demur.data.corpora import domains, museum
+    from demur.views.understanding_experiments import of_experiment
+
+    material = guide_material(museum())
+    tokenizers = of_experiment(tokenizer_experiment(material)).figures
+    _save("tokenizers", tokenizers[0], "understanding")
+    _save("bands", tokenizers[1], "understanding")
+    _save("growth", of_experiment(growth_experiment(material, domains())).figures[0], "understanding")
+    _save("gate", of_experiment(gate_experiment(material)).figures[0], "understanding")
 
 
 def nbest_figures() -> None:

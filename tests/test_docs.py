@@ -20,9 +20,11 @@ SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 NBEST = (ROOT / "docs" / "nbest.md").read_text(encoding="utf-8")
 OUTCOME = (ROOT / "docs" / "outcome.md").read_text(encoding="utf-8")
 GOLD = (ROOT / "docs" / "gold.md").read_text(encoding="utf-8")
+UNDERSTANDING = (ROOT / "docs" / "understanding.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w-]+\.\w+)`:?\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A file to paste: its name ends the line before the block."""
+TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
 EXIT_CODES = {"gate": 1, "error": 2}
 
 
@@ -46,13 +48,14 @@ def write_files(page: str, folder: Path) -> None:
 
 
 def apart(command: str, folder: Path) -> Done:
-    """A line typed into a shell."""
-    program = f'"{sys.executable}" -c "from demur.apps.cli.main import run; run()" {command.removeprefix("demur ")}'
+    """A line typed into a shell, something piped to the command perhaps."""
+    piped, arguments = TYPED.fullmatch(command).groups()
+    program = f'{piped}"{sys.executable}" -c "from demur.apps.cli.main import run; run()" {arguments}'
     return subprocess.run(program, shell=True, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 def inside(command: str, folder: Path) -> Done:
-    """The same in this process; what a shell would do to `*` the command does itself."""
+    """The same in this process, without a pipe; what a shell would do to `*` the command does itself."""
     return run_in(folder, *shlex.split(command.removeprefix("demur ")))
 
 
@@ -62,8 +65,8 @@ def run_console(block: str, folder: Path, done_by: Callable[[str, Path], Done] =
     Lines that begin with a fault are what standard error says, and the exit code is that of the fault.
     """
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        assert command.startswith("demur ")
-        done = done_by(command, folder)
+        assert TYPED.fullmatch(command), command
+        done = done_by(command, folder) if command.startswith("demur ") else apart(command, folder)
         code = EXIT_CODES.get(expected.partition(":")[0], 0)
         assert done.returncode == code, f"{command}\n{done.stderr}"
         said = done.stderr if code else done.stdout
@@ -135,6 +138,20 @@ def wizards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_on_gold_standards_runs_from_top_to_bottom(wizards: Path) -> None:
     for block in blocks("console", GOLD):
         run_console(block, wizards)
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the page on understanding asks for, its Python run there as one session."""
+    made = tmp_path_factory.mktemp("understanding")
+    write_files(UNDERSTANDING, made)
+    run_python("\n".join(blocks("python", UNDERSTANDING)), made)
+    return made
+
+
+def test_the_page_on_understanding_runs_from_top_to_bottom(guide: Path) -> None:
+    for block in blocks("console", UNDERSTANDING):
+        run_console(block, guide)
 
 
 def test_the_readmes_make_targets_exist() -> None:
