@@ -93,7 +93,7 @@ def test_the_summary_is_one_json_document(inside: Demur, tmp_path: Path) -> None
     assert found["answers_without_questions"] == ["lift"]
     assert found["parameters"]["threshold"] == 0.4
     assert found["model"] == str(tmp_path / "m")
-    assert 'has no words, so nothing is learnt from them, e.g. "..."' in found["warnings"][0]
+    assert 'has no words, so nothing is learnt there, e.g. "..."' in found["warnings"][0]
 
 
 def test_responses_are_a_table_that_score_reads(inside: Demur, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def of_experiment(experiment: Experiment) -> Presentation:
             words.ranking_sentence(experiment.comparison.ranking),
             *_what_was_done(experiment),
             *_against_the_first(experiment),
-            *((FLATTERS,) if experiment.wer else ()),
+            *((FLATTERS,) if experiment.wer and experiment.snr_db is None else ()),
         ),
         tables=(standing_table(experiment), *shown.tables),
         figures=(shown.figures[0], *_banded(experiment), *shown.figures[1:]),
@@ -88,7 +88,8 @@ def standing_table(experiment: Experiment) -> Table:
 def _what_was_done(experiment: Experiment) -> list[str]:
     material, first = experiment.material, experiment.standings[0]
     off = f", {material.out_of_scope:,} of them without an answer," if material.out_of_scope else ""
-    line = f" through a simulated recogniser with {words.percent(experiment.wer)} word errors" if experiment.wer else ""
+    recogniser = "a simulated recogniser" if experiment.snr_db is None else f"speech at {experiment.snr_db:g} dB"
+    line = f" through {recogniser} with {words.percent(experiment.wer)} word errors" if experiment.wer else ""
     learnt = f"{first.pairs:,} questions to {first.labels:,} answers"
     tested = f"tested on {material.test.height:,} other questions{off}{line}".rstrip(",")
     if experiment.name == "tokenizers":

@@ -58,7 +58,7 @@ def _unheard(model: RelevanceClassifier, pairs: Pairs) -> tuple[str, ...]:
     if not len(places):
         return ()
     count = f"{len(places):,} texts have" if len(places) > 1 else "1 text has"
-    return (f'{count} no words, so nothing is learnt from them, e.g. "{pairs.texts[places[0]]}"',)
+    return (f'{count} no words, so nothing is learnt there, e.g. "{pairs.texts[places[0]]}"',)
 
 
 def training_document(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:

@@ -100,6 +100,20 @@ def test_without_noise_questions_are_as_asked_and_no_channel_is_needed(guide, mo
     assert found.responses["input"].equals(found.responses["asked"])
 
 
+def test_spoken_questions_are_taken_as_a_real_recogniser_hears_them(guide, monkeypatch):
+    def listen(texts, *, snr_db, seed, ids):
+        return [" ".join(text.split()[1:]) for text in texts]  # the first word is lost
+
+    monkeypatch.setattr(experiments, "said_and_heard", listen)
+    found = tokenizer_experiment(guide, tokens=("words", "phones2"), snr_db=20, **QUICK)
+    words = [len(text.split()) for text in guide.test["input"]]
+    assert found.wer == pytest.approx(len(words) / sum(words), abs=0.02)
+    assert found.to_dict()["spoken_at_db"] == 20
+    told = of_experiment(found).sentences
+    assert any("through speech at 20 dB" in sentence for sentence in told)
+    assert FLATTERS not in told
+
+
 def test_the_same_seed_gives_the_same_experiment(guide):
     made = [tokenizer_experiment(guide, tokens=("words", "phones1"), seed=seed, **QUICK) for seed in (3, 3, 4)]
     assert made[0].responses.equals(made[1].responses)

@@ -20,11 +20,12 @@ from demur.measures.areas import AUROC
 from demur.measures.sweep import Sweep
 from demur.show import Shown, Step, plain, silent
 from demur.systems.answering import answered
-from demur.systems.channel import Channel
+from demur.systems.channel import Channel, word_errors
 from demur.systems.gate import Gate, two_stage
 from demur.systems.question_making import made_pairs
 from demur.systems.relevance import RelevanceClassifier
-from demur.systems.tokens import parts_of
+from demur.systems.speech import said_and_heard
+from demur.systems.tokens import parts_of, words
 
 Name = Literal["tokenizers", "growth", "gate"]
 
@@ -66,6 +67,8 @@ class Experiment(Shown):
     """The word error rate that the questions have; 0 where they are as asked."""
     tokens: tuple[str, ...]
     """What texts were made of."""
+    snr_db: float | None = None
+    """Where questions were really spoken: how many decibels they were above the noise."""
 
     def frame(self) -> pl.DataFrame:
         """The answers of all systems."""
@@ -78,6 +81,7 @@ class Experiment(Shown):
             "data": self.material.name,
             "tokens": list(self.tokens),
             "word_error_rate": self.wer,
+            "spoken_at_db": self.snr_db,
             "tested": self.material.test.height,
             "out_of_scope": self.material.out_of_scope,
             "off_topic_learnt": len(self.material.off_topic) if self.name == "gate" else 0,
@@ -94,13 +98,18 @@ def tokenizer_experiment(
     *,
     tokens: Sequence[str] = TOKENS,
     wer: float = 0.3,
+    snr_db: float | None = None,
     seed: int = 0,
     step: Step = silent,
     **sampling: Any,
 ) -> Experiment:
-    """One model per tokenizer, the same training, tested through a recogniser that errs: figures 1 and 2."""
+    """One model per tokenizer, the same training, tested through a recogniser that errs: figures 1 and 2.
+
+    With `snr_db` the recogniser is a real one: questions are spoken by espeak-ng in noise and heard by pocketsphinx,
+    where both are installed.
+    """
     _refuse_fewer_than_two(tokens)
-    trial = _Trial.of(material, wer, seed)
+    trial = _Trial.of(material, wer, seed) if snr_db is None else _Trial.spoken(material, snr_db, seed)
     found = []
     for done, name in enumerate(tokens):
         step(f"training on {name}", done, len(tokens) + 1)
@@ -191,6 +200,16 @@ class _Trial:
     material: Material
     heard: list[str]
     wer: float
+    snr_db: float | None = None
+
+    @classmethod
+    def spoken(cls, material: Material, snr_db: float, seed: int) -> _Trial:
+        """Questions as a real recogniser hears them."""
+        asked, ids = material.test["input"].to_list(), material.test["id"].to_list()
+        heard = said_and_heard(asked, snr_db=snr_db, seed=seed, ids=ids)
+        said = [words(text) for text in asked]
+        errors = sum(word_errors(text, words(other)) for text, other in zip(said, heard, strict=True))
+        return cls(material, heard, errors / max(sum(map(len, said)), 1), snr_db)
 
     @classmethod
     def of(cls, material: Material, wer: float, seed: int) -> _Trial:
@@ -203,7 +222,7 @@ class _Trial:
     def answers(self, system: str, model: RelevanceClassifier) -> _Answers:
         test = self.material.test.with_columns(asked=pl.col("input"))
         asked = responded(system, model, test)
-        if self.wer == 0:
+        if self.wer == 0 and self.snr_db is None:
             return _Answers(model, asked, asked)
         return _Answers(model, asked, responded(system, model, test.with_columns(pl.Series("input", self.heard))))
 
@@ -211,7 +230,7 @@ class _Trial:
         table = pl.concat([answers.heard for answers in found])
         standings = tuple(answers.standing() for answers in found)
         compared = compare(responses(table), **sampling)
-        return Experiment(name, self.material, compared, standings, table, self.wer, tokens)
+        return Experiment(name, self.material, compared, standings, table, self.wer, tokens, self.snr_db)
 
 
 def responded(system: str, model: RelevanceClassifier, test: pl.DataFrame) -> pl.DataFrame:

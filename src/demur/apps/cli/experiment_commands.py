@@ -170,12 +170,21 @@ def tokenizers(
         typer.Option("--tokens", help="Tokenizers, separated by commas; the first is the baseline.", metavar="NAMES"),
     ] = "words,phones1,phones2,phones3,mixed",
     wer: Wer = 0.3,
+    speech: Annotated[
+        float | None,
+        typer.Option(
+            "--speech",
+            help="Really speak the questions (espeak-ng), so many decibels above noise, and recognise them "
+            "(pocketsphinx); instead of --wer.",
+            metavar="DB",
+        ),
+    ] = None,
 ) -> None:
     """Words, phones and both under recognition errors: figures 1 and 2 of Artstein (2011)."""
     from demur.apps.cli import understanding_experiments as understanding
 
     questions = understanding.Questions(pairs, tuple(columns or ()))
-    understanding.tokenizers(questions, sampling, outputs, tokens=tokens, wer=wer)
+    understanding.tokenizers(questions, sampling, outputs, tokens=tokens, wer=wer, snr_db=speech)
 
 
 @experiments.command(epilog="Example: `demur experiment growth -o figure3.svg`")

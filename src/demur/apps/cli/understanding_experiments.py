@@ -43,13 +43,19 @@ class Questions:
 
 
 def tokenizers(
-    questions: Questions, sampling: SamplingOptions, outputs: OutputOptions, *, tokens: str, wer: float
+    questions: Questions,
+    sampling: SamplingOptions,
+    outputs: OutputOptions,
+    *,
+    tokens: str,
+    wer: float,
+    snr_db: float | None,
 ) -> None:
     """One model per tokenizer, through a noisy recogniser."""
     chosen = [name.strip() for name in tokens.split(",") if name.strip()]
 
     def run(material: Material, step: Step) -> Experiment:
-        return tokenizer_experiment(material, tokens=chosen, wer=wer, step=step, **asdict(sampling))
+        return tokenizer_experiment(material, tokens=chosen, wer=wer, snr_db=snr_db, step=step, **asdict(sampling))
 
     _delivered(run, questions, sampling, outputs, wer)
 
