@@ -20,6 +20,7 @@ def run_in(folder: Path, *arguments: str) -> Done:
     printed, said = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(printed), redirect_stderr(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["demur", *arguments])
+        patch.delenv("COLUMNS", raising=False)  # a runner of tests may set it, a pipe has no width
         with pytest.raises(SystemExit) as left:
             run()
     return subprocess.CompletedProcess(list(arguments), int(left.value.code or 0), printed.getvalue(), said.getvalue())

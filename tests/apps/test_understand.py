@@ -146,8 +146,7 @@ def test_what_is_unknown_or_empty_is_withheld_with_the_reason(inside: Demur, tmp
     assert [row["confidence"] is None for row in rows] == [True, True, True, False]
 
 
-def test_without_a_file_the_answers_are_shown(inside: Demur, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+def test_without_a_file_the_answers_are_shown(inside: Demur) -> None:
     done = inside("understand", "respond", "tuned", "inputs.jsonl")
     assert "withheld because" in done.stdout
     assert "is below the threshold" in done.stdout

@@ -47,7 +47,10 @@ WRONG = {
     "two folders": (["train", "pairs.jsonl", "-o", "m", "-o", "n"], "-o m -o n: a model goes to one folder"),
     "figure": (["train", "pairs.jsonl", "-o", "m", "-o", "m.svg"], "this result has no figure"),
     "tokens": (["train", "pairs.jsonl", "-o", "m", "--tokens", "letters"], 'has "letters"'),
-    "weight": (["train", "pairs.jsonl", "-o", "m", "--question-weight", "2"], "question_weight lies between 0 and 1"),
+    "weight": (
+        ["train", "pairs.jsonl", "-o", "m", "--question-weight", "2"],
+        "question_weight is a number above 0 and below 1",
+    ),
     "sharpness": (["train", "pairs.jsonl", "-o", "m", "--sharpness", "0"], "sharpness is a number above 0"),
     "scoring": (["train", "pairs.jsonl", "-o", "m", "--scoring", "luck"], "--scoring"),
     "threshold": (["train", "pairs.jsonl", "-o", "m", "--threshold", "nan"], "--threshold takes a number; got nan"),
@@ -63,7 +66,10 @@ WRONG = {
     "level": (["tune", "pairs.jsonl", "--level", "95"], "level lies between 0 and 1"),
     "one pair": (["tune", "one.jsonl", "-o", "m"], "tuning needs two pairs or more"),
     "wordless": (["tune", "wordless.jsonl", "-o", "m"], "no text has any words in it"),
-    "impossible": (["tune", "even.jsonl", "--max-error", "0", "-o", "m"], "no threshold keeps to this: error rate at"),
+    "impossible": (
+        ["tune", "even.jsonl", "--max-error", "0", "-o", "m"],
+        "no question is answered right without itself",
+    ),
     "off-topic": (["tune", "pairs.jsonl", "--off-topic", "gone.jsonl", "-o", "m"], "gone.jsonl does not exist"),
     "no model": (["respond", "nowhere", "pairs.jsonl"], "nowhere: no such folder (demur understand train writes"),
     "not a model": (["respond", "other", "pairs.jsonl"], "other: has no model.json, so it is no model of demur"),

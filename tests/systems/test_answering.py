@@ -135,3 +135,11 @@ def test_two_conversations_do_not_share_their_turns() -> None:
     one, other = Conversation(guide()), Conversation(guide())
     one.turn("zebra")
     assert other.turn("zebra")[2] == "clarify"
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), "high"])
+def test_a_threshold_that_is_no_number_is_refused(threshold):
+    model = RelevanceClassifier().fit(["when open", "who built"], ["hours", "builder"])
+    model.set_params(threshold=threshold)
+    with pytest.raises(UsageError, match="a threshold is a number, or none"):
+        answered(model, ["open"])

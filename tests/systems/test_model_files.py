@@ -96,11 +96,30 @@ def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
 
 
 def test_an_older_model_is_replaced_whole(folder: Path) -> None:
-    (folder / "notes.txt").write_text("of the old one", encoding="utf-8")
     save_model(RelevanceClassifier().fit(["who"], ["a"]), folder)
     assert load_model(folder).classes_.tolist() == ["a"]
     assert names(folder.parent) == ["guide"]
-    assert "notes.txt" not in names(folder)
+
+
+def test_what_lies_beside_a_model_is_not_deleted(folder: Path) -> None:
+    (folder / "own.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"holds more than a model \(own.txt\)"):
+        save_model(learnt(), folder)
+    assert (folder / "own.txt").read_text() == "mine"
+
+
+def test_an_empty_folder_may_take_a_model(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    save_model(learnt(), tmp_path / "made")
+    assert load_model(tmp_path / "made").predict(["open"]).tolist()
+
+
+def test_metadata_of_another_model_is_refused(folder: Path) -> None:
+    told = json.loads((folder / "model.json").read_text())
+    told["classes"] = told["classes"][:1]
+    (folder / "model.json").write_text(json.dumps(told))
+    with pytest.raises(DataError, match="does not hold what a model is made of"):
+        load_model(folder)
 
 
 def test_a_link_to_a_model_stays_a_link(folder: Path) -> None:
@@ -262,7 +281,7 @@ def test_a_part_whose_digest_is_not_told_is_refused(folder: Path) -> None:
 
 def test_parameters_written_by_hand_are_checked(folder: Path) -> None:
     changed(folder, parameters={"question_weight": 2})
-    with pytest.raises(UsageError, match="question_weight lies between 0 and 1; got 2"):
+    with pytest.raises(DataError, match=r"model\.json: question_weight is a number above 0 and below 1; got 2"):
         load_model(folder)
 
 

@@ -284,10 +284,10 @@ def test_answers_that_are_no_text_are_refused() -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"question_weight": 0.0}, "question_weight lies between 0 and 1; got 0.0"),
-        ({"question_weight": 1.0}, "question_weight lies between 0 and 1; got 1.0"),
-        ({"answer_weight": -0.1}, "answer_weight lies between 0 and 1; got -0.1"),
-        ({"answer_weight": math.nan}, "answer_weight lies between 0 and 1; got nan"),
+        ({"question_weight": 0.0}, "question_weight is a number above 0 and below 1; got 0.0"),
+        ({"question_weight": 1.0}, "question_weight is a number above 0 and below 1; got 1.0"),
+        ({"answer_weight": -0.1}, "answer_weight is a number above 0 and below 1; got -0.1"),
+        ({"answer_weight": math.nan}, "answer_weight is a number above 0 and below 1; got nan"),
         ({"sharpness": 0}, "sharpness is a number above 0; got 0"),
         ({"sharpness": math.inf}, "sharpness is a number above 0; got inf"),
         ({"scoring": "loud"}, 'scoring is one of posterior, kl, cross-entropy; got "loud"'),

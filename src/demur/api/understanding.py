@@ -111,6 +111,11 @@ def tune(
     strange = [*learnt.off_topic, *_texts(off_topic)]
     texts = _texts_of(learnt)
     found = tuned(base, learnt.texts, learnt.labels, off_topic=strange, answers=texts, seed=seed, step=step)
+    if not found.best.accuracy:
+        raise DataError(
+            "no question is answered right without itself, so nothing can be tuned",
+            fix="every label needs a second question that shares words with the first",
+        )
     judged = responses(found.responses, system="left-out questions")
     (evaluation,) = evaluate(judged, level=level, replicates=replicates, seed=seed)
     choice = choose(evaluation.sample, name=evaluation.system)

@@ -52,6 +52,7 @@ def answered(model: RelevanceClassifier, texts: Sequence[str], *, nbest: int = 5
     """The answers of a model, withheld below its threshold or where nothing is known."""
     if not len(texts):
         return []
+    model.check_parameters()
     posterior = model.predict_proba(texts)
     scores = model.scores(posterior)
     known = model.known(texts)
@@ -66,7 +67,7 @@ def _unknown(text: str) -> Answer:
 
 def _answer(model: RelevanceClassifier, posterior: Any, scores: Any, nbest: int) -> Answer:
     best = int(scores.argmax())
-    order = np.argsort(-posterior, kind="stable")[:nbest]
+    order = np.lexsort((-scores, -posterior))[:nbest]
     label = _plain(model.classes_[best])
     said = None if model.answers_ is None else model.answers_[label]
     confidence = float(scores[best])

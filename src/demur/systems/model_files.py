@@ -17,6 +17,7 @@ from demur import __version__
 from demur.errors import DataError, UsageError
 from demur.systems.relevance import QuestionModel, RelevanceClassifier, evidence_of
 from demur.systems.token_counts import TokenCounts
+from demur.systems.tokens import parts_of
 
 FORMAT = "demur relevance model"
 LAYOUT = 1
@@ -30,8 +31,7 @@ def save_model(model: RelevanceClassifier, folder: str | Path) -> None:
     target = Path(folder).resolve()
     if not model.__sklearn_is_fitted__():
         raise UsageError("there is nothing to save: this model has learnt nothing yet")
-    if target.exists() and not _is_model(target):
-        raise UsageError(f"{folder} exists and is no model of demur; name a new folder")
+    _check_place(target, folder)
     making = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         making.mkdir(parents=True)
@@ -49,6 +49,8 @@ def load_model(folder: str | Path) -> RelevanceClassifier:
     told = _metadata(place)
     try:
         return _model(told, _arrays(place), _json(place / _WORDS))
+    except UsageError as fault:
+        raise DataError(str(fault), where=f"{place / _MODEL}:", fix="train the model anew") from None
     except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as fault:
         rule = f"does not hold what a model is made of ({type(fault).__name__}: {fault})"
         raise DataError(rule, where=f"{place}:", fix="train the model anew") from None
@@ -57,8 +59,12 @@ def load_model(folder: str | Path) -> RelevanceClassifier:
 def _model(told: dict[str, Any], arrays: dict[str, Any], words: dict[str, list[str]]) -> RelevanceClassifier:
     model = RelevanceClassifier(**told["parameters"])
     model.check_parameters()
+    if tuple(told["token_parts"]) != parts_of(model.tokens):
+        raise ValueError(f"token_parts are not those of {model.tokens}")
     model.classes_ = np.array(told["classes"])
     model.label_of_ = arrays["label_of"]
+    if int(model.label_of_.max()) >= len(model.classes_) or len(model.label_of_) != told.get("pairs"):
+        raise ValueError("classes and pairs are not those of the arrays")
     model.answers_ = None if told["answers"] is None else dict(zip(told["classes"], told["answers"], strict=True))
     model.models_ = tuple(
         _question_model(part, told["crowding"][part], arrays, words, model.question_weight)
@@ -162,6 +168,17 @@ def _json(path: Path) -> Any:
 
 def _digest(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
+def _check_place(target: Path, named: str | Path) -> None:
+    """Refuses to write over anything but a model and nothing beside it: what is replaced is gone."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not _is_model(target):
+        raise UsageError(f"{named} exists and is no model of demur; name a new folder")
+    others = sorted(one.name for one in target.iterdir() if one.name not in (_MODEL, _ARRAYS, _WORDS))
+    if others:
+        raise UsageError(f"{named} holds more than a model ({', '.join(others[:3])}); name a folder of its own")
 
 
 def _is_model(folder: Path) -> bool:

@@ -109,6 +109,11 @@ class RelevanceClassifier:
         self._check_fitted()
         return np.asarray(np.any([model.known(_texts(X)) for model in self.models_], axis=0))
 
+    def known_left_out(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which training texts share a token with another than copies of themselves."""
+        self._check_fitted()
+        return np.asarray(np.any([model.counts.shared(rows) for model in self.models_], axis=0))
+
     def scores(self, posterior: Array) -> Array:
         """The scores that go with posteriors of the answers."""
         if self.scoring == "posterior":
@@ -154,12 +159,16 @@ class RelevanceClassifier:
     def check_parameters(self) -> None:
         """Refuses parameters that no model can be made with."""
         for name in ("question_weight", "answer_weight"):
-            if not 0 < getattr(self, name) < 1:
-                raise UsageError(f"{name} lies between 0 and 1; got {getattr(self, name)}")
-        if not 0 < self.sharpness < float("inf"):
-            raise UsageError(f"sharpness is a number above 0; got {self.sharpness}")
+            if not _is_number(getattr(self, name)) or not 0 < getattr(self, name) < 1:
+                raise UsageError(f"{name} is a number above 0 and below 1; got {getattr(self, name)!r}")
+        if not _is_number(self.sharpness) or not self.sharpness > 0:
+            raise UsageError(f"sharpness is a number above 0; got {self.sharpness!r}")
+        if self.threshold is not None and not _is_number(self.threshold):
+            raise UsageError(f"a threshold is a number, or none; got {self.threshold!r}")
         if self.scoring not in SCORINGS:
             raise UsageError(f'scoring is one of {", ".join(SCORINGS)}; got "{self.scoring}"')
+        if not isinstance(self.tokens, str):
+            raise UsageError(f"tokens are named by text; got {self.tokens!r}")
         parts_of(self.tokens)
 
     def _check_fitted(self) -> None:
@@ -287,6 +296,10 @@ def relevance_scores(posterior: Array, models: Array, *, divergence: bool) -> Ar
     if not divergence:
         return np.asarray(crossed)
     return np.asarray(crossed - (likely * np.log(likely)).sum(axis=1, keepdims=True))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
 
 
 def _texts(X: Any) -> list[str]:

@@ -41,6 +41,17 @@ class TokenCounts:
         found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
+    def shared(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some texts have a token that another text has too, copies of it aside."""
+        if not len(rows):
+            return np.zeros(0, dtype=bool)
+        copies = np.bincount(self.same_as(rows)[0], minlength=len(rows))
+        mine = self.matrix[rows]
+        total = np.asarray(self.matrix.sum(axis=0)).ravel()
+        row = np.repeat(np.arange(len(rows)), np.diff(mine.indptr))
+        elsewhere = total[mine.indices] - copies[row] * mine.data > 0
+        return np.asarray(np.bincount(row[elsewhere], minlength=len(rows)) > 0)
+
     def _keys(self) -> list[bytes]:
         ends = self.matrix.indptr
         return [

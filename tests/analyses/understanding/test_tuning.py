@@ -55,7 +55,8 @@ def test_figures_are_those_of_answers_to_questions_left_out(scoring: Any) -> Non
         scores = model.scores(np.concatenate([model.left_out(), model.predict_proba(OFF_TOPIC)]))
         right = model.classes_[scores.argmax(axis=1)] == np.array([*LABELS, "", ""])
         assert setting.accuracy == pytest.approx(right[: len(TEXTS)].mean())
-        assert setting.augrc == pytest.approx(AUGRC().finish(Sweep.of(scores.max(axis=1), right)))
+        answers = Sweep.of(scores.max(axis=1)[:-1], right[:-1], withheld=1)  # of "zebra" nothing is known
+        assert setting.augrc == pytest.approx(AUGRC().finish(answers))
 
 
 def test_responses_are_those_of_the_best_setting_with_off_topic_texts_after_them() -> None:
@@ -67,12 +68,12 @@ def test_responses_are_those_of_the_best_setting_with_off_topic_texts_after_them
     assert table["scope"].to_list() == ["in"] * 9 + ["off"] * 2
     right = (table["prediction"] == table["target"]).fill_null(value=False)
     assert right[:9].mean() == pytest.approx(found.best.accuracy)
-    area = AUGRC().finish(Sweep.of(table["confidence"].to_numpy(), right.to_numpy()))
+    area = AUGRC().finish(Sweep.of(table["confidence"].to_numpy()[:-1], right.to_numpy()[:-1], withheld=1))
     assert area == pytest.approx(found.best.augrc)
 
 
 def test_no_question_is_answered_from_itself() -> None:
-    table = tuned(RelevanceClassifier(), ["when", "when", "who"], ["a", "b", "c"], **FEW).responses
+    table = tuned(RelevanceClassifier(), ["when now", "when now", "who now"], ["a", "b", "c"], **FEW).responses
     assert table["prediction"].to_list()[:2] == ["c", "c"]
 
 
@@ -121,9 +122,9 @@ def test_a_table_of_texts_may_be_a_series() -> None:
     assert found.frame().equals(usual().frame())
 
 
-def test_one_question_alone_can_only_be_guessed() -> None:
+def test_one_question_alone_has_nothing_to_be_answered_by() -> None:
     found = tuned(RelevanceClassifier(), ["when"], ["a"], **FEW)
-    assert found.responses["prediction"].to_list() == ["a"]
+    assert found.responses["prediction"].to_list() == [None]
 
 
 def test_nothing_to_learn_from_and_one_string_are_refused() -> None:
@@ -135,3 +136,18 @@ def test_nothing_to_learn_from_and_one_string_are_refused() -> None:
         usual(off_topic="zebra")
     with pytest.raises(DataError, match="there are 9 texts and 1 labels"):
         tuned(RelevanceClassifier(), TEXTS, ["a"], **FEW)
+
+
+def test_texts_of_which_nothing_is_known_are_withheld_and_not_answered() -> None:
+    texts = ["when open", "open when today", "who built it", "it was built by", "lonely"]
+    labels = ["hours", "hours", "builder", "builder", "solo"]
+    found = tuned(RelevanceClassifier(), texts, labels, off_topic=["xyzzy plugh"], weights=[0.5], sharpness=[0.6])
+    withheld = found.responses.filter(pl.col("prediction").is_null())
+    assert withheld["input"].to_list() == ["lonely", "xyzzy plugh"]
+    assert withheld["confidence"].null_count() == 2
+    assert found.best.accuracy == pytest.approx(0.8)
+
+
+def test_where_all_texts_are_copies_nothing_is_right_without_itself() -> None:
+    found = tuned(RelevanceClassifier(), ["open"] * 4, ["a", "a", "b", "b"], weights=[0.5], sharpness=[0.6])
+    assert found.best.accuracy == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -94,22 +94,30 @@ class _Tried:
 
     label: Any
     confidence: Any
+    known: Any
+    """Whether something in the text was seen elsewhere; if not, the model withholds by itself."""
 
     @classmethod
     def of(cls, model: RelevanceClassifier, asked: Any, off_topic: Sequence[str]) -> _Tried:
-        posterior = model.left_out(asked)
+        posterior, known = model.left_out(asked), model.known_left_out(asked)
         if len(off_topic):
             posterior = np.concatenate([posterior, model.predict_proba(off_topic)])
+            known = np.concatenate([known, model.known(off_topic)])
         scores = model.scores(posterior)
-        return cls(model.classes_[scores.argmax(axis=1)], scores.max(axis=1))
+        return cls(model.classes_[scores.argmax(axis=1)], scores.max(axis=1), known)
 
     def right(self, labels: Sequence[Any], asked: Any) -> Any:
         truth = np.asarray(list(labels))[asked]
-        return np.concatenate([self.label[: len(asked)] == truth, np.zeros(len(self.label) - len(asked), dtype=bool)])
+        off = np.zeros(len(self.label) - len(asked), dtype=bool)
+        return np.concatenate([self.label[: len(asked)] == truth, off]) & self.known
+
+    def _seen(self, values: Any) -> Iterator[tuple[Any, bool]]:
+        return zip(values, self.known.tolist(), strict=True)
 
     def figures(self, labels: Sequence[Any], asked: Any) -> tuple[float, float]:
         right = self.right(labels, asked)
-        area = AUGRC().finish(Sweep.of(self.confidence, right))
+        answered = Sweep.of(self.confidence[self.known], right[self.known], withheld=float((~self.known).sum()))
+        area = AUGRC().finish(answered)
         return float(right[: len(asked)].mean()), float(area)
 
     def frame(self, texts: Sequence[str], labels: Sequence[Any], asked: Any, off_topic: Sequence[str]) -> pl.DataFrame:
@@ -119,8 +127,8 @@ class _Tried:
                 "id": [*(f"train {place + 1}" for place in places), *(f"off {k + 1}" for k in range(len(off_topic)))],
                 "input": [*(texts[place] for place in places), *off_topic],
                 "target": [*(str(labels[place]) for place in places), *([None] * len(off_topic))],
-                "prediction": [str(label) for label in self.label],
-                "confidence": self.confidence,
+                "prediction": [str(label) if seen else None for label, seen in self._seen(self.label)],
+                "confidence": [float(score) if seen else None for score, seen in self._seen(self.confidence)],
                 "scope": ["in"] * count + ["off"] * len(off_topic),
             }
         )

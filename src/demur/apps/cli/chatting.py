@@ -53,6 +53,9 @@ class Turn:
         if self.answer.label is None:
             return f"withheld: {self.answer.why}; {self.strategy}"
         best = f"{self.answer.label}, confidence {self.answer.confidence:.3g}"
+        posterior = dict(self.answer.nbest).get(self.answer.label, self.answer.confidence)
+        if posterior != self.answer.confidence:
+            best += f" (posterior {posterior:.3g})"
         rivals = [f"{label} {share:.3g}" for label, share in self.answer.nbest if label != self.answer.label]
         told = best + (f"; then {', '.join(rivals[:RIVALS])}" if rivals else "")
         return told if self.answer.returned else f"withheld: {self.answer.why}; {self.strategy}; best guess {told}"
