@@ -29,6 +29,7 @@ def folder(demur: Demur, tmp_path: Path) -> Path:
     write(tmp_path / "pairs.jsonl", PAIRS)
     assert demur("understand", "train", "pairs.jsonl", "-o", "model", "--quiet").returncode == 0
     (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
     (tmp_path / "latin.csv").write_bytes("input,target\ncafé,x\n".encode("latin-1"))
     (tmp_path / "answers.csv").write_text("answer,text\nhours,From ten.\nhours,From nine.\n")
     write(tmp_path / "wordless.jsonl", [{"input": "???", "target": "x"}, {"input": "!", "target": "y"}])
@@ -41,8 +42,8 @@ def folder(demur: Demur, tmp_path: Path) -> Path:
 WRONG = {
     "no folder": (["train", "pairs.jsonl"], "a model needs a folder to be written to: -o MODEL_DIR"),
     "no such file": (["train", "pears.jsonl", "-o", "m"], 'pears.jsonl does not exist (did you mean "pairs.jsonl"?)'),
-    "foreign folder": (["train", "pairs.jsonl", "-o", "other"], "-o other: this exists and is no model of demur"),
-    "file as folder": (["train", "pairs.jsonl", "-o", "pairs.jsonl/"], "this exists and is no model of demur"),
+    "foreign folder": (["train", "pairs.jsonl", "-o", "other"], "other exists and is no model of demur"),
+    "file as folder": (["train", "pairs.jsonl", "-o", "pairs.jsonl/"], "exists and is no model of demur"),
     "folder with ending": (["train", "pairs.jsonl", "-o", "m.v2"], "has a name without an ending, or / at its end"),
     "two folders": (["train", "pairs.jsonl", "-o", "m", "-o", "n"], "-o m -o n: a model goes to one folder"),
     "figure": (["train", "pairs.jsonl", "-o", "m", "-o", "m.svg"], "this result has no figure"),
@@ -61,6 +62,7 @@ WRONG = {
     "mapping": (["train", "pairs.jsonl", "-o", "m", "--map", "target"], "--map takes NAME=COLUMN"),
     "mapped part": (["train", "pairs.jsonl", "-o", "m", "--map", "label=x"], 'no column is called "label" here'),
     "where": (["train", "pairs.jsonl", "-o", "m", "--where", "split=dev"], 'there is no column "split"'),
+    "gate of nothing": (["train", "pairs.jsonl", "-o", "m", "--fail-if", "accuracy > 1"], 'knows no "accuracy"'),
     "gate": (["train", "pairs.jsonl", "-o", "m", "--fail-if", "labels are few"], "--fail-if takes"),
     "two aims": (["tune", "pairs.jsonl", "--max-error", ".1", "--cost-ratio", ".1"], "choose by exactly one of"),
     "level": (["tune", "pairs.jsonl", "--level", "95"], "level lies between 0 and 1"),

@@ -31,7 +31,7 @@ def save_model(model: RelevanceClassifier, folder: str | Path) -> None:
     target = Path(folder).resolve()
     if not model.__sklearn_is_fitted__():
         raise UsageError("there is nothing to save: this model has learnt nothing yet")
-    _check_place(target, folder)
+    check_place(folder)
     making = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         making.mkdir(parents=True)
@@ -170,8 +170,9 @@ def _digest(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def _check_place(target: Path, named: str | Path) -> None:
-    """Refuses to write over anything but a model and nothing beside it: what is replaced is gone."""
+def check_place(named: str | Path) -> None:
+    """Refuses to write over anything but a model with nothing beside it: what is replaced is gone."""
+    target = Path(named)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not _is_model(target):

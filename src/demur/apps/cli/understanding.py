@@ -17,6 +17,7 @@ from demur import api
 from demur.analyses.bands import check_level
 from demur.api.understanding import COST_RATIO, as_pairs, fitted_model
 from demur.apps.cli import output
+from demur.apps.cli.gates import failures
 from demur.apps.cli.options import OutputOptions, SamplingOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of
@@ -26,7 +27,7 @@ from demur.data.inputs import read_inputs
 from demur.data.output import write_whole
 from demur.data.pairs import PairReading, Pairs, read_pairs
 from demur.errors import UsageError
-from demur.systems.model_files import save_model
+from demur.systems.model_files import check_place, save_model
 from demur.systems.tokens import parts_of
 from demur.views.presentation import Presentation
 from demur.views.understanding_presentation import of_responses, of_training, of_tuning
@@ -67,8 +68,9 @@ class Destinations:
     folder: Path | None
     told: OutputOptions
 
-    def save(self, model: Any) -> None:
-        """Write the model, and say so."""
+    def save(self, model: Any, shown: Presentation) -> None:
+        """Write the model, and say so; a gate that asks for what is not there is refused first."""
+        failures(self.told.fail_if, shown.document)
         if self.folder is not None:
             save_model(model, self.folder)
             if not (self.told.quiet or self.told.json):
@@ -90,8 +92,8 @@ def destinations(names: list[str] | None, *, json: bool, quiet: bool, fail_if: l
     told = OutputOptions(json=json, output=files, quiet=quiet, fail_if=fail_if or [])
     output.check(told)
     folder = Path(folders[0]) if folders else None
-    if folder is not None and folder.exists() and not (folder / "model.json").is_file():
-        raise UsageError(f"-o {folder}: this exists and is no model of demur; name a new folder")
+    if folder is not None:
+        check_place(folder)
     return Destinations(folder, told)
 
 
@@ -107,8 +109,9 @@ def train(table: Table, manner: Mapping[str, Any], to: Destinations) -> None:
         pairs = table.pairs()
         step("training", 1, 2)
         model = api.train(pairs, **manner)
-    to.save(model)
-    _deliver(of_training(model, pairs), pairs, to)
+    shown = of_training(model, pairs)
+    to.save(model, shown)
+    _deliver(shown, pairs, to)
 
 
 def tune(
@@ -131,11 +134,11 @@ def tune(
         pairs = table.pairs()
         drawn: dict[str, Any] = {"level": sampling.level, "replicates": sampling.replicates, "seed": sampling.seed}
         found = api.tune(pairs, off_topic=off_topic, step=step, **manner, **aims, **drawn)
-    to.save(found.model)
     notes = [f"no aim was given, so a non-return is taken to cost {COST_RATIO:g} of an error"] if aimless else []
     notes += [] if to.folder else ["the model is not kept; -o MODEL_DIR writes it"]
     notes.append(f"seed {sampling.seed}, {sampling.replicates:,} replicates")
     shown = of_tuning(found.model, found.tuning, found.choice, found.evaluation, pairs)
+    to.save(found.model, shown)
     _deliver(replace(shown, notes=(*shown.notes, *notes)), pairs, to)
 
 
