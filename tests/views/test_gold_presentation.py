@@ -273,10 +273,12 @@ def test_several_studies_are_shown_across_domains():
     studies = GoldStudies(analyse(one, QUICK) for one in found)
     shown = of_gold(studies)
     assert shown.title == "Across domains"
-    assert shown.sentences[0].startswith("hard is the hardest for its gold standard (complexity 0.0")
-    assert shown.sentences[1].startswith("Nearest its own gold standard is A in easy: it loses ")
+    assert shown.sentences[0].startswith("hard comes out hardest for its gold standard, complexity 0.0")
+    assert shown.sentences[1].startswith("A in easy comes out nearest its own gold standard: its impurity mass is ")
     assert [part.title for part in shown.parts] == ["easy", "hard"]
     assert len(shown.tables[0].rows) == 3
+    assert "Across domains</caption>" in (written := presentation_page(shown))
+    assert written.count("<figure") == sum(len(part.figures) for part in (shown, *shown.parts))
     assert [one["study"] for one in shown.document["studies"]] == ["easy", "hard"]
     assert len(shown.signatures) == 2
     assert all(note.startswith(("easy: ", "hard: ")) for note in shown.notes)

@@ -15,7 +15,7 @@ from demur.analyses.gold.wizards import WizardAgreement
 from demur.data.trials import Trials
 from demur.views import gold_frames as frames
 from demur.views import gold_tables as tables
-from demur.views.gold_words import Units, study_sentences, verdict
+from demur.views.gold_words import Units, figure, study_sentences, verdict
 from demur.views.presentation import Presentation, Table, drawing
 from demur.views.words import percent
 
@@ -151,15 +151,15 @@ def _across(studies: GoldStudies) -> list[str]:
         ordered = sorted(known, key=lambda study: study.complexity.value)
         easy, hard = ordered[0], ordered[-1]
         told.append(
-            f"{hard.trials.study} is the hardest for its gold standard (complexity {hard.complexity.value:.3g}), "
-            f"{easy.trials.study} the easiest ({easy.complexity.value:.3g})."
+            f"{hard.trials.study} comes out hardest for its gold standard, complexity {figure(hard.complexity)}, "
+            f"{easy.trials.study} easiest, {figure(easy.complexity)}."
         )
     domains = sorted((one for one in studies.domains if one.relative.defined), key=lambda one: one.relative.value)
     if len(domains) > 1:
         best = domains[0]
         told.append(
-            f"Nearest its own gold standard is {best.system} in {best.study}: "
-            f"it loses {percent(best.relative.value)} of what that achieves."
+            f"{best.system} in {best.study} comes out nearest its own gold standard: its impurity mass is "
+            f"{figure(best.relative, percent)} of what that achieves."
         )
     return told
 

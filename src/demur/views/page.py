@@ -70,11 +70,13 @@ def page(
 
 
 def presentation_page(presentation: Presentation, *, seed: int | None = None) -> str:
-    """The page that shows one result."""
+    """The page that shows one result; of one made of parts, its own tables and figures before those of the parts."""
+    parts = [Section.of(part) for part in presentation.parts]
+    if presentation.tables or not parts:
+        parts.insert(0, Section.of(presentation, title="Figures and measures", sentences=False))
     return page(
         presentation.title,
-        [Section.of(part) for part in presentation.parts]
-        or [Section.of(presentation, title="Figures and measures", sentences=False)],
+        parts,
         verdict=presentation.sentences,
         notes=presentation.notes,
         warnings=presentation.warnings,
