@@ -162,6 +162,7 @@ def test_texts_come_from_standard_input(inside: Demur, monkeypatch: pytest.Monke
 def test_tuning_says_what_was_tried_and_writes_the_threshold(guide: Path) -> None:
     said = (guide / "tune.txt").read_text()
     assert "Best of 20 settings" in said
+    assert "the best question weight is at the edge of those tried, 0.05 to 0.7" in said
     assert "40 off-topic texts" in said
     assert "error rate at most 0.1 in this sample" in said
     assert "Nothing is promised about new inputs" in said

@@ -15,6 +15,7 @@ import typer
 
 from demur import api
 from demur.analyses.bands import check_level
+from demur.analyses.understanding.tuning import WEIGHTS
 from demur.api.understanding import COST_RATIO, as_pairs, fitted_model
 from demur.apps.cli import output
 from demur.apps.cli.gates import failures
@@ -135,6 +136,9 @@ def tune(
         drawn: dict[str, Any] = {"level": sampling.level, "replicates": sampling.replicates, "seed": sampling.seed}
         found = api.tune(pairs, off_topic=off_topic, step=step, **manner, **aims, **drawn)
     notes = [f"no aim was given, so a non-return is taken to cost {COST_RATIO:g} of an error"] if aimless else []
+    least, most = min(WEIGHTS), max(WEIGHTS)
+    if found.tuning.best.parameters["question_weight"] in (least, most):
+        notes.append(f"the best question weight is at the edge of those tried, {least:g} to {most:g}")
     notes += [] if to.folder else ["the model is not kept; -o MODEL_DIR writes it"]
     notes.append(f"seed {sampling.seed}, {sampling.replicates:,} replicates")
     shown = of_tuning(found.model, found.tuning, found.choice, found.evaluation, pairs)
