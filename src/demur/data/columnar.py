@@ -15,12 +15,24 @@ def read_columnar(source: Source, request: Request) -> Table:
         names = rows.collect_schema().names()
         frame = rows.select(request.among(names)).collect()
     except UNREADABLE as error:
-        reason = str(error).split("\n", 1)[0]
-        rule = f"is cut off, damaged or not {source.format.capitalize()}: {reason}"
-        raise DataError(rule, where=source.name, fix="copy or write it again") from None
+        raise _damaged(source, error) from None
     if frame.is_empty():
         raise DataError("holds no rows", where=source.name)
     return numbered(frame, columns=names, name=source.name, place=lambda row: f"{source.name}: row {row + 1}")
+
+
+def schema_of(source: Source) -> list[str]:
+    """Gives the names of the columns, without reading the rows."""
+    try:
+        return _scanned(source).collect_schema().names()
+    except UNREADABLE as error:
+        raise _damaged(source, error) from None
+
+
+def _damaged(source: Source, error: BaseException) -> DataError:
+    reason = str(error).split("\n", 1)[0]
+    rule = f"is cut off, damaged or not {source.format.capitalize()}: {reason}"
+    return DataError(rule, where=source.name, fix="copy or write it again")
 
 
 def _scanned(source: Source) -> pl.LazyFrame:

@@ -33,6 +33,11 @@ def read_delimited(source: Source, request: Request) -> Table:
     return replace(table, frame=table.frame.filter(~pl.all_horizontal(pl.exclude(ROW).is_null())))
 
 
+def header_of(source: Source) -> list[str]:
+    """Gives the names of the columns, without reading the rows."""
+    return _header(source, _separator(source))
+
+
 def _separator(source: Source) -> str:
     if source.format == "tsv":
         return "\t"
