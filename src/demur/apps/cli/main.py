@@ -23,6 +23,7 @@ from demur.apps.cli.options import (
     with_options,
 )
 from demur.apps.cli.outcome_commands import outcome
+from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
 from demur.errors import DemurError, Interrupted
 
@@ -324,6 +325,7 @@ def demo(
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
 app.add_typer(outcome, name="outcome")
 add_gold(app)
+add_store(app)
 app.add_typer(understand, name="understand")
 app.add_typer(experiments, name="experiment")
 app.add_typer(importer, name="import")

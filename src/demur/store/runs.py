@@ -1,0 +1,379 @@
+"""The store of runs: what was added stays whole, under one name and once, whoever writes and whatever breaks off."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from demur import __version__
+from demur.data.columns import nearest
+from demur.data.kinds import Kind
+from demur.errors import DataError, UsageError
+from demur.show import Step, silent
+from demur.store import mending, reading
+from demur.store.cache import Cache
+from demur.store.content import digest_of, write_rows
+from demur.store.durable import disk_faults, staged
+from demur.store.index import Index, put_aside
+from demur.store.intake import Draft, RunReading, Sent, drafts
+from demur.store.locking import locked
+from demur.store.migrations import migrate
+from demur.store.places import CACHE, ELSEWHERE, INDEX, ROWS, RUNS, refuse_foreign, usual_root
+from demur.store.records import Run, changed, checked_name, checked_tags, write_run
+from demur.store.rows import RunRows
+
+if TYPE_CHECKING:
+    from demur.data.dialogues import Dialogues
+    from demur.data.nbest import NBest
+    from demur.data.responses import Responses
+    from demur.data.trials import Trials
+
+__all__ = ["Added", "Run", "RunReading", "Sent", "Store"]
+
+SHORTEST = 4
+"""Letters of an id that are enough to name a run by."""
+
+AS_IT_COMES = RunReading()
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A run, and whether it is new: content that was there already stays the run it was."""
+
+    run: Run
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    folder: Path
+    run: Run
+
+
+class Store:
+    """Runs in a folder; threads may share one, and so may programs."""
+
+    def __init__(self, root: Path, index: Index, *, read_only: bool) -> None:
+        """Holds what `open` has made ready."""
+        self.root = root
+        self.read_only = read_only
+        self._index = index
+        self._cache = Cache(root / CACHE)
+        self._told: list[str] = []
+
+    @classmethod
+    def open(cls, root: Path | None = None) -> Store:
+        """Opens the store in a folder, which is made if there is none; mends what can be mended and tells of it.
+
+        Without a folder it is the one that DEMUR_STORE names, else one where this system keeps the data of programs.
+        """
+        place = usual_root() if root is None else Path(root)
+        with disk_faults(place):
+            refuse_foreign(place)
+            if not place.exists():
+                place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with locked(place):
+                return cls._opened(place)
+        except OSError as error:
+            return cls._only_read(place, error)
+
+    @classmethod
+    def _opened(cls, place: Path) -> Store:
+        told = migrate(place)
+        index, said = _index_in(place)
+        store = cls(place, index, read_only=False)
+        store._told += [*told, *said]
+        mending.clear_left_overs(place)
+        store._bring_in_line()
+        return store
+
+    @classmethod
+    def _only_read(cls, place: Path, error: OSError) -> Store:
+        """A store that cannot be written to, listed from its folders."""
+        if not (place / RUNS).is_dir():
+            raise UsageError(f"{place}: no store can be made here: {error.strerror}; {ELSEWHERE}") from None
+        store = cls(place, Index(None), read_only=True)
+        store._told.append(f"the store can be read but not written to: {error.strerror}")
+        store._bring_in_line()
+        return store
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was found amiss since the store was opened, mended or not."""
+        amiss = (*self._told, *mending.strangers_in(self.root), *mending.damages_in(self._index))
+        return tuple(dict.fromkeys(amiss))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the index."""
+        self._index.close()
+
+    def add(
+        self,
+        *sources: str | Path | Sent,
+        name: str | None = None,
+        tags: Sequence[str] = (),
+        note: str = "",
+        reading: RunReading = AS_IT_COMES,
+        kind: Kind | Mapping[str, Kind] | None = None,
+        replace: bool = False,
+        step: Step = silent,
+    ) -> list[Added]:
+        """Adds the tables in files: paths, globs, or `-` for standard input; answers as a run for each system.
+
+        All is read and checked before anything is added. `name` is what the run is called, several `NAME: SYSTEM`;
+        without it a run is called as its system or its file. `kind` is told by the columns, unless it is given, for all
+        files or by their names. A name in use for other content is refused, or with
+        `replace` goes over to the new run, and the old one goes.
+        """
+        self._refuse_writing()
+        with ExitStack() as stack:
+            ready = []
+            for done, draft in enumerate(drafts(sources, reading, kind)):
+                step(f"adding {draft.name}", done, done + 1)
+                ready.append(self._written(draft, stack))
+            named = _named([one.run for one in ready], name)
+            runs = [_labelled(run, tags, note) for run in named]
+            with self._writing():
+                self._refuse_taken(runs, replacing=replace)
+                return [self._placed(one.folder, run) for one, run in zip(ready, runs, strict=True)]
+
+    def _written(self, draft: Draft, stack: ExitStack) -> _Ready:
+        """The rows of a draft under staging; those of a run that is there already are not written again."""
+        digest = digest_of(draft.kind, draft.frame, draft.reading)
+        with disk_faults(self.root):
+            folder = stack.enter_context(staged(self.root))
+            known = self._index.entry(digest[:16])
+            there = known is not None and known.damage is None
+            size = 0 if there else write_rows(folder / ROWS, draft.kind, draft.frame)
+        return _Ready(folder, _run_of(draft, digest, size))
+
+    def _refuse_taken(self, runs: Sequence[Run], *, replacing: bool) -> None:
+        """Refuses names that stand for other content already, here or among those that come together."""
+        taken = {run.name: run for run in self._sound()}
+        there = {run.id for run in taken.values()}
+        for run in runs:
+            other = taken.get(run.name)
+            if run.id in there or other is None or other.id == run.id:
+                taken.setdefault(run.name, run)
+            elif other.id not in there:
+                raise DataError(f'two of these would be called "{run.name}"', fix="add them one by one with --name")
+            elif not replacing:
+                rule = f'the name "{run.name}" is taken by another run, {other.id}, of {other.n:,} rows'
+                raise DataError(rule, fix="choose another with --name, or --replace it")
+            else:
+                taken[run.name] = run
+
+    def _placed(self, folder: Path, run: Run) -> Added:
+        known = self._index.entry(run.id)
+        if known is not None and known.run is not None and known.damage is None:
+            return Added(known.run, new=False)
+        if not run.size:
+            raise UsageError(f'the run "{run.name}" was there and was removed just now; add it again')
+        other = next((one for one in self._sound() if one.name == run.name), None)
+        with disk_faults(self.root):
+            final = replace(run, replaces=None if other is None else other.id)
+            write_run(folder, final)
+            mending.put_in(self.root, self._index, folder, final)
+            if other is not None:
+                mending.replaced(self.root, self._index, other.id)
+        return Added(final, new=True)
+
+    def runs(self, *, kind: Kind | None = None, tag: str | None = None) -> list[Run]:
+        """The runs, the newest first; only those of a kind, or with a tag."""
+        self._look()
+        return [run for run in self._sound() if kind in (None, run.kind) and (tag is None or tag in run.tags)]
+
+    def run(self, reference: str) -> Run:
+        """The run of this name or id, or the only one whose id begins so."""
+        self._look()
+        return self._found(reference)
+
+    def _found(self, reference: str) -> Run:
+        runs = self._sound()
+        exact = [run for run in runs if run.name == reference] or [run for run in runs if run.id == reference]
+        begun = [run for run in runs if len(reference) >= SHORTEST and run.id.startswith(reference)]
+        if exact or len(begun) == 1:
+            return (exact or begun)[0]
+        if begun:
+            listed = ", ".join(f'{run.id} "{run.name}"' for run in begun[:5])
+            raise DataError(f'"{reference}" may be several runs', fix=f"there are {listed}")
+        entry = next((one for one in self._index.entries() if reference in (one.id, one.name)), None)
+        if entry is not None:
+            raise DataError(f'the run "{entry.name}" ({entry.id}) is damaged: {entry.damage}', fix="add its file again")
+        fix = nearest(reference, [run.name for run in runs]) if runs else "the store is empty; demur add adds a run"
+        raise DataError(f'there is no run "{reference}"', where=f"{self.root}:", fix=fix)
+
+    def change(
+        self, reference: str, *, name: str | None = None, tags: Sequence[str] | None = None, note: str | None = None
+    ) -> Run:
+        """Gives a run another name, other tags or another note."""
+        with self._writing():
+            run = self._found(reference)
+            new = changed(run, name=name, tags=tags, note=note)
+            other = next((one for one in self._sound() if one.name == new.name and one.id != run.id), None)
+            if other is not None:
+                raise DataError(f'the name "{new.name}" is taken by another run, {other.id}', fix="choose another")
+            with disk_faults(self.root):
+                mending.describe(self.root, self._index, new)
+        return new
+
+    def remove(self, reference: str) -> Run:
+        """Removes a run."""
+        with self._writing():
+            run = self._found(reference)
+            with disk_faults(self.root):
+                mending.take_out(self.root, self._index, run.id)
+        return run
+
+    def responses(self, run: Run, *, columns: Sequence[str] = ()) -> Responses:
+        """The judged answers of a run in the order in which they came, with these columns besides; `*` for all."""
+        return reading.responses(self.rows_path(run), run, columns)
+
+    def lists(self, run: Run, *, keep: Sequence[str] = ()) -> NBest:
+        """The N-best lists of a run."""
+        return reading.lists(self.rows_path(run), run, keep)
+
+    def dialogues(self, run: Run, *, outcome: str | None = None) -> Dialogues:
+        """The dialogues of a run."""
+        return reading.dialogues(self.rows_path(run), run, outcome)
+
+    def trials(self, run: Run, **changes: Any) -> tuple[Trials, ...]:
+        """The trials of a run, one for each study; `x=` and others read them otherwise than they were added."""
+        return reading.trials(self.rows_path(run), run, changes)
+
+    def rows(self, run: Run) -> RunRows:
+        """What looks up rows of a run of answers."""
+        reading.refuse_other(run, "responses")
+        return RunRows(self.rows_path(run), run)
+
+    def rows_path(self, run: Run) -> Path:
+        """The file that holds the rows of a run."""
+        return self.root / RUNS / run.id / ROWS
+
+    def check(self, step: Step = silent) -> dict[str, str]:
+        """Reads every run again, and gives what is wrong with those whose content is no longer what it was."""
+        self._look()
+        entries = self._index.entries()
+        found = {}
+        for done, one in enumerate(entries):
+            step(f"reading {one.name}", done, len(entries))
+            damage = one.damage or (None if one.run is None else reading.damage_of(self.rows_path(one.run), one.run))
+            if damage is not None:
+                found[one.id] = f'the run "{one.name}" ({one.id}) is damaged: {damage}'
+        return found
+
+    def cached(self, signature: str) -> bytes | None:
+        """A result that was kept under a signature."""
+        return self._cache.cached(signature)
+
+    def keep(self, signature: str, content: bytes) -> None:
+        """Keeps a result under a signature."""
+        if not self.read_only:
+            self._cache.keep(signature, content)
+
+    def clear_cache(self) -> int:
+        """Removes all results that were kept, and says how many."""
+        return self._cache.clear()
+
+    def _sound(self) -> list[Run]:
+        return [one.run for one in self._index.entries() if one.run is not None and one.damage is None]
+
+    def _look(self) -> None:
+        """Sees what other programs have done to the folders since."""
+        try:
+            same = mending.folders_of(self.root) == self._index.stamps()
+        except sqlite3.DatabaseError:
+            same = False
+        except OSError as error:
+            raise DataError(f"the store cannot be read: {error.strerror}", where=f"{self.root}:") from None
+        if same:
+            return
+        if self.read_only:
+            self._bring_in_line()
+        else:
+            with self._writing():
+                pass
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keeps other writers out, and has the index say what the folders hold."""
+        self._refuse_writing()
+        with disk_faults(self.root), locked(self.root):
+            self._bring_in_line()
+            yield
+
+    def _refuse_writing(self) -> None:
+        if self.read_only:
+            raise UsageError(f"{self.root}: the store can be read but not written to; {ELSEWHERE}")
+
+    def _bring_in_line(self) -> None:
+        """Has the index follow the folders; one that cannot be is made again, in memory if nothing else is left."""
+        writable = not self.read_only
+        try:
+            self._told += mending.bring_in_line(self.root, self._index, writable=writable)
+            return
+        except sqlite3.OperationalError as error:
+            self._index.close()
+            self._index = Index(None)
+            self._told.append(f"the index cannot be written ({error}); runs are listed from their folders")
+        except sqlite3.DatabaseError:
+            self._index.close()
+            self._index, said = _index_in(self.root, spoilt=True)
+            self._told += said
+        self._told += mending.bring_in_line(self.root, self._index, writable=writable)
+
+
+def _index_in(root: Path, *, spoilt: bool = False) -> tuple[Index, list[str]]:
+    """The index of a store, a damaged one put aside for a new one."""
+    path = root / INDEX
+    try:
+        if not spoilt:
+            return Index(path), []
+    except sqlite3.OperationalError as error:
+        return Index(None), [f"the index cannot be opened ({error}); runs are listed from their folders"]
+    except sqlite3.DatabaseError:
+        pass
+    aside = put_aside(path)
+    return Index(path), [f"the index was damaged and has been made anew from the runs; the old one is {aside.name}"]
+
+
+def _run_of(draft: Draft, digest: str, size: int) -> Run:
+    return Run(
+        id=digest[:16],
+        name=draft.name,
+        kind=draft.kind,
+        n=draft.frame.height,
+        added=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        source=draft.source,
+        tags=(),
+        note="",
+        columns=tuple(draft.frame.columns),
+        about=draft.about,
+        notes=draft.notes,
+        warnings=draft.warnings,
+        sha256=digest,
+        reading=draft.reading,
+        size=size,
+        demur=__version__,
+    )
+
+
+def _named(runs: Sequence[Run], name: str | None) -> list[Run]:
+    names = [run.name if name is None else name if len(runs) == 1 else f"{name}: {run.name}" for run in runs]
+    return [replace(run, name=checked_name(called)) for run, called in zip(runs, names, strict=True)]
+
+
+def _labelled(run: Run, tags: Sequence[str], note: str) -> Run:
+    return replace(run, tags=checked_tags(tags), note=note.strip())
