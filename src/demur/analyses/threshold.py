@@ -244,17 +244,13 @@ def _place(curve: ErrorReturnCurve, nonreturn: float) -> int:
 
 
 def _guaranteed(sample: Sample, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
-    if sample.alike:
-        errors = np.rint(curve.error * curve.sweep.total)
-        p = bdtr(errors, curve.sweep.n, most)
-        upper_bounds = betaincinv(errors + 1, np.maximum(curve.sweep.n - errors, 1e-12), 1 - delta)
-        method = EXACT
-    else:
-        p, upper_bounds, method = _hoeffding_bentkus(sample, curve, most), None, BOUNDED
+    errors = np.rint(curve.error * curve.sweep.total)
+    p = bdtr(errors, curve.sweep.n, most) if sample.alike else _hoeffding_bentkus(sample, curve, most)
     failed = np.flatnonzero(p[:-1] > delta) if most < 1 else np.array([], dtype=np.int64)
     place = int(failed[-1]) + 1 if failed.size else 0
-    held = upper_bounds is not None and place < curve.threshold.size - 1
-    upper = float(upper_bounds[place]) if held and upper_bounds is not None else None
+    method, upper = EXACT if sample.alike else BOUNDED, None
+    if sample.alike and place < curve.threshold.size - 1:
+        upper = float(betaincinv(errors[place] + 1, max(curve.sweep.n - errors[place], 1e-12), 1 - delta))
     return place, Guarantee(most, delta, method, upper)
 
 
