@@ -169,6 +169,14 @@ def test_a_study_without_an_upper_bound_says_so_and_shows_the_rest():
     assert all(draw().to_dict() for draw in shown.figures)
 
 
+def test_components_that_were_only_switched_together_have_no_figure_of_effects():
+    together = {"A": "none", "B": "confirm+spell"}
+    study = read(rows(CROSSING, components=together), replace(QUICK, components=True))
+    assert frames.effect_frame(study.components[0]).is_empty()
+    drawn = [figure().to_dict() for figure in of_study(study).figures]
+    assert len(drawn) == len(of_study(read(rows(CROSSING))).figures)
+
+
 def test_tables_hold_the_numbers_of_the_study(crossed):
     table = performer_table(crossed)
     assert table.title == "Performers, over 0 % to 100 % wer"

@@ -21,6 +21,8 @@ from demur.views.outcome_figures import (
     price_chart,
     sets_chart,
 )
+from demur.views.rank_figures import rank_chart
+from demur.views.slice_differences import slice_difference_chart
 from demur.views.smooth import smooth_chart
 
 __all__ = [
@@ -47,11 +49,13 @@ __all__ = [
     "plan_chart",
     "predicted_chart",
     "price_chart",
+    "rank_chart",
     "reliability_chart",
     "risk_coverage_chart",
     "roc_chart",
     "scorer_chart",
     "sets_chart",
+    "slice_difference_chart",
     "slices_chart",
     "smooth_chart",
     "sweep_chart",

@@ -101,7 +101,8 @@ def _figures(study: GoldStudy, units: Units) -> list[Callable[[], Any]]:
     if study.options.cost is not None:
         marks = frames.cost_marks(study)
         made.append(drawing("cost_chart", frames.cost_frame(study), marks=marks if marks.height else None, **y))
-    made += [drawing("components_chart", frames.effect_frame(one), level=level) for one in study.components]
+    effects = [frames.effect_frame(one) for one in study.components]
+    made += [drawing("components_chart", found, level=level) for found in effects if found.height]
     made.append(drawing("gold_residual_chart", frames.residual_frame(study), percent=units.y_percent, **x))
     if study.wizards is not None and study.wizards.frame().height:
         curves = study.wizards.frame()
