@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 NAME   ?=
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check bench docs format clean
+.PHONY: setup demo test check browser bench docs format clean
 
 setup: $(STAMP)
 
@@ -33,8 +33,17 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check
+test: check browser
 	$(BIN)/python -m pytest -n auto
+
+# The tests of the pages drive a real browser; where there is none and none can be installed, they are skipped.
+browser:
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || \
+	  command -v google-chrome >/dev/null 2>&1 || [ -n "$$DEMUR_CHROMIUM" ] || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && echo "installing chromium for the tests of the pages" && \
+	    apt-get update -qq >/dev/null 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    chromium >/dev/null 2>&1; } || \
+	  echo "no Chromium here, and none could be installed: tests of the pages will be skipped (install chromium to run them)"
 
 bench: setup
 	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python --group bench; \

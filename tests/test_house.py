@@ -41,6 +41,9 @@ HEAVY = (
     "duckdb",
     "pyspark",
     "vl_convert",
+    "starlette",
+    "uvicorn",
+    "jinja2",
 )
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 

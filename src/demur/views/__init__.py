@@ -36,8 +36,9 @@ from demur.views import (
     understanding_experiments,
     words,
 )
-from demur.views.fragments import curve_notebook, frame_table, notebook, paragraphs, table_html
+from demur.views.fragments import curve_notebook, frame_table, paragraphs, table_html
 from demur.views.nbest_presentation import parts_frame
+from demur.views.notebook import comparison_notebook, pictured, presented
 
 
 def _drawn(
@@ -67,48 +68,48 @@ def _choice(choice: Choice) -> str:
 register(
     Evaluation,
     chart=_drawn("error_return", "error_return_chart", lambda one: [one]),
-    page=lambda one: notebook(presentation.of_scores([one])),
+    page=presented(lambda one: presentation.of_scores([one])),
 )
 register(
     Evaluations,
     chart=_drawn("error_return", "error_return_chart"),
-    page=lambda several: notebook(presentation.of_scores(several)),
+    page=presented(lambda several: presentation.of_scores(several)),
 )
 register(
     ClassReports,
     chart=_drawn("confusion", "confusion_chart", lambda several: several[0]),
-    page=lambda several: notebook(presentation.of_classes(several)),
+    page=presented(lambda several: presentation.of_classes(several)),
 )
 register(
     Comparison,
     chart=_drawn("error_return", "comparison_chart"),
-    page=lambda several: notebook(presentation.of_comparison(several)),
+    page=comparison_notebook,
 )
 register(
     PairComparison,
     chart=_drawn("difference", "difference_chart"),
-    page=lambda pair: f"<div>{paragraphs(words.pair_sentences(pair))}</div>",
+    page=pictured(lambda pair: f"<div>{paragraphs(words.pair_sentences(pair))}</div>"),
 )
-register(Choice, chart=_drawn("cost", "cost_path_chart"), page=_choice)
+register(Choice, chart=_drawn("cost", "cost_path_chart"), page=pictured(_choice))
 register(
     ClassReport,
     chart=_drawn("confusion", "confusion_chart"),
-    page=lambda report: notebook(presentation.of_classes([report])),
+    page=presented(lambda report: presentation.of_classes([report])),
 )
-register(ErrorReturnCurve, chart=_drawn("error_return", "bare_curve_chart"), page=curve_notebook)
-register(Curve, chart=_drawn("other_curves", "bare_reading_chart"), page=curve_notebook)
-register(Smooth, chart=_drawn("smooth", "smooth_chart", lambda one: [one]), page=curve_notebook)
+register(ErrorReturnCurve, chart=_drawn("error_return", "bare_curve_chart"), page=pictured(curve_notebook))
+register(Curve, chart=_drawn("other_curves", "bare_reading_chart"), page=pictured(curve_notebook))
+register(Smooth, chart=_drawn("smooth", "smooth_chart", lambda one: [one]), page=pictured(curve_notebook))
 register(
     NBestEvaluation,
     chart=_drawn(
         "nbest_figures", "parts_chart", lambda one: parts_frame([one]), lambda one: {"level": one.manner.level}
     ),
-    page=lambda one: notebook(nbest_presentation.of_nbest([one])),
+    page=presented(lambda one: nbest_presentation.of_nbest([one])),
 )
 register(
     NBestEvaluations,
     chart=_drawn("nbest_figures", "parts_chart", parts_frame, lambda several: {"level": several[0].manner.level}),
-    page=lambda several: notebook(nbest_presentation.of_nbest(several)),
+    page=presented(lambda several: nbest_presentation.of_nbest(several)),
 )
 register(
     NBestPair,
@@ -118,7 +119,7 @@ register(
         nbest_presentation.difference_frame,
         lambda pair: {"a": pair.a, "b": pair.b, "level": pair.level},
     ),
-    page=lambda pair: f"<div>{paragraphs(nbest_words.pair_sentences(pair))}</div>",
+    page=pictured(lambda pair: f"<div>{paragraphs(nbest_words.pair_sentences(pair))}</div>"),
 )
 register(
     NBestComparison,
@@ -128,7 +129,7 @@ register(
         lambda several: parts_frame(several.evaluations),
         lambda several: {"level": several.level},
     ),
-    page=lambda several: notebook(nbest_presentation.of_nbest_comparison(several)),
+    page=presented(lambda several: nbest_presentation.of_nbest_comparison(several)),
 )
 register(
     ScorerTable,
@@ -138,22 +139,22 @@ register(
         nbest_experiments.scorer_rows,
         lambda table: {"level": table.evaluations[0].manner.level},
     ),
-    page=lambda table: notebook(nbest_experiments.of_scorers(table)),
+    page=presented(lambda table: nbest_experiments.of_scorers(table)),
 )
 register(
     LengthSweep,
     chart=_drawn("nbest_sweep", "sweep_chart", lambda sweep: sweep.of("ice"), nbest_experiments.sweep_titles),
-    page=lambda sweep: notebook(nbest_experiments.of_lengths(sweep)),
+    page=presented(lambda sweep: nbest_experiments.of_lengths(sweep)),
 )
 register(
     Smooths,
     chart=_drawn("smooth", "smooth_chart", nbest_experiments.named_curves, nbest_experiments.axes),
-    page=lambda smooths: notebook(nbest_experiments.of_smooths(smooths)),
+    page=presented(lambda smooths: nbest_experiments.of_smooths(smooths)),
 )
 register(
     Regression,
     chart=_drawn("outcome_figures", "observed_chart", outcome_presentation.observed_frame, _observed),
-    page=lambda found: notebook(outcome_presentation.of_regression(found)),
+    page=presented(lambda found: outcome_presentation.of_regression(found)),
 )
 register(
     OutcomeFit,
@@ -163,7 +164,7 @@ register(
         lambda fit: outcome_presentation.observed_frame(fit.regression),
         lambda fit: _observed(fit.regression),
     ),
-    page=lambda fit: notebook(outcome_presentation.of_fit(fit)),
+    page=presented(lambda fit: outcome_presentation.of_fit(fit)),
 )
 register(
     Prediction,
@@ -173,7 +174,7 @@ register(
         lambda one: outcome_presentation.predicted_frame([one]),
         lambda one: {"outcome": "outcome", "naive": one.naive},
     ),
-    page=lambda one: f"<div>{paragraphs(outcome_presentation.prediction_sentences(one, 'outcome'))}</div>",
+    page=pictured(lambda one: f"<div>{paragraphs(outcome_presentation.prediction_sentences(one, 'outcome'))}</div>"),
 )
 register(
     OutcomeComparison,
@@ -183,27 +184,27 @@ register(
         lambda several: outcome_presentation.predicted_frame(several.predictions),
         lambda several: {"outcome": several.model.outcome, "naive": several.predictions[0].naive},
     ),
-    page=lambda several: notebook(
-        outcome_presentation.of_predictions(several.model, several.predictions, several.pairs)
+    page=presented(
+        lambda several: outcome_presentation.of_predictions(several.model, several.predictions, several.pairs)
     ),
 )
 register(
     GoldStudy,
     chart=lambda study, **options: gold_presentation.benchmark(study, **options)(),
-    page=lambda study: notebook(gold_presentation.of_study(study)),
+    page=presented(lambda study: gold_presentation.of_study(study)),
 )
 register(
     Plan,
     chart=lambda plan, **options: gold_presentation.plan_figure(plan, **options)(),
-    page=lambda plan: f"<div>{paragraphs([plan.words()])}</div>",
+    page=pictured(lambda plan: f"<div>{paragraphs([plan.words()])}</div>"),
 )
 register(
     GoldStudies,
     chart=lambda studies, **options: gold_presentation.main_figure(studies, **options)(),
-    page=lambda studies: notebook(gold_presentation.of_gold(studies)),
+    page=presented(lambda studies: gold_presentation.of_gold(studies)),
 )
 register(
     Experiment,
     chart=_drawn("error_return", "comparison_chart", lambda one: one.comparison),
-    page=lambda one: notebook(understanding_experiments.of_experiment(one)),
+    page=presented(lambda one: understanding_experiments.of_experiment(one)),
 )

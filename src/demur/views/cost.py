@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -16,20 +18,37 @@ PANEL = 135
 RATIO = "cost ratio (what a non-return costs over what an error costs)"
 
 
-def cost_path_chart(choice: Choice) -> Any:
-    """Best threshold, the rates it gives and the expected cost for every cost ratio, the chosen ratio marked."""
-    table = cost_table(choice)
-    panels = (_threshold_panel(choice), _rates_panel(choice), _cost_panel(choice, table))
+def cost_path_chart(choice: Choice, *, most: int | None = None) -> Any:
+    """Best threshold, the rates it gives and the expected cost for every cost ratio, the chosen ratio marked.
+
+    With `most` so many thresholds are drawn at most, those of evenly spaced ratios.
+    """
+    drawn = choice if most is None or len(choice.path) <= most else replace(choice, path=_evenly(choice.path, most))
+    table = cost_table(drawn)
+    panels = (_threshold_panel(drawn), _rates_panel(drawn), _cost_panel(drawn, table))
     n = choice.curve.sweep.n
+    left = [] if drawn is choice else [f"{len(drawn.path)} of them are drawn"]
     return finished(
         alt.vconcat(*panels, spacing=14).resolve_scale(
             color="independent", strokeDash="independent", strokeWidth="independent"
         ),
         title=_title(choice),
-        subtitle=[f"n = {count(n)} inputs", f"{len(choice.path)} thresholds are best for some ratio; no other ever is"],
+        subtitle=[
+            f"n = {count(n)} inputs",
+            f"{len(choice.path)} thresholds are best for some ratio; no other ever is",
+            *left,
+        ],
         description=_description(choice),
         table=table,
     )
+
+
+def _evenly(path: Sequence[Stretch], most: int) -> tuple[Stretch, ...]:
+    """The stretches in which evenly spaced ratios lie, each reaching to the next, so that no gap is left."""
+    spaced = [place / (most - 1) for place in range(most)]
+    kept = [part for part in path if any(part.ratio_from <= ratio <= part.ratio_to for ratio in spaced)]
+    ends = [*(part.ratio_to for part in kept[1:]), 0.0]
+    return tuple(replace(part, ratio_from=end) for part, end in zip(kept, ends, strict=True))
 
 
 def cost_table(choice: Choice) -> pl.DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -16,10 +18,28 @@ MOST_ROWS, THINNED_ROWS = 250, 200
 
 NOTEBOOK_ROWS = 12
 
+_NARROWEST, _WIDEST = 16, 60
+"""Letters that a column of texts is taken to hold, at least and at most."""
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that show nothing and could turn the text around them, or that no file may hold."""
+
+
+def visible(text: str) -> str:
+    """Text whose unseen control characters can be seen, so that none can turn what stands around it.
+
+    >>> visible("a\\u202eb")
+    'a⟨U+202E⟩b'
+    """
+    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
 
 def written(text: str) -> str:
-    """Text as HTML: escaped, and no line break between a number and its percent sign."""
-    return escape(text).replace(" %", "&nbsp;%")
+    """Text as HTML: escaped, control characters made visible, no line break between a number and its percent sign."""
+    return escape(visible(text)).replace(" %", "&nbsp;%")
 
 
 def paragraphs(sentences: Sequence[str]) -> str:
@@ -35,6 +55,31 @@ def table_html(table: Table) -> str:
         f"<table><caption>{written(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
         table.title,
     )
+
+
+def text_table(table: Table) -> str:
+    """A table of what people wrote: each cell stands apart, whichever way it is written, and breaks anywhere."""
+    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
+    body = "".join(f"<tr>{''.join(map(_text_cell, row))}</tr>" for row in table.rows)
+    widths = "".join(f'<col style="width: {share:.0f}%">' for share in _shares(table))
+    return _scrolling(
+        f'<table class="texts"><caption>{written(table.title)}</caption><colgroup>{widths}</colgroup>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
+        table.title,
+    )
+
+
+def _text_cell(text: str) -> str:
+    """A cell that breaks after the underscores that join words in labels, before it breaks within a word."""
+    broken = written(text).replace("_", "_<wbr>")
+    return f"<td><bdi>{broken}</bdi></td>"
+
+
+def _shares(table: Table) -> list[float]:
+    """Widths of columns in percent, by their longest cells but within bounds."""
+    longest = [max(map(len, cells)) for cells in zip(table.columns, *table.rows, strict=True)]
+    bounded = [min(max(length + 1, _NARROWEST), _WIDEST) for length in longest]
+    return [100 * length / sum(bounded) for length in bounded]
 
 
 def data_table(frame: pl.DataFrame, title: str) -> str:
@@ -54,10 +99,17 @@ def frame_table(frame: pl.DataFrame, title: str) -> Table:
     return Table(title, tuple(frame.columns), rows)
 
 
-def notebook(presentation: Presentation) -> str:
-    """A result in a notebook: what it shows in sentences, then its tables, long ones cut."""
+def data_block(content: Mapping[str, Any], ident: str) -> str:
+    """Plain values for a script to read, in JSON that cannot end the element it stands in."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{escape(ident)}">{safe}</script>'
+
+
+def notebook(presentation: Presentation, figure: str = "") -> str:
+    """A result in a notebook: what it shows in sentences, its figure, then its tables, long ones cut."""
     tables = "".join(table_html(_cut(table)) for table in presentation.tables)
-    return f"<div>{paragraphs(presentation.sentences)}{tables}</div>"
+    return f"<div>{paragraphs(presentation.sentences)}{figure}{tables}</div>"
 
 
 def curve_notebook(result: Any) -> str:
@@ -89,7 +141,7 @@ def _row(cells: tuple[str, ...]) -> str:
 
 def _scrolling(table: str, name: str) -> str:
     """A wide table scrolls by itself, also with the keyboard."""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(name)}">{table}</div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(name))}">{table}</div>'
 
 
 def _cell(value: object) -> str:

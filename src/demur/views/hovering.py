@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,10 @@ HOVER = "hover"
 """Name of the layer and of its selection."""
 
 
+_SYNTAX = re.compile(r"[\\'\".\[\]:]")
+"""What Vega takes for more than a letter in the name of a field."""
+
+
 def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
     """Points that show themselves and a tooltip under the pointer; all columns but `x` and `y` are told.
 
@@ -19,9 +24,11 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
     reach further, but in Vega-Lite 6 its tooltips read "undefined" (vega/vega-lite, pull request 9707).
     """
     under = alt.selection_point(name=HOVER, on="pointerover", empty=False, clear="pointerout")
-    told = [alt.Tooltip(column, type="nominal") for column in rows.columns if column not in (x, y)]
+    titles = [column for column in rows.columns if column not in (x, y)]
+    plain = {title: f"told_{place}" for place, title in enumerate(titles) if _SYNTAX.search(title)}
+    told = [alt.Tooltip(plain.get(title, title), type="nominal", title=title) for title in titles]
     return (
-        alt.Chart(inline(rows), name=f"{HOVER}_points")
+        alt.Chart(inline(rows.rename(plain)), name=f"{HOVER}_points")
         .mark_point(filled=True, size=150, color="black", stroke="white", strokeWidth=2, clip=True)
         .encode(
             x=alt.X(x, type="quantitative"),

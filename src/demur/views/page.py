@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 from demur import __version__
 from demur.views import rendering
 from demur.views.drawing import WIDTH, chart_table
-from demur.views.fragments import data_table, paragraphs, table_html, written
+from demur.views.fragments import data_block, data_table, paragraphs, table_html, text_table, visible, written
 from demur.views.presentation import Presentation, Table
 
 DRAW = files("demur.views").joinpath("page.js").read_text(encoding="utf-8")
@@ -25,12 +24,18 @@ STYLE = files("demur.views").joinpath("page.css").read_text(encoding="utf-8")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page: sentences, then charts, then tables."""
+    """A part of a page: sentences, then a fragment, then charts, then tables.
+
+    `texts` are tables whose cells hold what people wrote, so they break anywhere. `fragment` is HTML that was made
+    here, with its own figures; nothing in it is escaped again.
+    """
 
     title: str
     sentences: tuple[str, ...] = ()
     charts: tuple[Any, ...] = ()
     tables: tuple[Table, ...] = ()
+    texts: tuple[Table, ...] = ()
+    fragment: str = ""
 
     @classmethod
     def of(cls, presentation: Presentation, *, title: str | None = None, sentences: bool = True) -> Section:
@@ -49,21 +54,27 @@ def page(
     warnings: Sequence[str] = (),
     signatures: Sequence[str] = (),
     seed: int | None = None,
+    contents: bool = False,
+    style: str = "",
+    script: str = "",
 ) -> str:
     """A whole HTML document that needs nothing from outside: it reads offline, without scripts and on paper.
 
     Figures are there as pictures; where scripts run they become interactive. Whatever comes from data is escaped, and
-    the page's own content policy lets no other script run.
+    the page's own content policy lets no other script run. With `contents` the sections are listed, with links.
+    `style` and `script` are what fragments need besides; `vegaEmbed` is there already.
     """
-    charts = [chart for section in sections for chart in section.charts]
-    script = rendering.javascript(DRAW).replace("</script", "<\\/script") if charts else ""
+    drawn = script or any(section.charts for section in sections)
+    code = rendering.javascript(DRAW + script).replace("</script", "<\\/script") if drawn else ""
     parts = [
-        _head(title, script),
-        "<body>",
-        f"<header><h1>{escape(title)}</h1>{_verdict(verdict)}{_warnings(warnings)}</header>",
-        f"<main>{_sections(sections)}{_notes(notes)}</main>",
+        _head(title, code, style),
+        '<body class="report">' if contents else "<body>",
+        '<a class="skip" href="#main">Skip to the contents</a>' if contents else "",
+        f"<header><h1>{written(title)}</h1>{_verdict(verdict)}{_warnings(warnings)}</header>",
+        _contents(sections) if contents else "",
+        f'<main id="main">{_sections(sections)}{_notes(notes)}</main>',
         _footer(signatures, seed),
-        f"<script>{script}</script>" if script else "",
+        f"<script>{code}</script>" if code else "",
         "</body></html>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
@@ -91,13 +102,13 @@ def chart_page(chart: Any) -> str:
     return page(title or "Figure", [Section("Figure", charts=(chart,))])
 
 
-def _head(title: str, script: str) -> str:
+def _head(title: str, script: str, style: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><meta name="generator" content="demur {__version__}">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
+        f"<title>{written(title)}</title><style>{STYLE}{style}</style></head>"
     )
 
 
@@ -126,16 +137,25 @@ def _warnings(warnings: Sequence[str]) -> str:
     return f'<aside class="warnings" aria-label="Warnings"><strong>Warnings</strong><ul>{items}</ul></aside>'
 
 
+def _contents(sections: Sequence[Section]) -> str:
+    links = (
+        f'<li><a href="#section-{place}">{written(section.title)}</a></li>'
+        for place, section in enumerate(sections, start=1)
+    )
+    return f'<nav class="contents" aria-label="Contents"><ol>{"".join(links)}</ol></nav>'
+
+
 def _sections(sections: Sequence[Section]) -> str:
-    written, number = [], 0
-    for section in sections:
-        body = [f"<h2>{escape(section.title)}</h2>", paragraphs(section.sentences)]
+    parts, number = [], 0
+    for place, section in enumerate(sections, start=1):
+        body = [f"<h2>{written(section.title)}</h2>", paragraphs(section.sentences), section.fragment]
         for chart in section.charts:
             number += 1
             body.append(_figure(chart, number))
         body += [_table(table) for table in section.tables]
-        written.append(f"<section>{''.join(body)}</section>")
-    return "\n".join(written)
+        body += [_texts(table, first=place == 0) for place, table in enumerate(section.texts)]
+        parts.append(f'<section id="section-{place}">{"".join(body)}</section>')
+    return "\n".join(parts)
 
 
 def _table(table: Table) -> str:
@@ -143,6 +163,13 @@ def _table(table: Table) -> str:
     if len(table.rows) <= MOST_OPEN_ROWS:
         return table_html(table)
     return f"<details><summary>{written(table.title)} ({len(table.rows)} rows)</summary>{table_html(table)}</details>"
+
+
+def _texts(table: Table, *, first: bool) -> str:
+    """A table of texts; all but the first are folded, as they take much room."""
+    if first:
+        return text_table(table)
+    return f"<details><summary>{written(table.title)}</summary>{text_table(table)}</details>"
 
 
 def _figure(chart: Any, number: int) -> str:
@@ -155,8 +182,8 @@ def _figure(chart: Any, number: int) -> str:
         f'<figure id="figure-{number}"><figcaption><h3>Figure {number}. {written(title)}</h3>'
         f'<p class="subtitle">{written(subtitle)}</p></figcaption>'
         f'<div class="chart" data-spec="spec-{number}">'
-        f'<img alt="{escape(about)}" src="data:image/svg+xml;base64,{picture}"></div>'
-        f'<script type="application/json" id="spec-{number}">{_json(slim(_fluid(bare)))}</script>'
+        f'<img alt="{escape(visible(about))}" src="data:image/svg+xml;base64,{picture}"></div>'
+        f"{data_block(slim(_fluid(bare)), f'spec-{number}')}"
         f'<p class="description">{written(about)}</p>'
         f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"
     )
@@ -186,12 +213,6 @@ def _fields(part: Any) -> set[str]:
     return set(re.findall(r"datum\.(\w+)", part)) if isinstance(part, str) else set()
 
 
-def _json(spec: dict[str, Any]) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(spec, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def _notes(notes: Sequence[str]) -> str:
     if not notes:
         return ""
@@ -199,7 +220,7 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _footer(signatures: Sequence[str], seed: int | None) -> str:
-    lines = "".join(f"<li><code>{escape(signature)}</code></li>" for signature in signatures)
+    lines = "".join(f"<li><code>{written(signature)}</code></li>" for signature in signatures)
     made = f"Made by demur {__version__}" + ("" if seed is None else f" with seed {seed}") + "."
     listed = (
         f"<details><summary>Signatures: how each number was made</summary><ul>{lines}</ul></details>" if lines else ""

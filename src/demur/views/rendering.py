@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from html import escape
 from typing import Any
@@ -14,6 +15,9 @@ try:
     import vl_convert
 except ModuleNotFoundError:
     raise UsageError("figures need the extra: pip install 'demur[plots]'") from None
+
+
+_CLIP = re.compile(r"\bclip\d+\b")
 
 
 def svg(chart: Any) -> str:
@@ -45,9 +49,16 @@ def _told(picture: str, spec: dict[str, Any]) -> str:
     """An SVG image that says what it shows to those who cannot see it."""
     title, about = titles(spec)[0], str(spec.get("description", ""))
     said = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in (("title", title), ("desc", about)) if text)
-    head, rest = picture.split(">", 1)
+    head, rest = _renumbered(picture).split(">", 1)
     marked = head.replace("<svg", '<svg role="img"', 1)
     return f"{marked}>{said}{rest}"
+
+
+def _renumbered(picture: str) -> str:
+    """The picture with its clipping paths numbered from 1: vl-convert counts on from picture to picture."""
+    names = dict.fromkeys(_CLIP.findall(picture))
+    numbers = {name: f"clip{place}" for place, name in enumerate(names, start=1)}
+    return _CLIP.sub(lambda found: numbers[found[0]], picture)
 
 
 def titles(spec: dict[str, Any]) -> tuple[str, str]:

@@ -1,0 +1,448 @@
+// The interactive error-return plot. Everything is reckoned here from the document that views/explorer.py makes: exact
+// counts at each system's cutoffs, its cost path, and where one system is shown better than another.
+
+// Numbers as the tables write them. Python rounds an exact half to the even digit and toFixed away from zero; a half
+// with d decimals before it is exact in binary just when x * 2^(d + 1) is odd.
+function fixed(x, decimals) {
+  const text = x.toFixed(decimals);
+  const half = Math.abs(x * 2 ** (decimals + 1)) % 2 === 1 && Number(text.at(-1)) % 2 === 1;
+  return half ? (Number(text) - 10 ** -decimals).toFixed(decimals) : text;
+}
+
+const trimmed = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+function percent(rate) {
+  const shown = 100 * rate;
+  return `${trimmed(fixed(shown, (shown >= 0.1 && shown <= 99.9) || shown === 0 || shown === 100 ? 1 : 2))} %`;
+}
+
+function tabledPercent(rate) {
+  const even = rate === 0 || rate === 1 || (rate >= 0.0005 && rate <= 0.9995);
+  return even ? `${fixed(100 * rate, 1)} %` : percent(rate);
+}
+
+function number(value) {
+  if (!Number.isFinite(value)) return "undefined";
+  if (value === 0) return "0";
+  const [digits, power] = value.toExponential(3).split("e").map((part, place) => (place ? Number(part) : part));
+  if (power < -4 || power >= 4) {
+    return `${trimmed(digits)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+  }
+  return trimmed(fixed(value, 3 - power));
+}
+
+function count(value) {
+  const whole = Math.abs(value - Math.round(value)) < 1e-6;
+  return (whole ? Math.round(value).toString() : number(value)).replace(/^\d{4,}$/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
+}
+
+// No line breaks between a number and its percent sign.
+const unbroken = (text) => text.replaceAll(" %", "\u00a0%");
+const listed = (parts) => (parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`);
+const cutoffWords = (threshold) => (threshold === null ? "return nothing" : String(threshold));
+const clamped = (value, low, high) => Math.min(high, Math.max(low, value));
+
+// A threshold as a number to compare: null returns nothing, so it lies above all.
+const LIMITS = { inf: Infinity, "-inf": -Infinity };
+const level = (threshold) => (threshold === null ? Infinity : LIMITS[threshold] ?? threshold);
+
+// How many leading entries of a rising list satisfy a condition that once false stays false.
+function leading(list, holds) {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(list[middle])) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function prepared(system) {
+  return {
+    ...system,
+    levels: system.threshold.map(level),
+    nonreturn: system.returned.map((kept) => (system.total - kept) / system.total),
+    error: system.wrong.map((wrong) => wrong / system.total),
+  };
+}
+
+// The cutoff that withholds most without going beyond a share; the first where the system withholds more by itself.
+const placeAtShare = (system, share) => Math.max(0, leading(system.nonreturn, (x) => x <= share + 1e-9) - 1);
+const placeAtThreshold = (system, threshold) =>
+  Math.min(system.levels.length - 1, leading(system.levels, (known) => known < level(threshold)));
+const stretchAt = (system, ratio) => system.path.find((part) => part.from <= ratio && ratio <= part.to) ?? system.path[0];
+
+function placeOf(system, state) {
+  if (state.align === "cost") return stretchAt(system, state.ratio).place;
+  return state.align === "threshold" ? placeAtThreshold(system, state.x) : placeAtShare(system, state.x);
+}
+
+// Where all cutoffs are told, any threshold between two of them splits the answers as the upper one does.
+function shownThreshold(system, place, state) {
+  const own = system.threshold[place];
+  return state.align === "threshold" && system.whole && own !== null ? state.x : own;
+}
+
+function reading(system, state) {
+  const place = placeOf(system, state);
+  const [returned, wrong] = [system.returned[place], system.wrong[place]];
+  const [nonreturn, error] = [system.nonreturn[place], system.error[place]];
+  return {
+    name: system.name,
+    threshold: shownThreshold(system, place, state),
+    nonreturn,
+    error,
+    returned,
+    right: returned - wrong,
+    wrong,
+    withheld: system.total - returned,
+    missed: system.right - returned + wrong,
+    cost: error + state.ratio * nonreturn,
+    region: regionOf(system, state),
+  };
+}
+
+// The answers between two shares withheld: those of at least `low` and below `high` in confidence (null: no bound).
+function regionOf(system, state) {
+  if (!state.region) return null;
+  const [start, stop] = state.region.map((share) => placeAtShare(system, share));
+  const between = (counts) => counts[start] - counts[stop];
+  return {
+    low: system.threshold[start],
+    high: system.threshold[stop],
+    answers: between(system.returned),
+    wrong: between(system.wrong),
+  };
+}
+
+// Systems up to which each has its part in the sentence, and its label in the plot.
+const MOST_TOLD = 4;
+
+function words(facts, state, points) {
+  if (state.align === "cost") return costWords(facts, state, points);
+  if (state.x === null) return "Nothing is returned.";
+  const lead = state.align === "share"
+    ? `Withholding ${percent(state.x)} of the inputs, `
+    : `At a threshold of ${cutoffWords(state.x)}, `;
+  const after = state.align === "share" ? lateWords(facts, state) + shownBetter(facts, state, points) : "";
+  return `${lead}${errorWords(state, points)}.${after}`;
+}
+
+function errorWords(state, points) {
+  const inputs = ` of ${count(points[0].returned + points[0].withheld)}`;
+  const errors = (one, of = "") => `${count(one.wrong)}${of} (${percent(one.error)})`;
+  if (points.length > MOST_TOLD) {
+    const [best, worst] = extremes(points);
+    return `${best.name} answers fewest wrongly, ${errors(best, inputs)}, and ${worst.name} most, ${errors(worst)}`;
+  }
+  const told = points.map((one, place) => {
+    const kept = state.align === "share" ? "" : ` withholds ${percent(one.nonreturn)} and`;
+    if (place && state.align === "share") return `${one.name} ${errors(one)}`;
+    return `${one.name}${kept} answers ${count(one.wrong)}${place ? "" : inputs} wrongly (${percent(one.error)})`;
+  });
+  return listed(told);
+}
+
+function extremes(points) {
+  return [
+    points.reduce((least, one) => (one.error < least.error ? one : least)),
+    points.reduce((most, one) => (one.error > most.error ? one : most)),
+  ];
+}
+
+function lateWords(facts, state) {
+  const late = facts.systems.filter((system) => system.nonreturn[0] > state.x + 1e-9);
+  const told = late.map((system) => `${system.name} ${percent(system.nonreturn[0])}`);
+  return late.length ? ` More is withheld by the system itself: ${listed(told)}.` : "";
+}
+
+function shownBetter(facts, state, points) {
+  if (!facts.pairs.length) return "";
+  const best = extremes(points)[0].name;
+  const leads = (pair) => pair.intervals.some(
+    (part) => pair[part.better] === best && part.from <= state.x && state.x <= part.to);
+  const worse = facts.pairs.filter(leads).map((pair) => (pair.a === best ? pair.b : pair.a));
+  const others = points.length - 1;
+  if (!worse.length) return others === 1 ? " No difference is shown here." : ` ${best} is not shown to be better here.`;
+  const named = worse.length <= MOST_TOLD ? listed(worse) : `${worse.length} of the ${others} others`;
+  return ` ${best} is shown to err less here${worse.length === others ? "" : ` than ${named}`}.`;
+}
+
+function costWords(facts, state, points) {
+  const [cheapest, ...others] = [...points].sort((one, two) => one.cost - two.cost);
+  const own = facts.systems.find((system) => system.name === cheapest.name);
+  const { from, to } = stretchAt(own, state.ratio);
+  const rest = (others.length < MOST_TOLD ? others : others.slice(0, 1)).map((one) => `${one.name} ${number(one.cost)}`);
+  const lead = `When a non-return costs ${number(state.ratio)} of an error, `;
+  const choice = cheapest.threshold === null ? "returning nothing" : `a threshold of ${cutoffWords(cheapest.threshold)}`;
+  const first = others.length
+    ? `${lead}${cheapest.name} with ${choice} is cheapest in this sample: ${number(cheapest.cost)} for an input, ${listed(rest)}.`
+    : `${lead}${choice} is cheapest in this sample: ${number(cheapest.cost)} for an input.`;
+  return `${first} It stays the best of ${cheapest.name} for ratios from ${number(from)} to ${number(to)}.`;
+}
+
+function regionWords(points) {
+  return points.filter((one) => one.region).map(({ name, region }) => {
+    const above = region.high === null ? "" : ` and below ${cutoffWords(region.high)}`;
+    if (!region.answers) return `${name}: no answers.`;
+    const bounds = `confidence of at least ${cutoffWords(region.low)}${above}`;
+    return `${name}: ${count(region.answers)} answers with a ${bounds}, ${count(region.wrong)} of them wrong.`;
+  }).join(" ");
+}
+
+// Labels of the points, moved apart where curves lie close; on the right where there is room and no other point.
+function handleRows(facts, state, points, scales) {
+  const top = scales.y.domain()[1];
+  const rows = facts.systems.map((system, place) => {
+    const { nonreturn, error } = points[place];
+    const [across, at] = [scales.x(nonreturn), scales.y(error)];
+    return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_TOLD ? "" : percent(error), across, at, own: at };
+  });
+  const bottom = scales.y(0) - 8;
+  const sorted = [...rows].sort((one, two) => two.at - one.at);
+  sorted.forEach((row, place) => { row.at = Math.min(row.at, place ? sorted[place - 1].at - 15 : bottom); });
+  for (const row of rows) {
+    row.label_at = scales.y.invert(Math.max(row.at, 8));
+    const gap = (other) => other.across - row.across;
+    const taken = rows.some((other) => gap(other) > 4 && gap(other) < 62 && Math.abs(other.own - row.at) < 14);
+    row.side = row.nonreturn > 0.82 || (taken && row.nonreturn > 0.1) ? "right" : "left";
+  }
+  const rule = { nonreturn: state.x, top, colour: "#333333" };
+  return state.align === "share" ? [rule, ...rows] : rows;
+}
+
+function cellTexts(point) {
+  const counts = [point.returned, point.right, point.wrong, point.withheld, point.missed].map(count);
+  return [cutoffWords(point.threshold), tabledPercent(point.nonreturn), tabledPercent(point.error), ...counts, number(point.cost)];
+}
+
+// The wanted state made sound: whatever it lacks, or has wrong, is as at the start.
+function soundState(facts, wanted) {
+  const rate = (value, most) => (typeof value === "number" && value >= 0 && value <= most ? value : null);
+  const align = ["share", "threshold", "cost"].includes(wanted.align) ? wanted.align : "share";
+  const marked = Array.isArray(wanted.region) && wanted.region.every((end) => rate(end, 1) !== null) && wanted.region[0] < wanted.region[1];
+  const known = align === "threshold" ? (wanted.x === null || Number.isFinite(wanted.x)) : rate(wanted.x, 1) !== null;
+  return {
+    align,
+    x: known ? (align === "threshold" ? wanted.x : Math.max(wanted.x, facts.floor)) : align === "threshold" ? facts.systems[0].threshold[placeAtShare(facts.systems[0], facts.at)] : facts.at,
+    ratio: rate(wanted.ratio, 0.99) ?? facts.ratio,
+    region: marked ? [...wanted.region] : null,
+  };
+}
+
+function specFor(facts, width) {
+  const curves = facts.systems.flatMap((system) =>
+    system.nonreturn.map((nonreturn, place) => ({ system: system.name, nonreturn, error: system.error[place] })));
+  const spec = structuredClone(facts.spec);
+  spec.datasets.curves = curves;
+  if (width < 480) lowerLegends(spec);
+  return spec;
+}
+
+// On a narrow screen a legend in the corner would hide the curves, so it goes under them.
+function lowerLegends(part) {
+  if (!part || typeof part !== "object") return;
+  if (part.legend && part.legend.orient) part.legend = { ...part.legend, orient: "bottom", direction: "vertical", columns: 1 };
+  Object.entries(part).forEach(([name, value]) => { if (name !== "datasets") lowerLegends(value); });
+}
+
+// Brings a figure made by `explorer_html` to life. `state` is {x, ratio, align, region}: x is the share withheld, or with
+// align "threshold" the threshold (null: return nothing); with align "cost" each system is at its cheapest threshold.
+// `onchange` hears the state and what each system does there. Gives {state(), points(), set(state), ready}.
+export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = () => {} } = {}) {
+  const systems = told.systems.map(prepared);
+  const facts = { ...told, systems, floor: Math.min(...systems.map((system) => system.nonreturn[0])) };
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const parts = Object.fromEntries(["plot", "controls", "said", "status", "rows", "rated", "named", "x", "typed", "unit",
+    "ratio", "price", "marking", "from", "to", "clear", "marked"].map((name) => [name, part(name)]));
+  const radios = [...root.querySelectorAll('[data-part="align"]')];
+  const stops = [...new Set(facts.systems.flatMap((system) => system.nonreturn))].sort((one, two) => one - two);
+  let state = soundState(facts, wanted);
+  let view = null;
+  let drag = null;
+  let frame = 0;
+
+  function change(news, { quiet = false } = {}) {
+    state = soundState(facts, { ...state, ...news });
+    if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(quiet); });
+  }
+
+  function draw(quiet) {
+    const points = facts.systems.map((system) => reading(system, state));
+    points.forEach((point, row) => {
+      const cells = parts.rows.rows[row].cells;
+      cellTexts(point).forEach((text, column) => { cells[column + 1].textContent = unbroken(text); });
+    });
+    parts.rated.textContent = number(state.ratio);
+    if (view) {
+      const scales = { x: view.scale("x"), y: view.scale("y") };
+      const marked = state.region ? [{ from: state.region[0], to: state.region[1] }] : [];
+      view.data("handles", handleRows(facts, state, points, scales)).data("region", marked).run();
+    }
+    const said = unbroken(words(facts, state, points));
+    parts.said.textContent = said;
+    announce(said);
+    drawControls(points);
+    if (!quiet) onchange({ ...state, region: state.region && [...state.region], systems: points });
+  }
+
+  function drawControls(points) {
+    const byThreshold = state.align === "threshold";
+    radios.forEach((radio) => { radio.checked = radio.value === state.align; });
+    parts.named.textContent = byThreshold ? "Threshold" : "Share withheld";
+    parts.typed.setAttribute("aria-label", byThreshold ? "Threshold" : "Share withheld in percent");
+    parts.unit.hidden = byThreshold;
+    const share = state.align === "share" ? state.x : points[0].nonreturn;
+    parts.x.value = share;
+    const value = byThreshold ? state.x ?? "" : Number((100 * share).toFixed(2));
+    if (document.activeElement !== parts.typed) parts.typed.value = value;
+    parts.x.setAttribute("aria-valuetext", byThreshold ? `threshold ${cutoffWords(state.x)}` : `${percent(share)} withheld`);
+    parts.ratio.value = state.ratio;
+    parts.price.textContent = `${number(state.ratio)} of an error`;
+    parts.ratio.setAttribute("aria-valuetext", parts.price.textContent);
+    [parts.from, parts.to].forEach((input, end) => {
+      if (state.region && document.activeElement !== input) input.value = Number((100 * state.region[end]).toFixed(2));
+    });
+    parts.marked.textContent = regionWords(points);
+  }
+
+  // Screen readers hear of a change at most once a second, and of the last one always.
+  let spoken = -Infinity;
+  let waiting = 0;
+  function announce(said) {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { spoken = performance.now(); parts.status.textContent = said; },
+      Math.max(0, spoken + 1000 - performance.now()));
+  }
+
+  // To a share withheld: by that of all systems, or by the threshold that one of them, the leader, has there.
+  function moveTo(share, leader = facts.systems[0]) {
+    const inside = clamped(share, 0, 1);
+    if (state.align === "threshold") change({ x: leader.threshold[placeAtShare(leader, inside)] });
+    else change({ align: "share", x: inside });
+  }
+
+  function align(kind) {
+    const [first] = facts.systems;
+    const place = placeOf(first, state);
+    const share = state.align === "share" ? state.x : first.nonreturn[place];
+    change({ align: kind, x: kind === "threshold" ? first.threshold[place] : share });
+  }
+
+  function typed() {
+    if (parts.typed.value === "") return;
+    const value = Number(parts.typed.value);
+    if (state.align === "threshold") change({ x: value });
+    else moveTo(value / 100);
+  }
+
+  const currentShare = () => (state.align === "share" ? state.x : facts.systems[0].nonreturn[placeOf(facts.systems[0], state)]);
+  const known = (system, forwards) => {
+    const place = placeOf(system, state) + (forwards ? 1 : -1);
+    return system.nonreturn[clamped(place, 0, system.nonreturn.length - 1)];
+  };
+
+  // The next cutoff of any system; with one threshold for all the next one of the first.
+  function neighbour(forwards) {
+    if (state.align === "threshold") return known(facts.systems[0], forwards);
+    const here = currentShare();
+    if (forwards) return stops[Math.min(stops.length - 1, leading(stops, (stop) => stop <= here + 1e-9))];
+    return stops[Math.max(0, leading(stops, (stop) => stop < here - 1e-9) - 1)];
+  }
+
+  const KEYS = {
+    ArrowRight: () => neighbour(true),
+    ArrowUp: () => neighbour(true),
+    ArrowLeft: () => neighbour(false),
+    ArrowDown: () => neighbour(false),
+    PageUp: () => currentShare() + 0.05,
+    PageDown: () => currentShare() - 0.05,
+    Home: () => 0,
+    End: () => 1,
+  };
+
+  function pressed(event) {
+    if (!(event.key in KEYS) || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    moveTo(KEYS[event.key]());
+  }
+
+  // Where a pointer is, as rates; the picture may be drawn smaller than it is.
+  function placed(event) {
+    const svg = parts.plot.querySelector("svg");
+    const box = svg.getBoundingClientRect();
+    const shrunk = box.width / svg.width.baseVal.value;
+    const [padding, origin] = [view.padding(), view.origin()];
+    const across = (event.clientX - box.left) / shrunk - padding.left - origin[0];
+    const down = (event.clientY - box.top) / shrunk - padding.top - origin[1];
+    return { share: clamped(view.scale("x").invert(across), 0, 1), error: view.scale("y").invert(down) };
+  }
+
+  function nearestSystem({ share, error }) {
+    const distance = (system) => Math.abs(system.error[placeAtShare(system, share)] - error);
+    return facts.systems.reduce((best, one) => (distance(one) < distance(best) ? one : best));
+  }
+
+  function grabbed(event) {
+    if (!view || event.button !== 0 || !event.isPrimary) return;
+    event.preventDefault();
+    parts.plot.setPointerCapture(event.pointerId);
+    const at = placed(event);
+    drag = event.shiftKey ? { from: at.share } : { leader: nearestSystem(at) };
+    if (event.shiftKey) parts.marking.open = true;
+    parts.x.focus({ preventScroll: true });
+    dragged(event);
+  }
+
+  function dragged(event) {
+    if (!drag) return;
+    const { share } = placed(event);
+    if (drag.from === undefined) moveTo(share, drag.leader);
+    else change({ region: [Math.min(drag.from, share), Math.max(drag.from, share)] });
+  }
+
+  function marked() {
+    const ends = [parts.from, parts.to].map((input) => input.value).filter((value) => value !== "");
+    if (ends.length === 2) change({ region: ends.map((end) => Number(end) / 100).sort((one, two) => one - two) });
+  }
+
+  function listen() {
+    parts.plot.addEventListener("pointerdown", grabbed);
+    parts.plot.addEventListener("pointermove", dragged);
+    for (const end of ["pointerup", "pointercancel"]) parts.plot.addEventListener(end, () => { drag = null; });
+    parts.x.addEventListener("input", () => moveTo(Number(parts.x.value)));
+    parts.x.addEventListener("keydown", pressed);
+    parts.typed.addEventListener("change", typed);
+    parts.ratio.addEventListener("input", () => change({ align: "cost", ratio: Number(parts.ratio.value), x: currentShare() }));
+    radios.forEach((radio) => radio.addEventListener("change", () => align(radio.value)));
+    for (const input of [parts.from, parts.to]) input.addEventListener("change", marked);
+    parts.clear.addEventListener("click", () => { parts.from.value = parts.to.value = ""; change({ region: null }); });
+  }
+
+  async function start() {
+    listen();
+    parts.controls.hidden = false;
+    if (state.region) parts.marking.open = true;
+    draw(true);
+    const picture = parts.plot.querySelector("img");
+    const live = document.createElement("div");
+    live.className = "live";
+    live.setAttribute("role", "img");
+    live.setAttribute("aria-label", told.description);
+    parts.plot.append(live);
+    try {
+      const how = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false };
+      ({ view } = await vegaEmbed(live, specFor(facts, parts.plot.clientWidth), how));
+      picture?.remove();
+      parts.plot.classList.add("explorer-alive");
+      draw(true);
+    } catch (fault) {
+      live.remove();
+      console.error(fault);
+    }
+  }
+
+  const points = () => facts.systems.map((system) => reading(system, state));
+  return { state: () => ({ ...state }), points, set: (news) => change(news, { quiet: true }), ready: start() };
+}

@@ -1,0 +1,285 @@
+"""The interactive error-return plot: its document of exact counts, and the piece of HTML that a script brings to life.
+
+Whatever moves is reckoned in the page from the document; without scripts a picture, a sentence and a table stand.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from demur.analyses.comparison import Comparison
+from demur.analyses.evaluation import Evaluation
+from demur.errors import UsageError
+from demur.measures.returns import ErrorAtNonreturn
+from demur.show import plain
+from demur.views import rendering
+from demur.views.drawing import WIDTH
+from demur.views.explorer_chart import explorer_chart, explorer_spec, lead_rows
+from demur.views.explorer_points import points_frame, reading_at, system_points
+from demur.views.fragments import data_block, data_table, visible, written
+from demur.views.numbers import count, tabled_percent
+from demur.views.words import listed, number, percent
+
+STYLE = files("demur.views").joinpath("explorer.css").read_text(encoding="utf-8")
+MODULE = files("demur.views").joinpath("explorer.js").read_text(encoding="utf-8")
+START = """
+for (const root of document.querySelectorAll("[data-explorer]")) {
+  explore(root, JSON.parse(document.getElementById(root.dataset.explorer).textContent), vegaEmbed);
+}
+"""
+POINTS = 1500
+RATIO = 0.3
+"""The cost ratio that the table starts with: a non-return costs three tenths of an error."""
+
+MOST_TOLD = 4
+"""Systems up to which each has its part in the sentence, and its label in the plot."""
+
+COLUMNS = {
+    "threshold": "threshold",
+    "nonreturn": "non-return",
+    "error": "error",
+    "returned": "returned",
+    "right": "right",
+    "wrong": "wrong",
+    "withheld": "withheld",
+    "missed": "missed chances",
+    "cost": "cost",
+}
+"""What the live table tells of each system."""
+
+
+def explorer_document(
+    evaluations: Sequence[Evaluation], comparison: Comparison | None = None, *, points: int = POINTS
+) -> dict[str, Any]:
+    """Everything the explorer needs as plain values: counts of each system, pairs, words and the Vega-Lite spec.
+
+    Of each system at most `points` cutoffs are told (more only where its cost path alone has more), evenly by the
+    weight between them; the counts at each of them are exact. Thresholds have as few digits as split the answers the
+    same way; null means: return nothing.
+    """
+    if not evaluations:
+        raise UsageError("an explorer needs at least one evaluation; got none")
+    names = [one.name for one in evaluations]
+    if comparison is not None and names != [one.name for one in comparison.evaluations if one.part is None]:
+        raise UsageError(f"the comparison is not one of these systems: {listed(names)}")
+    at = max(_asked(evaluations[0]), min(one.curve.floor for one in evaluations))
+    drawn = explorer_chart(evaluations, comparison)
+    title, subtitle = rendering.titles(drawn)
+    lead = lead_rows(evaluations, comparison)
+    shown: dict[str, Any] = plain(
+        {
+            "title": title,
+            "subtitle": " · ".join([subtitle, *_shade_words(lead, len(names))]),
+            "description": str(drawn.get("description", "")),
+            "at": at,
+            "ratio": RATIO,
+            "systems": [system_points(one, place, at, points) for place, one in enumerate(evaluations)],
+            "pairs": [] if comparison is None else [_pair(pair.to_dict()) for pair in comparison.pairs],
+            "spec": explorer_spec(drawn, lead),
+        }
+    )
+    return shown
+
+
+def explorer_html(document: Mapping[str, Any], *, ident: str = "explorer", picture: bool = True) -> str:
+    """A figure with its controls, live table and document; complete without scripts where it has its `picture`."""
+    points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
+    return (
+        f'<figure class="explorer" id="{escape(ident)}" data-explorer="{escape(ident)}-document">'
+        f"<figcaption><h3>{written(document['title'])}</h3>"
+        f'<p class="subtitle">{written(document["subtitle"])}</p></figcaption>'
+        f'<div class="chart explorer-plot" data-part="plot">{_picture(document, points) if picture else ""}</div>'
+        f"{_controls(document, escape(ident))}"
+        f'<p class="explorer-said" data-part="said">{written(operating_sentence(document, points))}</p>'
+        '<p class="explorer-unseen" role="status" data-part="status"></p>'
+        f"{_live_table(document, points)}"
+        f'<p class="description">{written(document["description"])}</p>'
+        f"{data_table(points_frame(document), 'Data behind this figure')}"
+        f"{data_block(document, f'{ident}-document')}</figure>"
+    )
+
+
+def explorer_script() -> str:
+    """The script of a self-contained page that brings every explorer on it to life; `vegaEmbed` is there already."""
+    return MODULE.replace("export function", "function") + START
+
+
+def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    """What the systems do when each withholds the same share; of many the best and the worst."""
+    inputs = f" of {count(points[0]['returned'] + points[0]['withheld'])}"
+    if len(points) > MOST_TOLD:
+        best, worst = (chosen(points, key=lambda one: float(one["error"])) for chosen in (min, max))
+        fewest = f"{best['name']} answers fewest wrongly, {_errors(best, inputs)}"
+        told = f"{fewest}, and {worst['name']} most, {_errors(worst)}"
+    else:
+        first, *others = points
+        told = listed(
+            [
+                f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly ({percent(first['error'])})",
+                *(f"{one['name']} {_errors(one)}" for one in others),
+            ]
+        )
+    return (
+        f"Withholding {percent(document['at'])} of the inputs, {told}."
+        f"{_late_words(document)}{_shown_better(document, points)}"
+    )
+
+
+def _errors(point: Mapping[str, Any], inputs: str = "") -> str:
+    return f"{count(point['wrong'])}{inputs} ({percent(point['error'])})"
+
+
+def _late_words(document: Mapping[str, Any]) -> str:
+    """Which systems withhold more than asked for."""
+    floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
+    late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
+    return f" More is withheld by the system itself: {listed(late)}." if late else ""
+
+
+def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    """Whether the system with the fewest errors is shown to be better here, and than which."""
+    if not document["pairs"]:
+        return ""
+    best = min(points, key=lambda one: float(one["error"]))["name"]
+    worse = [_other(pair, best) for pair in document["pairs"] if _leads(pair, best, document["at"])]
+    if not worse:
+        return " No difference is shown here." if len(points) == 2 else f" {best} is not shown to be better here."
+    others = len(points) - 1
+    named = listed(worse) if len(worse) <= MOST_TOLD else f"{len(worse)} of the {others} others"
+    return f" {best} is shown to err less here" + ("." if len(worse) == others else f" than {named}.")
+
+
+def _leads(pair: Mapping[str, Any], name: str, x: float) -> bool:
+    return any(pair[part["better"]] == name and part["from"] <= x <= part["to"] for part in pair["intervals"])
+
+
+def _other(pair: Mapping[str, Any], name: str) -> str:
+    return str(pair["b"] if pair["a"] == name else pair["a"])
+
+
+def _shade_words(lead: Sequence[Mapping[str, Any]], systems: int) -> list[str]:
+    if not any(row["better"] for row in lead):
+        return []
+    others = " than all others" if systems > 2 else ""
+    return [f"tinted, and named under the plot: where one system is shown to err less{others}"]
+
+
+def _asked(evaluation: Evaluation) -> float:
+    """The non-return rate that the evaluation was asked about; of a range its middle."""
+    measure = evaluation.measures.get("error_at_nonreturn")
+    if not isinstance(measure, ErrorAtNonreturn):
+        return 0.2
+    return measure.x if measure.to is None else (measure.x + measure.to) / 2
+
+
+def _pair(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: told[key] for key in ("a", "b", "verdict", "intervals", "crossings")}
+
+
+def _cells(point: Mapping[str, Any]) -> list[str]:
+    cutoff = "return nothing" if point["threshold"] is None else _written_out(point["threshold"])
+    rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
+    counts = [count(point[name]) for name in ("returned", "right", "wrong", "withheld", "missed")]
+    return [cutoff, *rates, *counts, number(point["cost"])]
+
+
+def _written_out(threshold: float | str) -> str:
+    """A threshold in all its digits, as a script writes it."""
+    if isinstance(threshold, float) and 1e-6 <= abs(threshold) < 1e15:
+        return str(np.format_float_positional(threshold, trim="-"))
+    return str(threshold).removesuffix(".0")
+
+
+def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("system", *COLUMNS.values()))
+    rows = "".join(
+        f'<tr><th scope="row">{_swatch(system["style"])}{written(system["name"])}</th>'
+        + "".join(f"<td>{written(cell)}</td>" for cell in _cells(point))
+        + "</tr>"
+        for system, point in zip(document["systems"], points, strict=True)
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="At the operating point">'
+        '<table class="explorer-table"><caption>At the operating point '
+        f'<span class="explorer-quiet">(cost: error + <span data-part="rated">{document["ratio"]:g}</span> × '
+        f"non-return)</span></caption><thead><tr>{head}</tr></thead>"
+        f'<tbody data-part="rows">{rows}</tbody></table></div>'
+    )
+
+
+def _swatch(style: Mapping[str, Any]) -> str:
+    dash = " ".join(map(str, style["dash"]))
+    return (
+        '<svg class="explorer-swatch" width="30" height="8" aria-hidden="true"><line x1="0" x2="30" y1="4" y2="4" '
+        f'stroke="{style["colour"]}" stroke-width="{style["width"]}" stroke-dasharray="{dash}"/></svg>'
+    )
+
+
+def _controls(document: Mapping[str, Any], ident: str) -> str:
+    """The controls, hidden until the script is there to hear them."""
+    alone = " hidden" if len(document["systems"]) == 1 else ""
+    kinds = (
+        ("share", "the same share withheld"),
+        ("threshold", "one threshold for all"),
+        ("cost", "the cheapest threshold of each"),
+    )
+    choices = "".join(
+        f'<label><input type="radio" name="{ident}-align" value="{value}" data-part="align"> {words}</label>'
+        for value, words in kinds
+    )
+    return (
+        '<div class="explorer-controls" data-part="controls" hidden>'
+        '<p class="explorer-quiet">Drag over the plot, or set it here: the table follows.</p>'
+        f'<fieldset class="explorer-align"{alone}><legend>Compare at</legend>{choices}</fieldset>'
+        '<div class="explorer-slider">'
+        f'<label for="{ident}-x" data-part="named">Share withheld</label>'
+        f'<input type="range" id="{ident}-x" data-part="x" min="0" max="1" step="any">'
+        f'<span><input type="number" step="any" data-part="typed" aria-label="Share withheld in percent">'
+        '<span data-part="unit">%</span></span></div>'
+        '<div class="explorer-slider">'
+        f'<label for="{ident}-ratio">Cost of a non-return</label>'
+        f'<input type="range" id="{ident}-ratio" data-part="ratio" min="0" max="0.99" step="0.01">'
+        '<span data-part="price"></span></div>'
+        f"{_region_controls()}</div>"
+    )
+
+
+def _region_controls() -> str:
+    ends = "".join(
+        f'<label>{end} <input type="number" min="0" max="100" step="any" data-part="{end}"> %</label> '
+        for end in ("from", "to")
+    )
+    return (
+        '<details class="explorer-region" data-part="marking"><summary>Mark a range of answers</summary>'
+        "<p>Hold Shift and drag over the plot, or say from where to where along the share withheld.</p>"
+        f"<p>{ends}"
+        '<button type="button" data-part="clear">Clear</button></p><p data-part="marked"></p></details>'
+    )
+
+
+def _picture(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    svg = rendering.svg_of(static_spec(document, points)).encode()
+    picture = base64.b64encode(svg).decode()
+    return f'<img alt="{escape(visible(document["description"]))}" src="data:image/svg+xml;base64,{picture}">'
+
+
+def static_spec(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The spec with its named data sets filled: the curves, and the handles at an operating point."""
+    rows = points_frame(document).select("system", "nonreturn", "error").to_dicts()
+    handles = [
+        {
+            "nonreturn": point["nonreturn"],
+            "error": point["error"],
+            "top": point["error"],
+            "colour": system["style"]["colour"],
+        }
+        for system, point in zip(document["systems"], points, strict=True)
+    ]
+    spec = document["spec"]
+    return {**spec, "width": WIDTH, "datasets": {**spec["datasets"], "curves": rows, "handles": handles}}

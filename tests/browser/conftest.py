@@ -1,0 +1,106 @@
+"""Chromium for the tests that look at pages: found on this machine, and listened to while they run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apps.web.logs import MARKUP, answers
+from browser.workbench import Workbench, served
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+LISTENER = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (fault) => {
+  window.violations.push(`${fault.violatedDirective} ${fault.blockedURI} ${fault.sample}`);
+});
+"""
+
+
+def chromium_path() -> str | None:
+    """The browser named in DEMUR_CHROMIUM, else the first one found."""
+    return os.environ.get("DEMUR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def why_not() -> str | None:
+    """Why pages cannot be looked at here, or None."""
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ModuleNotFoundError:
+        return "the browser tests need Playwright: pip install playwright"
+    if chromium_path() is None:
+        return "the browser tests need Chromium on the path, or its place in DEMUR_CHROMIUM"
+    return None
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless browser that the tests share."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium_path(), args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """A function that opens a page with the options of a browser context; its errors fail the test at the end.
+
+    Errors are what the console calls so, exceptions nobody caught, and whatever a content policy refused. What the
+    console says of a refusal that the test brings about is let pass by `expecting` a part of it.
+    """
+    contexts, faults = [], []
+
+    def opened(*, expecting: str | None = None, **options: Any) -> Any:
+        context = chromium.new_context(**{"viewport": {"width": 1000, "height": 1100}, **options})
+        contexts.append(context)
+        context.add_init_script(LISTENER)
+        page = context.new_page()
+        page.on("console", lambda said: faults.append(said.text) if _is_fault(said, expecting) else None)
+        page.on("pageerror", lambda fault: faults.append(str(fault)))
+        return page
+
+    yield opened
+    for context in contexts:
+        for page in context.pages:
+            for frame in page.frames:
+                faults += frame.evaluate("window.violations || []")
+        context.close()
+    assert faults == []
+
+
+def _is_fault(said: Any, expecting: str | None) -> bool:
+    return said.type == "error" and (expecting is None or expecting not in said.text)
+
+
+@pytest.fixture(scope="session")
+def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """A real server of a small store, in a process of its own, that the tests share."""
+    reason = why_not()
+    if reason:
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("workbench")
+    with served(folder / "store") as url:
+        made = Workbench(url, folder)
+        made.add("alpha", answers(seed=1), tags=("baseline",), note=MARKUP)
+        made.add(f"beta {MARKUP}", answers(seed=2, skill=1.0), tags=(MARKUP,))
+        yield made
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Says in one line that pages were not looked at, and why."""
+    reports = [one for one in terminalreporter.stats.get("skipped", ()) if isinstance(one.longrepr, tuple)]
+    left_out = [one for one in reports if "the browser tests need" in one.longrepr[2]]
+    if left_out:
+        reason = left_out[0].longrepr[2].removeprefix("Skipped: ")
+        terminalreporter.write_line(f"PAGES WERE NOT TESTED (tests skipped: {len(left_out)}). {reason}", yellow=True)

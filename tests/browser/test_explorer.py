@@ -1,0 +1,449 @@
+"""The interactive plot in a real browser: dragged, stepped, typed into, touched, and read."""
+
+import json
+
+import numpy as np
+import pytest
+
+from demur.analyses.comparison import compare
+from demur.analyses.evaluation import evaluate
+from demur.data.responses import responses
+from demur.views import words
+from demur.views.explorer import MODULE, STYLE, explorer_document, explorer_html
+from demur.views.notebook import explorer_page
+from demur.views.numbers import count, tabled_percent
+from demur.views.page import STYLE as PAGE_STYLE
+from demur.views.rendering import javascript
+
+N = 400
+ROWS = "[data-part=rows] tr"
+
+
+def answers(system, *, accuracy, seed, n=N, own=0.0):
+    rng = np.random.default_rng(seed)
+    right = rng.random(n) < accuracy
+    confidence = 1 / (1 + np.exp(-rng.normal(1.5 * right, 1.0)))
+    silent = rng.random(n) < own
+    return [
+        {
+            "id": place,
+            "system": system,
+            "target": "yes",
+            "prediction": None if silent[place] else "yes" if right[place] else "no",
+            "confidence": round(float(confidence[place]), 6),
+        }
+        for place in range(n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def document():
+    rows = [*answers("base", accuracy=0.6, seed=0), *answers("better", accuracy=0.8, seed=1)]
+    found = compare(responses(rows), replicates=60)
+    return explorer_document(found.evaluations, found)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    (one,) = evaluate(responses(answers("shy", accuracy=0.7, seed=3, own=0.3)), replicates=40)
+    return explorer_document([one])
+
+
+@pytest.fixture
+def show(open_page, document):
+    """A function that opens the page of an explorer and waits until it is alive."""
+
+    def shown(what=None, **options):
+        page = open_page(**options)
+        page.set_content(explorer_page(document if what is None else what))
+        page.wait_for_selector(".explorer-alive")
+        return page
+
+    return shown
+
+
+@pytest.fixture
+def strict(open_page, document):
+    """A page as the workbench serves it: nothing inline but data, no styles and no scripts from elsewhere."""
+    content = {
+        "/": f'<!doctype html><html lang="en"><head><title>t</title><link rel="stylesheet" href="/s.css"></head><body>'
+        f'{explorer_html(document)}<script src="/vega.js"></script><script type="module" src="/start.js"></script>',
+        "/s.css": PAGE_STYLE + STYLE,
+        "/vega.js": javascript("window.vegaEmbed = vegaEmbed;"),
+        "/explorer.js": MODULE,
+        "/start.js": """
+import { explore } from "/explorer.js";
+const root = document.querySelector("[data-explorer]");
+const told = JSON.parse(document.getElementById(root.dataset.explorer).textContent);
+window.heard = [];
+window.explorer = explore(root, told, window.vegaEmbed, {
+  state: JSON.parse(new URLSearchParams(location.search).get("state") ?? "{}"),
+  onchange: (news) => window.heard.push(news),
+});
+""",
+    }
+    kinds = {"/s.css": "text/css", "/": "text/html"}
+
+    def served(route):
+        path = "/" + route.request.url.split("/", 3)[3].split("?")[0]
+        policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
+        headers = {"content-security-policy": policy}
+        kind = kinds.get(path, "text/javascript") + "; charset=utf-8"
+        route.fulfill(
+            status=200 if path in content else 404, body=content.get(path, ""), content_type=kind, headers=headers
+        )
+
+    def shown(state=None):
+        page = open_page()
+        page.route("**/*", served)
+        query = "" if state is None else f"?state={json.dumps(state)}"
+        page.goto(f"http://explorer.test/{query}")
+        page.wait_for_selector(".explorer-alive")
+        return page
+
+    return shown
+
+
+def table(page):
+    rows = page.locator(ROWS).all()
+    names = ("system", "threshold", "nonreturn", "error", "returned", "right", "wrong", "withheld", "missed", "cost")
+    return [
+        dict(zip(names, [plain(cell) for cell in row.locator("th, td").all_inner_texts()], strict=True)) for row in rows
+    ]
+
+
+def plain(text):
+    return text.replace("\N{NO-BREAK SPACE}", " ").strip()
+
+
+def settled(page):
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def plot_place(page, share):
+    """Where on the screen a share withheld lies, at half the height of the plot."""
+    axis = page.locator(".explorer-plot svg g.mark-rule.role-axis-domain line").first.bounding_box()
+    box = page.locator(".explorer-plot svg").bounding_box()
+    return axis["x"] + share * axis["width"], box["y"] + box["height"] * 0.4
+
+
+def drag(page, start, stop):
+    page.mouse.move(*plot_place(page, start))
+    page.mouse.down()
+    page.mouse.move(*plot_place(page, (start + stop) / 2))
+    page.mouse.move(*plot_place(page, stop))
+    page.mouse.up()
+    settled(page)
+
+
+def at_share(system, share):
+    """What the table should say of a system, counted anew."""
+    total = system["total"]
+    place = max(k for k, kept in enumerate(system["returned"]) if (total - kept) / total <= share + 1e-9)
+    return system["returned"][place], system["wrong"][place]
+
+
+def shown_share(page):
+    return float(page.locator("[data-part=typed]").input_value()) / 100
+
+
+def handles(page):
+    return page.locator(".explorer-plot svg g.mark-symbol.role-mark path").evaluate_all(
+        "all => all.map((one) => one.getAttribute('transform'))"
+    )
+
+
+def test_at_first_the_script_says_what_the_page_said_without_it(open_page, show, document):
+    still = open_page(java_script_enabled=False)
+    still.set_content(explorer_page(document))
+    assert still.locator(".explorer-plot img").count() == 1
+    assert not still.locator(".explorer-controls").is_visible()
+    live = show()
+    assert live.locator(".explorer-plot img").count() == 0
+    assert table(still) == table(live)
+    said = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
+    assert said[0] == said[1]
+    assert said[0].startswith("Withholding 20 % of the inputs, base answers ")
+    assert said[0].endswith(" better is shown to err less here.")
+
+
+def test_dragging_moves_table_handles_and_sentence(show, document):
+    page = show()
+    before, points = table(page), handles(page)
+    drag(page, 0.3, 0.5)
+    share = shown_share(page)
+    assert share == pytest.approx(0.5, abs=0.01)
+    assert handles(page) != points
+    for row, old, system in zip(table(page), before, document["systems"], strict=True):
+        returned, wrong = at_share(system, share)
+        assert row != old
+        assert (row["returned"], row["wrong"]) == (str(returned), str(wrong))
+        assert int(row["right"]) + int(row["wrong"]) == returned
+        assert int(row["right"]) + int(row["missed"]) == system["right"]
+        assert int(row["withheld"]) == N - returned
+        assert float(row["cost"]) == pytest.approx(wrong / N + 0.3 * (N - returned) / N, rel=1e-3)
+
+
+def test_a_drag_that_leaves_the_plot_stops_at_its_edge(show):
+    page = show()
+    drag(page, 0.5, 1.2)
+    assert shown_share(page) == 1
+    assert [row["threshold"] for row in table(page)] == ["return nothing"] * 2
+    assert [row["error"] for row in table(page)] == ["0.0 %"] * 2
+
+
+def test_the_slider_steps_by_cutoffs_by_five_percent_and_to_the_ends(show, document):
+    page = show()
+    page.locator("[data-part=x]").focus()
+    stops = sorted({(N - kept) / N for system in document["systems"] for kept in system["returned"]})
+    for key, wanted in [
+        ("ArrowRight", min(stop for stop in stops if stop > 0.2 + 1e-9)),
+        ("ArrowLeft", 0.2),
+        ("PageUp", 0.25),
+        ("PageDown", 0.2),
+        ("End", 1.0),
+        ("Home", 0.0),
+        ("ArrowLeft", 0.0),
+    ]:
+        page.keyboard.press(key)
+        settled(page)
+        assert shown_share(page) == pytest.approx(wanted, abs=6e-5), key
+    assert page.locator("[data-part=x]").get_attribute("aria-valuetext") == "0 % withheld"
+
+
+def test_everything_can_be_reached_and_moved_with_the_keyboard(show):
+    page = show()
+    reached = set()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.dataset.part ?? document.activeElement.tagName"))
+    assert {"align", "x", "typed", "ratio", "SUMMARY"} <= reached
+
+
+def test_the_cost_slider_walks_the_cost_path(show, document):
+    page = show()
+    page.locator("[data-part=ratio]").fill("0.5")
+    settled(page)
+    assert page.locator("[data-part=align][value=cost]").is_checked()
+    for row, system in zip(table(page), document["systems"], strict=True):
+        best = next(part for part in system["path"] if part["from"] <= 0.5 <= part["to"])
+        assert row["threshold"] == ("return nothing" if best["threshold"] is None else str(best["threshold"]))
+        assert row["error"] == tabled_percent(best["error"])
+        costs = [
+            (wrong + 0.5 * (N - kept)) / N for kept, wrong in zip(system["returned"], system["wrong"], strict=True)
+        ]
+        assert float(row["cost"]) == pytest.approx(min(costs), rel=1e-3)
+    said = plain(page.locator("[data-part=said]").inner_text())
+    assert said.startswith("When a non-return costs 0.5 of an error, better with a threshold of ")
+    own = next(part for part in document["systems"][1]["path"] if part["from"] <= 0.5 <= part["to"])
+    assert said.endswith(f"for ratios from {words.number(own['from'])} to {words.number(own['to'])}.")
+
+
+def test_one_threshold_for_all_returns_what_is_at_least_as_sure(show):
+    page = show()
+    page.locator("[data-part=align][value=threshold]").check()
+    page.locator("[data-part=typed]").fill("0.6")
+    page.locator("[data-part=typed]").press("Enter")
+    settled(page)
+    logs = [answers("base", accuracy=0.6, seed=0), answers("better", accuracy=0.8, seed=1)]
+    for row, log in zip(table(page), logs, strict=True):
+        kept = [one for one in log if one["confidence"] >= 0.6]
+        assert (row["threshold"], row["returned"]) == ("0.6", str(len(kept)))
+        assert row["wrong"] == str(sum(one["prediction"] == "no" for one in kept))
+    assert plain(page.locator("[data-part=said]").inner_text()).startswith("At a threshold of 0.6, base withholds ")
+    page.locator("[data-part=align][value=share]").check()
+    settled(page)
+    assert table(page)[0]["returned"] == str(sum(one["confidence"] >= 0.6 for one in logs[0]))
+
+
+def test_with_one_threshold_a_drag_pulls_the_nearest_curve(show):
+    page = show()
+    page.locator("[data-part=align][value=threshold]").check()
+    drag(page, 0.3, 0.6)
+    shares = [float(row["nonreturn"].removesuffix(" %")) for row in table(page)]
+    assert any(share == pytest.approx(60, abs=1) for share in shares)
+    assert len({row["threshold"] for row in table(page)}) == 1
+
+
+def test_a_finger_does_what_the_mouse_does(show):
+    page = show(has_touch=True, viewport={"width": 390, "height": 1200})
+    x, y = plot_place(page, 0.4)
+    page.touchscreen.tap(x, y)
+    settled(page)
+    assert shown_share(page) == pytest.approx(0.4, abs=0.02)
+    session = page.context.new_cdp_session(page)
+    for kind, share in [("touchStart", 0.4), ("touchMove", 0.6), ("touchMove", 0.7), ("touchEnd", None)]:
+        at = [] if share is None else [dict(zip("xy", plot_place(page, share), strict=True))]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
+    settled(page)
+    assert shown_share(page) == pytest.approx(0.7, abs=0.03)
+
+
+def test_shift_and_drag_mark_a_range_of_answers(strict, document):
+    page = strict()
+    page.keyboard.down("Shift")
+    drag(page, 0.5, 0.25)
+    page.keyboard.up("Shift")
+    news = page.evaluate("window.heard.at(-1)")
+    assert news["region"] == pytest.approx([0.25, 0.5], abs=0.01)
+    for one, system in zip(news["systems"], document["systems"], strict=True):
+        (most, wrong), (least, still_wrong) = (at_share(system, share) for share in news["region"])
+        assert one["region"]["answers"] == most - least
+        assert one["region"]["wrong"] == wrong - still_wrong
+        assert one["region"]["low"] < one["region"]["high"]
+    assert "answers with a confidence of at least" in page.locator("[data-part=marked]").inner_text()
+    page.locator("[data-part=clear]").click()
+    settled(page)
+    assert page.evaluate("window.heard.at(-1).region") is None
+
+
+def test_a_range_can_be_typed(strict):
+    page = strict()
+    page.locator("[data-part=marking] summary").click()
+    page.locator("[data-part=from]").fill("10")
+    page.locator("[data-part=to]").fill("100")
+    page.locator("[data-part=to]").press("Enter")
+    settled(page)
+    news = page.evaluate("window.heard.at(-1)")
+    assert news["region"] == [0.1, 1]
+    assert news["systems"][0]["region"]["high"] is None
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"x": 0.35, "ratio": 0.1, "align": "share", "region": None},
+        {"x": 0.5123, "ratio": 0.3, "align": "threshold", "region": [0.1, 0.2]},
+        {"x": None, "ratio": 0.3, "align": "threshold", "region": None},
+        {"x": 0.2, "ratio": 0.7, "align": "cost", "region": None},
+    ],
+)
+def test_a_state_comes_back_as_it_was_given_without_news(strict, state):
+    page = strict(state)
+    settled(page)
+    assert page.evaluate("window.explorer.state()") == state
+    assert page.evaluate("window.heard") == []
+
+
+@pytest.mark.parametrize("state", [{"x": 7}, {"x": "a"}, {"align": "sideways"}, {"ratio": -1}, {"region": [0.5, 0.1]}])
+def test_a_state_that_makes_no_sense_is_as_at_the_start(strict, document, state):
+    page = strict(state)
+    wanted = {"x": 0.2, "ratio": document["ratio"], "align": "share", "region": None}
+    assert page.evaluate("window.explorer.state()") == wanted
+
+
+def test_news_tell_the_state_and_what_each_system_does_there(strict, document):
+    page = strict()
+    page.locator("[data-part=x]").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("PageDown")
+    settled(page)
+    news = page.evaluate("window.heard.at(-1)")
+    assert (news["x"], news["align"]) == (0.95, "share")
+    for one, system in zip(news["systems"], document["systems"], strict=True):
+        assert (one["returned"], one["wrong"]) == at_share(system, 0.95)
+    page.evaluate("window.explorer.set({ x: 0.1 })")
+    settled(page)
+    assert page.evaluate("window.explorer.state().x") == 0.1
+    assert page.evaluate("window.heard.at(-1).x") == 0.95
+
+
+def test_screen_readers_hear_the_last_sentence(show):
+    page = show()
+    page.locator("[data-part=x]").focus()
+    for _ in range(5):
+        page.keyboard.press("PageUp")
+    settled(page)
+    said = page.locator("[data-part=said]").inner_text()
+    page.wait_for_function("(said) => document.querySelector('[data-part=status]').textContent === said", arg=said)
+
+
+def test_a_system_alone_needs_no_switch_and_starts_where_it_withholds_by_itself(show, alone):
+    page = show(alone)
+    assert not page.locator(".explorer-align").is_visible()
+    (row,) = table(page)
+    (system,) = alone["systems"]
+    assert int(row["withheld"]) == system["withheld"]
+    assert "shown to err less" not in page.locator("[data-part=said]").inner_text()
+
+
+def test_markup_in_names_stays_text(show):
+    name = '<img src=x onerror="document.title=1">'
+    rows = [*answers(name, accuracy=0.6, seed=0), *answers("b", accuracy=0.8, seed=1)]
+    found = compare(responses(rows), replicates=20)
+    page = show(explorer_document(found.evaluations, found))
+    page.locator("[data-part=ratio]").fill("0.5")
+    settled(page)
+    assert table(page)[0]["system"] == name
+    assert name in page.locator("[data-part=said]").inner_text()
+    assert page.locator("img").count() == 0
+
+
+def test_numbers_are_written_as_python_writes_them(strict):
+    rng = np.random.default_rng(5)
+    shares = [k / 16 for k in range(17)] + [k / 400 for k in range(401)] + rng.random(500).tolist() + [0.0004, 0.99996]
+    values = [*shares, *(1e4 * rng.random(200)).tolist(), 1234.5, 0.00012345, 1e-7, 123456.0, 2.5, 99995.0]
+    page = strict()
+    source = MODULE.replace("export function", "function")
+    wanted = "shares.map(percent), shares.map(tabledPercent), values.map(number), values.map(count)"
+    script = f"([shares, values]) => {{ {source}; return [{wanted}]; }}"
+    told = page.evaluate(script, [shares, values])
+    assert told[0] == [words.percent(one) for one in shares]
+    assert told[1] == [tabled_percent(one) for one in shares]
+    assert told[2] == [words.number(one) for one in values]
+    assert told[3] == [count(one) for one in values]
+
+
+def test_an_update_of_three_systems_of_1500_cutoffs_is_measured(open_page, capsys):
+    systems = [answers(f"system {k}", accuracy=0.6 + 0.1 * k, seed=k, n=4000) for k in range(3)]
+    found = compare(responses([row for rows in systems for row in rows]), replicates=20)
+    page = open_page()
+    page.set_content(explorer_page(explorer_document(found.evaluations, found)))
+    page.wait_for_selector(".explorer-alive")
+    x, y = plot_place(page, 0.1)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    took = page.evaluate(
+        """async ([x, y]) => {
+          const plot = document.querySelector(".explorer-plot");
+          const cell = document.querySelector("[data-part=rows] td:nth-child(3)");
+          const took = [];
+          for (let step = 1; step <= 40; step += 1) {
+            const before = cell.textContent;
+            const start = performance.now();
+            plot.dispatchEvent(new PointerEvent("pointermove", { clientX: x + 10 * step, clientY: y, bubbles: true }));
+            await new Promise((done) => requestAnimationFrame(done));
+            took.push(performance.now() - start);
+            if (cell.textContent === before) throw new Error("nothing moved");
+          }
+          return took.sort((one, two) => one - two);
+        }""",
+        [x, y],
+    )
+    with capsys.disabled():
+        print(f"\nexplorer update, 3 systems of 1,500 cutoffs: median {took[20]:.1f} ms, worst {took[-1]:.1f} ms")
+
+
+def test_nothing_serious_is_found_by_axe(show):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="the browser tests need axe-playwright-python"
+    )
+    for scheme in ("light", "dark"):
+        page = show(color_scheme=scheme)
+        page.locator("[data-part=marking] summary").click()
+        found = axe.Axe().run(page).response["violations"]
+        told = [(one["id"], one["impact"], [node["html"][:120] for node in one["nodes"]]) for one in found]
+        assert [one for one in told if one[1] in ("serious", "critical")] == []
+
+
+def test_a_comparison_in_a_notebook_is_alive_in_its_frame(open_page):
+    rows = [*answers("base", accuracy=0.6, seed=0), *answers("better", accuracy=0.8, seed=1)]
+    shown = compare(responses(rows), replicates=40)._repr_html_()
+    page = open_page()
+    page.set_content(f'<!doctype html><html lang="en"><body>{shown}</body></html>')
+    frame = page.frame_locator("iframe")
+    frame.locator(".explorer-alive").wait_for()
+    before = frame.locator(ROWS).first.inner_text()
+    frame.locator("[data-part=x]").press("PageUp")
+    frame.locator("[data-part=said]", has_text="Withholding 25").wait_for()
+    assert frame.locator(ROWS).first.inner_text() != before
