@@ -4,6 +4,7 @@ from demur.api.answers import aim, classes, compare, merge, one_system, one_tall
 from demur.api.gold_standards import gold, plan_gold, read_trials
 from demur.api.lists import compare_nbest, nbest, read_nbest
 from demur.api.outcomes import compare_outcomes, fit_outcome, predict_outcome, regress
+from demur.api.reports import report
 from demur.api.understanding import respond, train, tune
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "read_nbest",
     "read_trials",
     "regress",
+    "report",
     "respond",
     "score",
     "threshold",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +29,43 @@ class Subject:
     values: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A condition asked of one subject; the failure is a sentence where it holds, and None where the gate is passed."""
+
+    condition: str
+    subject: str
+    failure: str | None
+
+
 def failures(conditions: list[str], document: Mapping[str, Any]) -> list[str]:
     """Sentences about the conditions that hold in the document; none if every gate is passed.
 
     >>> failures(["augrc > 0.1"], {"systems": [{"system": "guide", "measures": {"augrc": {"value": 0.2}}}]})
     ['guide: augrc > 0.1 holds: it is 0.2']
     """
-    return [failure for condition in conditions for failure in _failures_of(condition, document)]
+    gates = (gate for condition in conditions for gate in _gates_of(condition, document))
+    return [gate.failure for gate in gates if gate.failure is not None]
+
+
+def judged(conditions: list[str], documents: Sequence[Mapping[str, Any]]) -> list[Gate]:
+    """Every gate, passed or not: each condition is asked of the first document that knows what it names.
+
+    >>> one = {"systems": [{"system": "guide", "measures": {"augrc": {"value": 0.2}}}]}
+    >>> [gate.failure for gate in judged(["augrc > 0.5"], [one])]
+    [None]
+    """
+    return [gate for condition in conditions for gate in _of_first(condition, documents)]
+
+
+def _of_first(condition: str, documents: Sequence[Mapping[str, Any]]) -> list[Gate]:
+    fault: UsageError | None = None
+    for document in documents:
+        try:
+            return list(_gates_of(condition, document))
+        except UsageError as unknown:
+            fault = fault or unknown
+    raise fault or UsageError(f'"{condition}": there is nothing here that a gate could be asked of')
 
 
 def check_syntax(conditions: list[str]) -> None:
@@ -48,20 +78,21 @@ def check_syntax(conditions: list[str]) -> None:
             )
 
 
-def _failures_of(condition: str, document: Mapping[str, Any]) -> Iterator[str]:
+def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[Gate]:
     verdict = _VERDICT.fullmatch(condition)
     if verdict:
-        yield from _verdict_failures(condition, verdict[1], verdict[2], document)
+        yield from _verdict_gates(condition, verdict[1], verdict[2], document)
         return
     match = _CONDITION.fullmatch(condition)
     assert match is not None
     name, limit = match[1], float(match[3]) / (100 if match[4] else 1)
     for subject in _subjects(document, name):
-        value = _looked_up(subject, name)
+        value, failure = _looked_up(subject, name), None
         if value is None:
-            yield f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
+            failure = f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
         elif _COMPARE[match[2]](value, limit):
-            yield f"{subject.name}: {condition} holds: it is {value:.6g}"
+            failure = f"{subject.name}: {condition} holds: it is {value:.6g}"
+        yield Gate(condition, subject.name, failure)
 
 
 def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
@@ -128,7 +159,7 @@ def _comparable(value: Any) -> bool:
     return number or (isinstance(value, Mapping) and "value" in value)
 
 
-def _verdict_failures(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[str]:
+def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[Gate]:
     if not all("verdict" in pair for pair in document.get("pairs", [{}])):
         raise UsageError(f'"{condition}" is a gate for compare and nbest --compare; here it takes "NAME > NUMBER"')
     names = {pair[side] for pair in document["pairs"] for side in ("a", "b")}
@@ -138,8 +169,8 @@ def _verdict_failures(condition: str, name: str, worse: str, document: Mapping[s
         for side, other in (("a", "b"), ("b", "a")):
             if name == (pair[side] if name in names else side):
                 loser = side if worse == "worse" else other
-                if _shown_worse(pair, loser):
-                    yield f"{pair[side]} is significantly {worse} than {pair[other]}"
+                said = f"{pair[side]} is significantly {worse} than {pair[other]}"
+                yield Gate(condition, f"{pair['a']} against {pair['b']}", said if _shown_worse(pair, loser) else None)
 
 
 def _shown_worse(pair: Mapping[str, Any], side: str) -> bool:

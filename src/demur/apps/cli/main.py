@@ -23,6 +23,7 @@ from demur.apps.cli.options import (
     with_options,
 )
 from demur.apps.cli.outcome_commands import outcome
+from demur.apps.cli.report_command import report
 from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
 from demur.errors import DemurError, Interrupted
@@ -323,6 +324,7 @@ def demo(
 
 
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
+app.command(epilog="Example: `demur report a.jsonl b.jsonl -o report.html -o report.xml`")(with_options(report))
 app.add_typer(outcome, name="outcome")
 add_gold(app)
 add_store(app)
