@@ -9,7 +9,7 @@ from demur.analyses.comparison import compare
 from demur.analyses.evaluation import evaluate
 from demur.data.responses import responses
 from demur.views import words
-from demur.views.explorer import MODULE, STYLE, explorer_document, explorer_html
+from demur.views.explorer import MODULES, STYLE, explorer_document, explorer_html
 from demur.views.notebook import explorer_page
 from demur.views.numbers import count, tabled_percent
 from demur.views.page import STYLE as PAGE_STYLE
@@ -70,7 +70,7 @@ def strict(open_page, document):
         f'{explorer_html(document)}<script src="/vega.js"></script><script type="module" src="/start.js"></script>',
         "/s.css": PAGE_STYLE + STYLE,
         "/vega.js": javascript("window.vegaEmbed = vegaEmbed;"),
-        "/explorer.js": MODULE,
+        **{f"/{name}": source for name, source in MODULES.items()},
         "/start.js": """
 import { explore } from "/explorer.js";
 const root = document.querySelector("[data-explorer]");
@@ -384,7 +384,7 @@ def test_numbers_are_written_as_python_writes_them(strict):
     shares = [k / 16 for k in range(17)] + [k / 400 for k in range(401)] + rng.random(500).tolist() + [0.0004, 0.99996]
     values = [*shares, *(1e4 * rng.random(200)).tolist(), 1234.5, 0.00012345, 1e-7, 123456.0, 2.5, 99995.0]
     page = strict()
-    source = MODULE.replace("export function", "function")
+    source = MODULES["explorer_numbers.js"].replace("export ", "")
     wanted = "shares.map(percent), shares.map(tabledPercent), values.map(number), values.map(count)"
     script = f"([shares, values]) => {{ {source}; return [{wanted}]; }}"
     told = page.evaluate(script, [shares, values])

@@ -6,6 +6,7 @@ Whatever moves is reckoned in the page from the document; without scripts a pict
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -27,7 +28,15 @@ from demur.views.numbers import count, tabled_percent
 from demur.views.words import listed, number, percent
 
 STYLE = files("demur.views").joinpath("explorer.css").read_text(encoding="utf-8")
-MODULE = files("demur.views").joinpath("explorer.js").read_text(encoding="utf-8")
+MODULES = {
+    name: files("demur.views").joinpath(name).read_text(encoding="utf-8")
+    for name in ("explorer_numbers.js", "explorer_reading.js", "explorer.js")
+}
+"""The script's modules, each after those that it imports."""
+
+_BETWEEN = re.compile(r"^import .*\n|^export ", re.MULTILINE)
+"""What joins modules, and is not needed in one script."""
+
 START = """
 for (const root of document.querySelectorAll("[data-explorer]")) {
   explore(root, JSON.parse(document.getElementById(root.dataset.explorer).textContent), vegaEmbed);
@@ -107,7 +116,7 @@ def explorer_html(document: Mapping[str, Any], *, ident: str = "explorer", pictu
 
 def explorer_script() -> str:
     """The script of a self-contained page that brings every explorer on it to life; `vegaEmbed` is there already."""
-    return MODULE.replace("export function", "function") + START
+    return _BETWEEN.sub("", "".join(MODULES.values())) + START
 
 
 def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
