@@ -33,10 +33,10 @@ def _sentences(one: Examples) -> list[str]:
     if math.isnan(one.threshold):
         return [f"{one.system} returns nothing, so there is nothing to look at but the right answers it withholds."]
     if one.errors == 0:
-        return [f"{one.system}: no wrong answer is returned at {one.threshold:.4g}."]
+        return [f"{one.system}: no wrong answer is returned at the threshold advised."]
     scope = f", {one.out_of_scope:,} of them to inputs out of scope" if one.out_of_scope else ""
     return [
-        f"{one.system}: at {one.threshold:.4g}, {one.errors:,} wrong {_answers(one.errors)} returned{scope}, and "
+        f"{one.system}: at the threshold advised, {one.errors:,} wrong {_answers(one.errors)} returned{scope}, and "
         f"{one.missed:,} right {_answers(one.missed)} withheld."
     ]
 

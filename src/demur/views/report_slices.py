@@ -127,11 +127,9 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _how_made(found: SliceDifferences) -> str:
-    cutoffs = "; ".join(
-        f"{system} {'returns nothing' if math.isnan(cutoff) else f'at {cutoff:.4g}'}"
-        for system, cutoff in found.thresholds.items()
-    )
+    mute = [system for system, cutoff in found.thresholds.items() if math.isnan(cutoff)]
+    nothing = f" ({listed(mute)} would return nothing)" if mute else ""
     return (
-        f"slices by {listed(found.columns)} at one threshold for all slices of a system ({cutoffs}); p-values "
-        f"corrected by Holm's method for all {len(found.tests):,} tests of the table"
+        f"slices by {listed(found.columns)} at one threshold for all slices of a system, the one advised for it"
+        f"{nothing}; p-values corrected by Holm's method for all {len(found.tests):,} tests of the table"
     )
