@@ -24,6 +24,7 @@ from demur.apps.cli.options import (
 )
 from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import report
+from demur.apps.cli.serve_command import add_to as add_serve
 from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
 from demur.errors import DemurError, Interrupted
@@ -328,6 +329,7 @@ app.command(epilog="Example: `demur report a.jsonl b.jsonl -o report.html -o rep
 app.add_typer(outcome, name="outcome")
 add_gold(app)
 add_store(app)
+add_serve(app)
 app.add_typer(understand, name="understand")
 app.add_typer(experiments, name="experiment")
 app.add_typer(importer, name="import")

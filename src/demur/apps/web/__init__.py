@@ -1,0 +1,1 @@
+"""The workbench: runs, comparisons and errors in the browser, served on this machine."""

@@ -1,0 +1,1 @@
+"""One module per page of the workbench; each gives its pages and its actions."""

@@ -1,0 +1,230 @@
+"""The answers behind a point or a range of a curve: what was wrong and returned, right and withheld, and so on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from demur.apps.web.pages.alongside import Alongside, alongside
+from demur.apps.web.pages.explored import told_run
+from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.query import Query
+from demur.apps.web.site import Site
+from demur.errors import UsageError
+from demur.store.records import Run
+from demur.store.rows import Mask, Order, Outcome, RowPage
+
+SHOWS: dict[str, str] = {
+    "wrong": "wrong and returned",
+    "missed": "right but withheld",
+    "scope": "out of scope, yet answered",
+    "withheld": "withheld",
+    "right": "right and returned",
+    "failed": "failed",
+    "all": "all",
+}
+"""What can be shown of one run."""
+
+BESIDE = {"alone": "wrong here, not there", "both": "wrong in both"}
+"""What can be shown of a run beside another."""
+
+ORDERS: dict[Order, str] = {"surest": "surest first", "least": "least sure first", "nearest": "nearest the threshold"}
+
+USUAL_ROWS, MOST_ROWS = 50, 200
+MOST_FILTERS = 12
+"""Columns that can be filtered by with a click; a link can filter by any."""
+
+LABELS = ("label", "prediction", "intent", "name", "value", "act", "text", "hyp")
+CERTAINTIES = ("p", "confidence", "score", "prob", "probability")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a link asks to see."""
+
+    run: Run
+    show: str
+    order: Order
+    threshold: float | None
+    low: float | None
+    high: float | None
+    where: tuple[tuple[str, str], ...]
+    search: str
+    other: Run | None
+    other_threshold: float | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What becomes of the rows at the threshold."""
+        return "wrong" if self.show in BESIDE else self.show  # type: ignore[return-value]
+
+    def link(self, path: str, **changes: Any) -> str:
+        """A link to the same rows, or to others where something changes."""
+        given: dict[str, Any] = {
+            "run": self.run.id,
+            "show": self.show,
+            "threshold": self.threshold,
+            "low": self.low,
+            "high": self.high,
+            "where": [f"{column}={value}" for column, value in self.where],
+            "search": self.search,
+            "order": self.order,
+            "other": None if self.other is None else self.other.id,
+            "other_threshold": self.other_threshold,
+            **changes,
+        }
+        return f"{path}?{urlencode({key: value for key, value in given.items() if value not in (None, '', [])}, True)}"
+
+
+def errors(site: Site, query: Query) -> Shown:
+    """The page: one run, one outcome, filters, and some of the rows."""
+    choices = [told_run(run) for run in site.store.runs(kind="responses")]
+    if not query.text("run"):
+        return Shown("Answers", {"choices": choices, "asked": None})
+    asked = asked_of(site, query)
+    document = _listed(site, asked, query)
+    around = _around(site, asked, document["page"])
+    return Shown(f"Answers of {asked.run.name}", {**document, "choices": choices, **around})
+
+
+def rows(site: Site, query: Query) -> Shown:
+    """The rows alone, for a page that shows some of them below a plot."""
+    asked = asked_of(site, query)
+    return Shown(f"Answers of {asked.run.name}", _listed(site, asked, query))
+
+
+def _listed(site: Site, asked: Asked, query: Query) -> dict[str, Any]:
+    limit, number = query.whole("limit", USUAL_ROWS, low=1, high=MOST_ROWS), query.whole("page", 1, low=1)
+    found = found_rows(site, asked, offset=(number - 1) * limit, limit=limit)
+    return {
+        "asked": _told(asked),
+        "total": found.total,
+        "page": number,
+        "pages": max(1, -(-found.total // limit)),
+        "first": (number - 1) * limit + 1,
+        "rows": found.rows,
+        "label": {**SHOWS, **BESIDE}[asked.show],
+    }
+
+
+def asked_of(site: Site, query: Query) -> Asked:
+    """What a link asks to see, checked."""
+    run = site.store.run(query.text("run"))
+    if run.kind != "responses":
+        raise UsageError(f'"{run.name}" is a run of {run.kind}; only answers with confidences are shown here')
+    other = site.store.run(query.text("other")) if query.text("other") else None
+    show = query.choice("show", (*SHOWS, *BESIDE), "wrong")
+    if show in BESIDE and other is None:
+        raise UsageError(f"show={show} needs a second run: other=NAME")
+    return Asked(
+        run=run,
+        show=show,
+        order=query.choice("order", tuple(ORDERS), "surest"),  # type: ignore[arg-type]
+        threshold=query.number("threshold"),
+        low=query.number("low"),
+        high=query.number("high"),
+        where=query.where(columns=run.columns),
+        search=query.text("search"),
+        other=other,
+        other_threshold=query.number("other_threshold"),
+    )
+
+
+def found_rows(site: Site, asked: Asked, *, offset: int, limit: int) -> RowPage:
+    """Rows that were asked for, each beside that of the other run where there is one."""
+    beside = None if asked.other is None else alongside(site.rows(asked.run), site.rows(asked.other))
+    found = site.rows(asked.run).page(
+        asked.outcome,
+        threshold=asked.threshold,
+        low=asked.low,
+        high=asked.high,
+        where=asked.where,
+        search=asked.search,
+        among=None if beside is None else _among(site, asked, beside),
+        offset=offset,
+        limit=limit,
+        order=asked.order,
+    )
+    if beside is None or asked.other is None:
+        return RowPage(found.total, [_as_shown(row) for row in found.rows])
+    theirs = beside.rows(site.rows(asked.other), [row["row"] for row in found.rows])
+    pairs = zip(found.rows, theirs, strict=True)
+    both = [{**_as_shown(row), "other": None if one is None else _as_shown(one)} for row, one in pairs]
+    return RowPage(found.total, both)
+
+
+def _among(site: Site, asked: Asked, beside: Alongside) -> Mask | None:
+    if asked.show not in BESIDE or asked.other is None:
+        return None
+    errs, known = beside.errs(site.rows(asked.other), asked.other_threshold)
+    return errs if asked.show == "both" else known & ~errs
+
+
+def _as_shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "nbest": hypotheses(row["nbest"])}
+
+
+def hypotheses(nbest: Any) -> list[dict[str, Any]]:
+    """What a system had thought of, best first: the words of each hypothesis and its confidence where it has one.
+
+    >>> hypotheses([{"label": "yes", "p": 0.9}, ["no", 0.1], "what"])[1]
+    {'text': 'no', 'confidence': 0.1}
+    """
+    listed = nbest if isinstance(nbest, list) else [] if nbest is None else [nbest]
+    return [_hypothesis(one) for one in listed]
+
+
+def _hypothesis(one: Any) -> dict[str, Any]:
+    if isinstance(one, dict):
+        text = next((one[name] for name in LABELS if name in one), one)
+        confidence = next((one[name] for name in CERTAINTIES if name in one), None)
+    elif isinstance(one, list) and len(one) == 2:
+        text, confidence = one
+    else:
+        text, confidence = one, None
+    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+    return {"text": shown, "confidence": confidence if number else None}
+
+
+def _told(asked: Asked) -> dict[str, Any]:
+    named = {name: getattr(asked, name) for name in ("show", "order", "threshold", "low", "high", "search")}
+    return {
+        "run": {"id": asked.run.id, "name": asked.run.name, "n": asked.run.n},
+        "other": None if asked.other is None else {"id": asked.other.id, "name": asked.other.name},
+        "other_threshold": asked.other_threshold,
+        "where": [list(pair) for pair in asked.where],
+        **named,
+    }
+
+
+def _around(site: Site, asked: Asked, number: int) -> dict[str, Any]:
+    """What stands around the rows: how many there are of each outcome, filters, and links."""
+    own = site.rows(asked.run)
+    counts = own.counts(asked.threshold, low=asked.low, high=asked.high, where=asked.where, search=asked.search)
+    beside = {} if asked.other is None else BESIDE
+    tabs = [
+        {"show": show, "label": label, "count": counts.get(show), "link": asked.link("/errors", show=show)}
+        for show, label in {**SHOWS, **beside}.items()
+    ]
+    return {
+        "counts": counts,
+        "tabs": tabs,
+        "orders": ORDERS,
+        "slices": dict(list(own.slices().items())[:MOST_FILTERS]),
+        "links": {
+            "before": asked.link("/errors", page=number - 1),
+            "after": asked.link("/errors", page=number + 1),
+            "csv": asked.link("/errors.csv"),
+            "run": f"/run/{asked.run.id}",
+            "nothing": asked.link("/errors", where=[], search="", low=None, high=None, threshold=None),
+        },
+    }
+
+
+PAGES: tuple[Page, ...] = (
+    Page("/errors", "errors.html", errors, "Errors"),
+    Page("/errors/rows", "errors_rows.html", rows),
+)

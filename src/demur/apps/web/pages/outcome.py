@@ -1,0 +1,194 @@
+"""What the outcome of dialogues follows from, which confusions cost it, and what would be if they were fewer."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from demur.analyses.outcome.design import POLICIES
+from demur.analyses.outcome.features import MIN_PER_DIALOGUE, REJECTIONS, SETS, Rejections, Turns, turns_of
+from demur.analyses.outcome.models import OutcomeModel
+from demur.analyses.outcome.what_if import WhatIf
+from demur.analyses.outcome.what_if import what_if as mending
+from demur.apps.web.pages.choice import run_values
+from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.query import Query
+from demur.apps.web.site import Site
+from demur.errors import UsageError
+
+if TYPE_CHECKING:
+    from demur.store.runs import Run, Store
+
+USUAL = "conf+scores.f"
+OFFERED = (USUAL, *(name for name in SETS if name != "scores.fm"))
+SLIDERS = 5
+"""Confusions that can be put right from the start, the dearest ones; others once they are chosen on the map."""
+
+MEND = "mend-"
+"""How the names of queries begin that say how much of a confusion is put right."""
+
+
+def outcome(site: Site, query: Query) -> Shown:
+    """The model, the map of confusions, and what if."""
+    choices = _choices(site)
+    turns, dialogues = (_chosen(site, query, part, choices) for part in ("turns", "dialogues"))
+    document: dict[str, Any] = {
+        "choices": {part: [run_values(run) for run in runs] for part, runs in choices.items()},
+        "turns": None if turns is None else run_values(turns),
+        "dialogues": None if dialogues is None else run_values(dialogues),
+        "offered": list(OFFERED),
+        "undefined_choices": dict(POLICIES),
+        "rejection_choices": dict(REJECTIONS),
+        "query": _query(query),
+        **_asked(query),
+    }
+    if turns is None or dialogues is None:
+        return Shown("Outcome", {**document, "fault": None, "outcomes": []})
+    document["outcomes"] = [name for name in dialogues.columns if name != "dialogue"]
+    found = _fitted(site, query, turns, dialogues)
+    if "fault" in found:
+        return Shown("Outcome", {**document, **found})
+    model = msgspec.convert(found["model"], OutcomeModel)
+    others = [site.store.run(one) for one in query.several("with")]
+    return Shown(
+        f"What {model.outcome} follows from",
+        {
+            **document,
+            "fault": None,
+            **{name: found[name] for name in ("presentation", "map", "columns", "validation", "model")},
+            "trust": trust(found["validation"]),
+            "cell": query.text("cell"),
+            "compare": _compared(site, turns, others, found),
+            "what_if": _what_if(site, query, turns, found, model),
+        },
+    )
+
+
+def what_if(site: Site, query: Query) -> Shown:
+    """The answer to what if alone, for sliders that are being moved."""
+    turns, dialogues = (site.store.run(query.text(part)) for part in ("turns", "dialogues"))
+    found = _fitted(site, query, turns, dialogues)
+    if "fault" in found:
+        raise UsageError(found["fault"])
+    model = msgspec.convert(found["model"], OutcomeModel)
+    asked = {"trust": trust(found["validation"]), "what_if": _what_if(site, query, turns, found, model)}
+    return Shown("What if", {**asked, "turns": run_values(turns), "outcome_name": model.outcome})
+
+
+def _choices(site: Site) -> dict[str, list[Run]]:
+    runs = site.store.runs()
+    return {
+        "turns": [run for run in runs if run.kind == "responses" and run.about.get("dialogues")],
+        "dialogues": [run for run in runs if run.kind == "dialogues"],
+        "with": [run for run in runs if run.kind == "responses"],
+    }
+
+
+def _chosen(site: Site, query: Query, part: str, choices: dict[str, list[Run]]) -> Run | None:
+    """The run that the link names, under its part or as `run`; where it names none, the only one there is."""
+    if named := query.text(part):
+        return site.store.run(named)
+    if (named := query.text("run")) and (run := site.store.run(named)) in choices[part]:
+        return run
+    return choices[part][0] if len(choices[part]) == 1 else None
+
+
+def _asked(query: Query) -> dict[str, Any]:
+    return {
+        "outcome": query.text("outcome"),
+        "features": query.text("features", USUAL),
+        "least": query.number("least", MIN_PER_DIALOGUE, low=0),
+        "undefined": query.choice("undefined", tuple(POLICIES), "impute-mean"),
+        "rejections": query.choice("rejections", tuple(REJECTIONS), "counted"),
+        "matched": bool(query.text("matched")),
+        "sets": bool(query.text("sets")),
+        "with": list(query.several("with")),
+    }
+
+
+def _query(query: Query) -> list[list[str]]:
+    """What the link asks for, the cell and what is put right apart."""
+    return [[name, value] for name, value in query.pairs if name not in ("cell", "wait") and not name.startswith(MEND)]
+
+
+def _fitted(site: Site, query: Query, turns: Run, dialogues: Run) -> dict[str, Any]:
+    asked = {name: value for name, value in _asked(query).items() if name != "with"}
+    return site.result("outcome", [turns, dialogues], f"What the outcome of {dialogues.name} follows from", **asked)
+
+
+def trust(validation: dict[str, dict[str, float | None]]) -> dict[str, Any]:
+    """Whether the model was shown to predict dialogues that it has not seen, and what to say of it.
+
+    >>> trust({"loo": {"r2": 0.4}, "nested": {"r2": -0.1}})["shown"]
+    False
+    """
+    r2 = {kind: validation.get(kind, {}).get("r2") for kind in ("in_sample", "loo", "nested")}
+    failing = [
+        f"{words} R2 is {'undefined' if value is None else f'{value:.2f}'}"
+        for kind, words in (("loo", "leave-one-out"), ("nested", "nested"))
+        if (value := r2[kind]) is None or value <= 0
+    ]
+    if not failing:
+        return {"shown": True, "why": ""}
+    why = f"The model was not shown to predict: {' and '.join(failing)}, no better than the mean. Do not believe this."
+    return {"shown": False, "why": why}
+
+
+def _compared(site: Site, turns: Run, others: list[Run], found: dict[str, Any]) -> dict[str, Any] | None:
+    """What the model predicts for other runs; None where none was asked for or the model cannot say."""
+    if not others or found["columns"]:
+        return None
+    runs = [turns, *(run for run in others if run.id != turns.id)]
+    about = f"Predicting for {', '.join(run.name for run in runs[1:]) or turns.name}"
+    return site.result("what_if", runs, about, model=found["model"])
+
+
+def _what_if(site: Site, query: Query, turns: Run, found: dict[str, Any], model: OutcomeModel) -> dict[str, Any] | None:
+    """Sliders and the answer to them; None where the model is not made of turns alone."""
+    if found["map"] is None or not model.terms:
+        return None
+    counted = _turns(site.store, turns.id, model.rejections).only(found["dialogues"])
+    shares = _mended(query)
+    cells = {cell["key"]: cell for cell in found["map"]["cells"] if cell["half"] is not None}
+    dearest = sorted(cells, key=lambda key: -abs(cells[key]["half"]))[:SLIDERS]
+    keys = list(dict.fromkeys([*dearest, *(key for key in (*shares, query.text("cell")) if key in cells)]))
+    chosen = {(cells[key]["predicted"], cells[key]["actual"]): share for key, share in shares.items() if key in cells}
+    level = site.preferences.level
+    answer = mending(model, counted, chosen, level=level)
+    return {
+        "sliders": [{**cells[key], "name": f"{MEND}{key}", "percent": 100 * shares.get(key, 0.0)} for key in keys],
+        "level": level,
+        "mended": bool(any(chosen.values())),
+        **_told(answer, model),
+    }
+
+
+def _told(answer: WhatIf, model: OutcomeModel) -> dict[str, Any]:
+    values = answer.to_dict()
+    features = [
+        {"term": name, "now": answer.now.features[name], "then": answer.then.features[name], "weight": weight}
+        for name, weight in model.coefficients.items()
+        if name in answer.now.features
+    ]
+    return {**values, "features": features, "outcome": model.outcome}
+
+
+def _mended(query: Query) -> dict[str, float]:
+    """Which share of which confusions is put right, by the keys of cells."""
+    names = dict.fromkeys(name for name, _ in query.pairs if name.startswith(MEND))
+    shares = {name.removeprefix(MEND): query.number(name, 0.0, low=0, high=100) or 0.0 for name in names}
+    return {key: percent / 100 for key, percent in shares.items() if percent}
+
+
+@lru_cache(maxsize=4)
+def _turns(store: Store, run: str, rejections: Rejections) -> Turns:
+    """The confusions of a run by dialogue; a run's content never changes, so the last few are kept."""
+    return turns_of(store.responses(store.run(run)), rejections=rejections)
+
+
+PAGES: tuple[Page, ...] = (
+    Page("/outcome", "outcome.html", outcome, "Outcome"),
+    Page("/outcome/what-if", "outcome_what_if.html", what_if),
+)

@@ -1,0 +1,102 @@
+"""One run: what is known of it, what its answers show, and where to go from here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from demur.apps.web.pages.explored import explored_state, told_run
+from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.pages.runs import KIND_NAMES
+from demur.apps.web.query import Query
+from demur.apps.web.rendering import percent
+from demur.apps.web.site import Site
+from demur.data.lines import exactly
+from demur.data.tables import ROW
+from demur.errors import UsageError
+from demur.store.records import Run
+
+FIRST_ROWS = 8
+LONGEST_CELL = 300
+"""Letters of a cell that are shown of a table as it came."""
+
+
+def run(site: Site, query: Query) -> Shown:
+    """The page: facts for every kind of run, and for answers all that an evaluation shows."""
+    found = site.store.run(query.path["id"])
+    others = [told_run(one) for one in site.store.runs(kind=found.kind) if one.id != found.id]
+    document = {
+        "run": found.to_dict(),
+        "runs": [told_run(found)],
+        "facts": facts_of(found),
+        "links": links_of(found),
+        "others": others,
+    }
+    if found.kind == "responses":
+        return Shown(found.name, {**document, **_evaluated(site, found, query)})
+    return Shown(found.name, {**document, "first_rows": _first_rows(site, found)})
+
+
+def _evaluated(site: Site, found: Run, query: Query) -> dict[str, Any]:
+    by, slices = query.text("by"), found.about.get("slices", [])
+    if by and by not in slices:
+        raise UsageError(f'"{by}" is no column to slice by; there are {", ".join(slices) or "none"}')
+    about = f"Reading {found.name}" + (f" by {by}" if by else "")
+    result = site.result("evaluation", [found], about, at=site.preferences.at, by=by or None)
+    return {"by": by, "slices": slices, "state": explored_state(query), **result}
+
+
+def facts_of(run: Run) -> list[tuple[str, str]]:
+    """What is known of a run, named."""
+    about = run.about
+    facts = [("kind", KIND_NAMES[run.kind]), ("rows", f"{run.n:,}")]
+    if run.kind == "responses":
+        withheld = run.n - about["answered"] - about["failed"]
+        facts += [
+            ("answered", f"{about['answered']:,}"),
+            ("withheld by itself", f"{withheld:,}"),
+            ("failed", f"{about['failed']:,}"),
+            ("out of scope", f"{about['out_of_scope']:,}"),
+            ("wrong when all is returned", percent(about["forced_error"])),
+        ]
+    else:
+        facts += [(name.replace("_", " "), _fact(value)) for name, value in about.items()]
+    if about.get("dialogues") and run.kind == "responses":
+        facts.append(("dialogues", f"{about['dialogues']:,}"))
+    return [*facts, ("added", f"{run.added[:10]} {run.added[11:16]} UTC"), ("from", run.source), ("id", run.id)]
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def links_of(run: Run) -> list[dict[str, str]]:
+    """Where else this run is shown."""
+    if run.kind == "responses":
+        return [{"label": "Errors and missed chances", "href": f"/errors?run={run.id}"}]
+    pages = {
+        "nbest": ("Inspect the N-best lists", f"/nbest/{run.id}"),
+        "dialogues": ("Fit an outcome model", f"/outcome?run={run.id}"),
+        "trials": ("Study against the gold standard", f"/gold/{run.id}"),
+    }
+    label, href = pages[run.kind]
+    return [{"label": label, "href": href}]
+
+
+def _first_rows(site: Site, run: Run) -> dict[str, Any]:
+    frame = pl.scan_parquet(exactly(site.store.rows_path(run))).head(FIRST_ROWS).collect().drop(ROW)
+    rows = [[_cell(value) for value in row] for row in frame.iter_rows()]
+    return {"title": f"The first {len(rows)} rows as they came", "columns": frame.columns, "rows": rows}
+
+
+def _cell(value: Any) -> str:
+    text = "–" if value is None else str(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
+
+
+PAGES: tuple[Page, ...] = (Page("/run/{id}", "run.html", run),)

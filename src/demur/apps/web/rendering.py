@@ -1,0 +1,104 @@
+"""Pages from templates: everything from data is escaped by the template engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from demur import __version__
+from demur.apps.web.pages.page import Page
+
+THEMES = ("light", "dark")
+"""What the look of pages may be set to; without one it is the system's."""
+
+
+def rendered(
+    template: str,
+    title: str,
+    document: dict[str, Any],
+    *,
+    navigation: Sequence[Page] = (),
+    twin: str = "",
+    path: str = "",
+    theme: str = "",
+) -> str:
+    """A page from its template."""
+    about = {
+        "title": title,
+        "document": document,
+        "twin": twin,
+        "path": path,
+        "theme": theme if theme in THEMES else "",
+        "navigation": [page for page in navigation if page.heading],
+        "version": __version__,
+    }
+    return templates().get_template(template).render(about)
+
+
+@cache
+def templates() -> Environment:
+    """The template engine with the filters that templates use."""
+    made = Environment(
+        loader=PackageLoader("demur.apps.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    made.filters["data"] = data_block
+    made.filters["percent"] = percent
+    made.filters["count"] = count
+    made.filters["megabytes"] = megabytes
+    made.filters["moment"] = moment
+    return made
+
+
+def data_block(value: Any) -> str:
+    r"""JSON for an element of a page, which cannot end the element it stands in.
+
+    >>> data_block("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A rate in percent, or a dash where there is none.
+
+    >>> percent(0.123), percent(None)
+    ('12.3 %', '–')
+    """
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def count(value: int) -> str:
+    """A whole number with its thousands set apart.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{value:,}"
+
+
+def megabytes(value: int) -> str:
+    """A size in megabytes, or in kilobytes where it is less than one.
+
+    >>> megabytes(2 * 1024**3), megabytes(1536), megabytes(1_500_000)
+    ('2,048 MB', '1.5 kB', '1.4 MB')
+    """
+    if value < 1024**2:
+        return f"{value / 1024:.1f} kB"
+    size = value / 1024**2
+    return f"{size:.1f} MB" if size < 10 else f"{size:,.0f} MB"
+
+
+def moment(text: str) -> str:
+    """A time as ISO 8601 has it, to the minute, in words that need no explanation.
+
+    >>> moment("2031-05-04T12:30:59+00:00")
+    '2031-05-04 12:30 UTC'
+    """
+    return f"{text[:10]} {text[11:16]} UTC"

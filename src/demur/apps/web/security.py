@@ -1,0 +1,180 @@
+"""Who may ask: by which name, with which token, and for changes only pages from here; and the headers of answers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+SAFE = frozenset({"GET", "HEAD"})
+OPEN_TO_ALL = ("/static/", "/views/")
+"""Files of the package itself, which the page that asks for the token needs too; nothing of the user's is there."""
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Nothing from outside, no script but the server's own files, no page of anybody's around these.
+
+Vega draws under it: it sets styles through the object model, which a policy does not bind, and is told to add no
+style sheet and to walk expressions instead of compiling them (`static/figures.js`).
+"""
+
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+Refusing = Callable[[Request, int, str], Response]
+"""Makes the answer to a request that is refused: the request, the status and the reason."""
+
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:@/\s]+)(?::(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """ASGI application around another: refuses who may not ask, and puts the security headers on every answer."""
+
+    app: ASGIApp
+    hosts: frozenset[str] | None
+    """Names by which this server may be called; None lets any (then a token is asked for)."""
+    token: str | None
+    refusing: Refusing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        refusal = self._refusal(Request(scope))
+        await (refusal or self.app)(scope, receive, _with_headers(send))
+
+    def _refusal(self, request: Request) -> Response | None:
+        if self.hosts is not None and host_of(request.headers) not in self.hosts:
+            told = "this server answers only to its own name; open it as http://localhost"
+            return self.refusing(request, 421, told)
+        if fault := _foreign(request):
+            return self.refusing(request, 403, fault)
+        return None if self.token is None else self._entry(request, self.token)
+
+    def _entry(self, request: Request, token: str) -> Response | None:
+        """Nothing where the token is known; else the way in, by a link with the token or a request for it."""
+        if same(request.cookies.get(cookie_of(request), ""), stamp(token)) or same(_bearer(request.headers), token):
+            return None
+        if request.method in SAFE and same(request.query_params.get("token", ""), token):
+            return _let_in(request, token)
+        if request.scope["path"].startswith(OPEN_TO_ALL) and request.method in SAFE:
+            return None
+        told = "a token is needed: open the link that demur serve printed, or send it as a bearer token"
+        return self.refusing(request, 401, told)
+
+
+def stamp(token: str) -> str:
+    """What a browser keeps instead of the token."""
+    return hashlib.sha256(f"demur {token}".encode()).hexdigest()
+
+
+def same(given: str, wanted: str) -> bool:
+    """Whether two secrets are equal, in time that does not tell how far."""
+    return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+def cookie_of(request: Request) -> str:
+    """The name of the cookie: browsers share cookies between ports, so that two servers would take each other's."""
+    found = _HOST.fullmatch(request.headers.get("host", ""))
+    return f"demur_token_{(found and found[2]) or 'default'}"
+
+
+def host_of(headers: Headers) -> str:
+    """The name by which the server was called; empty where there is none to be trusted."""
+    found = _HOST.fullmatch(headers.get("host", ""))
+    return found[1].strip("[]").lower() if found else ""
+
+
+def path_of(request: Request) -> str:
+    """The path that was asked for, as it stands in a link.
+
+    It is taken from what is routed by, never from the whole address: that begins with the host as the asker names it,
+    so that a host of `x/static/` would make any path look like one that is open to all.
+    """
+    return "/" + quote(request.scope["path"]).lstrip("/")  # two slashes would lead to another host
+
+
+def _let_in(request: Request, token: str) -> Response:
+    """The way in, which leaves the token out of the address.
+
+    The cookie is lax and not strict, because a link to a page that somebody was sent must open; it lets no other site
+    do anything, as only GET comes with it from there and nothing is changed by GET.
+    """
+    rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+    path = path_of(request)
+    answer = RedirectResponse(f"{path}?{urlencode(rest)}" if rest else path, status_code=303)
+    secure = request.url.scheme == "https"
+    answer.set_cookie(cookie_of(request), stamp(token), httponly=True, samesite="lax", secure=secure)
+    return answer
+
+
+def _bearer(headers: Headers) -> str:
+    return headers.get("authorization", "").removeprefix("Bearer ").strip()
+
+
+def _foreign(request: Request) -> str:
+    """Why a request may not come from where it comes from; empty where it may.
+
+    Other sites may link to pages here, nothing else: what changes something comes from a page of this server, and so
+    does every request that is not for a page to go to, as those start work and their time tells of the data.
+    """
+    headers = request.headers
+    site = headers.get("sec-fetch-site", "same-origin")
+    from_here = site in ("same-origin", "none")
+    if request.method in SAFE:
+        visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return "" if from_here or visit else "this request comes from another site"
+    if not from_here or not _own_origin(headers):
+        return "this request comes from another site"
+    if headers.get("x-demur") != "1":
+        return "requests that change something carry the header X-Demur: 1"
+    return ""
+
+
+def _own_origin(headers: Headers) -> bool:
+    origin = headers.get("origin")
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        return False
+
+
+def _with_headers(send: Send) -> Callable[[Message], Awaitable[Any]]:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("cache-control", "no-store")
+        await send(message)
+
+    return sending

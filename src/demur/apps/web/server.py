@@ -1,0 +1,243 @@
+"""The web application: pages with their JSON twins, actions, jobs, static files, and what becomes of faults."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from demur.apps.web.assets import asset_routes, prepare
+from demur.apps.web.pages import (
+    compare,
+    downloads,
+    errors,
+    examples,
+    gold,
+    nbest,
+    outcome,
+    run,
+    runs,
+    settings,
+    uploading,
+)
+from demur.apps.web.pages.page import Action, Page, Shown
+from demur.apps.web.query import Query
+from demur.apps.web.rendering import rendered
+from demur.apps.web.security import Guard, path_of
+from demur.apps.web.site import Site, Waiting
+from demur.apps.web.work.worker import ENDED, Job
+from demur.errors import DemurError
+from demur.show import plain
+from demur.store.records import NoRunError
+
+PAGES: tuple[Page, ...] = (
+    *(*runs.PAGES, *run.PAGES, *compare.PAGES, *errors.PAGES, *nbest.PAGES),
+    *(*outcome.PAGES, *gold.PAGES, *settings.PAGES),
+)
+ACTIONS: tuple[Action, ...] = (*runs.ACTIONS, *settings.ACTIONS, *examples.ACTIONS)
+
+LONGEST_BODY = 64 * 1024
+"""Bytes of an action's JSON; uploads have a way and a limit of their own."""
+
+PATIENCE = 0.4
+"""Seconds that a page waits for its result before it shows that it is waiting."""
+
+THEME_COOKIE = "demur_theme"
+
+
+def application(site: Site, *, hosts: frozenset[str] | None, token: str | None = None) -> ASGIApp:
+    """The web application over a site, guarded: also what it says of its own faults has the security headers."""
+
+    @asynccontextmanager
+    async def lifetime(_: Starlette) -> AsyncIterator[None]:
+        site.worker.warm()
+        prepare(site)
+        yield
+        await run_in_threadpool(site.worker.close)
+
+    routes = [
+        Route("/", lambda _: RedirectResponse("/runs")),
+        *(route for page in PAGES for route in _page_routes(site, page)),
+        *(Route(action.path, _acting(site, action), methods=[action.method]) for action in ACTIONS),
+        Route("/errors.csv", downloads.downloader(site)),
+        Route("/api/uploads", uploading.receiver(site), methods=["POST"]),
+        Route("/jobs/{number}.json", _job(site)),
+        Route("/jobs/{number}", _ending(site), methods=["DELETE"]),
+        *asset_routes(site),
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=lifetime,
+        exception_handlers=FAULTS,
+    )
+    return Guard(app, hosts, token, fault_answer)
+
+
+def _page_routes(site: Site, page: Page) -> Iterable[Route]:
+    """The page and its twin; the twin first, as a value in the page's path would take its ending for its own."""
+    yield Route(f"{page.path}.json", _showing(site, page, as_json=True))
+    yield Route(page.path, _showing(site, page, as_json=False))
+
+
+def query_of(request: Request) -> Query:
+    """What a request asks for."""
+    path = {name: str(value) for name, value in request.path_params.items()}
+    return Query(path, request.query_params.multi_items())
+
+
+def _showing(site: Site, page: Page, *, as_json: bool) -> Callable[[Request], Any]:
+    async def show(request: Request) -> Response:
+        asked = query_of(request)
+        try:
+            shown = await run_in_threadpool(page.view, site, asked)
+        except Waiting as wait:
+            return await _awaited(site, page, request, asked, wait, as_json=as_json)
+        return _answer(page, shown, request, as_json=as_json)
+
+    return show
+
+
+async def _awaited(site: Site, page: Page, request: Request, asked: Query, wait: Waiting, *, as_json: bool) -> Response:
+    """The page with its result if that is soon there, else the page that waits for it.
+
+    A script that asks with `wait=1` gets the result when it is there, however long that takes.
+    """
+    await _ended(wait.job, request, patience=None if asked.text("wait") else PATIENCE)
+    if wait.job.state == "done":
+        try:
+            shown = await run_in_threadpool(page.view, site, asked)
+        except Waiting as again:  # a page may need several results, one after the other
+            if again.job.signature == wait.job.signature:
+                raise HTTPException(500, "the result was made but could not be kept; is the disk full?") from None
+            return await _awaited(site, page, request, asked, again, as_json=as_json)
+        return _answer(page, shown, request, as_json=as_json)
+    shown = Shown(wait.about, {"job": wait.job.to_dict()}, status=_status_of(wait.job))
+    return _answer(Page(page.path, "waiting.html", page.view), shown, request, as_json=as_json)
+
+
+async def _ended(job: Job, request: Request, *, patience: float | None) -> None:
+    """Wait for a job without holding a thread; nobody waits for somebody who has left."""
+    with anyio.move_on_after(patience):
+        while job.state not in ENDED and not await request.is_disconnected():
+            await anyio.sleep(0.02)
+
+
+def _status_of(job: Job) -> int:
+    if job.state == "failed":
+        return 500 if job.internal else 400
+    return 202
+
+
+def _answer(page: Page, shown: Shown, request: Request, *, as_json: bool) -> Response:
+    document = plain(shown.document)
+    if as_json:
+        return JSONResponse(document, status_code=shown.status)
+    twin = f"{path_of(request)}.json" + (f"?{request.url.query}" if request.url.query else "")
+    theme = request.cookies.get(THEME_COOKIE, "")
+    html = rendered(page.template, shown.title, document, navigation=PAGES, twin=twin, path=page.path, theme=theme)
+    return HTMLResponse(html, shown.status)
+
+
+def _acting(site: Site, action: Action) -> Callable[[Request], Any]:
+    async def act(request: Request) -> Response:
+        body = await _body(request)
+        answer = await run_in_threadpool(action.act, site, query_of(request), body)
+        return JSONResponse(plain(answer), status_code=action.status)
+
+    return act
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    content = b""
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LONGEST_BODY:
+            raise HTTPException(413, "this is too much for one change")
+    try:
+        found = msgspec.json.decode(content) if content else {}
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise HTTPException(400, "the body must be a JSON object") from None
+    if not isinstance(found, dict):
+        raise HTTPException(400, "the body must be a JSON object")
+    return found
+
+
+def _number(request: Request) -> int:
+    """The number of a job; one that is none, or longer than Python cares to read, is that of no job."""
+    text = request.path_params["number"]
+    return int(text) if text.isdecimal() and len(text) < 20 else -1
+
+
+def _job(site: Site) -> Callable[[Request], Any]:
+    async def job(request: Request) -> Response:
+        found = site.worker.job(_number(request))
+        if found is None:
+            raise HTTPException(404, "there is no such job; it may have been forgotten")
+        return JSONResponse(plain(found.to_dict()))
+
+    return job
+
+
+def _ending(site: Site) -> Callable[[Request], Any]:
+    """Cancels a job; one that has failed is let go of, so that its page tries again."""
+
+    async def end(request: Request) -> Response:
+        number = _number(request)
+        if await run_in_threadpool(site.worker.cancel, number) is None:
+            raise HTTPException(404, "there is no such job; it may have been forgotten")
+        found = site.worker.forget(number)
+        return JSONResponse(plain(found.to_dict() if found else {}))
+
+    return end
+
+
+async def _bad_input(request: Request, fault: Exception) -> Response:
+    return fault_answer(request, 400, str(fault))
+
+
+async def _no_run(request: Request, fault: Exception) -> Response:
+    return fault_answer(request, 404, str(fault))
+
+
+async def _missing(request: Request, fault: HTTPException) -> Response:
+    told = "there is no such page" if fault.detail == "Not Found" else fault.detail
+    return fault_answer(request, fault.status_code, told)
+
+
+async def _internal(request: Request, fault: Exception) -> Response:
+    told = f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur serve has more."
+    return fault_answer(request, 500, told)
+
+
+FAULTS: dict[Any, Any] = {
+    NoRunError: _no_run,
+    DemurError: _bad_input,
+    HTTPException: _missing,
+    Exception: _internal,
+}
+"""Who answers for which fault."""
+
+
+def fault_answer(request: Request, status: int, message: str) -> Response:
+    """What is said of a fault: a page to who looks at pages, JSON to scripts."""
+    path = path_of(request)
+    script = path.endswith(".json") or path.startswith(("/api/", "/jobs/")) or request.method not in ("GET", "HEAD")
+    if script or "text/html" not in request.headers.get("accept", "text/html"):
+        return JSONResponse({"error": message}, status_code=status)
+    theme = request.cookies.get(THEME_COOKIE, "")
+    if status == 401:
+        rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+        about = {"path": path, "rest": rest, "wrong": "token" in request.query_params}
+        return HTMLResponse(rendered("entry.html", "Who is there?", about, theme=theme), status)
+    document = {"error": message, "status": status}
+    return HTMLResponse(rendered("fault.html", "This did not work", document, navigation=PAGES, theme=theme), status)

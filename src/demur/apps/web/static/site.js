@@ -1,0 +1,28 @@
+// What every page does: draw its figures, and follow the work that it waits for.
+import { drawAll } from "./figures.js";
+import { followed, sent } from "./requests.js";
+
+async function awaitResult(place) {
+  const number = place.dataset.job;
+  const [what, bar, again, cancel] = [".what", "progress", ".again", ".cancel"].map((one) => place.querySelector(one));
+  const ended = (text) => { what.textContent = text; bar.hidden = true; cancel.hidden = true; again.hidden = false; };
+  cancel.addEventListener("click", () => sent("DELETE", `/jobs/${number}`).catch((fault) => ended(fault.message)));
+  again.addEventListener("click", async () => {
+    await sent("DELETE", `/jobs/${number}`).catch(() => {});
+    location.reload();
+  });
+  if (place.dataset.state === "failed") return;
+  try {
+    const job = await followed(number, (now) => {
+      what.textContent = now.state === "waiting" ? "Waiting for other work to end" : now.what || "Starting";
+      if (now.total > 0) { bar.max = now.total; bar.value = now.done; }
+    });
+    if (job.state === "done") location.reload();
+    else ended(job.message);
+  } catch (fault) {
+    ended(fault.message);
+  }
+}
+
+for (const place of document.querySelectorAll(".waiting[data-job]")) awaitResult(place);
+drawAll();

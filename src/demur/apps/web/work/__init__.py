@@ -1,0 +1,1 @@
+"""Long work of the workbench, done in a process of its own."""

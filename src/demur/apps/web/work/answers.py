@@ -1,0 +1,180 @@
+"""Long work on answers: what one run shows, and what several show against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+
+from demur.analyses.comparison import Comparison, compare
+from demur.analyses.evaluation import Evaluation, evaluate, returns_measures
+from demur.analyses.threshold import threshold_by_error
+from demur.data.responses import Responses
+from demur.data.selection import JUDGED
+from demur.errors import DataError
+from demur.show import Step
+from demur.store.reading import rows_of
+from demur.store.runs import Run, Store
+from demur.views.documents import presentation_document
+from demur.views.fragments import data_block
+from demur.views.presentation import Presentation, of_choice, of_comparison, of_scores
+
+MOST_ERROR, DELTA = 0.05, 0.05
+"""The promise that a run's page looks for: at most this error rate, kept with this chance of being wrong."""
+
+MOST_FILTERS = 6
+"""Columns to filter by below a plot; the errors page has more."""
+
+COMPARED = tuple(name for name in JUDGED if name not in ("system", "prediction"))
+"""What a comparison reads of rows that have ids."""
+
+IDENT = "explorer"
+
+
+def warm(_store: Store, _given: dict[str, Any], _step: Step) -> None:
+    """Load what most results need, so that the first of them need not wait for it."""
+    for name in ("demur.views.charts", "demur.views.explorer", "demur.data.pairing", "scipy.sparse"):
+        import_module(name)
+
+
+def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What the answers of one run show: explorer, measures with intervals, figures, slices and a threshold."""
+    run, by = store.run(given["runs"][0]), given.get("by")
+    step("reading the run", 0, 3)
+    judged = store.responses(run, columns=(by,) if by else ())
+    measures = returns_measures(at=given["at"])
+    found = evaluate(judged, measures=measures, by=by, step=_first_of(3, 1, step), **given["sampling"])
+    step("drawing", 2, 3)
+    whole = found[0]
+    with _unchecked_figures():
+        return {
+            **_explored([whole]),
+            "scores": presentation_document(_without_first_figure(of_scores(found), by is None)),
+            "advice": presentation_document(_advice(whole)),
+            "evaluation": found.to_dict(),
+            "filters": _filters(store, [run]),
+        }
+
+
+def comparison(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What several runs show against each other; where their ids do not pair, why, and what can be done."""
+    runs = [store.run(reference) for reference in given["runs"]]
+    how: dict[str, Any] = {"matched": given["pairing"] == "matched", "unpaired": given["pairing"] == "unpaired"}
+    made = _compared_lists if runs[0].kind == "nbest" else _compared_answers
+    try:
+        return made(store, runs, how, given, step)
+    except DataError as fault:
+        if how["unpaired"]:
+            raise
+        return {"refused": {"rule": fault.rule, "common": _common_ids(store, runs)}}
+
+
+def _compared_answers(
+    store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
+) -> dict[str, Any]:
+    step("reading the runs", 0, 3)
+    found = compare(
+        _together(store, runs),
+        at=given["at"],
+        measures=returns_measures(at=given["at"]),
+        step=_first_of(3, 1, step),
+        **how,
+        **given["sampling"],
+    )
+    step("drawing", 2, 3)
+    with _unchecked_figures():
+        return {
+            **_explored(found.evaluations, found),
+            "result": presentation_document(_without_first_figure(of_comparison(found))),
+            "comparison": found.to_dict(),
+            "paired": found.pairs[0].paired,
+            "filters": _filters(store, runs),
+        }
+
+
+def _compared_lists(
+    store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
+) -> dict[str, Any]:
+    from demur.api.lists import compare_nbest
+    from demur.data.nbest import renamed
+    from demur.views.nbest_presentation import of_nbest_comparison
+
+    step("reading the runs", 0, 3)
+    tables = [store.lists(run) for run in runs]
+    named = [renamed(one, run.name) if len(one.systems) == 1 else one for one, run in zip(tables, runs, strict=True)]
+    step("comparing the lists", 1, 3)
+    found = compare_nbest(*named, **how, **given["sampling"])
+    step("drawing", 2, 3)
+    with _unchecked_figures():
+        shown = presentation_document(of_nbest_comparison(found))
+    return {"result": shown, "comparison": found.to_dict(), "paired": found.pairs[0].paired}
+
+
+def _filters(store: Store, runs: Sequence[Run]) -> dict[str, list[tuple[str, int]]]:
+    """Values that answers can be filtered by, of the columns that all runs have."""
+    found = store.rows(runs[0]).slices()
+    common = [name for name in found if all(name in run.about["slices"] for run in runs)]
+    return {name: found[name] for name in common[:MOST_FILTERS]}
+
+
+def _together(store: Store, runs: Sequence[Run]) -> Responses:
+    """The answers of all runs."""
+    return Responses(pl.concat([_compared_rows(store, run) for run in runs], how="diagonal_relaxed"))
+
+
+def _compared_rows(store: Store, run: Run) -> pl.DataFrame:
+    """The rows of a run in any order, without what was answered; where some have no id, all that tells rows apart."""
+    frame = rows_of(store.rows_path(run), run, COMPARED, ordered=False)
+    if frame["id"].null_count():
+        return store.responses(run).frame
+    return frame.with_columns(pl.lit(run.name).alias("system"))
+
+
+def _common_ids(store: Store, runs: Sequence[Run]) -> int:
+    """How many ids all runs share."""
+    tables = [store.lists(run) if run.kind == "nbest" else store.responses(run) for run in runs]
+    first, *others = [table.frame.select("id").drop_nulls() for table in tables]
+    return reduce(lambda left, right: left.join(right, on="id", how="semi"), others, first).height
+
+
+def _explored(evaluations: Sequence[Evaluation], found: Comparison | None = None) -> dict[str, Any]:
+    """The explorer's document, and its piece of HTML without the document, which a page has already."""
+    from demur.views.explorer import explorer_document, explorer_html
+
+    document = explorer_document(evaluations, found)
+    html = explorer_html(document, ident=IDENT, picture=False)
+    return {"explorer": document, "fragment": html.replace(data_block(document, f"{IDENT}-document"), "")}
+
+
+def _advice(whole: Evaluation) -> Presentation:
+    """The threshold that keeps the promise, and the best ones by cost; the curve itself stands elsewhere."""
+    choice = threshold_by_error(whole.sample, MOST_ERROR, delta=DELTA, name=whole.name)
+    return replace(_without_first_figure(of_choice(choice, whole)), notes=(), signatures=())
+
+
+def _without_first_figure(presentation: Presentation, really: bool = True) -> Presentation:
+    """The presentation without the error-return plot, in whose place the explorer stands."""
+    return replace(presentation, figures=presentation.figures[1:]) if really else presentation
+
+
+def _first_of(total: int, place: int, step: Step) -> Step:
+    """Steps within a step: the words of the inner ones, the progress of the outer one."""
+
+    def inner(what: str, _done: int, _total: int) -> None:
+        step(what, place, total)
+
+    return inner
+
+
+@contextmanager
+def _unchecked_figures() -> Iterator[None]:
+    """Figures without a check of every part as it is made, which takes longer than all else; the whole is checked."""
+    from altair.utils import schemapi
+
+    with schemapi.debug_mode(False):
+        yield

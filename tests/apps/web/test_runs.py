@@ -1,0 +1,141 @@
+import pytest
+
+from apps.web.logs import MARKUP, log
+from demur.apps.web.pages.runs import SAMPLE
+
+
+def names(client, query=""):
+    return [run["name"] for run in client.get(f"/runs.json{query}").json()["runs"]]
+
+
+def test_the_front_page_leads_to_the_runs(client):
+    answer = client.get("/", follow_redirects=False)
+    assert answer.headers["location"] == "/runs"
+
+
+def test_an_empty_store_shows_what_a_log_looks_like_and_how_to_add_one(client):
+    page = client.get("/runs").text
+    assert "Nothing here yet" in page
+    assert "demur add log.jsonl" in page
+    assert page.count("&#34;confidence&#34;") >= 2
+    assert "Add the bundled example" in page
+
+
+def test_the_sample_of_the_empty_page_is_a_log_that_can_be_added(store, tmp_path):
+    path = tmp_path / "sample.jsonl"
+    path.write_text("\n".join(SAMPLE) + "\n", encoding="utf-8")
+    (added,) = store.add(path)
+    assert added.run.about["answered"] == 2
+    assert added.run.about["out_of_scope"] == 1
+
+
+def test_the_list_tells_error_and_withheld_of_each_run(client, runs):
+    beta, alpha = client.get("/runs.json").json()["runs"]
+    assert (alpha["name"], alpha["n"], alpha["tags"], alpha["kind"]) == ("alpha", 120, ["baseline"], "responses")
+    assert alpha["withheld"] == pytest.approx(10 / 120)
+    assert alpha["error"] == pytest.approx(runs[0].about["forced_error"])
+    assert beta["link"] == f"/run/{runs[1].id}"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("?search=ALPHA", ["alpha"]),
+        ("?search=alp+base", ["alpha"]),
+        ("?search=nothing", []),
+        ("?tag=baseline", ["alpha"]),
+        ("?kind=trials", []),
+        ("?order=oldest", ["alpha", f"beta {MARKUP}"]),
+        ("?order=name", ["alpha", f"beta {MARKUP}"]),
+        ("?order=newest", [f"beta {MARKUP}", "alpha"]),
+        ("?order=rows", [f"beta {MARKUP}", "alpha"]),
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_runs_are_found_and_put_in_order_by_the_link(client, query, found):
+    assert names(client, query) == found
+
+
+@pytest.mark.usefixtures("runs")
+def test_least_error_comes_first_where_it_is_asked_for(client):
+    errors = [run["error"] for run in client.get("/runs.json?order=error").json()["runs"]]
+    assert errors == sorted(errors)
+
+
+@pytest.mark.usefixtures("runs")
+def test_an_order_that_there_is_not_is_refused_with_those_there_are(client):
+    answer = client.get("/runs.json?order=best")
+    assert answer.status_code == 400
+    assert "newest, oldest, name" in answer.json()["error"]
+
+
+def test_a_link_restores_what_was_chosen(client, runs):
+    page = client.get(f"/runs?run={runs[0].id}").text
+    assert page.count(" checked>") == 1
+
+
+@pytest.mark.usefixtures("runs")
+def test_markup_in_names_tags_and_notes_is_only_text(client):
+    page = client.get("/runs").text
+    assert "<script>alert" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 3
+    assert "\\u003cscript\\u003ealert" in page
+
+
+def test_name_tags_and_note_of_a_run_can_be_changed(client, runs, store):
+    body = {"name": "first", "tags": ["a", "b"], "note": "the old one"}
+    answer = client.patch(f"/api/runs/{runs[0].id}", json=body)
+    assert answer.json()["run"]["name"] == "first"
+    assert (store.run("first").tags, store.run("first").note) == (("a", "b"), "the old one")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"name": 3}, "must be text"),
+        ({"note": ["x"]}, "must be text"),
+        ({"tags": "a,b"}, "list of texts"),
+        ({"tags": [1]}, "list of texts"),
+        ({"name": "  "}, "letters that can be shown"),
+        ({"note": "x" * 10_001}, "at most 10,000"),
+        ({"name": f"beta {MARKUP}"}, "is taken by another run"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused_with_the_reason(client, runs, store, body, told):
+    answer = client.patch(f"/api/runs/{runs[0].id}", json=body)
+    assert answer.status_code == 400
+    assert told in answer.json()["error"]
+    assert store.run("alpha").note == MARKUP
+
+
+def test_a_deleted_run_is_gone(client, runs, site):
+    site.rows(runs[0])
+    assert client.delete(f"/api/runs/{runs[0].id}").json()["removed"]["name"] == "alpha"
+    assert names(client) == [f"beta {MARKUP}"]
+    assert client.delete(f"/api/runs/{runs[0].id}").status_code == 404
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_run_that_another_program_adds_is_there_at_the_next_look(client, store, tmp_path):
+    from demur.store.runs import Store
+
+    other = Store.open(store.root)
+    other.add(log(tmp_path / "gamma.jsonl", seed=3))
+    other.close()
+    assert "gamma" in names(client)
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_damaged_run_is_told_of_on_the_page(client, store, runs):
+    (store.root / "runs" / runs[0].id / "rows.parquet").write_bytes(b"")
+    page = client.get("/runs").text
+    assert "Found in the store" in page
+    assert "is damaged" in page
+
+
+def test_the_logs_of_the_demo_can_be_added_by_a_button(client, site):
+    pytest.importorskip("sklearn")
+    job = client.post("/api/demo").json()["job"]
+    assert site.worker.job(job["number"]).ended.wait(60)
+    assert {run["tags"][0] for run in client.get("/runs.json").json()["runs"]} == {"example"}
+    assert len(names(client)) == 6

@@ -1,0 +1,193 @@
+"""The server as a user starts it: where it listens, what it says, how it ends."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import closing
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+
+import pytest
+
+from apps.web.logs import answers, log
+from apps.web.waiting import until
+from browser.workbench import served
+from demur.apps.web.serving import Address, checked, link
+from demur.errors import UsageError
+from demur.store.runs import Store
+
+TOKEN = "a-token-that-is-long-enough"
+COMMAND = [sys.executable, "-c", "from demur.apps.cli.main import run; run()", "serve"]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The folder of the store that the servers of this module share."""
+    folder = tmp_path_factory.mktemp("served")
+    with closing(Store.open(folder / "store")) as store:
+        store.add(log(folder / "first.jsonl", 30))
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def url(root):
+    """A server on this machine."""
+    with served(root) as found:
+        yield found
+
+
+def fetched(url, **headers):
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        return answer.read()
+
+
+def names(url):
+    return {run["name"] for run in json.loads(fetched(f"{url}/runs.json"))["runs"]}
+
+
+def test_it_listens_on_this_machine_only_and_serves_the_store(url):
+    assert urlsplit(url).hostname == "127.0.0.1"
+    assert "first" in names(url)
+
+
+def sent_slowly(url, part, length):
+    """A connection that has sent a part of an upload and waits."""
+    where = urlsplit(url)
+    connection = socket.create_connection((where.hostname, where.port), timeout=20)
+    head = f"POST /api/uploads?file=slow.jsonl HTTP/1.1\r\nHost: {where.netloc}\r\nX-Demur: 1\r\n"
+    head += f"Authorization: Bearer {TOKEN}\r\n"
+    connection.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode() + part)
+    return connection
+
+
+def test_slow_uploads_hold_nobody_up_and_leave_nothing_when_they_break_off(url, root):
+    body = "".join(json.dumps(row) + "\n" for row in answers(20)).encode()
+    slow = [sent_slowly(url, body[:100], len(body)) for _ in range(3)]
+    until(lambda: len(list((root / "staging").glob("upload-*"))) == 3)
+    assert "first" in names(url)
+    for connection in slow:
+        connection.close()
+    until(lambda: not list((root / "staging").glob("upload-*")))
+    assert "slow" not in names(url)
+
+
+def test_headers_without_end_are_refused(url):
+    where = urlsplit(url)
+    with socket.create_connection((where.hostname, where.port), timeout=20) as connection:
+        connection.sendall(b"GET /runs HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 200_000)
+        answer = connection.recv(100)
+    assert b" 400 " in answer
+    assert "first" in names(url)
+
+
+def test_a_work_in_the_process_is_done_for_a_real_page(url):
+    answer = urllib.request.Request(
+        f"{url}/api/uploads?file=fourth.jsonl",
+        data="".join(json.dumps(row) + "\n" for row in answers(25, seed=9)).encode(),
+        headers={"X-Demur": "1"},
+    )
+    with urllib.request.urlopen(answer, timeout=20) as sent:
+        number = json.load(sent)["job"]["number"]
+    until(lambda: json.loads(fetched(f"{url}/jobs/{number}.json"))["state"] == "done")
+    assert "fourth" in names(url)
+
+
+@pytest.fixture(scope="module")
+def other(root):
+    """A second server of the same store, with a token and a small limit."""
+    with served(root, "--token", TOKEN, "--max-upload", "1") as found:
+        yield found
+
+
+def test_with_a_token_only_those_who_know_it_come_in(other):
+    assert other.endswith(f"/?token={TOKEN}")
+    bare = other.split("/?")[0]
+    with pytest.raises(HTTPError, match="401"):
+        fetched(f"{bare}/runs.json")
+    assert fetched(f"{bare}/runs.json", Authorization=f"Bearer {TOKEN}")
+
+
+def test_what_another_program_adds_appears_in_both_servers_of_a_store(url, other, root, tmp_path):
+    with closing(Store.open(root)) as store:
+        store.add(log(tmp_path / "second.jsonl", 20, seed=5))
+    assert "second" in names(url)
+    assert b'"second"' in fetched(f"{other.split('/?')[0]}/runs.json", Authorization=f"Bearer {TOKEN}")
+
+
+def test_an_upload_that_says_it_is_too_long_is_refused_before_it_is_sent(other):
+    with sent_slowly(other.split("/?")[0], b"", 3 * 1024**2) as connection:
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        assert answer.status == 413
+        assert "1 MB" in json.loads(answer.read())["error"]
+
+
+def test_it_ends_at_once_with_work_under_way_and_a_visitor_who_is_slow(root):
+    command = [*COMMAND, "--store", str(root), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        url = next(word for line in server.stderr for word in line.split() if word.startswith("http"))
+        with sent_slowly(url.rstrip("/"), b"{", 1000):
+            fetched(f"{url}runs.json")
+            server.send_signal(signal.SIGINT)
+            _, said = server.communicate(timeout=20)
+    assert server.returncode == 0
+    assert said.removeprefix(f"Runs are kept in {root}. Ctrl-C ends it.\n") == ""
+    until(lambda: not list((root / "staging").glob("upload-*")))
+
+
+def test_a_port_in_use_is_told_with_what_to_do(apart, tmp_path):
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        done = apart("serve", "--port", str(taken.getsockname()[1]), "--store", str(tmp_path / "store"))
+    assert done.returncode == 2
+    assert "cannot listen on 127.0.0.1 port" in done.stderr
+    assert "--port (0 takes a free one)" in done.stderr
+
+
+def test_without_the_extra_it_says_what_to_install(demur, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "demur.apps.web.serving", raising=False)
+    done = demur("serve")
+    assert done.returncode == 2
+    assert done.stderr == "error: the workbench needs the extra: pip install 'demur[web]'\n"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org"])
+def test_other_machines_may_not_come_without_a_token(host):
+    with pytest.raises(UsageError, match="a token is needed: --token auto makes one"):
+        checked(Address(host=host))
+    assert len(checked(Address(host=host, token="auto")).token) >= 32
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost", "::1", "127.8.9.1"])
+def test_this_machine_needs_no_token(host):
+    assert checked(Address(host=host)).token is None
+
+
+@pytest.mark.parametrize(
+    "token", ["short", "", "with a space in it....", "ünicode-is-not-a-header", "tab\tbed-token-...."]
+)
+def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token):
+    with pytest.raises(UsageError, match="--token"):
+        checked(Address(token=token))
+
+
+def test_tokens_that_are_made_differ():
+    assert checked(Address(token="auto")).token != checked(Address(token="auto")).token
+
+
+def test_the_link_names_a_host_that_can_be_opened():
+    assert link(Address(), 8378) == "http://127.0.0.1:8378/"
+    assert link(Address(host="::1", token=TOKEN), 1) == f"http://[::1]:1/?token={TOKEN}"
+    assert link(Address(host="0.0.0.0", token=TOKEN), 1) == f"http://{socket.gethostname()}:1/?token={TOKEN}"
+
+
+def test_an_address_of_no_machine_is_told_of(apart, tmp_path):
+    done = apart("serve", "--host", "no.such.host.invalid", "--token", "auto", "--store", str(tmp_path / "store"))
+    assert done.returncode == 2
+    assert "cannot listen on no.such.host.invalid" in done.stderr
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,222 @@
+"""The worker with a real process: what it says, and what becomes of it when things break off."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from apps.web import chores
+from apps.web.waiting import until
+from demur.apps.web.work.worker import JOBS_KEPT, Worker
+
+LONG = 30
+
+
+@pytest.fixture
+def worker(tmp_path):
+    """A worker that does the chores of the tests."""
+    made = Worker(tmp_path, chores.performed)
+    yield made
+    made.close()
+
+
+def ended(job):
+    assert job.ended.wait(LONG), job.state
+    return job
+
+
+def begun(job):
+    """The number of the process that has begun an endless job."""
+    until(lambda: job.what or job.ended.is_set())
+    return int(job.what.split()[-1])
+
+
+def alive(process):
+    with suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+def test_jobs_are_done_one_after_the_other_in_one_process(worker, tmp_path):
+    first, second = (worker.start("echo", {"x": x}, signature=str(x)) for x in (1, 2))
+    assert ended(second).answer == {**ended(first).answer, "x": 2, "signature": "2"}
+    assert first.answer["root"] == str(tmp_path)
+    assert first.answer["process"] != os.getpid()
+    assert [job.number for job in worker.jobs()] == [2, 1]
+
+
+def test_a_refusal_is_told_apart_from_a_fault_of_ours(worker):
+    refused, broken, filled = (worker.start(task, {}) for task in ("refuse", "break", "fill"))
+    assert (ended(refused).message, refused.internal) == ("log.jsonl:1: must be odd; got 2", False)
+    assert ended(broken).internal
+    assert "internal error: ValueError: oops (chores.py:" in broken.message
+    assert ended(filled).message == "this does not fit into memory"
+    assert [job.state for job in (refused, broken, filled)] == ["failed"] * 3
+
+
+def test_two_who_ask_for_the_same_result_share_one_job(worker):
+    holding = worker.start("endless", {})
+    one, two, other = (worker.start("echo", {}, signature=signature) for signature in ("same", "same", "other"))
+    assert one is two
+    assert other is not one
+    worker.cancel(holding.number)
+    ended(other)
+    assert worker.start("echo", {}, signature="same") is not one
+
+
+def test_a_failure_is_remembered_until_it_is_forgotten(worker):
+    job = ended(worker.start("refuse", {}, signature="s"))
+    assert worker.start("refuse", {}, signature="s") is job
+    worker.forget(job.number)
+    assert worker.start("refuse", {}, signature="s") is not job
+
+
+def test_to_cancel_a_job_under_way_is_to_end_its_process(worker):
+    job = worker.start("endless", {})
+    process = begun(job)
+    after = worker.start("echo", {})
+    assert worker.cancel(job.number).state == "cancelled"
+    assert ended(after).state == "done"
+    assert after.answer["process"] != process
+    assert not alive(process)
+
+
+def test_a_job_cancelled_while_its_process_starts_is_not_done_and_spoils_no_other(worker):
+    """The process takes a while to start, so that these are cancelled in all stages of it."""
+    for _ in range(5):
+        job = worker.start("echo", {"of": "the cancelled"})
+        worker.cancel(job.number)
+        assert job.state == "cancelled"
+    assert ended(worker.start("echo", {"of": "mine"})).answer["of"] == "mine"
+
+
+def test_a_job_that_waits_is_cancelled_without_ending_the_one_under_way(worker):
+    holding = worker.start("endless", {})
+    process = begun(holding)
+    waiting = worker.start("echo", {})
+    assert worker.cancel(waiting.number).state == "cancelled"
+    assert holding.state == "running"
+    assert alive(process)
+
+
+def test_to_cancel_what_has_ended_or_never_was_changes_nothing(worker):
+    job = ended(worker.start("echo", {}))
+    assert worker.cancel(job.number).state == "done"
+    assert worker.cancel(99) is None
+    assert worker.forget(99) is None
+    assert worker.job(99) is None
+
+
+def test_a_process_that_dies_fails_its_job_and_the_next_gets_another(worker):
+    dead = worker.start("die", {})
+    after = worker.start("echo", {})
+    assert "ended unexpectedly" in ended(dead).message
+    assert ended(after).state == "done"
+
+
+def test_a_process_that_dies_while_it_is_idle_harms_no_job(worker):
+    first = ended(worker.start("echo", {}))
+    os.kill(first.answer["process"], signal.SIGKILL)
+    assert ended(worker.start("echo", {})).state == "done"
+
+
+def test_a_process_that_took_much_memory_is_replaced(worker):
+    first = ended(worker.start("grow", {}))
+    second = ended(worker.start("echo", {}))
+    assert second.answer["process"] != first.answer["process"]
+
+
+def test_what_is_to_follow_a_job_follows_however_it_ends(worker):
+    told = []
+    after = {name: (lambda name=name: told.append(name)) for name in ("echo", "refuse", "die", "endless", "waiting")}
+    for task in ("echo", "refuse", "die"):
+        ended(worker.start(task, {}, after=after[task]))
+    endless = worker.start("endless", {}, after=after["endless"])
+    begun(endless)
+    worker.start("echo", {}, after=after["waiting"])
+    worker.close()
+    assert told == ["echo", "refuse", "die", "endless", "waiting"]
+
+
+def test_to_close_ends_all_that_is_under_way_and_all_that_waits(worker):
+    running, waiting = worker.start("endless", {}), worker.start("echo", {})
+    process = begun(running)
+    worker.close()
+    worker.close()
+    assert [running.state, waiting.state] == ["cancelled", "cancelled"]
+    assert running.ended.is_set()
+    assert waiting.ended.is_set()
+    until(lambda: not alive(process))
+    late = worker.start("echo", {})
+    assert (late.state, late.ended.is_set()) == ("cancelled", True)
+
+
+def test_to_close_while_the_process_starts_leaves_none_behind(tmp_path):
+    worker = Worker(tmp_path, chores.performed)
+    job = worker.start("endless", {})
+    worker.close()
+    assert job.state == "cancelled"
+    assert not worker._thread.is_alive()
+    assert worker._process is None
+
+
+def test_a_warm_worker_starts_its_process_ahead_of_need_and_anew_after_a_cancelled_job(worker):
+    worker.warm()
+    until(lambda: worker._process is not None)
+    process = worker._process.pid
+    assert ended(worker.start("echo", {})).answer["process"] == process
+    job = worker.start("endless", {})
+    begun(job)
+    worker.cancel(job.number)
+    until(lambda: worker._process is not None and worker._process.pid != process)
+
+
+def test_old_jobs_are_forgotten_and_those_under_way_are_not(worker):
+    holding = worker.start("endless", {})
+    for _ in range(JOBS_KEPT + 50):
+        worker.cancel(worker.start("echo", {}).number)
+    worker.start("echo", {})
+    assert len(worker.jobs()) <= JOBS_KEPT + 3
+    assert worker.job(holding.number) is holding
+
+
+def test_many_may_ask_and_cancel_at_once(worker):
+    def asking(start):
+        for k in range(20):
+            job = worker.start("echo", {}, signature=f"{start + k % 3}")
+            if k % 2:
+                worker.cancel(job.number)
+            worker.jobs()
+
+    threads = [Thread(target=asking, args=(start,)) for start in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    assert ended(worker.start("echo", {"of": "last"})).answer["of"] == "last"
+    assert all(ended(job).state in ("done", "cancelled") for job in worker.jobs())
+
+
+def test_the_process_ends_with_a_server_that_is_killed(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path; from apps.web import chores\n"
+        "from demur.apps.web.work.worker import Worker\n"
+        "if __name__ == '__main__':\n"
+        "    job = Worker(Path('.'), chores.performed).start('endless', {})\n"
+        "    while not job.what: time.sleep(0.01)\n"
+        "    print(job.what.split()[-1], flush=True); time.sleep(60)\n"
+    )
+    script = tmp_path / "server.py"
+    script.write_text(code)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True, env=environment) as server:
+        process = int(server.stdout.readline())
+        assert alive(process)
+        server.kill()
+    until(lambda: not alive(process))

@@ -1,0 +1,117 @@
+"""Every page and a report, light and dark, wide and narrow: an audit by axe-core finds nothing serious."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+pytest.importorskip("starlette", reason="the workbench needs the extra: pip install 'demur[web]'")
+
+from apps.web.logs import MARKUP, answers
+from browser.audit import serious_faults
+from browser.workbench import Workbench
+from demur import api
+from demur.apps.web.server import PAGES
+from demur.store.intake import RunReading
+from demur.systems import tutor
+
+LOOKS = {"light": ("light", 1280), "dark": ("dark", 390)}
+
+PARTS = ("/errors/rows",)
+"""What scripts put into other pages; by itself it is no page."""
+
+LINKS = {
+    "/runs": "/runs?run={alpha}",
+    "/run/{id}": "/run/{alpha}",
+    "/compare": "/compare?run={alpha}&run={beta}",
+    "/errors": "/errors?run={alpha}&other={beta}&threshold=0.5",
+    "/nbest": "/nbest",
+    "/nbest/{id}": "/nbest/{lists}",
+    "/nbest/{id}/turns": "/nbest/{lists}/turns",
+    "/outcome": "/outcome?turns={turns}&dialogues={gains}&matched=1",
+    "/outcome/what-if": "/outcome/what-if?turns={turns}&dialogues={gains}",
+    "/gold": "/gold",
+    "/gold/{id}": "/gold/{trials}?quick=1",
+    "/settings": "/settings",
+}
+"""A link to each page that has something to show there."""
+
+
+@pytest.fixture(scope="module")
+def ids(workbench: Workbench) -> Iterator[dict[str, str]]:
+    """Runs of every kind, with markup in them; results are made of few replicates meanwhile."""
+    turns, gains = tutor.study(dialogues=20)
+    _prefer(workbench, replicates=50)
+    yield {
+        "alpha": workbench.id_of("alpha"),
+        "beta": workbench.id_of(f"beta {MARKUP}"),
+        "lists": workbench.add(f"lists {MARKUP}", _lists()),
+        "turns": workbench.add("turns", turns),
+        "gains": workbench.add("gains", gains),
+        "trials": workbench.add("trials", _trials(), reading=RunReading(x="noise", y="done")),
+    }
+    _prefer(workbench, replicates=1000)
+
+
+def _prefer(workbench: Workbench, **given: int) -> None:
+    headers = {"X-Demur": "1", "Content-Type": "application/json"}
+    asked = Request(f"{workbench.url}/api/settings", json.dumps(given).encode(), headers, method="PATCH")
+    with urlopen(asked) as answer:
+        assert answer.status == 200
+
+
+def _lists() -> list[dict[str, Any]]:
+    heard = [{"items": ["food=thai"], "confidence": 0.6}, {"items": [f"area={MARKUP}"], "confidence": 0.3}]
+    meant = (["food=thai"], [f"area={MARKUP}"], ["bye"])
+    return [
+        {"id": f"u{k}", "dialogue": f"d{k // 3}", "text": MARKUP, "reference": meant[k % 3], "hypotheses": heard}
+        for k in range(12)
+    ]
+
+
+def _trials() -> list[dict[str, Any]]:
+    """Trials of wizards who nearly always succeed, and of a system that fails in noise."""
+    performers = {"wizards": 0.95, f"system {MARKUP}": 0.55}
+    return [
+        {"performer": name, "subject": f"{name} {who}", "noise": k / 10, "done": int(k / 10 < least)}
+        for name, least in performers.items()
+        for who in range(4)
+        for k in range(who % 2, 11, 2)
+    ]
+
+
+def test_every_page_is_audited() -> None:
+    assert {page.path for page in PAGES} == {*LINKS, *PARTS}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("path", LINKS)
+def test_no_page_shuts_anybody_out(
+    open_page: Callable[..., Any], workbench: Workbench, ids: dict[str, str], path: str, look: str
+) -> None:
+    scheme, width = LOOKS[look]
+    page = open_page(base_url=workbench.url, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto(LINKS[path].format(**ids))
+    page.locator(".waiting").wait_for(state="detached")
+    page.wait_for_load_state("networkidle")
+    assert page.locator("h1").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_faults(page) == []
+    assert page.get_by_text("could not be drawn").count() == 0
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_report_shuts_anybody_out(open_page: Callable[..., Any], tmp_path: Path, look: str) -> None:
+    scheme, width = LOOKS[look]
+    rows = [{**row, "system": name} for seed, name in enumerate(("a", f"b {MARKUP}")) for row in answers(80, seed=seed)]
+    api.report(rows, _lists(), replicates=50).save(tmp_path / "report.html")
+    page = open_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto((tmp_path / "report.html").as_uri())
+    page.locator(".explorer-alive").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_faults(page) == []

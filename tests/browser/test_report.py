@@ -1,0 +1,126 @@
+"""A report opened from disk with the network off: every figure is there, nothing is asked for, data stay text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.web.logs import MARKUP, QUOTES, answers
+from demur import api
+from demur.systems import tutor
+
+SECTIONS = (
+    "Errors and non-returns",
+    "Which threshold",
+    "Which system",
+    "Slices that differ",
+    "Do confidences mean what they say",
+    "What to look at",
+    "How the numbers were made",
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of two systems, N-best lists, dialogues and trials, markup wherever data can have text."""
+    rows = [
+        {**row, "system": name}
+        for seed, name in enumerate((f"first {MARKUP}", f"second {QUOTES}"))
+        for row in answers(180, seed=seed, skill=1.0 + seed)
+    ]
+    heard = [{"items": [f"food={MARKUP}"], "confidence": 0.6}, {"items": ["bye"], "confidence": 0.3}]
+    lists = [
+        {"id": f"u{k}", "text": MARKUP, "reference": [["bye"], [f"food={MARKUP}"]][k % 2], "hypotheses": heard}
+        for k in range(20)
+    ]
+    trials = [
+        {"performer": name, "subject": f"{name} {who}", "noise": k / 10, "done": int(k / 10 < least)}
+        for name, least in {"wizards": 0.95, f"system {MARKUP}": 0.55}.items()
+        for who in range(4)
+        for k in range(who % 2, 11, 2)
+    ]
+    _, gains = tutor.study(dialogues=10)
+    made = tmp_path_factory.mktemp("report") / "report.html"
+    api.report(rows, lists, gains, trials, x="noise", y="done", replicates=50, title=f"All {MARKUP}").save(made)
+    return made
+
+
+@pytest.fixture
+def opened(open_page: Callable[..., Any], path: Path) -> Callable[..., Any]:
+    """Opens the report without a network; what it asks for besides itself is kept in `asked`."""
+
+    def shown(**options: Any) -> Any:
+        page = open_page(**options)
+        page.context.set_offline(True)
+        asked: list[str] = []
+        page.on("request", lambda one: None if one.url.startswith("data:") else asked.append(one.url))
+        page.goto(path.as_uri())
+        if options.get("java_script_enabled", True):
+            page.locator(".explorer-alive").wait_for()
+            page.wait_for_function("() => !document.querySelector('.chart > img')")
+        assert asked == [path.as_uri()]
+        return page
+
+    return shown
+
+
+def test_every_figure_is_drawn_with_its_description_and_its_table(opened: Callable[..., Any]) -> None:
+    page = opened()
+    figures = page.locator("figure")
+    assert figures.count() >= 8
+    for place in range(figures.count()):
+        figure = figures.nth(place)
+        drawing = figure.locator("svg.marks").first
+        box = drawing.bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 60
+        assert drawing.locator("path").count() > 3
+        assert figure.locator(".description").inner_text().strip()
+        assert figure.locator("table").count() >= 1
+
+
+def test_the_story_has_all_its_parts(opened: Callable[..., Any]) -> None:
+    page = opened()
+    headings = page.locator("section > h2").all_inner_texts()
+    assert [one for one in headings if one in SECTIONS] == list(SECTIONS)
+    links = page.locator(".contents a")
+    assert links.all_inner_texts() == headings[: links.count()]
+    assert headings[links.count() :] == ["Notes"]
+    for place in range(links.count()):
+        target = links.nth(place).get_attribute("href")
+        assert page.locator(target).count() == 1
+
+
+def test_without_scripts_the_figures_are_pictures(opened: Callable[..., Any]) -> None:
+    page = opened(java_script_enabled=False)
+    pictures = page.locator("figure img")
+    assert pictures.count() >= 8
+    for place in range(pictures.count()):
+        assert pictures.nth(place).bounding_box()["height"] > 60
+        assert pictures.nth(place).get_attribute("alt")
+
+
+def test_markup_in_the_data_stays_text(opened: Callable[..., Any]) -> None:
+    page = opened()
+    assert page.locator("h1").inner_text() == f"All {MARKUP}"
+    assert page.get_by_text(f"first {MARKUP}").count() > 0
+    assert page.locator("img[onerror], img[src=x]").count() == 0
+    assert page.locator("main script:not([type='application/json'])").count() == 0
+
+
+def test_moving_the_threshold_needs_no_server(opened: Callable[..., Any]) -> None:
+    page = opened()
+    before = page.locator(".explorer-table").inner_text()
+    page.locator('[data-part="x"]').fill("0.6")
+    page.wait_for_function("(then) => document.querySelector('.explorer-table').innerText !== then", arg=before)
+
+
+def test_it_fits_a_telephone_and_a_sheet_of_paper(opened: Callable[..., Any]) -> None:
+    page = opened(viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.emulate_media(media="print")
+    assert not page.locator(".contents").is_visible()
+    assert page.locator("figure").first.is_visible()

@@ -1,0 +1,80 @@
+"""A real workbench for the tests that look at its pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """A server that runs, and the store behind it."""
+
+    url: str
+    folder: Path
+
+    def add(self, name: str, rows: list[dict[str, Any]], **options: Any) -> str:
+        """Add a run as another program would, and give its id; rows that are there already stay as they are."""
+        path = self.folder / "added.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return self.add_file(path, name=name, **options)
+
+    def add_file(self, path: Path, **options: Any) -> str:
+        """Add the run in a file, and give its id."""
+        from demur.store.runs import Store
+
+        with closing(Store.open(self.folder / "store")) as store:
+            return store.add(path, **options)[0].run.id
+
+    def id_of(self, name: str) -> str:
+        """The id of a run."""
+        from demur.store.runs import Store
+
+        with closing(Store.open(self.folder / "store")) as store:
+            return store.run(name).id
+
+
+@contextmanager
+def served(root: Path, *arguments: str) -> Iterator[str]:
+    """Serve a store on a free port, and give the link that opens it."""
+    code = "from demur.apps.cli.main import run; run()"
+    command = [sys.executable, "-c", code, "serve", "--store", str(root), "--port", "0", *arguments]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        said = _heard(server)
+        try:
+            yield said.get(timeout=60).rstrip("/")
+        finally:
+            server.send_signal(signal.SIGINT)
+            try:
+                assert server.wait(timeout=20) == 0
+            except subprocess.TimeoutExpired:
+                server.kill()
+                raise
+    faults = said.get(timeout=10)
+    assert not faults, faults
+
+
+def _heard(server: subprocess.Popen[str]) -> Queue[str]:
+    """The link that a server tells of, and after its end all else that it said."""
+    found: Queue[str] = Queue()
+
+    def hear() -> None:
+        rest = []
+        for line in server.stderr or ():
+            link = next((word for word in line.split() if word.startswith("http://")), None)
+            found.put(link) if link else rest.append(line)
+        found.put("".join(line for line in rest if not line.startswith(("Runs are kept", "note:"))))
+
+    Thread(target=hear, daemon=True).start()
+    return found
