@@ -9,10 +9,13 @@ import sys
 from collections.abc import Callable
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
 from apps.inside import Done, run_in
+from browser.workbench import served
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,6 +24,8 @@ NBEST = (ROOT / "docs" / "nbest.md").read_text(encoding="utf-8")
 OUTCOME = (ROOT / "docs" / "outcome.md").read_text(encoding="utf-8")
 GOLD = (ROOT / "docs" / "gold.md").read_text(encoding="utf-8")
 UNDERSTANDING = (ROOT / "docs" / "understanding.md").read_text(encoding="utf-8")
+REPORT = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+WORKBENCH = (ROOT / "docs" / "workbench.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w-]+\.\w+)`:?\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A file to paste: its name ends the line before the block."""
@@ -152,6 +157,46 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_on_understanding_runs_from_top_to_bottom(guide: Path) -> None:
     for block in blocks("console", UNDERSTANDING):
         run_console(block, guide)
+
+
+@pytest.mark.parametrize("page", [REPORT, WORKBENCH], ids=["report", "workbench"])
+def test_the_pages_on_reports_and_on_the_workbench_run_from_top_to_bottom(folder: Path, page: str) -> None:
+    """Their first command makes the logs of the README, which are there."""
+    assert blocks("console", page)[0] == blocks("console")[0]
+    for kind, text in BLOCK.findall(page)[1:]:
+        if kind in ("console", "python") and text != blocks("console")[0]:
+            {"console": run_console, "python": run_python}[kind](text, folder)
+
+
+def test_the_requests_on_the_page_on_the_workbench_are_answered(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("starlette", reason="the workbench needs the extra: pip install 'demur[web]'")
+    lines = [line for block in blocks("sh", WORKBENCH) for line in block.splitlines() if line.startswith("curl ")]
+    logs = [folder / "logs" / f"{name}-noisy.jsonl" for name in ("words", "mixed")]
+    inside(shlex.join(["demur", "add", *map(str, logs), "--tag", "museum", "--store", str(tmp_path / "store")]), folder)
+    with served(tmp_path / "store") as url:
+        runs, compared, wrong, added = [requested(line.replace("http://127.0.0.1:8378", url), folder) for line in lines]
+    assert {run["name"] for run in runs["runs"]} == {"words-noisy", "mixed-noisy"}
+    assert "mixed-noisy errs less than words-noisy" in compared["result"]["sentences"][0]
+    assert wrong["total"] == len([row for row in wrong["rows"] if not row["right"]]) > 0
+    assert added["job"]["about"] == "Reading phones-noisy.jsonl"
+
+
+def requested(line: str, folder: Path) -> dict[str, Any]:
+    """The JSON that a line with `curl` would get, whether or not that is installed."""
+    _, *options, url = shlex.split(line)
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    headers = dict([given["--header"].split(": ")]) if "--header" in given else {}
+    body = (folder / given["--data-binary"].removeprefix("@")).read_bytes() if "--data-binary" in given else None
+    with urlopen(Request(url, body, headers)) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+def test_the_pictures_of_the_docs_are_small_and_shown() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    for picture in (ROOT / "docs" / "images").glob("*.png"):
+        assert picture.stat().st_size < 200_000, picture.name
+        assert f"images/{picture.name}" in pages
 
 
 def test_the_readmes_make_targets_exist() -> None:

@@ -32,7 +32,11 @@ def inline(frame: pl.DataFrame) -> alt.InlineData:
     rates = pl.selectors.float() - pl.selectors.by_name("threshold", require_all=False)
     tidy = frame.with_columns(rates.round(7))
     finite = pl.selectors.float()
-    return alt.InlineData(values=tidy.with_columns(pl.when(finite.is_finite()).then(finite)).to_dicts())
+    rows = tidy.with_columns(pl.when(finite.is_finite()).then(finite)).to_dicts()
+    with alt.utils.schemapi.debug_mode(
+        False
+    ):  # to hold each row against the schema takes most of the time
+        return alt.InlineData(values=rows)
 
 
 def chart_table(chart: Any) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 
 from demur.analyses.comparison import Comparison, PairComparison
 from demur.analyses.evaluation import Evaluation
-from demur.views.drawing import HEIGHT, INK, alt
+from demur.views.drawing import HEIGHT, INK
 from demur.views.error_return import comparison_chart, error_return_chart
 from demur.views.hovering import without_hover
 from demur.views.lines import style_of
@@ -29,16 +29,12 @@ LEAST_LABELLED = 0.05
 
 
 def explorer_chart(evaluations: Sequence[Evaluation], comparison: Comparison | None) -> dict[str, Any]:
-    """The chart whose look and words the explorer takes over, as a spec.
-
-    Altair would check each row of the data against its schema, which takes longer than all the rest.
-    """
-    with alt.utils.schemapi.debug_mode(False):
-        if comparison is None:
-            chart = error_return_chart(evaluations, region=None)
-        else:
-            chart = comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None)
-        drawn: dict[str, Any] = chart.to_dict(validate=False)
+    """The chart whose look and words the explorer takes over, as a spec."""
+    if comparison is None:
+        chart = error_return_chart(evaluations, region=None)
+    else:
+        chart = comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None)
+    drawn: dict[str, Any] = chart.to_dict()
     return drawn
 
 

@@ -78,7 +78,10 @@ def _fact(value: Any) -> str:
 def links_of(run: Run) -> list[dict[str, str]]:
     """Where else this run is shown."""
     if run.kind == "responses":
-        return [{"label": "Errors and missed chances", "href": f"/errors?run={run.id}"}]
+        links = [("Errors and missed chances", f"/errors?run={run.id}")]
+        links += [("Inspect the N-best lists", f"/nbest/{run.id}")] if run.about.get("has_nbest") else []
+        links += [("Fit an outcome model", f"/outcome?turns={run.id}")] if run.about.get("dialogues") else []
+        return [{"label": label, "href": href} for label, href in links]
     pages = {
         "nbest": ("Inspect the N-best lists", f"/nbest/{run.id}"),
         "dialogues": ("Fit an outcome model", f"/outcome?run={run.id}"),

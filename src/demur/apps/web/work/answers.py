@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from importlib import import_module
@@ -11,15 +10,15 @@ from typing import Any
 
 import polars as pl
 
-from demur.analyses.comparison import Comparison, compare
+from demur.analyses.comparison import Comparison, compare_paired
 from demur.analyses.evaluation import Evaluation, evaluate, returns_measures
 from demur.analyses.threshold import threshold_by_error
+from demur.data.pairing import Pairing, pair
 from demur.data.responses import Responses
-from demur.data.selection import JUDGED
 from demur.errors import DataError
 from demur.show import Step
-from demur.store.reading import rows_of
 from demur.store.runs import Run, Store
+from demur.store.side_by_side import side_by_side
 from demur.views.documents import presentation_document
 from demur.views.fragments import data_block
 from demur.views.presentation import Presentation, of_choice, of_comparison, of_scores
@@ -30,15 +29,12 @@ MOST_ERROR, DELTA = 0.05, 0.05
 MOST_FILTERS = 6
 """Columns to filter by below a plot; the errors page has more."""
 
-COMPARED = tuple(name for name in JUDGED if name not in ("system", "prediction"))
-"""What a comparison reads of rows that have ids."""
-
 IDENT = "explorer"
 
 
 def warm(_store: Store, _given: dict[str, Any], _step: Step) -> None:
     """Load what most results need, so that the first of them need not wait for it."""
-    for name in ("demur.views.charts", "demur.views.explorer", "demur.data.pairing", "scipy.sparse"):
+    for name in ("demur.views.charts", "demur.views.explorer", "scipy.sparse"):
         import_module(name)
 
 
@@ -51,14 +47,13 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     found = evaluate(judged, measures=measures, by=by, step=_first_of(3, 1, step), **given["sampling"])
     step("drawing", 2, 3)
     whole = found[0]
-    with _unchecked_figures():
-        return {
-            **_explored([whole]),
-            "scores": presentation_document(_without_first_figure(of_scores(found), by is None)),
-            "advice": presentation_document(_advice(whole)),
-            "evaluation": found.to_dict(),
-            "filters": _filters(store, [run]),
-        }
+    return {
+        **_explored([whole]),
+        "scores": presentation_document(_without_first_figure(of_scores(found), by is None)),
+        "advice": presentation_document(_advice(whole)),
+        "evaluation": found.to_dict(),
+        "filters": _filters(store, [run]),
+    }
 
 
 def comparison(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
@@ -78,23 +73,21 @@ def _compared_answers(
     store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
 ) -> dict[str, Any]:
     step("reading the runs", 0, 3)
-    found = compare(
-        _together(store, runs),
+    found = compare_paired(
+        _paired(store, runs, **how),
         at=given["at"],
         measures=returns_measures(at=given["at"]),
         step=_first_of(3, 1, step),
-        **how,
         **given["sampling"],
     )
     step("drawing", 2, 3)
-    with _unchecked_figures():
-        return {
-            **_explored(found.evaluations, found),
-            "result": presentation_document(_without_first_figure(of_comparison(found))),
-            "comparison": found.to_dict(),
-            "paired": found.pairs[0].paired,
-            "filters": _filters(store, runs),
-        }
+    return {
+        **_explored(found.evaluations, found),
+        "result": presentation_document(_without_first_figure(of_comparison(found))),
+        "comparison": found.to_dict(),
+        "paired": found.pairs[0].paired,
+        "filters": _filters(store, runs),
+    }
 
 
 def _compared_lists(
@@ -110,8 +103,7 @@ def _compared_lists(
     step("comparing the lists", 1, 3)
     found = compare_nbest(*named, **how, **given["sampling"])
     step("drawing", 2, 3)
-    with _unchecked_figures():
-        shown = presentation_document(of_nbest_comparison(found))
+    shown = presentation_document(of_nbest_comparison(found))
     return {"result": shown, "comparison": found.to_dict(), "paired": found.pairs[0].paired}
 
 
@@ -122,17 +114,13 @@ def _filters(store: Store, runs: Sequence[Run]) -> dict[str, list[tuple[str, int
     return {name: found[name] for name in common[:MOST_FILTERS]}
 
 
-def _together(store: Store, runs: Sequence[Run]) -> Responses:
-    """The answers of all runs."""
-    return Responses(pl.concat([_compared_rows(store, run) for run in runs], how="diagonal_relaxed"))
-
-
-def _compared_rows(store: Store, run: Run) -> pl.DataFrame:
-    """The rows of a run in any order, without what was answered; where some have no id, all that tells rows apart."""
-    frame = rows_of(store.rows_path(run), run, COMPARED, ordered=False)
-    if frame["id"].null_count():
-        return store.responses(run).frame
-    return frame.with_columns(pl.lit(run.name).alias("system"))
+def _paired(store: Store, runs: Sequence[Run], *, matched: bool, unpaired: bool) -> Pairing:
+    """The rows of the runs brought together; without their texts where all runs have the same ids and targets."""
+    found = None if unpaired else side_by_side([(run, store.rows_path(run)) for run in runs])
+    if found is not None:
+        return found
+    frames = [store.responses(run).frame for run in runs]
+    return pair(Responses(pl.concat(frames, how="diagonal_relaxed")), matched=matched, unpaired=unpaired)
 
 
 def _common_ids(store: Store, runs: Sequence[Run]) -> int:
@@ -169,12 +157,3 @@ def _first_of(total: int, place: int, step: Step) -> Step:
         step(what, place, total)
 
     return inner
-
-
-@contextmanager
-def _unchecked_figures() -> Iterator[None]:
-    """Figures without a check of every part as it is made, which takes longer than all else; the whole is checked."""
-    from altair.utils import schemapi
-
-    with schemapi.debug_mode(False):
-        yield
