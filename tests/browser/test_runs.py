@@ -82,7 +82,7 @@ def test_the_first_run_ticked_is_the_baseline_and_the_link_keeps_the_choice(page
 
 def test_the_list_follows_what_is_typed_and_the_link_restores_it(page):
     page.get_by_label("Find", exact=True).fill("alpha")
-    page.wait_for_function("document.querySelectorAll('#list tbody tr').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('#list tbody tr').length === 1")
     assert page.url.endswith("/runs?search=alpha")
     page.reload()
     assert page.locator("#list tbody tr").count() == 1

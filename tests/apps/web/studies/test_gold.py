@@ -1,15 +1,10 @@
 """Gold graphs: studies read as the form asks, and faults told beside it."""
 
-from contextlib import closing
-
 import numpy as np
 import pytest
 
-from apps.web.inside import InsideWorker, client_of
 from apps.web.logs import MARKUP, log, written
-from demur.apps.web.site import Site
 from demur.store.intake import RunReading
-from demur.store.runs import Store
 
 AXES = RunReading(x="wer", y="done")
 
@@ -34,40 +29,6 @@ def trials(ends, *, study="s", each=6, components=None):
 
 
 ENDS = {"wizards": (1.0, 0.7), f"A {MARKUP}": (0.9, 0.1), "B": (0.7, 0.4)}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """A store that the tests share, so that nothing is fitted and drawn twice."""
-    with closing(Store.open(tmp_path_factory.mktemp("gold") / "store")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def site(store):
-    made = Site(store, InsideWorker(store.root))
-    made.change_preferences({"replicates": 50})
-    yield made
-    made.worker.close()
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return client_of(site)
-
-
-@pytest.fixture
-def empty(tmp_path):
-    """A client of a store without runs, and the store."""
-    with closing(Store.open(tmp_path / "empty")) as made:
-        site = Site(made, InsideWorker(made.root))
-        yield client_of(site), made
-        site.worker.close()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("tables")
 
 
 @pytest.fixture(scope="module")

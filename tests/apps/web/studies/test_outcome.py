@@ -1,15 +1,10 @@
 """The page of outcomes: the model and how far to trust it, the map of confusions, what if, and untried systems."""
 
-from contextlib import closing
-
 import pytest
 
-from apps.web.inside import InsideWorker, client_of
 from apps.web.logs import MARKUP, written
 from demur.apps.web.pages.outcome import trust
-from demur.apps.web.site import Site
 from demur.apps.web.work.outcomes import confusion_map
-from demur.store.runs import Store
 from demur.systems import tutor
 
 DEAR = ("pc_incomplete", "contradictory")
@@ -19,40 +14,6 @@ def marked(rows):
     """The rows of the tutor with markup for one of the labels."""
     names = {"irrelevant": MARKUP}
     return [{name: names.get(value, value) for name, value in row.items()} for row in rows]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """A store that the tests share, so that nothing is fitted and drawn twice."""
-    with closing(Store.open(tmp_path_factory.mktemp("outcome") / "store")) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def site(store):
-    made = Site(store, InsideWorker(store.root))
-    made.change_preferences({"replicates": 50})
-    yield made
-    made.worker.close()
-
-
-@pytest.fixture(scope="module")
-def client(site):
-    return client_of(site)
-
-
-@pytest.fixture
-def empty(tmp_path):
-    """A client of a store without runs, and the store."""
-    with closing(Store.open(tmp_path / "empty")) as made:
-        site = Site(made, InsideWorker(made.root))
-        yield client_of(site), made
-        site.worker.close()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("tables")
 
 
 @pytest.fixture(scope="module")
