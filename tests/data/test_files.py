@@ -12,6 +12,8 @@ from contextlib import contextmanager
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from demur.data import sources
 from demur.data.files import read_source, read_table
@@ -503,3 +505,29 @@ def test_a_carriage_return_inside_the_header_of_a_csv_is_told(tmp_path):
     path.write_bytes(b"a\rb,c\n1,2\n")
     with pytest.raises(DataError, match=r"log\.csv:1: the header cannot be read: a carriage return stands inside it"):
         read_table(path)
+
+
+@pytest.mark.parametrize("form", ["%s\n", "[%s]"])
+def test_half_of_a_surrogate_pair_is_told_with_its_place(tmp_path, form):
+    path = tmp_path / "log.json"
+    path.write_text(form % '{"id": "a\\udfff"}')
+    with pytest.raises(DataError, match=r"log\.json:.*1: the line has half of a surrogate pair.*got \"\\udfff\""):
+        read_table(path)
+
+
+def test_an_array_that_is_nested_too_deeply_is_told(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(DataError, match=r"log\.json: the array is nested too deeply"):
+        read_table(path)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+@example(["a\\b"])
+@example(["a\tb", "\\"])
+@example(['"'])
+@pytest.mark.parametrize("form", ["%s\n", "[%s]"])
+def test_lists_in_json_are_read_with_all_their_letters(tmp_path_factory, form, texts):
+    path = tmp_path_factory.mktemp("lists") / "log.json"
+    path.write_text(form % json.dumps({"id": 1, "labels": texts}), encoding="utf-8")
+    assert json.loads(read_table(path)["labels"].item()) == texts

@@ -51,7 +51,7 @@ def test_a_full_disk_keeps_no_result_and_raises_nothing(cache: Cache, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    cache.keep("a", b"x")
+    assert not cache.keep("a", b"x")
     assert cache.cached("a") is None
     assert list(cache.folder.iterdir()) == []
 

@@ -360,6 +360,31 @@ def test_runs_are_found_by_name_by_id_and_by_how_an_id_begins(store: Store, log:
         store.run(run.id[:3])
 
 
+def test_a_name_that_is_the_id_of_another_run_does_not_stand_for_it(store: Store, log: Path, tmp_path: Path) -> None:
+    first = store.add(log)[0].run
+    second = store.add(write(tmp_path / f"{first.id}.jsonl", answers(3)))[0].run
+    assert second.name == first.id
+    assert store.remove(first.id) == first
+    assert store.run(first.id) == second, "once nobody else is called so"
+
+
+@pytest.mark.parametrize("note", ["\udc80", "a\ud800b"])
+def test_a_note_that_no_file_can_hold_is_refused(store: Store, log: Path, note: str) -> None:
+    with pytest.raises(DataError, match=r"a note must be text; .* got \"a?\\ud"):
+        store.add(log, note=note)
+    run = store.add(log)[0].run
+    with pytest.raises(DataError, match="a note must be text"):
+        store.change(run.id, note=note)
+
+
+@pytest.mark.parametrize(
+    ("tag", "told"), [("\ud800", "can be shown"), ("a\u202eb", "can be shown"), ("x" * 101, "at most 100 letters")]
+)
+def test_a_tag_that_cannot_be_shown_is_refused(store: Store, log: Path, tag: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        store.add(log, tags=(tag,))
+
+
 def test_the_beginning_of_several_ids_is_refused(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("demur.store.runs.SHORTEST", 0)
     store.add(*(write(tmp_path / f"{k}.jsonl", answers(k)) for k in range(2)))
@@ -455,3 +480,15 @@ def test_a_reading_that_came_as_json_is_the_same_reading() -> None:
     how = RunReading(where=(("a", "b"),), gold=("w",))
     assert RunReading(**json.loads(json.dumps(how.to_dict()))) == how
     assert RunReading(out_of_scope=["oos", "out_of_scope"]).to_dict() == {}  # type: ignore[arg-type]
+
+
+def test_lists_come_back_with_all_their_letters(store: Store, tmp_path: Path) -> None:
+    texts = ["a\\b", "'\\", "tab\there", 'quo"te', "\u2028", "]]>"]
+    rows = [
+        {"id": str(place), "reference": [text], "hypotheses": [{"items": [text], "confidence": 0.5}]}
+        for place, text in enumerate(texts)
+    ]
+    path = write(tmp_path / "odd.jsonl", rows)
+    read, back = read_nbest(path), store.lists(store.add(path, kind="nbest")[0].run)
+    assert [back.sets.items_of(act) for act in back.act] == [read.sets.items_of(act) for act in read.act]
+    assert [back.sets.items_of(act) for act in back.reference] == [read.sets.items_of(act) for act in read.reference]

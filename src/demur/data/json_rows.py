@@ -28,6 +28,8 @@ NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 CONVERT = "convert the text inside, for example with iconv -f Latin-1 -t UTF-8"
 
+_DOUBTFUL = r"[\\\x00-\x1f]"
+
 _keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -45,7 +47,7 @@ def read_json(source: Source, request: Request) -> Table:
     place = line_finder(source)
     try:
         frame = _read(whole_text(source) if marked else exactly(source.path), names, request)
-        if not _has_blank_row(frame):
+        if not _has_blank_row(frame) and not _has_doubtful_lists(frame):
             return _table(frame, names, source.name, place)
     except UNREADABLE:
         pass
@@ -66,6 +68,17 @@ def _is_blank(column: pl.Series) -> bool:
 def _has_blank_row(frame: pl.DataFrame) -> bool:
     """Tells of rows in which nothing was found: older Polars reads a line that is no object as such a row."""
     return bool(frame.width) and bool(frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
+
+
+def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
+    """Tells of lists and objects whose text may not be what they say.
+
+    Polars writes a backslash, a tab and the like in them as they are, so that a backslash and a b in a list would come
+    back as one control character. Of text that has neither in it all is well.
+    """
+    texts = frame.select(pl.col(pl.String))
+    listed = [one for one in texts if (one.str.starts_with("[") | one.str.starts_with("{")).any()]
+    return any(one.filter(one.str.contains(r"^[\[{]")).str.contains(_DOUBTFUL).any() for one in listed)
 
 
 def _read(data: str | io.BytesIO, names: Collection[str], request: Request) -> pl.DataFrame:
@@ -120,7 +133,7 @@ def line_finder(source: Source) -> Callable[[int], str]:
 
 
 def _mended(source: Source, numeric: Collection[str]) -> io.BytesIO:
-    """Gives the lines with NaN and Infinity written so that they can be read, or raises the first fault."""
+    """Gives the lines with lists, NaN and Infinity written so that they are read right, or raises the first fault."""
     whole = io.BytesIO()
     for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
         bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
@@ -138,13 +151,22 @@ def _mended_line(line: bytes, where: str, numeric: Collection[str]) -> bytes:
     if not isinstance(row, dict):
         got = line.strip().decode(errors="replace")[:60]
         raise DataError("each line must be a JSON object", where=where, got=got)
-    if not any(isinstance(value, float) and not math.isfinite(value) for value in row.values()):
+    if not any(map(_needs_mending, row.values())):
         return line if line.endswith(b"\n") else line + b"\n"
-    return msgspec.json.encode({key: _finite(key, value, numeric) for key, value in row.items()}) + b"\n"
+    return msgspec.json.encode({key: _readable(key, value, numeric) for key, value in row.items()}) + b"\n"
 
 
-def _finite(key: str, value: Any, numeric: Collection[str]) -> Any:
-    """Spells a number that JSON has no sign for as text; outside numeric columns NaN is a missing value."""
+def _needs_mending(value: Any) -> bool:
+    return isinstance(value, list | dict) or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _readable(key: str, value: Any, numeric: Collection[str]) -> Any:
+    """Spells lists and objects as text, which keeps all their letters, and numbers that JSON has no sign for too.
+
+    Outside numeric columns NaN is a missing value.
+    """
+    if isinstance(value, list | dict):
+        return msgspec.json.encode(value).decode()
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return None if math.isnan(value) and key not in numeric else str(value)
@@ -157,7 +179,12 @@ def parsed_line(line: bytes, where: str) -> Any:
     except NOT_JSON as error:
         reason = str(error)
     try:
-        return json.loads(line)
+        row = json.loads(line)
+        json.dumps(row, ensure_ascii=False).encode()
+        return row
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise DataError("the line has half of a surrogate pair, which is no character", where=where, got=half) from None
     except UnicodeDecodeError as error:
         raise not_utf8(error, where) from None
     except (ValueError, RecursionError):
@@ -202,4 +229,6 @@ def array_elements(text: bytes, name: str) -> Iterator[bytes]:
     except json.JSONDecodeError as error:
         rule = f"the array is cut off or not JSON: {error.msg}"
         raise DataError(rule, where=f"{name}:{error.lineno}:", fix="write the file again") from None
+    except RecursionError:
+        raise DataError("the array is nested too deeply to be rows", where=f"{name}:") from None
     yield from (json.dumps(row).encode() for row in rows)

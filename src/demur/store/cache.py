@@ -37,8 +37,8 @@ class Cache:
             return None
         return content
 
-    def keep(self, signature: str, content: bytes) -> None:
-        """Keeps a result; where it cannot be written it is made again the next time."""
+    def keep(self, signature: str, content: bytes) -> bool:
+        """Keeps a result, and says whether it is there; where it cannot be written it is made again the next time."""
         path = self._path(signature)
         temporary = path.with_name(f".{path.stem}.{os.urandom(4).hex()}")
         with suppress(OSError):
@@ -49,6 +49,7 @@ class Cache:
                 self._make_room()
             finally:
                 temporary.unlink(missing_ok=True)
+        return path.exists()
 
     def clear(self) -> int:
         """Removes all results, and says how many there were."""

@@ -17,6 +17,7 @@ LAYOUT = 1
 """Number of the layout in which runs are written."""
 
 LONGEST_NAME = 200
+LONGEST_TAG = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,10 @@ class Run:
         """The run as plain values."""
         document: dict[str, Any] = msgspec.to_builtins(self)
         return document
+
+
+class NoRunError(DataError):
+    """There is no run of this name or id."""
 
 
 class DamagedError(Exception):
@@ -121,7 +126,7 @@ def checked_name(name: str) -> str:
     """The name without space around it; refuses one that cannot be typed or read."""
     bare = " ".join(name.split())
     if not bare or not bare.isprintable():
-        raise DataError("the name of a run must have letters that can be shown", got=name)
+        raise DataError("the name of a run must have letters that can be shown", got=ascii(name)[1:-1])
     if len(bare) > LONGEST_NAME:
         raise DataError(f"the name of a run has at most {LONGEST_NAME} letters", got=f"{bare[:40]}...")
     return bare
@@ -133,7 +138,20 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
     >>> checked_tags([" baseline", "2024", "baseline", ""])
     ('baseline', '2024')
     """
-    return tuple(dict.fromkeys(bare for tag in tags if (bare := " ".join(str(tag).split()))))
+    found = tuple(dict.fromkeys(bare for tag in tags if (bare := " ".join(str(tag).split()))))
+    for tag in found:
+        if not tag.isprintable():
+            raise DataError("a tag must have letters that can be shown", got=ascii(tag)[1:-1])
+        if len(tag) > LONGEST_TAG:
+            raise DataError(f"a tag has at most {LONGEST_TAG} letters", got=f"{tag[:40]}...")
+    return found
+
+
+def checked_note(note: str) -> str:
+    """The note without space around it; refuses what cannot be written to a file."""
+    if any("\ud800" <= sign <= "\udfff" for sign in note):
+        raise DataError("a note must be text; this one holds bytes that are no UTF-8", got=ascii(note)[1:-1][:40])
+    return note.strip()
 
 
 def changed(run: Run, *, name: str | None, tags: Any, note: str | None) -> Run:
@@ -142,5 +160,5 @@ def changed(run: Run, *, name: str | None, tags: Any, note: str | None) -> Run:
         run,
         name=run.name if name is None else checked_name(name),
         tags=run.tags if tags is None else checked_tags(tags),
-        note=run.note if note is None else note.strip(),
+        note=run.note if note is None else checked_note(note),
     )

@@ -24,7 +24,7 @@ from demur.store.intake import Draft, RunReading, Sent, drafts
 from demur.store.locking import locked
 from demur.store.migrations import migrate
 from demur.store.places import CACHE, ELSEWHERE, INDEX, ROWS, RUNS, refuse_foreign, usual_root
-from demur.store.records import Run, changed, checked_name, checked_tags, write_run
+from demur.store.records import NoRunError, Run, changed, checked_name, checked_note, checked_tags, write_run
 from demur.store.rows import RunRows
 
 if TYPE_CHECKING:
@@ -196,13 +196,16 @@ class Store:
         return [run for run in self._sound() if kind in (None, run.kind) and (tag is None or tag in run.tags)]
 
     def run(self, reference: str) -> Run:
-        """The run of this name or id, or the only one whose id begins so."""
+        """The run of this name or id, or the only one whose id begins so.
+
+        A name that is the id of another run does not stand for it: links hold ids, and must lead where they led.
+        """
         self._look()
         return self._found(reference)
 
     def _found(self, reference: str) -> Run:
         runs = self._sound()
-        exact = [run for run in runs if run.name == reference] or [run for run in runs if run.id == reference]
+        exact = [run for run in runs if run.id == reference] or [run for run in runs if run.name == reference]
         begun = [run for run in runs if len(reference) >= SHORTEST and run.id.startswith(reference)]
         if exact or len(begun) == 1:
             return (exact or begun)[0]
@@ -213,7 +216,7 @@ class Store:
         if entry is not None:
             raise DataError(f'the run "{entry.name}" ({entry.id}) is damaged: {entry.damage}', fix="add its file again")
         fix = nearest(reference, [run.name for run in runs]) if runs else "the store is empty; demur add adds a run"
-        raise DataError(f'there is no run "{reference}"', where=f"{self.root}:", fix=fix)
+        raise NoRunError(f'there is no run "{reference}"', where=f"{self.root}:", fix=fix)
 
     def change(
         self, reference: str, *, name: str | None = None, tags: Sequence[str] | None = None, note: str | None = None
@@ -278,13 +281,13 @@ class Store:
         """A result that was kept under a signature."""
         return self._cache.cached(signature)
 
-    def keep(self, signature: str, content: bytes) -> None:
-        """Keeps a result under a signature."""
-        if not self.read_only:
-            self._cache.keep(signature, content)
+    def keep(self, signature: str, content: bytes) -> bool:
+        """Keeps a result under a signature, and says whether it could be."""
+        return not self.read_only and self._cache.keep(signature, content)
 
     def clear_cache(self) -> int:
         """Removes all results that were kept, and says how many."""
+        self._refuse_writing()
         return self._cache.clear()
 
     def _sound(self) -> list[Run]:
@@ -376,4 +379,4 @@ def _named(runs: Sequence[Run], name: str | None) -> list[Run]:
 
 
 def _labelled(run: Run, tags: Sequence[str], note: str) -> Run:
-    return replace(run, tags=checked_tags(tags), note=note.strip())
+    return replace(run, tags=checked_tags(tags), note=checked_note(note))

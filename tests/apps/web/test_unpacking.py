@@ -46,12 +46,19 @@ def test_counting_ends_at_the_limit_and_at_damage():
     assert zstd_size(io.BytesIO(b"\x28\xb5\x2f\xfd")) == 0
 
 
-def test_a_table_in_columns_counts_by_its_cells(tmp_path):
+def test_a_text_that_stands_on_disk_once_counts_wherever_it_stands(tmp_path):
+    path = tmp_path / "a.parquet"
+    pl.select(a=pl.repeat("x" * 100_000, 1000)).write_parquet(path)
+    assert path.stat().st_size < 200_000
+    assert size_within(path, 10) == 1000 + 100_000 * 1000
+
+
+def test_a_table_in_columns_counts_by_its_cells_and_texts(tmp_path):
     frame = pl.select(a=pl.repeat(1, 100_000), b=pl.repeat("x", 100_000))
     frame.write_parquet(tmp_path / "a.jsonl")
     frame.write_ipc(tmp_path / "b.arrow", compression="zstd")
     assert (tmp_path / "a.jsonl").stat().st_size < 20_000
-    assert [size_within(tmp_path / name, 10) for name in ("a.jsonl", "b.arrow")] == [200_000, 200_000]
+    assert [size_within(tmp_path / name, 10) for name in ("a.jsonl", "b.arrow")] == [300_000, 300_000]
     (tmp_path / "c.parquet").write_bytes(b"PAR1 and nothing else")
     assert size_within(tmp_path / "c.parquet", 10) == 0
 

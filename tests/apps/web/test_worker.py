@@ -220,3 +220,18 @@ def test_the_process_ends_with_a_server_that_is_killed(tmp_path):
         assert alive(process)
         server.kill()
     until(lambda: not alive(process))
+
+
+LARGE = """
+import subprocess, sys
+held = bytearray(300 * 1024**2)
+held[::4096] = b"x" * len(held[::4096])
+print(subprocess.check_output([sys.executable, "-c", sys.argv[1]], text=True))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system tells of the process alone")
+def test_a_process_does_not_count_the_memory_of_the_one_that_started_it():
+    asked = "from demur.apps.web.work.labour import most_taken; print(most_taken())"
+    told = subprocess.run([sys.executable, "-c", LARGE, asked], capture_output=True, text=True, check=True).stdout
+    assert 0 < int(told) < 250 * 1024**2

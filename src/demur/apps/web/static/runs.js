@@ -97,6 +97,7 @@ list.addEventListener("click", async (event) => {
     form.elements.name.value = nameOf(id);
     form.elements.tags.value = [...row.querySelectorAll(".tag")].map((tag) => tag.textContent).join(", ");
     form.elements.note.value = row.querySelector(".note").textContent;
+    for (const field of form.elements) field.dataset.before = field.value;
     opened(editing, id);
   } else if (event.target.matches("[data-remove]")) {
     document.getElementById("removing-name").textContent = nameOf(id);
@@ -127,11 +128,14 @@ for (const dialog of [editing, removing]) {
 
 editing.addEventListener("submit", (event) => {
   const { name, tags, note } = editing.querySelector("form").elements;
-  const body = { name: name.value, tags: listed(tags.value), note: note.value };
+  const body = {};  // only what was changed: the rest may have been changed elsewhere since this list was made
+  if (name.value !== name.dataset.before) body.name = name.value;
+  if (tags.value !== tags.dataset.before) body.tags = listed(tags.value);
+  if (note.value !== note.dataset.before) body.note = note.value;
   const id = editing.dataset.run;
   submitted(editing, event, () => sent("PATCH", `/api/runs/${id}`, body), () => {
     list.querySelector(`tr[data-run="${CSS.escape(id)}"] [data-edit]`)?.focus();
-    say(`${body.name} was changed`);
+    say(`${nameOf(id)} was changed`);
   });
 });
 

@@ -29,8 +29,8 @@ def size_within(path: Path, most: int) -> int:
     """Bytes that a file takes in memory, as far as that can be bounded without reading it.
 
     Gzip is unpacked and thrown away piece by piece, up to `most`. Of Zstandard the blocks are counted, each of which
-    can unpack to so much and no more. A table in columns takes a byte for each cell at least, and a few bytes on disk
-    may stand for millions of those.
+    can unpack to so much and no more. A table in columns takes a byte for each cell at least, and what its texts hold;
+    a few bytes on disk may stand for millions of those.
     """
     with path.open("rb") as file:
         head = file.read(6)
@@ -91,12 +91,18 @@ def _frame_size(file: BinaryIO) -> int:
 
 
 def _cells(path: Path, head: bytes) -> int:
-    """Cells of a table in columns; of one that cannot be read none, as its reader will say."""
+    """Cells of a table in columns and the bytes of its texts; of one that cannot be read none, as its reader will say.
+
+    A text that is kept once on disk may stand in millions of cells; to count what they hold takes no room, as Polars
+    has all of them look at the one.
+    """
     import polars as pl
     from polars.exceptions import PolarsError
 
     try:
         frame = pl.scan_parquet(path, glob=False) if head.startswith(b"PAR1") else pl.scan_ipc(path)
-        return int(frame.select(pl.len()).collect().item()) * len(frame.collect_schema())
+        cells = int(frame.select(pl.len()).collect().item()) * len(frame.collect_schema())
+        texts = frame.select(pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum()).collect()
+        return cells + sum(map(int, texts.row(0) if texts.height else ()))
     except (PolarsError, OSError):
         return 0
