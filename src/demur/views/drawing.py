@@ -33,16 +33,14 @@ def inline(frame: pl.DataFrame) -> alt.InlineData:
     tidy = frame.with_columns(rates.round(7))
     finite = pl.selectors.float()
     rows = tidy.with_columns(pl.when(finite.is_finite()).then(finite)).to_dicts()
-    with alt.utils.schemapi.debug_mode(
-        False
-    ):  # to hold each row against the schema takes most of the time
-        return alt.InlineData(values=rows)
+    with alt.utils.schemapi.debug_mode(False):  # to hold each row against the schema takes most of the time
+        return alt.InlineData(values=tuple(rows))  # a list would be copied, row by row, whenever charts are layered
 
 
 def chart_table(chart: Any) -> pl.DataFrame:
     """The table of the data behind a figure."""
     values = getattr(chart.data, "values", None)
-    if not isinstance(values, list):
+    if not isinstance(values, tuple):
         raise UsageError("this chart holds no table of its own; pass a chart made by demur.views")
     return pl.DataFrame(values, infer_schema_length=None)
 

@@ -190,13 +190,22 @@ def test_files_are_kept_by_the_browser_and_asked_for_again(client):
 def test_the_bundle_of_vega_is_made_once_and_kept_in_the_store(store, monkeypatch):
     pytest.importorskip("vl_convert")
     monkeypatch.setattr("demur.apps.web.assets._bundles", {})
-    monkeypatch.setattr("demur.views.rendering.javascript", lambda snippet: f"made; {snippet}")
+    monkeypatch.setattr("demur.apps.web.assets.MAKING", "print('made')")
     worker = InsideWorker(store.root)
     site = Site(store, worker)
-    assert vega(site).startswith(b"made; ")
+    assert vega(site) == b"made\n"
     monkeypatch.setattr("demur.apps.web.assets._bundles", {})
-    monkeypatch.setattr("demur.views.rendering.javascript", lambda _: 1 / 0)
-    assert vega(site).startswith(b"made; ")
+    monkeypatch.setattr("demur.apps.web.assets.MAKING", "raise SystemExit(1)")
+    assert vega(site) == b"made\n"
+    worker.close()
+
+
+def test_where_no_process_can_make_the_bundle_the_server_does(store, monkeypatch):
+    monkeypatch.setattr("demur.apps.web.assets._bundles", {})
+    monkeypatch.setattr("demur.apps.web.assets.MAKING", "raise SystemExit(1)")
+    monkeypatch.setattr("demur.views.rendering.javascript", lambda snippet: f"here; {snippet}")
+    worker = InsideWorker(store.root)
+    assert vega(Site(store, worker)).startswith(b"here; ")
     worker.close()
 
 

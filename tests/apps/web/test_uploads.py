@@ -1,7 +1,9 @@
 import gzip
 import json
 
+import anyio
 import pytest
+from starlette.exceptions import HTTPException
 
 from apps.web.logs import MARKUP, answers
 from demur.apps.web.pages import uploading
@@ -182,3 +184,18 @@ def test_the_ending_is_one_of_those_known_and_never_the_users_own(name, ending):
 def test_a_file_without_a_name_is_called_so():
     with pytest.raises(UsageError, match="a file without a name"):
         ending_of("")
+
+
+def test_an_upload_that_stands_still_is_given_up(monkeypatch):
+    monkeypatch.setattr(uploading, "STANDSTILL", 0.02)
+
+    async def stalling():
+        yield b"first"
+        await anyio.sleep_forever()
+
+    async def taken():
+        return [chunk async for chunk in uploading._steadily(stalling())]
+
+    with pytest.raises(HTTPException, match="nothing more came of the upload") as refused:
+        anyio.run(taken)
+    assert refused.value.status_code == 408

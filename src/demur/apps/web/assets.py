@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -28,6 +30,13 @@ VIEW_FILES = {
 """What pages share with the self-contained ones."""
 
 BUNDLED = "globalThis.vegaEmbed = vegaEmbed;"
+
+MAKING = f"""
+import sys
+from demur.views import rendering
+sys.stdout.buffer.write(rendering.javascript({BUNDLED!r}).encode())
+"""
+"""What a process does to make the bundle; here it would hold up every answer meanwhile."""
 
 
 class _Files(StaticFiles):
@@ -65,7 +74,7 @@ _making = Lock()
 def vega(site: Site) -> bytes:
     """Vega, Vega-Lite and Vega-Embed in one script; made once for each version and kept in the store.
 
-    To make it takes a second and the memory of a JavaScript engine, which the server is spared from then on.
+    To make it takes a second or more and the memory of a JavaScript engine, so a process of its own does it.
     """
     signature = f"vega-{_bundler()}"
     with _making:
@@ -75,11 +84,16 @@ def vega(site: Site) -> bytes:
 
 
 def _bundled(site: Site, signature: str) -> bytes:
-    from demur.views import rendering
-
-    made = rendering.javascript(BUNDLED).encode()
+    apart = subprocess.run([sys.executable, "-c", MAKING], capture_output=True, check=False)
+    made = apart.stdout if apart.returncode == 0 and apart.stdout else _bundled_here()
     site.store.keep(signature, made)
     return made
+
+
+def _bundled_here() -> bytes:
+    from demur.views import rendering
+
+    return rendering.javascript(BUNDLED).encode()
 
 
 @cache

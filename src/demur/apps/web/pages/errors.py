@@ -113,7 +113,7 @@ def asked_of(site: Site, query: Query) -> Asked:
     """What a link asks to see, checked."""
     run = site.store.run(query.text("run"))
     if run.kind != "responses":
-        raise UsageError(f'"{run.name}" is a run of {run.kind}; only answers with confidences are shown here')
+        raise UsageError(f'"{run.name}" is a run of {run.kind}; only runs of answers are shown here')
     other = site.store.run(query.text("other")) if query.text("other") else None
     show = query.choice("show", (*SHOWS, *BESIDE), "wrong")
     if show in BESIDE and other is None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -27,6 +28,9 @@ AT_ONCE = 4
 
 PIECE = 1 << 20
 """Bytes that are gathered before they are written."""
+
+STANDSTILL = 60.0
+"""Seconds without another byte after which an upload is given up."""
 
 LONGEST_NAME = 200
 NAMES = ("target", "prediction", "confidence", "id", "input", "correct", "system", "dialogue", "performer", "subject")
@@ -134,13 +138,26 @@ def _piece_written(file: IO[bytes], piece: bytes) -> None:
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
     gathered = bytearray()
-    async for chunk in request.stream():
+    async for chunk in _steadily(request.stream()):
         gathered += chunk
         if len(gathered) >= PIECE:
             yield bytes(gathered)
             gathered.clear()
     if gathered:
         yield bytes(gathered)
+
+
+async def _steadily(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks of a stream that goes on; one that stands still would keep others waiting."""
+    while True:
+        try:
+            with anyio.fail_after(STANDSTILL):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise HTTPException(408, f"nothing more came of the upload for {STANDSTILL:g} seconds") from None
+        if chunk is None:
+            return
+        yield chunk
 
 
 @contextmanager
