@@ -52,7 +52,7 @@ def ids(workbench: Workbench) -> Iterator[dict[str, str]]:
         "beta": workbench.id_of(f"beta {MARKUP}"),
         "lists": workbench.add(f"lists {MARKUP}", _lists()),
         "turns": workbench.add("turns", turns),
-        "gains": workbench.add("gains", gains),
+        "gains": workbench.add("audited gains", gains),
         "trials": workbench.add("trials", _trials(), reading=RunReading(x="noise", y="done")),
     }
     _prefer(workbench, replicates=1000)

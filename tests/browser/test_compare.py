@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from apps.web.logs import MARKUP
-from browser.audit import serious_faults
 
 
 @pytest.fixture
@@ -183,10 +182,3 @@ def test_a_search_that_fails_says_so_and_the_page_goes_on(compared):
     page.get_by_label("Input holds").fill("")
     page.get_by_role("alert").wait_for(state="hidden")
     settled(page)
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_the_page_fits_its_window_and_has_no_serious_fault(compared, width, scheme):
-    page = compared(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert serious_faults(page) == []

@@ -124,6 +124,8 @@ def test_a_mapping_and_a_filter_count_for_the_tables_that_have_the_column(tmp_pa
 def test_a_mapping_or_a_filter_that_concerns_no_table_is_refused(files):
     with pytest.raises(DataError, match='no table here has a column "gild" that can be mapped to target'):
         read_mixture(*files, reading=MixtureReading(columns={"target": "gild"}))
+    with pytest.raises(DataError, match=r'no column is called "targt" here \(did you mean "target"'):
+        read_mixture(*files, reading=MixtureReading(columns={"targt": "gold"}))
     with pytest.raises(DataError, match=r'no table here has a column "nois".*did you mean "noise"'):
         read_mixture(*files, reading=MixtureReading(where=(("nois", "1"),)))
 

@@ -290,3 +290,9 @@ def test_tooltips_may_be_named_with_what_vega_takes_for_syntax():
     rows = pl.DataFrame({"x": [1.0], "y": [2.0], "the dialogue's (x)": ["1"], "plain": ["2"]})
     told = hover_layer(rows, "x", "y").to_dict()["encoding"]["tooltip"]
     assert [(one["field"], one["title"]) for one in told] == [("told_0", "the dialogue's (x)"), ("plain", "plain")]
+
+
+def test_the_verdict_tells_what_a_system_withholds_by_itself():
+    rows = edge(50, correct=[True, False] * 25, abstained=[True] * 10 + [False] * 40)
+    (said,) = demur.report(rows, **QUICK).verdict
+    assert "40 % of 50 inputs are answered wrongly when all is returned, and 20 % not at all; " in said

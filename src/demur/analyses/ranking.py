@@ -14,10 +14,15 @@ from demur.analyses.differences import DifferenceBand
 from demur.measures.curves import ErrorReturnCurve
 
 Array = NDArray[np.float64]
+Places = NDArray[np.int64]
 Bands = Mapping[tuple[str, str], DifferenceBand]
 
 SHORTEST_REIGN = 0.05
 """A region of the ranking is wider than this range of non-return rates."""
+
+
+OPEN, WORSE, ABSENT = range(3)
+"""What is shown of a system at a non-return rate: nothing, that it is worse than the leader, or no curve of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,10 @@ class Reign:
     stop: float
     best: str
     also: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+    """Systems that withhold more than this by themselves, so that nothing is shown of them here."""
+    gaps: bool = False
+    """Whether short gaps are in it, where a system that is not named in `also` is not told apart either."""
 
 
 def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[Reign, ...]:
@@ -39,37 +48,102 @@ def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[Reign
     names = list(curves)
     heights = np.array([np.where(x >= curve.floor, curve.error_at(x), np.inf) for curve in curves.values()])
     leader = _steady(heights.argmin(axis=0), x)
-    told_apart = np.array(
-        [[_shown_worse(name, names[best], bands, at) for name in names] for best, at in zip(leader, x, strict=True)]
+    told = np.array(
+        [[_told(name, names[best], bands, at) for name in names] for best, at in zip(leader, x, strict=True)]
     )
-    state = _steady(np.unique(np.column_stack([leader, told_apart]), axis=0, return_inverse=True)[1].ravel(), x)
-    edges = np.flatnonzero(np.diff(state, prepend=-1, append=-1)).tolist()
-    reigns = []
-    for start, stop in pairwise(edges):
-        shown = told_apart[start:stop].mean(axis=0) > 0.5
-        best = names[int(np.bincount(leader[start:stop]).argmax())]
-        also = tuple(name for name, worse in zip(names, shown, strict=True) if name != best and not worse)
-        reigns.append(Reign(float(x[start]), float(x[min(stop, GRID - 1)]), best, also))
-    return tuple(reigns)
+    closed, gaps = _closed(told, leader, x)
+    regions = _merged(closed, leader, x)
+    edges = [float(x[0]), *(_edge(start, closed, x) for start, _ in regions[1:]), float(x[-1])]
+    return tuple(
+        _reign(start, stop, edges[place : place + 2], names, leader, closed, gaps)
+        for place, (start, stop) in enumerate(regions)
+    )
 
 
-def _steady(state: NDArray[np.int64], x: Array) -> NDArray[np.int64]:
-    """The state without stretches too short to tell: such a one goes to the one before it, the first to the next."""
-    steady = state.copy()
-    edges = np.flatnonzero(np.diff(state, prepend=-1, append=-1)).tolist()
-    for start, stop in pairwise(edges):
-        if x[min(stop, x.size - 1)] - x[start] < SHORTEST_REIGN + 1e-9:
-            steady[start:stop] = steady[start - 1] if start > 0 else state[min(stop, state.size - 1)]
+def _edge(start: int, told: Places, x: Array) -> float:
+    """Where a region begins: at its first rate or, if it claims less than the one before, at the last of that one."""
+    fewer = bool((told[start - 1][told[start] == WORSE] == WORSE).all())
+    return float(x[start - 1 if fewer else start])
+
+
+def _reign(
+    start: int,
+    stop: int,
+    ends: list[float],
+    names: list[str],
+    leader: Places,
+    told: Places,
+    gaps: NDArray[np.bool_],
+) -> Reign:
+    best = names[leader[start]]
+    also, absent = (
+        tuple(name for name, one in zip(names, told[start], strict=True) if name != best and one == kind)
+        for kind in (OPEN, ABSENT)
+    )
+    return Reign(ends[0], ends[1], best, also, absent, bool(gaps[start:stop].any()))
+
+
+def _steady(leader: Places, x: Array) -> Places:
+    """The leader without stretches too short to tell: such a one goes to the one before it, the first to the next."""
+    steady = leader.copy()
+    for start, stop in _runs(leader):
+        if _short(start, stop, x):
+            steady[start:stop] = steady[start - 1] if start > 0 else leader[min(stop, leader.size - 1)]
     return steady
 
 
-def _shown_worse(name: str, best: str, bands: Bands, at: float) -> bool:
-    """Whether the band shows `name` worse than `best` at a non-return rate."""
+def _closed(told: Places, leader: Places, x: Array) -> tuple[Places, NDArray[np.bool_]]:
+    """Short gaps in what is shown closed, and where they were; what is shown over a short stretch only, dropped."""
+    closed, gaps = told.copy(), np.zeros(told.shape, dtype=np.bool_)
+    for system in range(told.shape[1]):
+        column = closed[:, system]
+        for start, stop in _runs(column)[1:-1]:
+            around = {int(column[start - 1]), int(column[stop])}
+            if column[start] == OPEN and around == {WORSE} and _short(start, stop, x):
+                column[start:stop], gaps[start:stop, system] = WORSE, True
+        for start, stop in _runs(np.column_stack([leader, column])):
+            if column[start] == WORSE and _short(start, stop, x):
+                column[start:stop], gaps[start:stop, system] = OPEN, False
+    return closed, gaps
+
+
+def _merged(told: Places, leader: Places, x: Array) -> list[tuple[int, int]]:
+    """The regions, short ones joined to a neighbour of the same leader that claims no more than they do."""
+    place = 0
+    while place < len(regions := _runs(np.column_stack([leader, told]))):
+        start, stop = regions[place]
+        sides = [regions[side][0] for side in (place + 1, place - 1) if 0 <= side < len(regions)]
+        humble = [
+            side
+            for side in sides
+            if leader[side] == leader[start] and (told[start][told[side] == WORSE] == WORSE).all()
+        ]
+        if humble and _short(start, stop, x):
+            told[start:stop] = told[humble[0]]
+            place = 0
+        else:
+            place += 1
+    return regions
+
+
+def _runs(states: Places) -> list[tuple[int, int]]:
+    """Where each run of equal states begins and ends."""
+    rows = states if states.ndim > 1 else states[:, None]
+    changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+    return list(pairwise([0, *changes.tolist(), len(rows)]))
+
+
+def _short(start: int, stop: int, x: Array) -> bool:
+    return bool(x[min(stop, x.size - 1)] - x[start] < SHORTEST_REIGN + 1e-9)
+
+
+def _told(name: str, best: str, bands: Bands, at: float) -> int:
+    """What the band shows of `name` beside `best` at a non-return rate."""
     if name == best:
-        return False
+        return OPEN
     flipped = (name, best) not in bands
     band = bands[(best, name) if flipped else (name, best)]
     if at < band.x[0]:
-        return True
+        return ABSENT
     low = -band.high if flipped else band.low
-    return bool(np.interp(at, band.x, low) > 0)
+    return WORSE if np.interp(at, band.x, low) > 0 else OPEN

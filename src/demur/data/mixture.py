@@ -159,7 +159,10 @@ def _refuse_unused(given: Sequence[_Given], reading: MixtureReading) -> None:
     if len(known) < len(given):
         return
     every = sorted({name for one in given for name in one.columns})
+    parts = list(dict.fromkeys(part for one in given for part in _ALIASES[one.kind]))
     for part, column in reading.columns.items():
+        if part not in parts:
+            raise DataError(f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, parts))
         if not any(part in _ALIASES[one.kind] and column in one.columns for one in given):
             rule = f'no table here has a column "{column}" that can be mapped to {part}'
             raise DataError(rule, where="--map, or columns:", fix=nearest(column, every))

@@ -41,6 +41,8 @@ def _system(one: Evaluation, advice: Advice) -> str:
     start = f"{one.system}: {percent(forced.value)} of {one.n:,} inputs are answered wrongly when all is returned"
     if one.withheld + one.failed == one.n:
         return f"{one.system} answers none of {one.n:,} inputs."
+    if one.curve.floor > 0:
+        start += f", and {percent(one.curve.floor)} not at all"
     if one.sample.sweep.threshold.size < 2:
         return f"{start}; its confidences do not differ, so no threshold can choose among its answers."
     choice = advice.choices[0]
@@ -97,7 +99,5 @@ def _calibration(answers: Answers) -> list[str]:
     if not off:
         return []
     worst = max(one.ece for one in off)
-    whose = "its" if len(off) == 1 else "their"
-    return [
-        f"Recalibrate {listed([one.system for one in off])}: {whose} confidences are off by up to {percent(worst)}."
-    ]
+    whose, much = ("its", percent(worst)) if len(off) == 1 else ("their", f"up to {percent(worst)}")
+    return [f"Recalibrate {listed([one.system for one in off])}: {whose} confidences are off by {much} on average."]

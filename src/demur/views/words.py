@@ -73,7 +73,7 @@ def comparison_title(comparison: Comparison) -> str:
     reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
     if first.also:
         return f"{first.best} is lowest {reach}, not told apart from {listed(first.also)}"
-    return f"{first.best} errs least {reach}"
+    return f"{first.best} errs least {reach}{_but(first)}"
 
 
 def pair_title(pair: PairComparison) -> str:
@@ -83,7 +83,7 @@ def pair_title(pair: PairComparison) -> str:
     if pair.verdict == "crossing":
         return f"{pair.a} and {pair.b} cross: the better one depends on how much is withheld"
     better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
-    return f"{better} errs less than {worse}"
+    return f"{better} errs less than {worse}" + ("" if pair.everywhere else " wherever they are told apart")
 
 
 def choice_title(choice: Choice) -> str:
@@ -183,9 +183,17 @@ def ranking_sentence(ranking: tuple[Reign, ...]) -> str:
     for reign in ranking:
         company = f", not told apart from {listed(reign.also)}" if reign.also else ""
         name = "" if reign.best == best else f"{reign.best} "
-        parts.append(f"{name}from {percent(reign.start)} to {percent(reign.stop)} non-return{company}")
+        parts.append(f"{name}from {percent(reign.start)} to {percent(reign.stop)} non-return{_but(reign)}{company}")
         best = reign.best
     return f"Lowest curve: {'; '.join(parts)}."
+
+
+def _but(reign: Reign) -> str:
+    """What a claim about a region leaves out: short gaps, and systems that have no curve there."""
+    left = ["but for short gaps"] if reign.gaps else []
+    if reign.absent:
+        left.append(f"where {listed(reign.absent)} {'withholds' if len(reign.absent) == 1 else 'withhold'} more anyway")
+    return f" ({', '.join(left)})" if left else ""
 
 
 def pair_sentences(pair: PairComparison) -> list[str]:
