@@ -76,6 +76,14 @@ def test_the_responses_of_one_system():
         found.of("secnd")
 
 
+def test_the_rows_of_one_system_are_the_same_whether_they_stand_together_or_not():
+    together = [{"system": "ab"[k > 2], "id": k, "target": "x", "prediction": "x", "confidence": 0.5} for k in range(6)]
+    mixed = [together[k] for k in (0, 3, 1, 4, 2, 5)]
+    for system in "ab":
+        rows = [responses(table).of(system).frame["id"].to_list() for table in (together, mixed)]
+        assert rows[0] == rows[1] == (["0", "1", "2"] if system == "a" else ["3", "4", "5"])
+
+
 def test_what_was_guessed_and_recognised_is_noted():
     rows = [
         {"gold": "oos", "answer": "a", "score": 1},

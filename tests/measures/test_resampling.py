@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from demur.measures import levels as levels_of
 from demur.measures import resampling
 from demur.measures.areas import AUGRC, AURC
 from demur.measures.calibration import Brier, cell_totals
@@ -259,3 +260,57 @@ def test_totals_from_cells_are_totals_over_rows(rows):
     one, both = cell_totals(Brier(), sweep), cell_totals(Brier(), stacked)
     assert both[0] == pytest.approx(one)
     assert both[1][:-1] == pytest.approx(2 * one[:-1])
+
+
+@FEW
+@given(
+    st.lists(SCORES, min_size=1, max_size=40),
+    st.lists(SCORES, min_size=1, max_size=40, unique=True),
+)
+def test_rows_have_the_same_cells_however_many_levels_there_are(scores, levels):
+    rows = Rows.of(scores, [k % 3 > 0 for k in range(len(scores))])
+    sorted_levels = np.sort(np.array(levels, dtype=np.float64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels_of, "FEW_LEVELS", 0)
+        by_sorting = rows.cells(sorted_levels)
+    assert np.array_equal(by_sorting, rows.cells(sorted_levels))
+
+
+def test_equal_weights_make_the_same_table_of_units_in_any_order():
+    rng = np.random.default_rng(3)
+    cell, unit = rng.integers(0, 7, 500), rng.integers(0, 11, 500)
+    order = rng.permutation(500)
+    ones = np.ones(500)
+    one = resampling.units_by_cell(cell, unit, ones, cells=7, units=11)
+    two = resampling.units_by_cell(cell[order], unit[order], ones, cells=7, units=11)
+    assert np.array_equal(one.toarray(), two.toarray())
+    assert np.array_equal(one.indices, two.indices)
+
+
+def test_pulls_of_rows_that_are_units_are_those_of_rows_alone():
+    rows = sample_rows(200, weighted=True)
+    named = Rows(rows.confidence, rows.right, rows.answered, rows.weight, np.random.default_rng(2).permutation(200))
+    influence = np.random.default_rng(4).normal(size=200)
+    assert np.array_equal(rows.pulled(influence), named.pulled(influence))
+
+
+def test_the_sweep_of_rows_is_made_once():
+    rows = sample_rows(50)
+    assert rows.sweep() is rows.sweep()
+
+
+def test_other_units_share_the_sweep():
+    rows = sample_rows(50)
+    assert rows.drawn_by(np.arange(50)).sweep() is rows.sweep()
+    assert rows.drawn_by(np.arange(50) // 5).units == 10
+
+
+@pytest.mark.parametrize("kinds", [resampling.NARROW[:1], resampling.NARROW[1:], ((600, np.int16),)])
+def test_replicates_are_the_same_whatever_kind_of_numbers_adds_them_up(monkeypatch, kinds):
+    systems = [sample_rows(400, seed=seed).drawn_by(np.arange(400) // 3) for seed in (1, 2)]
+    monkeypatch.setattr(resampling, "NARROW", ())
+    wide = replicate_together(systems, replicates=60, seed=5)
+    monkeypatch.setattr(resampling, "NARROW", kinds)
+    monkeypatch.setattr(resampling, "DRAWN_AT_ONCE", 400)
+    assert replicate_together(systems, replicates=60, seed=5) == wide
+    assert {part.right.dtype for part in wide} == {np.dtype(np.float64)}

@@ -14,7 +14,7 @@ from scipy.special import bdtr
 
 from demur.analyses.bands import check_level, check_region
 from demur.analyses.differences import DifferenceBand, difference_bands
-from demur.analyses.evaluation import Evaluation, evaluate
+from demur.analyses.evaluation import Evaluation, evaluate_frames
 from demur.analyses.ranking import Reign, ranking
 from demur.data.pairing import Pairing, pair
 from demur.data.responses import Responses
@@ -145,7 +145,14 @@ class Comparison(Shown):
         return {
             "pairs": [pair.to_dict() for pair in self.pairs],
             "ranking": [
-                {"from": reign.start, "to": reign.stop, "best": reign.best, "also": list(reign.also)}
+                {
+                    "from": reign.start,
+                    "to": reign.stop,
+                    "best": reign.best,
+                    "also": list(reign.also),
+                    "absent": list(reign.absent),
+                    "gaps": reign.gaps,
+                }
                 for reign in self.ranking
             ],
             "systems": [evaluation.to_dict() for evaluation in self.evaluations],
@@ -175,43 +182,63 @@ def compare(
     to be at most 1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options
     go to `evaluate`.
     """
+    pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
+    del responses  # with its texts, which take most of the room
+    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
+    return compare_paired(pairing, at=at, **manner, **options)
+
+
+def compare_paired(
+    pairing: Pairing,
+    *,
+    at: float = 0.2,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+    step: Step = silent,
+    **options: Any,
+) -> Comparison:
+    """Compare systems whose rows are side by side already, as `compare` does."""
     check_level(level)
     if not 0 <= at <= 1:
         raise UsageError(f"an operating point is a non-return rate in [0, 1], such as 0.2; got {at:g}")
     check_region(region)
-    pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
-    rows = _shared_units(pairing)
-    names = list(rows)
-    step("resampling", 0, len(names) + 1)
-    samples = _replicates(rows, paired=pairing.paired, replicates=replicates, seed=seed)
-    curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
-    couples = list(combinations(names, 2))
-    bands = difference_bands(couples, curves, samples, rows, level, region)
-    pairs = _with_holm(
-        [
-            _compared(one, two, rows, curves, bands[one, two], paired=pairing.paired, at=at, level=level)
-            for one, two in couples
-        ]
-    )
-    kept = Responses(pl.concat(list(pairing.frames.values()), how="diagonal_relaxed"))
-    return Comparison(
-        evaluate(kept, level=level, replicates=replicates, seed=seed, region=region, step=step, **options),
-        pairs,
-        ranking(curves, bands),
-        pairing.note,
-        pairing.dropped,
-        level,
-    )
-
-
-def _shared_units(pairing: Pairing) -> dict[str, Rows]:
-    """Rows of each system; when paired, the units are the same for all: dialogues, or the inputs by their ids."""
+    step("resampling", 0, len(pairing.frames) + 1)
     rows = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
-    if not pairing.paired:
-        return rows
+    pairs, reigns = _pairs(
+        _shared_units(rows) if pairing.paired else rows, pairing.paired, at, level, region, replicates, seed
+    )
+    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
+    evaluated = evaluate_frames(pairing.frames, read=rows, **manner, **options)
+    return Comparison(evaluated, pairs, reigns, pairing.note, pairing.dropped, level)
+
+
+def _pairs(
+    rows: Mapping[str, Rows],
+    paired: bool,
+    at: float,
+    level: float,
+    region: tuple[float, float],
+    replicates: int,
+    seed: int,
+) -> tuple[tuple[PairComparison, ...], tuple[Reign, ...]]:
+    """Every pair of systems, and who leads where."""
+    samples = _replicates(rows, paired=paired, replicates=replicates, seed=seed)
+    curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
+    couples = list(combinations(rows, 2))
+    bands = difference_bands(couples, curves, samples, rows, level, region)
+    pairs = [
+        _compared(one, two, rows, curves, bands[one, two], paired=paired, at=at, level=level) for one, two in couples
+    ]
+    return _with_holm(pairs), ranking(curves, bands)
+
+
+def _shared_units(rows: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Rows of systems side by side, with the same units for all: dialogues, or the inputs by their ids."""
     named = [part.unit for part in rows.values() if part.unit is not None]
     unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
-    return {name: replace(part, unit=unit) for name, part in rows.items()}
+    return {name: part.drawn_by(unit) for name, part in rows.items()}
 
 
 def _replicates(rows: Mapping[str, Rows], *, paired: bool, replicates: int, seed: int) -> dict[str, Any]:
@@ -275,7 +302,8 @@ def _verdict(intervals: tuple[Interval, ...]) -> Verdict:
 
 def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBand) -> tuple[Crossing, ...]:
     """Every sign change of the exact difference; a stretch where the curves coincide counts at its middle."""
-    x = np.union1d(one.nonreturn, two.nonreturn)
+    same = np.array_equal(one.nonreturn, two.nonreturn)  # as where inputs are paired and no confidences are tied
+    x = one.nonreturn if same else np.union1d(one.nonreturn, two.nonreturn)
     x = x[x >= band.x[0]]
     gap = one.error_at(x) - two.error_at(x)
     gap[np.abs(gap) < 1e-12] = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -215,13 +216,32 @@ def evaluate(
     >>> evaluate(table(rows))[0].figures["forced_error"].value
     0.5
     """
+    frames = {system: responses.of(system).frame for system in responses.systems}
+    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
+    return evaluate_frames(frames, measures=measures, by=by, **manner)
+
+
+def evaluate_frames(
+    frames: Mapping[str, pl.DataFrame],
+    *,
+    measures: Mapping[str, Measure] | None = None,
+    by: str | None = None,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+    step: Step = silent,
+    read: Mapping[str, Rows] = MappingProxyType({}),
+) -> Evaluations:
+    """Evaluate systems by their judged tables; of those whose rows were `read` already, these are taken."""
     check_level(level)
     how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
-    parts = list(_parts(responses, by))
+    parts = list(_parts(frames, by))
     evaluations = []
     for done, (name, part, frame) in enumerate(parts):
         step(f"evaluating {name}", done, len(parts))
-        evaluations.append(_of_frame(name, part, frame, how, replicates, seed))
+        rows = read[name] if part is None and name in read else Rows.from_frame(frame)
+        evaluations.append(_of_frame(name, part, frame, how, Sample(rows, replicates, seed)))
     return Evaluations(evaluations)
 
 
@@ -251,9 +271,8 @@ def evaluate_tallies(
     return Evaluations(evaluations)
 
 
-def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
-    for system in responses.systems:
-        frame = responses.of(system).frame
+def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
+    for system, frame in frames.items():
         yield system, None, frame
         if by is not None:
             if by not in frame.columns:
@@ -288,12 +307,10 @@ class _About:
     out_of_scope: int
 
 
-def _of_frame(
-    system: str, part: str | None, frame: pl.DataFrame, how: _Manner, replicates: int, seed: int
-) -> Evaluation:
+def _of_frame(system: str, part: str | None, frame: pl.DataFrame, how: _Manner, sample: Sample) -> Evaluation:
     failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
     about = _About(system, part, failed, unanswered - failed, int(frame["out_of_scope"].sum()))
-    return _evaluation(about, Sample(Rows.from_frame(frame), replicates, seed), how)
+    return _evaluation(about, sample, how)
 
 
 def _of_tally(tally: Tally, how: _Manner, replicates: int, seed: int) -> Evaluation:
@@ -302,6 +319,9 @@ def _of_tally(tally: Tally, how: _Manner, replicates: int, seed: int) -> Evaluat
 
 
 def _evaluation(about: _About, sample: Sample, how: _Manner) -> Evaluation:
+    figures = {key: figure_of(measure, sample, how.level) for key, measure in how.measures.items()}
+    if about.part is not None:  # there may be many slices, and hardly any is drawn with its band
+        sample.forget()
     return Evaluation(
         system=about.system,
         part=about.part,
@@ -311,7 +331,7 @@ def _evaluation(about: _About, sample: Sample, how: _Manner) -> Evaluation:
         out_of_scope=about.out_of_scope,
         clustered=sample.spread.clustered,
         measures=how.measures,
-        figures={key: figure_of(measure, sample, how.level) for key, measure in how.measures.items()},
+        figures=figures,
         sample=sample,
         level=how.level,
         region=how.region,

@@ -139,7 +139,8 @@ def _ranking(reading: Reading) -> Ends:
     bottom = reading.measure.bottom
     share, spread = (reading.value - bottom) / (1 - bottom), float(np.nanstd(reading.drawn)) / (1 - bottom)
     if not 0 < share < 1 or np.isnan(reading.drawn).mean() > 0.1:
-        return reading.percentiles
+        low, high = reading.percentiles
+        return min(low, reading.value), max(high, reading.value)
     reach = reading.scarce_student * spread / (share * (1 - share))
     ends = expit(logit(share) + np.array([-reach, reach])) * (1 - bottom) + bottom
     return float(ends[0]), float(ends[1])

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
+import numpy as np
 import polars as pl
 
+from demur.data.alignment import Hashes, Ids, Places, gathered, hashed, sorted_places
 from demur.data.responses import Responses
 from demur.data.wording import INPUTS, SUCH_IDS
 from demur.errors import DataError
@@ -22,6 +24,9 @@ _ORDER = [
     "prediction",
 ]
 
+_UNREAD = ("target", "prediction")
+"""Columns that are only looked at to pair the rows."""
+
 _WAYS_OUT = (
     "--matched compares the common ones, --unpaired compares all without pairing; "
     "in Python matched=True or unpaired=True"
@@ -30,7 +35,7 @@ _WAYS_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The rows of each system: when paired, the same ids in the same order.
+    """The rows of each system: when paired, the same ids in the same order, without targets and predictions.
 
     `note` says how the rows were brought together, `dropped` how many rows of each system have no
     counterpart.
@@ -57,42 +62,70 @@ def pair(
     names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
     if len(names) < 2:
         raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
-    frames = {name: _in_canonical_order(responses.of(name).frame) for name in names}
+    frames = {name: responses.of(name).frame for name in names}
     unnamed = [name for name, frame in frames.items() if frame["id"].null_count() > 0]
     if unpaired or unnamed:
-        return Pairing(frames, paired=False, note=_unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
+        frames = {name: _in_canonical_order(frame) for name, frame in frames.items()}
+        return Pairing(frames, paired=False, note=unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
     return _paired(frames, matched)
 
 
 def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.sort("id") if frame["id"].null_count() == 0 else frame.sort(_ORDER)
+    if frame["id"].null_count() > 0:
+        return frame.sort(_ORDER)
+    return frame if frame["id"].is_sorted() else frame.sort("id")
 
 
-def _unpaired_note(unnamed: list[str], asked: bool) -> str:
+def unpaired_note(unnamed: list[str], asked: bool) -> str:
+    """Says why systems are not paired."""
     if asked:
         return "compared as unpaired, as asked"
     return f"compared as unpaired: there are no ids in {', '.join(unnamed)}"
 
 
 def _paired(frames: dict[str, pl.DataFrame], matched: bool) -> Pairing:
-    common = _common_ids(frames)
-    dropped = {name: frame.height - len(common) for name, frame in frames.items()}
-    if any(dropped.values()):
-        if not matched or common.is_empty():
-            raise _unmatched(frames, common, dropped)
-        frames = {name: frame.join(common.to_frame(), on="id", how="semi").sort("id") for name, frame in frames.items()}
-    _refuse_other_targets(frames)
-    return Pairing(frames, paired=True, note=_paired_note(len(common), dropped), dropped=dropped)
+    dropped = dict.fromkeys(frames, 0)
+    places = _places(frames)
+    if places is None:
+        common = _common_ids(frames)
+        dropped = {name: frame.height - len(common) for name, frame in frames.items()}
+        if any(dropped.values()):
+            if not matched or common.is_empty():
+                raise _unmatched(frames, common, dropped)
+            frames = {name: frame.join(common.to_frame(), on="id", how="semi") for name, frame in frames.items()}
+        places = {name: sorted_places(frame["id"]) for name, frame in frames.items()}
+    first = next(iter(frames))
+    ids = frames[first]["id"].gather(places[first])
+    _refuse_other_targets(frames, ids, places)
+    side_by_side = {name: _in_order(frame, ids, places[name]) for name, frame in frames.items()}
+    return Pairing(side_by_side, paired=True, note=paired_note(len(ids), dropped), dropped=dropped)
+
+
+def _places(frames: dict[str, pl.DataFrame]) -> dict[str, Places] | None:
+    """Where the ids stand in each table, in one order for all; None where the tables have not the same ones."""
+    ids: Ids | None = None
+    found = {}
+    for name, frame in frames.items():
+        ids = ids or Ids.of(frame["id"])
+        places = ids.places(frame["id"])
+        if places is None:
+            return None
+        found[name] = places
+    return found
+
+
+def _in_order(frame: pl.DataFrame, ids: pl.Series, places: Places) -> pl.DataFrame:
+    """The rows at these places, which are those of the ids."""
+    return gathered(frame.drop("id", *_UNREAD, strict=False), places).insert_column(0, ids)
 
 
 def _common_ids(frames: dict[str, pl.DataFrame]) -> pl.Series:
     ids = [frame.select("id") for frame in frames.values()]
-    if all(ids[0].equals(other) for other in ids[1:]):
-        return ids[0].to_series()
     return reduce(lambda left, right: left.join(right, on="id", how="semi"), ids).to_series()
 
 
-def _paired_note(common: int, dropped: dict[str, int]) -> str:
+def paired_note(common: int, dropped: Mapping[str, int]) -> str:
+    """Says on how many ids systems were paired, and what was left out."""
     left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
     note = f"paired by id on {INPUTS.told(common)}"
     return f"{note}; left out without a counterpart: {left_out}" if left_out else note
@@ -114,12 +147,20 @@ def _examples(frame: pl.DataFrame, common: pl.Series) -> str:
     return f"{shown} and {alone.height - 3:,} more" if alone.height > 3 else shown
 
 
-def _refuse_other_targets(frames: dict[str, pl.DataFrame]) -> None:
+def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, places: dict[str, Places]) -> None:
+    """Refuses an id that has one target here and another there; only those whose hashes differ are looked at."""
     (name, frame), *others = frames.items()
+    own = _hashed_targets(frame, places[name])
     for other_name, other_frame in others:
-        both = pl.DataFrame([frame["id"], frame["target"], other_frame["target"].alias("other")])
-        apart = both.filter(pl.col("target") != pl.col("other"))
-        apart = apart.filter(pl.col("target").list.sort() != pl.col("other").list.sort())
+        unlike = np.flatnonzero(own != _hashed_targets(other_frame, places[other_name]))
+        both = pl.DataFrame(
+            [
+                ids.gather(unlike).alias("id"),
+                frame["target"].gather(places[name][unlike]),
+                other_frame["target"].gather(places[other_name][unlike]).alias("other"),
+            ]
+        )
+        apart = both.filter(pl.col("target").list.sort() != pl.col("other").list.sort())
         if not apart.is_empty():
             row = apart.row(0, named=True)
             rule = (
@@ -128,6 +169,10 @@ def _refuse_other_targets(frames: dict[str, pl.DataFrame]) -> None:
             )
             fix = "do the ids mean the same inputs? --unpaired, or unpaired=True, compares without pairing"
             raise DataError(rule, fix=fix)
+
+
+def _hashed_targets(frame: pl.DataFrame, places: Places) -> Hashes:
+    return hashed(frame["target"])[places]
 
 
 def _shown(target: list[str]) -> str:

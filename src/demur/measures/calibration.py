@@ -17,7 +17,7 @@ from demur.measures.sweep import Sweep, cells_as_rows
 
 Array = NDArray[np.float64]
 
-_OUTSIDE = "confidences outside [0, 1] are no probabilities, so calibration has no meaning"
+_OUTSIDE = "confidences that are missing or outside [0, 1] are no probabilities, so calibration has no meaning"
 
 
 @dataclass(frozen=True)
@@ -198,14 +198,20 @@ def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
     A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell.
     """
     if sweep.right.ndim == 1:
-        return np.append(measure.reduce(sweep.cells)[:-1], float(sweep.n))
+        return np.append(np.sum([_weighed(measure, part) for part in sweep.cells()], axis=0), float(sweep.n))
     withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
     counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
     every = np.arange(counts.shape[-1])
     terms = cells_as_rows(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
     finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
-    sums = counts @ finite
+    sums = np.einsum("...c,tc->...t", counts, np.ascontiguousarray(finite.T))  # BLAS would sum otherwise by its threads
     return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
+
+
+def _weighed(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
+    """The weighted sums of a measure's terms, each by one thread: a lazy sum is shared out, which moves last digits."""
+    sums = {name: (term * nw.col("weight")).sum() for name, term in measure.terms().items()}
+    return np.array(cells.select(**sums).row(0), dtype=np.float64)
 
 
 def one_where(condition: nw.Expr) -> Any:

@@ -109,21 +109,31 @@ class ErrorReturnCurve(Shown):
 
     def frame(self, *, points: int | None = None) -> pl.DataFrame:
         """The curve as a table; `points` thins it to about that many rows that look the same when drawn."""
-        kept = slice(None) if points is None else thinned(self.nonreturn, self.error, points=points)
-        nonreturn, error = self.nonreturn[kept], self.error[kept]
+        kept = slice(None) if points is None else self._thinned(points)
+        nonreturn, error, missed = (part[kept] for part in (self.nonreturn, self.error, self.missed_chance))
         return pl.DataFrame(
             {
                 "system": pl.repeat(self.name, nonreturn.size, eager=True),
                 "threshold": self.threshold[kept],
                 "nonreturn": nonreturn,
                 "error": error,
-                "accuracy": self.accuracy[kept],
-                "missed_chance": self.missed_chance[kept],
+                "accuracy": self.missed_chance[-1] - missed,
+                "missed_chance": missed,
                 "selective_risk": ratio(error, 1 - nonreturn),
                 "returned": (1 - nonreturn) * self.sweep.total,
                 "wrong_returned": error * self.sweep.total,
             }
         )
+
+    def _thinned(self, points: int) -> NDArray[np.int64]:
+        """Places to keep, which several figures ask for."""
+        if points not in self._kept:
+            self._kept[points] = thinned(self.nonreturn, self.error, points=points)
+        return self._kept[points]
+
+    @cached_property
+    def _kept(self) -> dict[int, NDArray[np.int64]]:
+        return {}
 
     def to_dict(self, *, points: int | None = 2000) -> dict[str, Any]:
         """The curve as plain values; NaN becomes null."""

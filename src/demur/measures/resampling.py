@@ -7,9 +7,10 @@ multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from demur.measures.base import Measure, TermMeasure
 from demur.measures.calibration import cell_totals
+from demur.measures.levels import places_among
 from demur.measures.sweep import Floats, Sweep
 
 Array = NDArray[np.float64]
@@ -31,8 +33,11 @@ MOST_UNITS = 20_000
 MOST_OWNED = 200_000
 """Rows up to which the cell of every single row is written out for a draw."""
 
-DRAWN_AT_ONCE = 200_000
+DRAWN_AT_ONCE = 640_000
 """Numbers drawn at a time: few enough to stay in the processor's cache, which makes them twice as fast."""
+
+NARROW: tuple[tuple[float, type[np.number[Any]]], ...] = ((2**15, np.int16), (2**24, np.float32))
+"""Kinds of numbers that are exact where they are whole and below a limit; the narrower, the quicker they add up."""
 
 _TELLING = ("weight", "right", "answered", "confidence")
 """What tells rows apart where nothing names them."""
@@ -91,7 +96,7 @@ class Source(Protocol):
         """What each unit adds to a statistic, in rising order."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Judged rows of one system as arrays: `confidence` is read only where `answered`.
 
@@ -157,6 +162,10 @@ class Rows:
 
     def sweep(self) -> Sweep:
         """The exact sweep of the rows."""
+        return self._swept
+
+    @cached_property
+    def _swept(self) -> Sweep:
         kept, aside = self.answered, ~self.answered
         confidence, right = (part if kept.all() else part[kept] for part in (self.confidence, self.right))
         if self.weighted:
@@ -166,11 +175,16 @@ class Rows:
             )
         return Sweep.of(confidence, right, withheld=float(aside.sum()))
 
+    def drawn_by(self, unit: NDArray[np.int64]) -> Rows:
+        """The same rows with other units; the sweep, which does not depend on these, is shared."""
+        other = replace(self, unit=unit)
+        other.__dict__["_swept"] = self._swept
+        return other
+
     def cells(self, levels: Floats) -> NDArray[np.int64]:
         """The cell of each row: right at a level, wrong at a level, or withheld (last)."""
         size = levels.size
-        level = np.searchsorted(levels, np.where(self.answered, self.confidence, -np.inf), side="right") - 1
-        level = np.maximum(level, 0)
+        level = np.maximum(places_among(levels, np.where(self.answered, self.confidence, -np.inf)), 0)
         return np.where(self.answered, np.where(self.right, level, size + level), 2 * size)
 
     def coarse(self, sweep: Sweep, levels: int) -> Sweep:
@@ -190,7 +204,7 @@ class Rows:
     def pulled(self, influence: Array) -> Array:
         """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""
         pull = influence * self.weight / np.sort(self.weight).sum()
-        if self.unit is not None:
+        if self.unit is not None and self.units < pull.size:
             order = np.lexsort((pull, self.unit))
             pull = np.bincount(self.unit[order], weights=pull[order])
         return np.sort(pull)  # a fixed order of summing, so row order cannot move the last digit
@@ -222,6 +236,10 @@ class Sample:
     def drawn(self) -> Sweep:
         """The replicates, stacked along the first axis."""
         return self.source.drawn(self.coarse, replicates=self.replicates, seed=self.seed)
+
+    def forget(self) -> None:
+        """Let go of the replicates, which take most of the room; when asked for they are drawn again, and the same."""
+        self.__dict__.pop("drawn", None)
 
     @cached_property
     def spread(self) -> Spread:
@@ -324,12 +342,16 @@ def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates
     tables = [
         _cells_by_unit(rows, bundle, count, threshold) for rows, threshold in zip(systems, thresholds, strict=True)
     ]
+    of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
+    most = math.inf if any(rows.weighted for rows in systems) else max(table.sum(axis=1).max() for table in tables)
     drawn: list[list[Array]] = [[] for _ in systems]
     for chunk in Draws(count, replicates, seed):
-        for parts, table in zip(drawn, tables, strict=True):
-            parts.append(np.asarray((table @ chunk.T).T))
+        kind: Any = next((kind for limit, kind in NARROW if most * chunk.max() < limit), np.float64)
+        times = chunk.T.astype(kind, order="C")
+        for parts, table in zip(drawn, of_kind(kind), strict=True):
+            parts.append((table @ times).T)
     return [
-        stacked(threshold, np.concatenate(parts), rows.weight.size)
+        stacked(threshold, np.concatenate(parts, dtype=np.float64), rows.weight.size)
         for threshold, parts, rows in zip(thresholds, drawn, systems, strict=True)
     ]
 
@@ -348,8 +370,10 @@ def units_by_cell(cell: NDArray[np.int64], unit: NDArray[np.int64], weight: Floa
     """A sparse table of weights, cells by units, summed in an order that does not depend on the order of rows."""
     from scipy import sparse  # heavy, and only drawn units need it
 
-    order = np.lexsort((weight, unit, cell))
-    return sparse.coo_array((weight[order], (cell[order], unit[order])), shape=(cells, units)).tocsr()
+    if weight.size and (weight != weight[0]).any():  # sums of one same weight do not depend on their order
+        order = np.lexsort((weight, unit, cell))
+        weight, unit, cell = weight[order], unit[order], cell[order]
+    return sparse.coo_array((weight, (cell, unit)), shape=(cells, units)).tocsr()
 
 
 def numbered_units(rows: Rows) -> NDArray[np.int64]:

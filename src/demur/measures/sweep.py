@@ -24,6 +24,9 @@ Counts = NDArray[Any]
 
 _ERROR_BIT = np.uint64(1)
 
+LEVELS_AT_ONCE = 1 << 18
+"""Thresholds that are read as rows at a time: few enough that the terms of a measure take little room."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -149,12 +152,14 @@ class Sweep:
         at_level = np.add(self.right, self.wrong, dtype=np.float64)[..., ::-1]
         return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
-    @cached_property
-    def cells(self) -> nw.DataFrame[Any]:
-        """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count."""
-        counts = np.concatenate([self.right, self.wrong, [self.withheld]])
-        filled = np.flatnonzero(counts)
-        return cells_as_rows(self.threshold, filled, counts[filled])
+    def cells(self) -> Iterator[nw.DataFrame[Any]]:
+        """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count; in parts."""
+        for start in range(0, max(self.threshold.size, 1), LEVELS_AT_ONCE):
+            part = slice(start, start + LEVELS_AT_ONCE)
+            withheld = self.withheld if part.stop >= self.threshold.size else 0.0
+            counts = np.concatenate([self.right[part], self.wrong[part], [withheld]])
+            filled = np.flatnonzero(counts)
+            yield cells_as_rows(self.threshold[part], filled, counts[filled])
 
     def __add__(self, other: Sweep) -> Sweep:
         """The sweep of both; entries that overlap become one, so that every cutoff left is exact in both parts."""

@@ -122,12 +122,15 @@ class RunRows:
 
     def slices(self) -> dict[str, list[tuple[str, int]]]:
         """The values of each column that rows can be sliced by, the most frequent first."""
-        found = {}
-        for column in self.run.about.get("slices", ()):
-            codes, values = self._coded(column)
-            counts = np.bincount(codes[codes >= 0], minlength=len(values))
-            found[column] = [(values[place], int(counts[place])) for place in np.argsort(-counts, kind="stable")]
-        return found
+        return {column: list(values) for column, values in self._sliced.items()}
+
+    @cached_property
+    def _sliced(self) -> dict[str, list[tuple[str, int]]]:
+        return {column: self._counted(column) for column in self.run.about.get("slices", ())}
+
+    def _counted(self, column: str) -> list[tuple[str, int]]:
+        counts = self._scan().select(pl.col(column).alias("value")).drop_nulls().group_by("value").len()
+        return self._collected(counts.sort("len", "value", descending=[True, False])).rows()
 
     def mask(self, outcome: Outcome, threshold: float | None) -> Mask:
         """Of every row, in the order of the file, whether it has this outcome."""

@@ -11,14 +11,15 @@ from typing import Any
 import polars as pl
 
 from demur.analyses.comparison import Comparison, compare_paired
-from demur.analyses.evaluation import Evaluation, evaluate, returns_measures
+from demur.analyses.evaluation import Evaluation, evaluate_frames, returns_measures
 from demur.analyses.threshold import threshold_by_error
 from demur.data.pairing import Pairing, pair
 from demur.data.responses import Responses
 from demur.errors import DataError
 from demur.show import Step
+from demur.store.reading import rows_of
 from demur.store.runs import Run, Store
-from demur.store.side_by_side import side_by_side
+from demur.store.side_by_side import Filed, apart, numbers_of, side_by_side
 from demur.views.documents import presentation_document
 from demur.views.fragments import data_block
 from demur.views.presentation import Presentation, of_choice, of_comparison, of_scores
@@ -42,9 +43,9 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     """What the answers of one run show: explorer, measures with intervals, figures, slices and a threshold."""
     run, by = store.run(given["runs"][0]), given.get("by")
     step("reading the run", 0, 3)
-    judged = store.responses(run, columns=(by,) if by else ())
+    rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
     measures = returns_measures(at=given["at"])
-    found = evaluate(judged, measures=measures, by=by, step=_first_of(3, 1, step), **given["sampling"])
+    found = evaluate_frames(rows, measures=measures, by=by, step=_first_of(3, 1, step), **given["sampling"])
     step("drawing", 2, 3)
     whole = found[0]
     return {
@@ -115,19 +116,29 @@ def _filters(store: Store, runs: Sequence[Run]) -> dict[str, list[tuple[str, int
 
 
 def _paired(store: Store, runs: Sequence[Run], *, matched: bool, unpaired: bool) -> Pairing:
-    """The rows of the runs brought together; without their texts where all runs have the same ids and targets."""
-    found = None if unpaired else side_by_side([(run, store.rows_path(run)) for run in runs])
-    if found is not None:
-        return found
-    frames = [store.responses(run).frame for run in runs]
-    return pair(Responses(pl.concat(frames, how="diagonal_relaxed")), matched=matched, unpaired=unpaired)
+    """The rows of the runs brought together; with ids and targets at hand only where they need a closer look."""
+    filed = [(run, store.rows_path(run)) for run in runs]
+    if unpaired or not all(run.about.get("has_ids") for run in runs):
+        return apart(filed, asked=unpaired)
+    found = side_by_side(filed, matched=matched)
+    return pair(_with_ids(filed), matched=matched) if found is None else found
+
+
+def _with_ids(filed: Sequence[Filed]) -> Responses:
+    named = [numbers_of(*one, ("id", "target")).with_columns(pl.lit(one[0].name).alias("system")) for one in filed]
+    return Responses(pl.concat(named, how="diagonal_relaxed"))
 
 
 def _common_ids(store: Store, runs: Sequence[Run]) -> int:
     """How many ids all runs share."""
-    tables = [store.lists(run) if run.kind == "nbest" else store.responses(run) for run in runs]
-    first, *others = [table.frame.select("id").drop_nulls() for table in tables]
+    first, *others = [_ids(store, run) for run in runs]
     return reduce(lambda left, right: left.join(right, on="id", how="semi"), others, first).height
+
+
+def _ids(store: Store, run: Run) -> pl.DataFrame:
+    if run.kind == "nbest":
+        return store.lists(run).frame.select("id").drop_nulls()
+    return rows_of(store.rows_path(run), run, ("id",), ordered=False).drop_nulls()
 
 
 def _explored(evaluations: Sequence[Evaluation], found: Comparison | None = None) -> dict[str, Any]:

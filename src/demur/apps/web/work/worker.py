@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,9 @@ JOBS_KEPT = 200
 
 RESULTS_HELD = 8
 """Results held in memory because the store could not keep them: its disk is full, or it can only be read."""
+
+AROUND = {"OPENBLAS_NUM_THREADS": "1"}
+"""What the process finds around it: matrices here are so small that a second thread mostly waits, and busily."""
 
 DIED = "the process that did this work ended unexpectedly; it may have run out of memory"
 CANCELLED = "this was cancelled"
@@ -253,6 +257,8 @@ class Worker:
     def _connected(self) -> Connection:
         if self._process is None or self._pipe is None or not self._process.is_alive():
             self._stop()
+            for name, value in AROUND.items():
+                os.environ.setdefault(name, value)
             spawning = multiprocessing.get_context("spawn")
             ours, theirs = spawning.Pipe()
             given = (theirs, str(self._root), self._warm, self._perform_task)
