@@ -11,7 +11,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import engines, gold, nbest, networks, outcome, reading, returns, smoothing, startup, understanding
+from benchmarks import (
+    engines,
+    gold,
+    nbest,
+    networks,
+    outcome,
+    reading,
+    returns,
+    smoothing,
+    startup,
+    understanding,
+    workbench,
+)
 from benchmarks.measuring import Line
 from benchmarks.readme import with_results
 
@@ -34,6 +46,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "outcome": outcome.lines,
     "gold": gold.lines,
     "understanding": understanding.lines,
+    "workbench": workbench.lines,
 }
 
 
