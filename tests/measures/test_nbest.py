@@ -56,9 +56,9 @@ def every_value(table):
     return values | {key: measure(found.items).value for key, measure in {**OF_ITEMS, **ICE_PARTS}.items()}
 
 
-def assert_agree(found, expected):
+def assert_agree(found, expected, rel=1e-9):
     for key, one in found.items():
-        assert one == pytest.approx(expected[key], rel=1e-9, abs=1e-11, nan_ok=True), key
+        assert one == pytest.approx(expected[key], rel=rel, abs=1e-11, nan_ok=True), key
 
 
 @SOME
@@ -71,7 +71,8 @@ def test_every_measure_agrees_with_its_plain_twin(table):
 @given(tables(rough_lists()))
 def test_measures_that_no_tie_can_tip_agree_on_any_confidences(table):
     found, expected = every_value(table), plain.all_measures(table)
-    assert_agree({key: found[key] for key in SMOOTH if key in found}, expected)
+    # near certainty a logarithm magnifies the last digit of a sum of confidences, which the order of summing moves
+    assert_agree({key: found[key] for key in SMOOTH if key in found}, expected, rel=1e-7)
 
 
 @FEW

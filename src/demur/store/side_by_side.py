@@ -61,17 +61,22 @@ def side_by_side(runs: Sequence[Filed], *, matched: bool = False) -> Pairing | N
     return Pairing(frames, paired=True, note=paired_note(0 if ids is None else len(ids), dropped), dropped=dropped)
 
 
-def _common(runs: Sequence[Filed]) -> Hashes:
+def _common(runs: Sequence[Filed]) -> pl.DataFrame:
     """The hashes of the ids that all runs have."""
-    return reduce(np.intersect1d, (hashed(_column(*one, "id")) for one in runs))
+    first, *others = (_hashes(_column(*one, "id")) for one in runs)
+    return reduce(lambda left, right: left.join(right, on="hash", how="semi"), others, first)
 
 
-def _kept(column: pl.Series, common: Hashes | None) -> tuple[pl.Series, Places | None]:
+def _kept(column: pl.Series, common: pl.DataFrame | None) -> tuple[pl.Series, Places | None]:
     """The ids that are common to all, and where they stand; all where that is not asked."""
     if common is None:
         return column, None
-    places = np.flatnonzero(np.isin(hashed(column), common)).astype(np.uint32)
+    places = _hashes(column).with_row_index("place").join(common, on="hash", how="semi")["place"].sort().to_numpy()
     return column.gather(places), places
+
+
+def _hashes(column: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame({"hash": hashed(column)})
 
 
 def _column(run: Run, path: Path, name: str) -> pl.Series:

@@ -25,4 +25,4 @@ async function awaitResult(place) {
 }
 
 for (const place of document.querySelectorAll(".waiting[data-job]")) awaitResult(place);
-drawAll();
+setTimeout(() => drawAll()); // after what the page's own script draws, which stands at the top
