@@ -296,3 +296,26 @@ def test_the_verdict_tells_what_a_system_withholds_by_itself():
     rows = edge(50, correct=[True, False] * 25, abstained=[True] * 10 + [False] * 40)
     (said,) = demur.report(rows, **QUICK).verdict
     assert "40 % of 50 inputs are answered wrongly when all is returned, and 20 % not at all; " in said
+
+
+def test_lists_of_labels_among_the_answers_have_a_section_for_each_system():
+    rows = [
+        {
+            "id": k,
+            "system": name,
+            "target": "a",
+            "prediction": "b" if k % 2 else "a",
+            "confidence": 0.6 + k / 100,
+            "nbest": [
+                {"label": "b" if k % 2 else "a", "confidence": 0.6},
+                {"label": "a" if k % 2 else "b", "confidence": 0.4},
+            ],
+        }
+        for name in ("one", "two")
+        for k in range(12)
+    ]
+    found = demur.report(rows, replicates=50)
+    assert [one["top"]["2"]["value"] for one in found.to_dict()["ranks"]] == [1.0, 1.0]
+    text = found.markdown()
+    assert "Where the right label stands (one)" in text
+    assert "The right label is first for 50 % of 12 inputs, second for 50 %." in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from demur.analyses.bands import check_level
@@ -14,6 +15,7 @@ from demur.analyses.evaluation import Evaluations, evaluate, returns_measures
 from demur.analyses.examples import Examples, examples
 from demur.analyses.gold.domains import GoldStudies
 from demur.analyses.gold.study import GoldOptions, analyse
+from demur.analyses.list_ranks import ListRanks, list_ranks
 from demur.analyses.nbest import Manner, NBestEvaluations, evaluate_nbest
 from demur.analyses.nbest_comparison import NBestComparison, compare_nbest
 from demur.analyses.nbest_experiments import Smooths, reward_curves
@@ -89,6 +91,8 @@ class Answers:
     slices: SliceDifferences | None
     calibrations: tuple[Calibration, ...]
     examples: tuple[Examples, ...]
+    ranks: tuple[ListRanks, ...] = ()
+    """Where right labels stand in the lists of each system that has some."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +167,18 @@ def _answers(responses: Responses, asked: Asked, telling: _Telling, step: Step) 
         slices,
         tuple(one for one in found if one is not None),
         tuple(examples(responses.of(name), cutoff, asked.examples) for name, cutoff in thresholds.items()),
+        _ranks(responses, asked, telling),
     )
+
+
+def _ranks(responses: Responses, asked: Asked, telling: _Telling) -> tuple[ListRanks, ...]:
+    """Where right labels stand in the lists of those systems that have lists."""
+    if "nbest" not in responses.frame.columns:
+        return ()
+    tables = [responses.of(system) for system in responses.systems]
+    listed = [table for table in tables if table.frame["nbest"].null_count() < len(table)]
+    found = [telling.part("N-best lists", partial(list_ranks, table, level=asked.level)) for table in listed]
+    return tuple(one for one in found if one is not None)
 
 
 def _compared(responses: Responses, asked: Asked, measures: Any, step: Step) -> Comparison:

@@ -9,11 +9,13 @@ from typing import Any
 
 import polars as pl
 
+from demur.analyses.list_ranks import ListRanks
 from demur.analyses.story import Answers, Story
 from demur.errors import UsageError
 from demur.show import plain
 from demur.views import report_answers as of_answers
 from demur.views.gold_presentation import of_gold
+from demur.views.list_ranks import of_ranks
 from demur.views.nbest_experiments import of_smooths
 from demur.views.nbest_presentation import of_nbest, of_nbest_comparison
 from demur.views.outcome_presentation import of_fit
@@ -141,8 +143,16 @@ def _answer_parts(answers: Answers) -> list[Part]:
         found.append(Part(slice_section(answers.slices)))
     if answers.calibrations:
         found.append(Part(calibration_section(answers.calibrations, answers.evaluations)))
+    found += [Part(_rank_section(one, several=len(answers.ranks) > 1)) for one in answers.ranks]
     examples = example_section(answers.examples)
     return [*found, Part(examples, EXAMPLES)] if examples.tables else found
+
+
+def _rank_section(ranks: ListRanks, *, several: bool) -> Presentation:
+    """Where the right label stands in the lists of one system, which is named where there are several."""
+    shown = of_ranks(ranks)
+    title = f"{shown.title} ({ranks.system})" if several else shown.title
+    return replace(shown, title=title, document={})
 
 
 def _answer_document(story: Story, parts: Sequence[Part]) -> dict[str, Any]:
@@ -152,7 +162,8 @@ def _answer_document(story: Story, parts: Sequence[Part]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for part in parts:
         found |= part.shown.document
-    return {**found, **systems}
+    ranks = {"ranks": [one.to_dict() for one in story.answers.ranks]} if story.answers.ranks else {}
+    return {**found, **systems, **ranks}
 
 
 def _list_parts(story: Story) -> list[Presentation]:
