@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 NAME   ?=
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check browser bench docs format clean
+.PHONY: setup demo test check browser bench docs golden format clean
 
 setup: $(STAMP)
 
@@ -53,6 +53,10 @@ bench: setup
 docs: setup
 	$(BIN)/python -m docs.generate
 	$(BIN)/mkdocs build --quiet --strict
+
+# Records again what every command gives (tests/golden), and lists the numbers that differ from those recorded.
+golden: setup
+	PYTHONPATH=tests $(BIN)/python -m golden
 
 format: setup
 	$(BIN)/ruff format .

@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded;
 
 GROUP = "spark"
 ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")
-WHOLE = ("test_docs.py", "test_real_outcome.py")
+WHOLE = ("test_docs.py", "test_golden.py", "test_real_outcome.py")
 """Files whose tests share what takes long to make."""
 
 

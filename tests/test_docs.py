@@ -1,13 +1,11 @@
 """What the README and the docs say is run here: the README as its reader does it, pages of the docs in this process."""
 
-import io
 import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -16,25 +14,17 @@ import pytest
 
 from apps.inside import Done, run_in
 from browser.workbench import served
+from pages import BLOCK, README, ROOT, blocks, read_page, run_python, write_files
 
-ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-NBEST = (ROOT / "docs" / "nbest.md").read_text(encoding="utf-8")
-OUTCOME = (ROOT / "docs" / "outcome.md").read_text(encoding="utf-8")
-GOLD = (ROOT / "docs" / "gold.md").read_text(encoding="utf-8")
-UNDERSTANDING = (ROOT / "docs" / "understanding.md").read_text(encoding="utf-8")
-REPORT = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
-WORKBENCH = (ROOT / "docs" / "workbench.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"`([\w-]+\.\w+)`:?\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-"""A file to paste: its name ends the line before the block."""
+SCALE = read_page("scale")
+NBEST = read_page("nbest")
+OUTCOME = read_page("outcome")
+GOLD = read_page("gold")
+UNDERSTANDING = read_page("understanding")
+REPORT = read_page("report")
+WORKBENCH = read_page("workbench")
 TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
 EXIT_CODES = {"gate": 1, "error": 2}
-
-
-def blocks(language: str, page: str = README) -> list[str]:
-    return [text for kind, text in BLOCK.findall(page) if kind == language]
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +35,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_files(README, made)
     run_console(blocks("console")[0], made, apart)
     return made
-
-
-def write_files(page: str, folder: Path) -> None:
-    for name, text in FILE.findall(page):
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 def apart(command: str, folder: Path) -> Done:
@@ -87,15 +72,6 @@ def test_the_readmes_commands_run_and_print_what_it_shows(folder: Path, place: i
 @pytest.mark.parametrize("place", range(len(blocks("python"))))
 def test_the_readmes_python_runs_and_prints_what_it_shows(folder: Path, place: int) -> None:
     run_python(blocks("python")[place], folder)
-
-
-def run_python(code: str, folder: Path) -> None:
-    """Run the code; what it prints is what its comments say."""
-    printed = io.StringIO()
-    with chdir(folder), redirect_stdout(printed):
-        exec(compile(code, "<page>", "exec"), {"__name__": "__main__"})
-    shown = re.findall(r"^# (.*)$", code, re.MULTILINE)
-    assert printed.getvalue().splitlines() == shown
 
 
 def test_the_page_on_scale_runs_from_top_to_bottom(folder: Path) -> None:

@@ -15,12 +15,14 @@ Done = subprocess.CompletedProcess[str]
 Demur = Callable[..., Done]
 
 
-def run_in(folder: Path, *arguments: str) -> Done:
-    """Runs the command once in a folder, for fixtures that several tests share."""
+def run_in(folder: Path, *arguments: str, piped: str = "") -> Done:
+    """Runs the command once in a folder, for fixtures that several tests share; `piped` is its standard input."""
     printed, said = io.StringIO(), io.StringIO()
     with chdir(folder), redirect_stdout(printed), redirect_stderr(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["demur", *arguments])
-        patch.delenv("COLUMNS", raising=False)  # a runner of tests may set it, a pipe has no width
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode()), encoding="utf-8"))
+        for name in ("COLUMNS", "FORCE_COLOR"):  # a runner of tests may set them, a pipe has neither width nor colour
+            patch.delenv(name, raising=False)
         with pytest.raises(SystemExit) as left:
             run()
     return subprocess.CompletedProcess(list(arguments), int(left.value.code or 0), printed.getvalue(), said.getvalue())

@@ -1,0 +1,48 @@
+"""The inputs of the golden cases: files that the pages show or write, bundled corpora, and cuts of these."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+
+from data.dstc_folders import corpus
+from pages import README, ROOT, blocks, read_page, run_python, write_files
+
+PAGES = ("nbest", "outcome", "gold", "understanding")
+
+
+def write_inputs(folder: Path) -> None:
+    """Write everything that the cases read and no case writes."""
+    for text in (README, *map(read_page, PAGES)):
+        write_files(text, folder)
+    for name in ("museum/questions.jsonl", "restaurant/turns.jsonl.gz", "wizards/trials.csv"):
+        for file in _bundled(name).parent.iterdir():
+            shutil.copy(file, folder)
+    _write_lists(folder)
+    run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
+    corpus(folder / "dstc")
+
+
+def _bundled(name: str) -> Path:
+    """A bundled file, wherever the package keeps it."""
+    (file,) = (ROOT / "src").rglob(name)
+    return file
+
+
+def _write_lists(folder: Path) -> None:
+    """The halves of the bundled trial that the page on N-best lists cuts, and a hundred of its dialogues."""
+    turns = pl.read_ndjson(folder / "turns.jsonl.gz")
+    number = pl.col("dialogue").str.slice(1).cast(pl.Int64) - 1
+    first = number // 2 % 2 == 0
+    columns = ("id", "dialogue", "noise", "manager", "reference", "hypotheses")
+    turns.filter(first).select(columns).write_ndjson(folder / "first.jsonl")
+    turns.filter(~first).select(columns).write_ndjson(folder / "second.jsonl")
+    some = turns.filter(number < 100)
+    some.select("id", "dialogue", "reference", "cnet").write_ndjson(folder / "networks.jsonl")
+    some.write_ndjson(folder / "some.jsonl")
+
+
+def run_block(page: str, line: str, folder: Path) -> None:
+    """Run the Python block of a page that has this line."""
+    (code,) = [block for block in blocks("python", read_page(page)) if line in block]
+    run_python(code, folder)
