@@ -118,7 +118,6 @@ def test_a_regression_worked_by_hand(found: Found, tmp_path: Path) -> None:
     assert document["aic"] == pytest.approx(4 * -1.7429693 + 4)
 
 
-@pytest.mark.skipif(not HOME.is_dir(), reason="what R gives is not at hand: ../shared/data/r_oracle is absent")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("table", TABLES)
 def test_the_command_agrees_with_r(found: Found, table: str, way: str) -> None:

@@ -21,6 +21,7 @@ def write_inputs(folder: Path) -> None:
     _write_lists(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")
+    shutil.copy(ROOT / "tests" / "outcome" / "r_oracle" / "mtcars.csv", folder)
 
 
 def _bundled(name: str) -> Path:

@@ -1,13 +1,12 @@
-import csv
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from analyses.outcome.oracle import Oracle
 from demur.analyses.outcome.learned import Linear, Net, Node, Tree, restored
 from demur.analyses.outcome.learners import (
     LEARNERS,
@@ -20,7 +19,6 @@ from demur.analyses.outcome.learners import (
 )
 from demur.errors import DataError, UsageError
 
-ORACLE = Path(__file__).parents[4] / "shared" / "data" / "r_oracle"
 NAMES = ["recall", "turns", "noise"]
 each_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -194,17 +192,15 @@ def test_leave_one_out_is_by_hand():
     assert seen.training_r2s == pytest.approx([1, 1, 1])
 
 
-@pytest.mark.skipif(not ORACLE.is_dir(), reason="no ../shared/data/r_oracle beside the project")
 @pytest.mark.parametrize("name", ["mtcars", "swiss"])
 def test_leave_one_out_of_all_predictors_is_that_of_r(name):
-    told = json.loads((ORACLE / f"{name}.json").read_text(encoding="utf-8"))
-    table = list(csv.DictReader((ORACLE / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
-    x = [[float(row[column]) for column in told["candidates"]] for row in table]
-    seen = cross_validated(FullLeastSquares(), x, [float(row[told["outcome"]]) for row in table], told["candidates"])
-    assert seen.predictions == pytest.approx(told["full"]["loo_fixed_predictions"])
-    assert seen.r2 == pytest.approx(told["full"]["loo_fixed_R2_1_minus_press_over_sst"])
-    assert seen.mse == pytest.approx(told["full"]["loo_fixed_model_mse"])
-    assert seen.sd == pytest.approx(told["full"]["loo_fixed_model_sqerr_sd"])
+    oracle = Oracle(name)
+    full = oracle.said["full"]
+    seen = cross_validated(FullLeastSquares(), oracle.x, oracle.y, oracle.names)
+    assert seen.predictions == pytest.approx(full["loo_fixed_predictions"])
+    assert seen.r2 == pytest.approx(full["loo_fixed_R2_1_minus_press_over_sst"])
+    assert seen.mse == pytest.approx(full["loo_fixed_model_mse"])
+    assert seen.sd == pytest.approx(full["loo_fixed_model_sqerr_sd"])
 
 
 def test_a_group_is_left_out_as_a_whole():
