@@ -25,12 +25,13 @@ def read_delimited(source: Source, request: Request) -> Table:
     """Reads a CSV or TSV file with a header; every cell arrives as text, an empty one as null."""
     separator = _separator(source)
     names = _header(source, separator)
-    frame = _read(source, separator, request.among(names))
-    if frame.is_empty():
+    frame, quote = _read(source, separator, request.among(names))
+    table = numbered(frame, columns=names, name=source.name, place=_line_finder(source, separator))
+    table = replace(table, frame=_without_blank_lines(table.frame, source, quote))
+    if table.frame.is_empty():
         raise DataError("holds a header but no rows", where=source.name)
     _refuse_cut_off_row(source, separator, names)
-    table = numbered(frame, columns=names, name=source.name, place=_line_finder(source, separator))
-    return replace(table, frame=table.frame.filter(~pl.all_horizontal(pl.exclude(ROW).is_null())))
+    return table
 
 
 def header_of(source: Source) -> list[str]:
@@ -57,20 +58,48 @@ def _header(source: Source, separator: str) -> list[str]:
     return names
 
 
-def _read(source: Source, separator: str, wanted: list[str]) -> pl.DataFrame:
+def _read(source: Source, separator: str, wanted: list[str]) -> tuple[pl.DataFrame, str | None]:
+    """Gives the wanted columns, and the quote that cells were read with."""
     for quote in ('"', None) if separator == "\t" else ('"',):
         try:
-            return pl.read_csv(
+            frame = pl.read_csv(
                 exactly(source.path),
                 separator=separator,
                 quote_char=quote,
                 columns=wanted,
                 infer_schema=False,
                 null_values=[""],
-            ).select(wanted)
+            )
+            return frame.select(wanted), quote
         except UNREADABLE as error:
             reason = str(error).split("\n", 1)[0]
     raise _fault(source, separator, reason)
+
+
+def _without_blank_lines(frame: pl.DataFrame, source: Source, quote: str | None) -> pl.DataFrame:
+    """Removes the rows that Polars makes of blank lines; a row of empty cells stays, as it has separators."""
+    empty = pl.all_horizontal(pl.exclude(ROW).is_null())
+    if not frame.select(empty.any()).item():
+        return frame
+    blank = pl.Series(list(_blank_lines(source, quote)), dtype=pl.UInt32)
+    return frame.filter(~pl.col(ROW).is_in(blank.implode()))
+
+
+def _blank_lines(source: Source, quote: str | None) -> Iterator[int]:
+    """Gives the numbers of the rows that are blank lines, counted from 0 after the header.
+
+    A line within an open quote belongs to a cell. Quotes open and close as in Polars, wherever they stand.
+    """
+    mark = (quote or "").encode()
+    rows, is_open = 0, False
+    for line in lines(source.path, source.compression, source.name):
+        is_blank = not is_open and not line.rstrip(b"\r\n")
+        if is_blank and not rows:
+            continue
+        if is_blank:
+            yield rows - 1
+        is_open ^= bool(mark) and line.count(mark) % 2 == 1
+        rows += not is_open
 
 
 def _fault(source: Source, separator: str, reason: str) -> DataError:

@@ -64,7 +64,7 @@ class Batch:
             return None
         text = b"".join(self.text.splitlines(keepends=True)[:count])
         text = text if self.kind == "json" else text[: open_row(text)]
-        return replace(self, text=text) if text.strip() and text != self.text else None
+        return replace(self, text=text) if _has_rows(text, self.kind) and text != self.text else None
 
 
 class GrowingLog:
@@ -105,25 +105,25 @@ class GrowingLog:
 
     def tell_rest(self) -> None:
         """Says if a line is left that has no end."""
-        if self._held.strip():
+        if _has_rows(self._held, self._kind):
             self.notes.append(f"{self.name}:{self._before + 1}: the last line has no end yet and was not counted")
 
     def close(self) -> None:
         """Lets go of the log."""
 
     def _rows(self, *, last: bool = False) -> Batch | None:
-        if last and self._kind is None and self._held.strip():
+        if last and self._kind is None and _has_rows(self._held, self._kind):
             self._recognise()
         if self._kind is None:
             return None
         end = len(self._held) if last else self._end_of_rows()
         text, self._held = self._held[:end], self._held[end:]
-        if self._begins and self._kind != "json" and text.strip():
+        if self._begins and self._kind != "json" and _has_rows(text, self._kind):
             text = self._without_header(text)
-        if text.strip():
+        if _has_rows(text, self._kind):
             self._begins = False
         before, self._before = self._before, self._before + line_count(text)
-        if not text.strip():
+        if not _has_rows(text, self._kind):
             return None
         return Batch(self.name, self.stem, self._kind, self._header, text, before)
 
@@ -167,7 +167,8 @@ class GrowingLog:
         """Goes on with another file, whose lines are numbered afresh."""
         if (rows := self._rows()) is not None:
             self._cut_off_files.append(rows)
-        lost = f"; its line {self._before + 1:,} had no end and was not counted" if self._held.strip() else ""
+        rest = _has_rows(self._held, self._kind)
+        lost = f"; its line {self._before + 1:,} had no end and was not counted" if rest else ""
         self.notes.append(f"{self.name} {what}: the counts go on with the new rows{lost}")
         self._held, self._before, self._begins = b"", 0, True
 
@@ -335,6 +336,11 @@ def _steps(
         if not log.full and not over:
             rest = due if until_idle is None else min(due, moved + until_idle)
             wait(max(0.0, rest - now), log.descriptor)
+
+
+def _has_rows(text: bytes, kind: Kind | None) -> bool:
+    """Whether there is a line that is not blank; in CSV and TSV spaces and tabs are cells."""
+    return bool(text.strip(b"\r\n") if kind in ("csv", "tsv") else text.strip())
 
 
 def _unfollowed(name: str, rule: str, fix: str) -> DataError:

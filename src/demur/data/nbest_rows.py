@@ -163,7 +163,8 @@ def _of_table(table: Table, wanted: Wanted) -> RowSource:
         raise DataError("holds no rows", where=table.name)
     rows = (row for part in frame.iter_slices(AT_ONCE) for row in part.iter_rows(named=True))
     first = [msgspec.json.encode(row, enc_hook=str) for row in frame.head(NAMES_FROM).iter_rows(named=True)]
-    return _of_dicts(rows, frame.columns, first, wanted, table.name, table.place)
+    numbers = table.frame[ROW]
+    return _of_dicts(rows, frame.columns, first, wanted, table.name, lambda row: table.place(int(numbers[row])))
 
 
 def _of_dicts(
