@@ -159,3 +159,27 @@ def test_a_terminal_that_knows_only_ascii_is_served(apart: Demur, tmp_path: Path
     done = apart("report", "log.jsonl", *QUICK, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert done.returncode == 0, done.stderr
     assert "K?che" in done.stdout
+
+
+def test_answers_from_standard_input_are_told_beside_dialogues(apart: Demur, tmp_path: Path) -> None:
+    rows = [
+        {"dialogue": f"d{k}", "target": "a", "prediction": "ab"[k % 3 > 1], "confidence": 0.1 + k / 20}
+        for k in range(12)
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "o.csv").write_text("dialogue,outcome\n" + "".join(f"d{k},{k % 3 / 2}\n" for k in range(12)))
+    piped = apart("report", "-", "o.csv", "--json", input=(tmp_path / "t.jsonl").read_text())
+    assert piped.returncode == 0, piped.stderr
+    named = json.loads(apart("report", "t.jsonl", "o.csv", "--json").stdout)
+    told = json.loads(piped.stdout)
+    assert told["systems"][0]["system"] == "stdin"
+    assert told["systems"][0]["measures"] == named["systems"][0]["measures"]
+    assert told["outcome"]["stdin"]["aic"] == named["outcome"]["t"]["aic"]
+    assert [(one["name"], one["kind"]) for one in told["files"]] == [("<stdin>", "responses"), ("o.csv", "dialogues")]
+
+
+def test_a_table_from_standard_input_is_read_as_what_its_columns_say(apart: Demur) -> None:
+    trials = "performer,wer,done\n" + "".join(f"{who},{k / 10},{k % 2}\n" for who in ("wizard", "A") for k in range(8))
+    done = apart("report", "-", "--json", "--replicates", "50", input=trials)
+    assert done.returncode == 0, done.stderr
+    assert [one["kind"] for one in json.loads(done.stdout)["files"]] == ["trials"]

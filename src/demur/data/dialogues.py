@@ -12,7 +12,7 @@ from demur.data.cells import Cells, as_text
 from demur.data.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve
 from demur.data.files import read_source
 from demur.data.frames import table_of
-from demur.data.sources import opened
+from demur.data.sources import Source, opened
 from demur.data.tables import ROW, Request, Table
 from demur.data.wording import Wording
 from demur.errors import DataError
@@ -72,7 +72,7 @@ class Dialogues:
         return numbers.alias(name)
 
 
-def read_dialogues(*sources: str | Path, reading: DialogueReading = AS_IT_COMES) -> Dialogues:
+def read_dialogues(*sources: str | Path | Source, reading: DialogueReading = AS_IT_COMES) -> Dialogues:
     """Reads the dialogues in files: paths, globs, or `-` for standard input."""
     with opened(*sources) as files:
         tables = [read_source(file, Request()) for file in files]

@@ -20,7 +20,7 @@ def read_source(source: Source, request: Request) -> Table:
     return read_columnar(source, request)
 
 
-def read_table(path: str | Path) -> pl.DataFrame:
+def read_table(path: str | Path | Source) -> pl.DataFrame:
     """Reads all columns of the files a path, a glob or `-` stands for, one below the other."""
     with opened(path) as sources:
         frames = [read_source(source, Request()).frame.drop(ROW) for source in sources]

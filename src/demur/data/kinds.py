@@ -58,7 +58,7 @@ def columns_of(path: str | Path) -> tuple[str, ...]:
     if is_dstc(Path(path)) and not _is_array(Path(path)):
         return DSTC_COLUMNS
     with opened(path) as sources:
-        return tuple(dict.fromkeys(name for source in sources for name in _names(source)))
+        return tuple(dict.fromkeys(name for source in sources for name in columns_in(source)))
 
 
 def outcome_column(columns: Collection[str]) -> str | None:
@@ -82,7 +82,8 @@ def _is_array(path: Path) -> bool:
     return first_bytes(path, compression, str(path)).removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"[")
 
 
-def _names(source: Source) -> Collection[str]:
+def columns_in(source: Source) -> Collection[str]:
+    """Gives the names of the columns of an opened file."""
     if source.format in ("parquet", "arrow"):
         return schema_of(source)
     if source.format in ("csv", "tsv"):

@@ -11,6 +11,7 @@ import polars as pl
 from demur.data.columns import TRIAL_ALIASES
 from demur.data.files import read_table
 from demur.data.frames import table_of
+from demur.data.sources import Source
 from demur.data.tables import ROW, Request
 from demur.errors import UsageError
 
@@ -46,7 +47,7 @@ def measured_columns(tables: Sequence[Any], x: str | None, y: str | None) -> tup
 
 
 def _frame(table: Any) -> pl.DataFrame:
-    return read_table(table) if isinstance(table, str | Path) else table_of(table, Request()).frame.drop(ROW)
+    return read_table(table) if isinstance(table, str | Path | Source) else table_of(table, Request()).frame.drop(ROW)
 
 
 def _numbers(column: pl.Series) -> pl.Series | None:

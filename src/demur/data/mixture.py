@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +15,12 @@ from demur.data.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIAL_A
 from demur.data.dialogues import DialogueReading, Dialogues, dialogues, read_dialogues
 from demur.data.frames import table_of
 from demur.data.importers.dstc import is_dstc
-from demur.data.kinds import KINDS, Kind, columns_of, kind_of, outcome_column
+from demur.data.kinds import KINDS, Kind, columns_in, columns_of, kind_of, outcome_column
 from demur.data.measured import measured_columns
 from demur.data.nbest import NBest, NBestReading, joined, nbest, read_nbest
 from demur.data.responses import Reading, Responses, read_responses, responses
 from demur.data.selection import EVERYTHING
-from demur.data.sources import expand
+from demur.data.sources import Source, expand, is_pipe, opened
 from demur.data.tables import Request
 from demur.data.trials import TrialReading, Trials, read_trials, trials
 from demur.errors import DataError, UsageError
@@ -33,7 +34,6 @@ _ALIASES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
     "trials": TRIAL_ALIASES,
 }
 _READ: Mapping[type, Kind] = {Responses: "responses", NBest: "nbest", Dialogues: "dialogues", Trials: "trials"}
-_STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +90,26 @@ class _Given:
     data: Any
     kind: Kind
     columns: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """What a file is called: as it was given, and without its folders."""
 
     @property
     def path(self) -> Path | None:
+        if isinstance(self.data, Source):
+            return self.data.path
         return self.data if isinstance(self.data, Path) else None
 
 
 def read_mixture(*sources: Any, reading: MixtureReading = AS_IT_COMES) -> Mixture:
     """Reads files, globs, folders of DSTC, frames, rows, and tables read before, in any mixture."""
-    given = [one for source in sources for one in _given(source, reading)]
+    pipes = [source for source in sources if isinstance(source, str | Path) and is_pipe(source)]
+    with ExitStack() as stack:
+        held = stack.enter_context(opened(*pipes)) if pipes else []
+        read_once = dict(zip(map(str, pipes), held, strict=True))
+        return _read([one for source in sources for one in _given(source, reading, read_once)], reading)
+
+
+def _read(given: Sequence[_Given], reading: MixtureReading) -> Mixture:
     if not given:
         raise DataError("no file to read was given", fix='name a file, a glob, or "-" for standard input')
     _refuse_unknown_kinds(given, reading)
@@ -124,7 +135,7 @@ def read_mixture(*sources: Any, reading: MixtureReading = AS_IT_COMES) -> Mixtur
     )
 
 
-def _given(source: Any, reading: MixtureReading) -> list[_Given]:
+def _given(source: Any, reading: MixtureReading, pipes: Mapping[str, Source]) -> list[_Given]:
     if isinstance(source, tuple) and source and all(isinstance(one, Trials) for one in source):
         return [_Given(one, "trials", ()) for one in source]
     if type(source) in _READ:
@@ -132,20 +143,32 @@ def _given(source: Any, reading: MixtureReading) -> list[_Given]:
     if not isinstance(source, str | Path):
         columns = table_of(source, Request()).columns
         return [_Given(source, kind_of(columns, where="data:"), columns)]
-    if str(source) == _STDIN:  # it can be read but once, so its columns are not looked at
-        return [_Given(_STDIN, reading.kinds.get(_STDIN, "responses"), ())]
+    if str(source) in pipes:
+        return [_pipe_given(source, reading, pipes[str(source)])]
     paths = [Path(source)] if is_dstc(Path(source)) else expand(source)
     return [_file_given(path, reading) for path in paths]
 
 
+def _pipe_given(source: str | Path, reading: MixtureReading, held: Source) -> _Given:
+    """What came through a pipe, which is kept until all is read: answers are read twice where there are dialogues."""
+    columns = tuple(columns_in(held))
+    names = (str(source), held.name)
+    return _Given(held, _kind(names, columns, reading, held.name), columns, names)
+
+
 def _file_given(path: Path, reading: MixtureReading) -> _Given:
-    said = reading.kinds.get(str(path), reading.kinds.get(path.name))
-    columns = columns_of(path) if path.is_file() or is_dstc(path) else ()  # a pipe can be read but once, too
-    return _Given(path, said or kind_of(columns, where=f"{path}:"), columns)
+    columns = columns_of(path)
+    names = (str(path), path.name)
+    return _Given(path, _kind(names, columns, reading, str(path)), columns, names)
+
+
+def _kind(names: Sequence[str], columns: Sequence[str], reading: MixtureReading, shown: str) -> Kind:
+    chosen = next((reading.kinds[name] for name in names if name in reading.kinds), None)
+    return chosen or kind_of(columns, where=f"{shown}:")
 
 
 def _refuse_unknown_kinds(given: Sequence[_Given], reading: MixtureReading) -> None:
-    names = {str(one.data) for one in given} | {one.path.name for one in given if one.path is not None}
+    names = {name for one in given for name in one.names}
     for name, kind in reading.kinds.items():
         if kind not in KINDS:
             raise UsageError(f'--kind {name}={kind}: a table is one of {", ".join(KINDS)}; got "{kind}"')
@@ -201,7 +224,7 @@ def _unfiltered(given: Sequence[_Given], reading: MixtureReading) -> list[str]:
 
 def _apart(given: Sequence[_Given]) -> tuple[list[Any], list[Any], list[Any]]:
     """Files, frames, and tables read before."""
-    files = [one.data for one in given if isinstance(one.data, str | Path)]
+    files = [one.data for one in given if isinstance(one.data, Path | Source)]
     read = [one.data for one in given if type(one.data) in _READ]
     return files, [one.data for one in given if not any(one.data is each for each in (*files, *read))], read
 
@@ -270,8 +293,9 @@ def _trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tuple[Tri
 def _file(one: _Given) -> FileRead:
     path = one.path
     assert path is not None
+    name = one.data.name if isinstance(one.data, Source) else path.name
     if not path.is_file():
-        return FileRead(path.name, one.kind, None, None)
+        return FileRead(name, one.kind, None, None)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileRead(path.name, one.kind, path.stat().st_size, digest[:16])
+    return FileRead(name, one.kind, path.stat().st_size, digest[:16])

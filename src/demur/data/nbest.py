@@ -18,7 +18,7 @@ from demur.data.importers.dstc import is_dstc, read_dstc
 from demur.data.item_sets import ItemSets, numbered_sets
 from demur.data.nbest_building import SOURCE, Builder, Hypothesise, Items, chained, sums_of
 from demur.data.nbest_rows import RowSource, Wanted, rows_of_data, rows_of_file
-from demur.data.sources import opened, system_names
+from demur.data.sources import Source, opened, system_names
 from demur.data.tables import ROW
 from demur.data.wording import Wording
 from demur.errors import DataError, UsageError
@@ -156,7 +156,7 @@ def recorded(*sources: str | Path, reading: NBestReading) -> Recording:
     return Recording(tuple(kept), tuple(notes), usual)
 
 
-def read_nbest(*sources: str | Path, reading: NBestReading = AS_IT_COMES) -> NBest:
+def read_nbest(*sources: str | Path | Source, reading: NBestReading = AS_IT_COMES) -> NBest:
     """Reads the N-best lists in files: paths, globs, `-` for standard input, or folders in the layout of DSTC2 and 3.
 
     A table without a column `system` stands for one system, named after its file.
@@ -167,11 +167,11 @@ def read_nbest(*sources: str | Path, reading: NBestReading = AS_IT_COMES) -> NBe
 
 
 def _named_sources(
-    sources: Sequence[str | Path], reading: NBestReading, stack: ExitStack
+    sources: Sequence[str | Path | Source], reading: NBestReading, stack: ExitStack
 ) -> tuple[list[tuple[RowSource, str]], list[str], Items]:
     """What is to be read, each with the system it stands for, what to tell, and how acts become items there."""
-    theirs = [Path(source) for source in sources if is_dstc(Path(source))]
-    ours = [source for source in sources if Path(source) not in theirs]
+    theirs = [Path(source) for source in sources if not isinstance(source, Source) and is_dstc(Path(source))]
+    ours = [source for source in sources if isinstance(source, Source) or Path(source) not in theirs]
     if reading.ontology is not None and not theirs:
         raise UsageError("--ontology, or ontology=, goes with dialogues of DSTC2 or DSTC3; there are none here")
     named: list[tuple[RowSource, str]] = []

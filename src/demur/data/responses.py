@@ -14,7 +14,7 @@ from demur.data.files import read_source
 from demur.data.frames import table_of
 from demur.data.judging import LOWEST, Judged, Rules, judge
 from demur.data.selection import JUDGED, extras, filtered, parts_wanted, request_for
-from demur.data.sources import opened, system_names
+from demur.data.sources import Source, opened, system_names
 from demur.data.tables import ROW, Request, Table
 from demur.data.wording import ROWS, counted
 from demur.errors import DataError
@@ -92,7 +92,7 @@ class Responses:
         return self.frame.height
 
 
-def read_responses(*sources: str | Path, reading: Reading = AS_IT_COMES) -> Responses:
+def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES) -> Responses:
     """Reads and judges the responses in files: paths, globs, or `-` for standard input.
 
     A table without a column `system` stands for one system, named after its file.

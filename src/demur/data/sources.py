@@ -56,13 +56,19 @@ class Source:
 
 
 @contextmanager
-def opened(*requested: str | Path) -> Iterator[list[Source]]:
-    """Gives the files that paths, globs and `-` stand for; what a pipe held is removed at the end."""
+def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
+    """Gives the files that paths, globs and `-` stand for; what a pipe held is removed at the end.
+
+    A source that was opened before is given as it is, so that a pipe can be read several times.
+    """
     if not requested:
         raise DataError("no file to read was given", fix='name a file, a glob, or "-" for standard input')
     with ExitStack() as stack:
         sources: list[Source] = []
         for item in requested:
+            if isinstance(item, Source):
+                sources.append(item)
+                continue
             if str(item) == "-":
                 stream = cast(BufferedReader, sys.stdin.buffer)
                 sources.append(_source(stack.enter_context(_spooled(stream, "stdin")), "<stdin>", "stdin"))
@@ -99,6 +105,11 @@ def _refuse_repeats(sources: list[Source]) -> None:
         if path in seen:
             raise DataError("is given twice", where=source.name, fix="its rows would count twice")
         seen.add(path)
+
+
+def is_pipe(item: str | Path) -> bool:
+    """Whether what is named can be read only once: standard input, or a pipe."""
+    return str(item) == "-" or (Path(item).exists() and not Path(item).is_file() and not Path(item).is_dir())
 
 
 def expand(item: str | Path) -> list[Path]:

@@ -122,7 +122,7 @@ class Trials:
         return digest.hexdigest()
 
 
-def read_trials(*sources: str | Path, reading: TrialReading) -> tuple[Trials, ...]:
+def read_trials(*sources: str | Path | Source, reading: TrialReading) -> tuple[Trials, ...]:
     """Reads the trials in files: paths, globs, or `-` for standard input; one for each study, in order of name.
 
     A table without a column `study` stands for one study, named after its file.
