@@ -316,3 +316,28 @@ def test_the_nonreturn_for_an_error_rate_of_ones_own_is_given(demur: Demur, tmp_
     ]
     assert shares[0]["nonreturn_at_error"]["value"] > shares[1]["nonreturn_at_error"]["value"]
     assert demur("score", "a.jsonl", "--at-error", "5").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score",),
+        ("classes",),
+        ("threshold", "--cost-ratio", "0.3"),
+        ("compare", "other.jsonl"),
+        ("validate",),
+        ("report", "--title", "<b>*x*</b>"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_names_are_escaped_in_markdown(demur: Demur, tmp_path: Path, command: tuple[str, ...]) -> None:
+    name = "<b>*x*</b>"
+    rows = [json.loads(line) for line in log(tmp_path / "other.jsonl").read_text().splitlines()]
+    evil = [{**row, "target": name, "prediction": name if row["prediction"] == "yes" else "no"} for row in rows]
+    (tmp_path / "evil.jsonl").write_text("".join(json.dumps(row | {"system": name}) + "\n" for row in evil))
+    (tmp_path / "other.jsonl").write_text("".join(json.dumps(row | {"system": "o"}) + "\n" for row in evil))
+    done = demur(command[0], "evil.jsonl", *command[1:], "-o", "out.md")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out.md").read_text()
+    assert name not in text
+    assert r"&lt;b&gt;\*x\*&lt;/b&gt;" in text

@@ -12,7 +12,7 @@ from demur.errors import UsageError
 from demur.systems import tutor
 from demur.views.charts import chart_table, cost_path_chart
 from demur.views.hovering import hover_layer
-from demur.views.report_markdown import plain_mark
+from demur.views.markdown import plain_mark
 
 EVIL = '<script>alert("x")</script>]]>\u202e & `x` *y* [z](http://e) |'
 QUICK = {"replicates": 60}
@@ -153,7 +153,16 @@ def test_no_markup_from_data_is_ever_rendered():
 
 
 @pytest.mark.parametrize(
-    ("raw", "shown"), [("a_b", "a_b"), ("_x_", r"\_x\_"), ("<b>|", r"&lt;b&gt;\|"), ("two\nlines", "two lines")]
+    ("raw", "shown"),
+    [
+        ("a_b", "a_b"),
+        ("_x_", r"\_x\_"),
+        ("<b>|", r"&lt;b&gt;\|"),
+        ("two\nlines", "two lines"),
+        ("- x", r"\- x"),
+        ("12. x", r"12\. x"),
+        ("-0.5", "-0.5"),
+    ],
 )
 def test_markdown_shows_text_as_it_stands(raw, shown):
     assert plain_mark(raw) == shown

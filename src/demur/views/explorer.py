@@ -23,7 +23,8 @@ from demur.views import rendering
 from demur.views.drawing import WIDTH
 from demur.views.explorer_chart import explorer_chart, explorer_spec, lead_rows
 from demur.views.explorer_points import points_frame, reading_at, system_points
-from demur.views.fragments import data_block, data_table, visible, written
+from demur.views.fragments import data_block, data_table, written
+from demur.views.markdown import visible
 from demur.views.numbers import count, tabled_percent
 from demur.views.words import listed, number, percent
 

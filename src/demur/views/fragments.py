@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import polars as pl
 
+from demur.views.markdown import visible
 from demur.views.presentation import Presentation, Table
 
 MOST_ROWS, THINNED_ROWS = 250, 200
@@ -20,21 +20,6 @@ NOTEBOOK_ROWS = 12
 
 _NARROWEST, _WIDEST = 16, 60
 """Letters that a column of texts is taken to hold, at least and at most."""
-
-
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
-"""Characters that show nothing and could turn the text around them, or that no file may hold."""
-
-
-def visible(text: str) -> str:
-    """Text whose unseen control characters can be seen, so that none can turn what stands around it.
-
-    >>> visible("a\\u202eb")
-    'a⟨U+202E⟩b'
-    """
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def written(text: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 from demur import __version__
 from demur.views import rendering
 from demur.views.drawing import WIDTH, chart_table
-from demur.views.fragments import data_block, data_table, paragraphs, table_html, text_table, visible, written
+from demur.views.fragments import data_block, data_table, paragraphs, table_html, text_table, written
+from demur.views.markdown import visible
 from demur.views.presentation import Presentation, Table
 
 DRAW = files("demur.views").joinpath("page.js").read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ from demur.measures.classes import class_values
 from demur.measures.intervals import Figure
 from demur.measures.returns import ErrorAtNonreturn, NonreturnAtError
 from demur.views import words
+from demur.views.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
 from demur.views.numbers import point_words, tabled_percent
 from demur.views.slices import slice_sentences
 
@@ -64,10 +65,7 @@ class Table:
 
     def markdown(self) -> str:
         """The table in Markdown."""
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in (self.columns, *self.rows)]
-        rule = ["---"] * len(self.columns)
-        lines = [f"| {' | '.join(row)} |" for row in (cells[0], rule, *cells[1:])]
-        return "\n".join([f"### {self.title}", "", *lines])
+        return table_mark(self.title, self.columns, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +88,12 @@ class Presentation:
 
     def markdown(self) -> str:
         """The result in Markdown: verdict, tables, notes, signatures."""
-        parts = [f"## {self.title}", " ".join(self.sentences), *(table.markdown() for table in self.tables)]
+        parts = [f"## {plain_mark(self.title)}", paragraph(self.sentences)]
+        parts += [table.markdown() for table in self.tables]
         parts += [part.markdown() for part in self.parts]
-        parts += [f"> **Warning:** {warning}" for warning in self.warnings]
-        parts += [f"- {note}" for note in self.notes]
-        parts += [f"`{signature}`" for signature in self.signatures]
+        parts += [warning_mark(warning) for warning in self.warnings]
+        parts += [bullets([note]) for note in self.notes]
+        parts += [code_mark(signature) for signature in self.signatures]
         return "\n\n".join(parts) + "\n"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from demur.analyses.examples import Example, Examples
-from demur.views.fragments import visible
+from demur.views.markdown import visible
 from demur.views.presentation import Presentation, Table
 
 OUT_OF_SCOPE = "(out of scope)"
