@@ -341,3 +341,16 @@ def test_names_are_escaped_in_markdown(demur: Demur, tmp_path: Path, command: tu
     text = (tmp_path / "out.md").read_text()
     assert name not in text
     assert r"&lt;b&gt;\*x\*&lt;/b&gt;" in text
+
+
+def test_the_index_of_a_table_of_pandas_can_be_mapped(demur: Demur, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(",target,prediction,confidence\nu,a,a,0.9\nv,b,a,0.4\nu,b,b,0.5\n")
+    assert demur("score", "t.csv").returncode == 0
+    for command in ("score", "validate", "report"):
+        mapped = demur(command, "t.csv", "--map", "id=")
+        assert mapped.returncode == 2
+        assert 'the id "u" occurs twice' in mapped.stderr
+    pl.read_csv(tmp_path / "t.csv").write_parquet(tmp_path / "t.parquet")
+    engine = demur("score", "t.parquet", "--map", "id=", "--engine", "duckdb")
+    assert engine.returncode == 2
+    assert "has a column without a name, which this engine does not read" in engine.stderr

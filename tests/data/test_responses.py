@@ -297,3 +297,43 @@ def test_published_logs_are_read_without_mapping():
     assert found.frame["answered"].all()
     assert found.of("pred_tfidf_lr").frame["out_of_scope"].sum() == 1000
     assert 0.7 < found.of("pred_minilm_lr").frame.filter(~pl.col("out_of_scope"))["right"].mean() < 1
+
+
+UNNAMED = pl.DataFrame({"": ["u", "v"], "target": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.5, 0.25]})
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "jsonl", "json", "parquet", "arrow"])
+def test_a_column_without_a_name_can_be_mapped_in_every_format(tmp_path, ending):
+    writers = {
+        "csv": UNNAMED.write_csv,
+        "tsv": lambda path: UNNAMED.write_csv(path, separator="\t"),
+        "csv.gz": lambda path: UNNAMED.write_csv(path, compression="gzip"),
+        "jsonl": UNNAMED.write_ndjson,
+        "json": UNNAMED.write_json,
+        "parquet": UNNAMED.write_parquet,
+        "arrow": UNNAMED.write_ipc,
+    }
+    writers[ending](tmp_path / f"t.{ending}")
+    found = read_responses(tmp_path / f"t.{ending}", reading=Reading(columns={"id": ""}))
+    assert found.frame["id"].to_list() == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        UNNAMED.to_pandas,
+        UNNAMED.to_arrow,
+        UNNAMED.to_dicts,
+        lambda: UNNAMED,
+        lambda: UNNAMED.to_dict(as_series=False),
+    ],
+    ids=["pandas", "pyarrow", "rows", "polars", "columns"],
+)
+def test_a_column_without_a_name_can_be_mapped_in_every_frame(made):
+    assert responses(made(), reading=Reading(columns={"id": ""})).frame["id"].to_list() == ["u", "v"]
+
+
+def test_a_column_without_a_name_that_is_not_there_is_refused(tmp_path):
+    UNNAMED.rename({"": "id"}).write_csv(tmp_path / "t.csv")
+    with pytest.raises(DataError, match='there is no column "" to map id from'):
+        read_responses(tmp_path / "t.csv", reading=Reading(columns={"id": ""}))

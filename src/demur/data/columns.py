@@ -129,7 +129,9 @@ def resolve(
     columns: dict[str, str] = {}
     notes = []
     for part in aliases if parts is None else parts:
-        column = _explicit(part, names, explicit, where) or _guess(part, aliases[part], names, explicit, where)
+        column = _explicit(part, names, explicit, where)
+        if column is None:
+            column = _guess(part, aliases[part], names, explicit, where)
         if column is not None:
             columns[part] = column
             if column != part and part not in explicit:

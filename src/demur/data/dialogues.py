@@ -107,7 +107,7 @@ def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     outcome, what = _outcome(cells)
     group = cells.text("group")
     others = [name for name in table.frame.columns if name not in (ROW, "dialogue", "outcome", "group")]
-    frame = pl.DataFrame([names, outcome, group, *(table.frame[name] for name in others)])
+    frame = pl.DataFrame({one.name: one for one in (names, outcome, group, *(table.frame[name] for name in others))})
     undefined = frame.filter(pl.col("outcome").is_null())
     warnings = []
     if undefined.height:

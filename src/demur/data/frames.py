@@ -43,9 +43,15 @@ def _from_native(data: object, request: Request) -> tuple[Collection[str], pl.Da
     chosen = frame.select(request.among(names))
     eager = chosen.collect(backend="polars") if isinstance(chosen, nw.LazyFrame) else chosen
     try:
-        return names, eager.to_polars()
+        return names, _with_names(eager.to_polars(), eager.columns)
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         return names, _from_columns({name: eager[name].to_list() for name in eager.columns})
+
+
+def _with_names(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Gives a column without a name its empty name back, as an index of pandas has: Arrow numbers it."""
+    frame.columns = list(names)
+    return frame
 
 
 def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:

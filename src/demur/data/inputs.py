@@ -73,7 +73,8 @@ def _inputs(table: Table, reading: PairReading) -> Inputs:
     played = {found.columns[part] for part in ("id", "input", "target") if part in found.columns}
     kept = [rows[name] for name in rows.columns if name not in {ROW, *stale, *played, "id", "input", "target"}]
     target = [_target(rows[found.columns["target"]])] if "target" in found.columns else []
-    frame = pl.DataFrame([_ids(cells), cells.text("input").fill_null(""), *target, *kept])
+    columns = [_ids(cells), cells.text("input").fill_null(""), *target, *kept]
+    frame = pl.DataFrame({column.name: column for column in columns})
     left = (f"{table.name}: the columns {', '.join(stale)} are left out",) if stale else ()
     notes = tuple(note for note in found.notes if not note.startswith("system"))
     return Inputs(frame, (*notes, *left))

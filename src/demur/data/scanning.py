@@ -111,7 +111,9 @@ def _local(sources: Sequence[str | Path], engine: Engine, started: Callable[[], 
     reader = started()
     with engine_faults_told():
         native = reader.local(parts, partitioned)
-        frame: Lazy = nw.from_native(native).select(wanted)
+        every: Lazy = nw.from_native(native)
+        _refuse_unnamed(every, wanted, parts[0].name)
+        frame = every.select(wanted)
     return Scan(
         frame=frame,
         names=names,
@@ -133,6 +135,7 @@ def _remote(urls: Sequence[str], reader: Reader, request: Request) -> Scan:
     stored = names_in(held)
     wanted = request.among(names)
     refuse_disagreement(held, [name for name in wanted if name in stored])
+    _refuse_unnamed(frame, wanted, urls[0])
     _refuse_hidden([key for name, _ in held for key in keys_in(name)], stored, wanted, urls[0])
     return Scan(
         frame=frame.select(wanted),
@@ -143,6 +146,13 @@ def _remote(urls: Sequence[str], reader: Reader, request: Request) -> Scan:
         wanted=tuple(wanted),
         holder=reader.holder,
     )
+
+
+def _refuse_unnamed(frame: Lazy, wanted: Sequence[str], where: str) -> None:
+    """Refuses to read a column without a name in an engine that gives it a name of its own, as DuckDB does."""
+    if "" in wanted and "" not in frame.collect_schema().names():
+        rule = "has a column without a name, which this engine does not read"
+        raise DataError(rule, where=where, fix="name the column, or use --engine polars")
 
 
 def _refuse_twins(parts: Sequence[Part], wanted: Sequence[str]) -> None:
