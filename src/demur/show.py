@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from importlib import import_module
+from os import PathLike
 from typing import Any
 
 Step = Callable[[str, int, int], None]
@@ -12,6 +14,15 @@ Step = Callable[[str, int, int], None]
 
 _charts: dict[type, Callable[..., Any]] = {}
 _pages: dict[type, Callable[[Any], str]] = {}
+
+
+def path_text(path: str | PathLike[str]) -> str:
+    r"""A path as text that can be shown and stored: UTF-8 whatever the locale, bytes that are no UTF-8 as escapes.
+
+    >>> path_text("\udcc5\udc99.csv"), path_text("caf\udce9.csv")
+    ('ř.csv', 'caf\\xe9.csv')
+    """
+    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def silent(what: str, done: int, total: int) -> None:

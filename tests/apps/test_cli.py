@@ -354,3 +354,58 @@ def test_the_index_of_a_table_of_pandas_can_be_mapped(demur: Demur, tmp_path: Pa
     engine = demur("score", "t.parquet", "--map", "id=", "--engine", "duckdb")
     assert engine.returncode == 2
     assert "has a column without a name, which this engine does not read" in engine.stderr
+
+
+CZECH = [
+    {"target": "čeština" if k % 2 else "😀 řeka", "prediction": "čeština" if k % 3 else "😀 řeka", "confidence": k / 40}
+    for k in range(40)
+]
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def czech(folder: Path, name: str | bytes) -> None:
+    with open(os.path.join(os.fsencode(folder), os.fsencode(name)), "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in CZECH)
+
+
+def test_letters_that_standard_output_lacks_are_escaped(apart: Demur, tmp_path: Path) -> None:
+    czech(tmp_path, "cz.jsonl")
+    narrow = {"env": os.environ | {"PYTHONIOENCODING": "cp1252"}, "encoding": "cp1252"}
+    shown = apart("classes", "cz.jsonl", **narrow)
+    assert shown.returncode == 0, shown.stderr
+    assert r"\u010deština" in shown.stdout
+    document = apart("classes", "cz.jsonl", "--json", **narrow)
+    assert document.returncode == 0, document.stderr
+    told = json.loads(document.stdout)
+    assert {"čeština", "😀 řeka"} <= told["per_class"].keys()
+
+
+def test_files_are_named_and_written_whatever_the_locale(apart: Demur, tmp_path: Path) -> None:
+    czech(tmp_path, "žluť.jsonl")
+    pl.DataFrame(CZECH).write_parquet(tmp_path / "ř.parquet")
+    options = {"env": os.environ | C_LOCALE}
+    written = ("-o", "ž.md", "-o", "ž.json", "-o", "ž.html")
+    for command in (
+        ("score", "žluť.jsonl", *written),
+        ("score", "ř.parquet"),
+        ("compare", "žluť.jsonl", "ř.parquet"),
+        ("report", "žluť.jsonl", *written),
+        ("add", "žluť.jsonl", "--store", "sklad ž"),
+        ("follow", "žluť.jsonl", "--until-idle", "0"),
+    ):
+        done = apart(*command, **options)
+        assert done.returncode == 0, (command, done.stderr)
+    assert json.loads((tmp_path / "ž.json").read_text(encoding="utf-8"))["systems"][0]["system"] == "žluť"
+    assert "žluť" in (tmp_path / "ž.md").read_text(encoding="utf-8")
+    told = apart("score", "žluť.jsonl", "--where", "target=čeština", "--json", **options)
+    assert json.loads(told.stdout)["systems"][0] | {"system": "žluť", "n": 20} == json.loads(told.stdout)["systems"][0]
+
+
+def test_a_file_whose_name_is_not_utf8_is_read_and_written(apart: Demur, tmp_path: Path) -> None:
+    czech(tmp_path, b"caf\xe9.jsonl")
+    name = os.fsdecode(b"caf\xe9")
+    done = apart("score", f"{name}.jsonl", "-o", f"{name}.html", "-o", f"{name}.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(r"caf\xe9: when it returns every answer")
+    assert r"wrote caf\xe9.html" in done.stderr
+    assert json.loads((tmp_path / f"{name}.json").read_text())["systems"][0]["system"] == r"caf\xe9"

@@ -17,6 +17,7 @@ from demur.data.lines import HEAD, compression_of
 from demur.data.row_ends import ended, first_row_end, line_count, open_row, same_names
 from demur.data.sources import COMPRESSED, EXTENSIONS, expand, format_of, stem_of
 from demur.errors import DataError
+from demur.show import path_text
 
 BATCH = 4 << 20
 """Bytes that are held before they are counted."""
@@ -48,7 +49,7 @@ class Batch:
     @property
     def file_name(self) -> str:
         """A name for the lines as a file of their own."""
-        return self.stem + _ENDINGS[self.kind]
+        return "rows" + _ENDINGS[self.kind]
 
     @property
     def lines(self) -> str:
@@ -178,7 +179,7 @@ class Tail(GrowingLog):
 
     def __init__(self, path: str | Path, *, most: int = BATCH) -> None:
         self._path = Path(path)
-        super().__init__(str(path), stem_of(self._path), most=most)
+        super().__init__(path_text(path), stem_of(self._path), most=most)
         _refuse_by_name(self._path)
         self._file: FileIO | None = None
         self._head = b""

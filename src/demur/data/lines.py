@@ -12,6 +12,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from demur.errors import DataError
+from demur.show import path_text
 
 Compression = Literal["", "gzip", "zstd"]
 
@@ -25,7 +26,8 @@ _STILL_COMPRESSED = "(\ufffd/\ufffd"
 
 def exactly(path: Path) -> str:
     """Gives a path as Polars must be told it, so that brackets and stars in it are not taken for a glob."""
-    return glob.escape(str(path)) if glob.has_magic(str(path)) else str(path)
+    name = path_text(path)
+    return glob.escape(name) if glob.has_magic(name) else name
 
 
 def compression_of(start: bytes) -> Compression:

@@ -24,6 +24,7 @@ from demur.data.sources import Source, expand, is_pipe, opened
 from demur.data.tables import Request
 from demur.data.trials import TrialReading, Trials, read_trials, trials
 from demur.errors import DataError, UsageError
+from demur.show import path_text
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -293,7 +294,7 @@ def _trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tuple[Tri
 def _file(one: _Given) -> FileRead:
     path = one.path
     assert path is not None
-    name = one.data.name if isinstance(one.data, Source) else path.name
+    name = one.data.name if isinstance(one.data, Source) else path_text(path.name)
     if not path.is_file():
         return FileRead(name, one.kind, None, None)
     with path.open("rb") as file:

@@ -17,6 +17,7 @@ from demur.data.engines import engine_faults
 from demur.data.lines import exactly
 from demur.data.sources import expand, stem_of
 from demur.errors import DataError, UsageError
+from demur.show import path_text
 
 Columns = Mapping[str, str]
 """The type of each column, by name."""
@@ -48,7 +49,7 @@ class Part:
     @property
     def name(self) -> str:
         """The path as shown."""
-        return str(self.path)
+        return path_text(self.path)
 
     @property
     def columns(self) -> Columns:
@@ -112,7 +113,7 @@ def system_of(sources: Sequence[str | Path], parts: Sequence[Part]) -> str:
     if len(parts) == 1 and not (len(sources) == 1 and _local(sources[0]).is_dir()):
         return stem_of(parts[0].path)
     folder = Path(os.path.commonpath([part.base.resolve() for part in parts]))
-    return folder.name or "log"
+    return path_text(folder.name) or "log"
 
 
 def system_of_url(urls: Sequence[str]) -> str:
@@ -207,7 +208,7 @@ def _part(path: Path, root: Path) -> Part:
     except OSError as error:
         raise _unreadable(path, error) from None
     try:
-        schema = pl.read_parquet_schema(exactly(path)) if kind == "parquet" else pl.read_ipc_schema(path)
+        schema = pl.read_parquet_schema(exactly(path)) if kind == "parquet" else pl.read_ipc_schema(path_text(path))
         scanned = pl.scan_parquet(exactly(path)) if kind == "parquet" else pl.scan_ipc(exactly(path))
         rows = scanned.select(pl.len()).collect().item()
     except engine_faults() as error:

@@ -23,6 +23,7 @@ from demur.data.lines import exactly
 from demur.data.parts import Columns, Part
 from demur.data.spark_sessions import spark_session, why_no_java
 from demur.errors import DataError, UsageError
+from demur.show import path_text
 
 MEMORY = "1500MB"
 """What DuckDB may use before it writes to disk, unless DEMUR_MEMORY says otherwise."""
@@ -64,7 +65,7 @@ class Reader:
 
 class _Polars(Reader):
     def local(self, parts: Sequence[Part], partitioned: bool) -> pl.LazyFrame:
-        paths = [str(part.path) for part in parts]
+        paths = [path_text(part.path) for part in parts]
         if parts[0].format == "arrow":
             return pl.concat([pl.scan_ipc(exactly(part.path)) for part in parts], how="diagonal")
         keys = {key: pl.String() for path in paths for key in keys_in(path)} if partitioned else None
@@ -92,7 +93,7 @@ class _DuckDB(Reader):
         self.holder = self.connection
 
     def local(self, parts: Sequence[Part], partitioned: bool) -> Any:
-        return self._read([glob.escape(str(part.path)) for part in parts], partitioned)
+        return self._read([glob.escape(path_text(part.path)) for part in parts], partitioned)
 
     def remote(self, urls: Sequence[str]) -> Any:
         return self._read(self._listed(urls), partitioned=True)

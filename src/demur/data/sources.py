@@ -1,6 +1,7 @@
 """Paths, globs and standard input become files whose format is known."""
 
 import glob
+import os
 import re
 import select
 import sys
@@ -19,6 +20,7 @@ from typing import Literal, cast
 from demur.data.encoding import refuse_binary, refuse_other_kinds
 from demur.data.lines import Compression, compression_of, first_bytes
 from demur.errors import DataError
+from demur.show import path_text
 
 Format = Literal["json", "csv", "tsv", "parquet", "arrow"]
 
@@ -75,17 +77,36 @@ def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
                 continue
             for path in expand(item):
                 if path.is_file():
-                    sources.append(_source(path, str(path), stem_of(path)))
+                    readable = path if _is_text(path) else stack.enter_context(_linked(path))
+                    sources.append(_source(readable, path_text(path), stem_of(path)))
                 else:
                     sources.append(stack.enter_context(_piped(path, {source.stem for source in sources})))
         _refuse_repeats(sources)
         yield sources
 
 
+def _is_text(path: Path) -> bool:
+    """Whether a path is text; one that Python could not decode has surrogates, which Polars does not take."""
+    return path_text(path) == str(path)
+
+
+@contextmanager
+def _linked(path: Path) -> Iterator[Path]:
+    """Gives a link to a file under a name of ASCII with the same endings."""
+    with tempfile.TemporaryDirectory(prefix="demur-") as folder:
+        link = Path(folder) / f"link{_ascii_endings(path)}"
+        link.symlink_to(path.resolve())
+        yield link
+
+
+def _ascii_endings(path: Path) -> str:
+    return "".join(suffix for suffix in path.suffixes if suffix.isascii())
+
+
 @contextmanager
 def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
     """Reads a pipe to its end, as it can be read only once; one without a name of its own is called `pipe`."""
-    name, stem = str(path), stem_of(path)
+    name, stem = path_text(path), stem_of(path)
     if _DESCRIPTOR.fullmatch(name):
         stem = next(free for number in count(1) if (free := f"pipe-{number}" if number > 1 else "pipe") not in taken)
         name = f"<{stem}>"
@@ -94,7 +115,7 @@ def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
             stream = stack.enter_context(path.open("rb"))
         except OSError as error:
             raise _unreadable(error, name) from None
-        spool = stack.enter_context(_spooled(stream, path.name))
+        spool = stack.enter_context(_spooled(stream, f"pipe{_ascii_endings(path)}"))
         yield _source(spool, name, stem)
 
 
@@ -137,7 +158,7 @@ def _inside(folder: Path) -> str:
 def stem_of(path: Path) -> str:
     """Gives a file's name without its endings: `run.jsonl.gz` is `run`, `run.v2.csv` is `run.v2`."""
     bare = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    return bare.stem or path.name
+    return path_text(bare.stem or path.name)
 
 
 def _near_misses(path: Path) -> str:
@@ -235,4 +256,4 @@ def system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
 
 def _folder(file: Source) -> str:
     """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
-    return Path(file.name).resolve().parent.name
+    return path_text(Path(os.path.abspath(file.name)).parent.name)

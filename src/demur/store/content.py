@@ -16,6 +16,7 @@ from demur.data.cells import LABELS, as_text
 from demur.data.kinds import Kind
 from demur.data.lines import exactly
 from demur.data.tables import ROW
+from demur.show import path_text
 from demur.store.durable import settle
 from demur.store.records import DamagedError
 
@@ -103,7 +104,7 @@ def write_rows(path: Path, kind: Kind, frame: pl.DataFrame) -> int:
     numbered = frame.with_row_index(ROW)
     if kind == "responses":
         numbered = numbered.sort("confidence", descending=True, nulls_last=True, maintain_order=True)
-    numbered.write_parquet(path, compression="zstd", row_group_size=ROWS_PER_GROUP, statistics=False)
+    numbered.write_parquet(path_text(path), compression="zstd", row_group_size=ROWS_PER_GROUP, statistics=False)
     settle(path)
     return path.stat().st_size
 

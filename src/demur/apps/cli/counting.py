@@ -22,7 +22,7 @@ from demur.errors import UsageError
 from demur.measures.reduction import label_cells, tallies, tallies_of_frame
 from demur.measures.sweep_files import SweepFile, rules_of
 from demur.measures.tally import Tally
-from demur.show import Step
+from demur.show import Step, path_text
 
 MOST_IN_MEMORY = 5_000_000
 """Rows of Parquet up to which they are read into memory where nothing else is asked for."""
@@ -76,7 +76,7 @@ def _too_much_for_memory(files: list[str]) -> bool:
     if not all(path.suffix.lower() in (".parquet", ".pq") for path in paths):
         return False
     try:
-        tables = [pl.scan_parquet(path, glob=False) for path in paths]
+        tables = [pl.scan_parquet(path_text(path), glob=False) for path in paths]
         rows = sum(table.select(pl.len()).collect().item() for table in tables)
         name_systems = any(set(spellings("system")) & set(table.collect_schema()) for table in tables)
     except (pl.exceptions.PolarsError, OSError):
@@ -181,7 +181,7 @@ def read_in_memory(
 
 def counted_in_memory(responses: Responses, inputs: InputOptions, files: list[str], *, by: str | None) -> Counted:
     """The tallies of rows in memory."""
-    sources = tuple("<stdin>" if file == "-" else str(path) for file in files for path in _paths(file))
+    sources = tuple("<stdin>" if file == "-" else path_text(path) for file in files for path in _paths(file))
     found = tuple(tallies_of_frame(responses.frame, by=by))
     return Counted(found, reading_of(inputs), sources, responses.notes, responses.warnings)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +32,7 @@ from demur.apps.cli.serve_command import add_to as add_serve
 from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
 from demur.errors import DemurError, Interrupted
+from demur.show import path_text
 
 app = typer.Typer(
     name="demur",
@@ -337,6 +342,7 @@ app.add_typer(importer, name="import")
 
 def run() -> None:
     """Run the command; a fault becomes one clear message and its exit code, never a traceback for bad input."""
+    _print_everything()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
     try:
@@ -358,6 +364,23 @@ def run() -> None:
             "Run again with DEMUR_DEBUG=1 for the traceback, and please report it.",
             3,
         )
+
+
+def _print_everything() -> None:
+    """Has standard output and standard error write what their encoding lacks as escapes, as JSON has them."""
+    codecs.register_error("demur", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="demur")
+
+
+def _escaped(fault: UnicodeError) -> tuple[str, int]:
+    if not isinstance(fault, UnicodeEncodeError):
+        raise fault
+    text = fault.object[fault.start : fault.end]
+    with suppress(UnicodeEncodeError):  # half of a pair of surrogates is no byte of a path
+        text = path_text(text)
+    return json.dumps(text)[1:-1], fault.end
 
 
 def _leave(message: str, code: int) -> None:

@@ -16,7 +16,7 @@ import typer
 from demur.apps.cli.gates import check_syntax, failures
 from demur.apps.cli.options import OutputOptions
 from demur.errors import UsageError
-from demur.show import plain
+from demur.show import path_text, plain
 
 if TYPE_CHECKING:
     from demur.measures.sweep_files import SweepFile
@@ -65,7 +65,7 @@ def write_sweeps(paths: list[Path], content: SweepFile, *, quiet: bool) -> None:
     for path in paths:
         content.write(path)
         if not quiet:
-            typer.echo(f"wrote {path}", err=True)
+            typer.echo(f"wrote {path_text(path)}", err=True)
 
 
 def deliver(presentation: Presentation, options: OutputOptions) -> None:
@@ -137,4 +137,4 @@ def _show(presentation: Presentation, options: OutputOptions) -> None:
     for note in presentation.notes:
         aside.print(f"note: {note}", style="dim", markup=False)
     for path in options.output:
-        aside.print(f"wrote {path}", style="dim", markup=False)
+        aside.print(f"wrote {path_text(path)}", style="dim", markup=False)

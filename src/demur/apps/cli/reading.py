@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from demur.apps.cli.options import InputOptions
 from demur.errors import UsageError
+from demur.show import path_text
 
 if TYPE_CHECKING:
     from demur.data.responses import Reading, Responses
@@ -54,8 +55,8 @@ def pair_of(text: str, option: str, form: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise UsageError(f'{option} takes {form}; got "{text}"')
-    return name.strip(), value
+    return path_text(name.strip()), path_text(value)
 
 
 def _labels(given: list[str], default: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(label for label in given if label) if given else default
+    return tuple(path_text(label) for label in given if label) if given else default

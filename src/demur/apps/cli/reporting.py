@@ -21,6 +21,7 @@ from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of, reading_of
 from demur.data.output import write_whole
 from demur.errors import UsageError
+from demur.show import path_text
 from demur.views.junit import Case, junit
 from demur.views.report import Report
 
@@ -141,7 +142,7 @@ def _show(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
     for warning in made.warnings:
         typer.echo(f"warning: {warning}", err=True)
     for path in outputs.output:
-        typer.echo(f"wrote {path}", err=True)
+        typer.echo(f"wrote {path_text(path)}", err=True)
 
 
 def _summarise(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
@@ -161,7 +162,7 @@ def _summarise(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> N
             console.print(line, markup=False)
     else:
         for line in [*plain_summary(made, tables=not outputs.quiet), *told]:
-            typer.echo(_encodable(line))
+            typer.echo(_in_plain_signs(line))
     if not outputs.output and not outputs.quiet:
         typer.echo("-o report.html writes the whole story (also .md .json .xml)", err=True)
 
@@ -177,8 +178,5 @@ def plain_summary(made: Report, *, tables: bool = True) -> list[str]:
     return lines
 
 
-def _encodable(line: str) -> str:
-    """A line in plain signs, and in those that standard output can take."""
-    simple = line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "})
-    encoding = sys.stdout.encoding or "utf-8"
-    return simple.encode(encoding, errors="replace").decode(encoding)
+def _in_plain_signs(line: str) -> str:
+    return line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "})
