@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from decimal import Decimal
 from importlib import import_module
 from os import PathLike
 from typing import Any
@@ -41,6 +42,26 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value.item() if hasattr(value, "item") else value
+
+
+def threshold_text(threshold: float) -> str:
+    """A threshold in the fewest digits that read back as the same float: the one way in which thresholds are written.
+
+    From 0.0001 up to a million it has no exponent, beyond that where it is shorter; `explorer_numbers.js` does so too.
+
+    >>> threshold_text(0.1 + 0.2), threshold_text(48.0), threshold_text(5e-05), threshold_text(-2.5e6)
+    ('0.30000000000000004', '48', '5e-5', '-2.5e6')
+    """
+    if threshold == 0 or not math.isfinite(threshold):
+        return "0" if threshold == 0 else str(float(threshold))
+    short = Decimal(repr(float(threshold))).normalize()
+    positional = f"{short:f}"
+    if 1e-4 <= abs(threshold) < 1e6:
+        return positional
+    sign, digits, _ = short.as_tuple()
+    first, others = str(digits[0]), "".join(map(str, digits[1:]))
+    scientific = f"{'-' * sign}{first}{'.' * bool(others)}{others}e{short.adjusted()}"
+    return min(positional, scientific, key=len)
 
 
 def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:

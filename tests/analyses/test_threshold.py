@@ -12,6 +12,9 @@ from demur.analyses.threshold import (
     BOUNDED,
     EXACT,
     cost_path,
+    curve_cutoff,
+    printed_cutoff,
+    short_thresholds,
     threshold_by_cost,
     threshold_by_error,
     threshold_by_nonreturn,
@@ -21,6 +24,7 @@ from demur.measures.curves import error_return
 from demur.measures.grids import Grid
 from demur.measures.resampling import Rows, Sample
 from demur.measures.tally_samples import tally_sample
+from demur.show import threshold_text
 from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables
 from reference.tallies import tally_of
@@ -347,3 +351,85 @@ def test_a_printed_threshold_returns_the_same_answers_where_confidences_were_joi
         assert ((scores >= float(choice.printed_threshold)) == (scores >= choice.threshold)).all()
     for stretch in threshold_by_cost(sample, 0.3).path[:-1]:
         assert ((scores >= float(stretch.printed_threshold)) == (scores >= stretch.threshold)).all()
+
+
+GRIDS = st.integers(2, 6).flatmap(
+    lambda places: st.integers(0, 100 * 10**places).map(lambda step: step / 10**places)  # percents too
+)
+CONFIDENCES = st.one_of(
+    GRIDS,
+    GRIDS.map(lambda value: value / 100),
+    st.floats(0, 1, width=32),
+    st.floats(-40, 0),
+    st.floats(allow_nan=False),
+    st.sampled_from([float("inf"), float("-inf"), 1e300, -1e300, 5e-324, -5e-324, 1e6, 999999.5, 1e-4, 100.0]),
+)
+
+
+def neighbours(value):
+    """A confidence and the next lower one, often as close as a grid or a float allows."""
+    return st.tuples(
+        st.just(value),
+        st.one_of(CONFIDENCES, st.sampled_from([float(np.nextafter(value, -np.inf)), value - 1e-3])),
+    )
+
+
+def returned_by(text, confidences):
+    return [one for one in confidences if one >= float(text)]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "below", "text"),
+    [
+        (48.4, 48.3, "48.4"),
+        (0.606, 0.605, "0.606"),
+        (0.95, 0.3, "0.9"),
+        (48.4, 30.0, "48"),
+        (100.0, 98.5, "100"),
+        (0.95, float("-inf"), "0"),
+        (-0.25, -0.75, "-0.3"),
+        (-35.25, float("-inf"), "-36"),
+        (0.1 + 0.2, 0.3, "0.30000000000000004"),
+        (0.00012, 0.00002, "0.0001"),
+        (0.000056, 0.000052, "5.6e-5"),
+        (12345678.0, 12345677.0, "12345678"),
+        (12345678.0, 5.0, "1e7"),
+        (float("inf"), 0.5, "inf"),
+        (float("-inf"), float("-inf"), "-inf"),
+        (float("nan"), 0.5, "return nothing"),
+    ],
+)
+def test_a_threshold_is_printed_in_as_few_characters_as_return_the_same_answers(threshold, below, text):
+    assert printed_cutoff(threshold, below) == text
+
+
+@settings(max_examples=400, deadline=None)
+@given(CONFIDENCES.flatmap(neighbours))
+def test_a_printed_threshold_read_back_returns_the_same_answers_and_none_is_shorter(pair):
+    threshold, below = max(pair), min(pair)
+    if threshold == below:
+        return
+    text = printed_cutoff(threshold, below)
+    assert returned_by(text, [below, threshold]) == [threshold]
+    assert threshold_text(float(text)) == text
+    assert len(text) == plain.shortest_rounding(threshold, below)
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_no_text_at_all_is_shorter_on_a_grid_of_few_decimals(places):
+    """Every text of rates with at most as many decimals is tried."""
+    texts = ["0", "1", *(f"0.{step:0{d}}" for d in range(1, places + 1) for step in range(10**d))]
+    grid = [step / 10**places for step in range(10**places + 1)]
+    for below, threshold in itertools.combinations(grid[:: 3 if places == 2 else 1], 2):
+        least = min(len(text) for text in texts if below < float(text) <= threshold)
+        assert len(printed_cutoff(threshold, below)) == least
+
+
+@FEW
+@given(st.lists(CONFIDENCES, min_size=1, max_size=12), st.integers(0, 2**12))
+def test_every_cutoff_of_a_curve_is_printed_so_that_it_returns_the_same_answers(scores, flags):
+    right = [bool(flags >> place & 1) for place in range(len(scores))]
+    curve = error_return(Rows.of(scores, right).sweep())
+    for threshold, short in zip(curve.threshold[:-1], short_thresholds(curve, curve.threshold)[:-1], strict=True):
+        assert curve.at_threshold(short) == curve.at_threshold(threshold)
+        assert curve_cutoff(curve, threshold) == threshold_text(short)

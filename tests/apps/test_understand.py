@@ -227,7 +227,7 @@ def test_a_pipe_gets_a_line_for_each_line(guide: Path) -> None:
 def test_a_withheld_answer_says_why_and_what_it_would_have_been(guide: Path) -> None:
     (line,) = talked(guide, b"when are you open", "plain", "--threshold", "0.99999").stdout.splitlines()
     assert "I did not understand that. Could you put it differently? [withheld: its confidence" in line
-    assert "is below the threshold 1; clarify; best guess opening_hours, confidence" in line
+    assert "is below the threshold 0.99999; clarify; best guess opening_hours, confidence" in line
     quiet = talked(guide, b"when are you open", "plain", "--threshold", "0.99999", "--quiet").stdout
     assert quiet == "I did not understand that. Could you put it differently?\n"
 

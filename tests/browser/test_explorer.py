@@ -8,6 +8,7 @@ import pytest
 from demur.analyses.comparison import compare
 from demur.analyses.evaluation import evaluate
 from demur.data.responses import responses
+from demur.show import threshold_text
 from demur.views import words
 from demur.views.explorer import MODULES, STYLE, explorer_document, explorer_html
 from demur.views.notebook import explorer_page
@@ -447,3 +448,15 @@ def test_a_comparison_in_a_notebook_is_alive_in_its_frame(open_page):
     frame.locator("[data-part=x]").press("PageUp")
     frame.locator("[data-part=said]", has_text="Withholding 25").wait_for()
     assert frame.locator(ROWS).first.inner_text() != before
+
+
+def test_the_script_writes_thresholds_as_python_does(open_page):
+    rng = np.random.default_rng(0)
+    values = [0.0, 48.4, 0.606, 1e-4, 9.9e-5, -5e-5, 1e6, 999999.5, 12345678.0, 1e21, -2.5e300, 5e-324, 0.1 + 0.2]
+    values += (rng.normal(size=300) * 10.0 ** rng.integers(-12, 25, 300)).tolist()
+    values += [float(f"{value:.{place % 7}g}") for place, value in enumerate(values)]
+    module = MODULES["explorer_numbers.js"].replace("export ", "")
+    page = open_page()
+    page.set_content("<p>thresholds</p>")
+    texts = page.evaluate(f"(values) => {{ {module}; return values.map(thresholdText); }}", values)
+    assert texts == [threshold_text(value) for value in values]

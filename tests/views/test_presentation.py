@@ -1,12 +1,23 @@
 import pytest
 
 from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures
+from demur.analyses.threshold import short_thresholds, threshold_by_nonreturn
 from demur.data.responses import Reading, responses
 from demur.measures.grids import Grid
 from demur.measures.resampling import Rows
+from demur.show import threshold_text
 from demur.views import words
 from demur.views.charts import chart_table
-from demur.views.presentation import count_table, measure_table, of_comparison, of_scores
+from demur.views.explorer import explorer_document, explorer_html
+from demur.views.fragments import frame_table
+from demur.views.presentation import (
+    count_table,
+    measure_table,
+    of_choice,
+    of_comparison,
+    of_scores,
+    one_threshold_table,
+)
 from reference.tallies import tally_of
 
 
@@ -93,3 +104,39 @@ def test_curves_that_join_confidences_say_how_exact_they_are():
         "the curves of slices are off by at most 100 % in non-return and 50 % in error",
     )
     assert of_scores(evaluate_tallies([tally], replicates=20)).notes == ()
+
+
+def test_a_threshold_is_the_same_text_wherever_it_is_printed():
+    """A grid of three decimals, on which the exact digits of a float lie below the confidence for 0.606."""
+    rows = [
+        {
+            "id": k,
+            "target": "yes",
+            "prediction": "yes" if k % 3 != 1 else "no",
+            "confidence": (606 - 80 + k) / 1000,
+            "part": k % 2,
+        }
+        for k in range(400)
+    ]
+    whole, *parts = evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+    choice = threshold_by_nonreturn(whole.sample, 0.2, name=whole.name)
+    assert (choice.threshold, choice.printed_threshold) == (0.606, "0.606")
+    shown = of_choice(choice, whole)
+    assert "at least 0.606 " in shown.sentences[0]
+    assert {row[3] for row in one_threshold_table([whole, *parts])[0].rows} == {"0.606"}
+    assert "<td>0.606</td>" in explorer_html(explorer_document([whole]), picture=False)
+    printed = {threshold_text(one) for one in short_thresholds(whole.curve, whole.curve.threshold[:-1])}
+    assert "0.606" in printed
+    for figure in (*of_scores([whole]).figures[:3], *shown.figures):
+        cells = frame_table(chart_table(figure()), "data")
+        place = cells.columns.index("threshold")
+        assert {row[place] for row in cells.rows} <= {*printed, "–"}
+        said = {row.get("returned if") or row.get("cutoff") for row in inner_rows(figure().to_dict())} - {None}
+        assert said <= {*(f"confidence ≥ {one}" for one in printed), "nothing returned"}
+
+
+def inner_rows(part):
+    """All rows of data in a spec, wherever they stand."""
+    if isinstance(part, dict):
+        return [row for value in part.values() for row in inner_rows(value)] + [part]
+    return [row for one in part for row in inner_rows(one)] if isinstance(part, list) else []

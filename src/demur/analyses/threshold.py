@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve, error_return
 from demur.measures.resampling import Sample
 from demur.measures.sweep import Sweep
-from demur.show import Shown, plain
+from demur.show import Shown, plain, threshold_text
 
 Array = NDArray[np.float64]
 
@@ -40,19 +41,59 @@ class Guarantee:
 
 
 def printed_cutoff(threshold: float, below: float) -> str:
-    """The shortest decimal above `below` and at most `threshold`: copied from a page, it returns the same answers.
+    """The shortest rounding of `threshold` that returns the same answers, `below` being the next lower confidence.
+
+    Read back as a float it is above `below` and at most `threshold`. Of several as short, the nearest to `threshold`.
 
     >>> printed_cutoff(0.3279556997734019, 0.3279), printed_cutoff(0.3279556997734019, 0.32795569)
     ('0.32795', '0.327955699')
+    >>> printed_cutoff(48.4, 48.3), printed_cutoff(48.4, 30), printed_cutoff(0.606, 0.605), printed_cutoff(2e-7, -3)
+    ('48.4', '48', '0.606', '0')
+    """
+    if math.isnan(threshold):
+        return "return nothing"
+    texts = {value: threshold_text(value) for value in (*_roundings(threshold, below), threshold)}
+    return texts[min(texts, key=lambda value: (len(texts[value]), -value))]
+
+
+def _roundings(threshold: float, below: float) -> Iterator[float]:
+    """Roundings of a threshold that lie above `below` and not above it, the roughest first.
+
+    Whole numbers differ little in length, so all are tried; after the point the first is the shortest.
     """
     if not math.isfinite(threshold):
-        return "return nothing" if math.isnan(threshold) else str(threshold)
-    exact = Decimal(threshold)
-    for digits in range(3, 17):
-        shown = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(exact)
-        if shown > Decimal(below):
-            return f"{shown.normalize():f}" if 1e-4 <= abs(threshold) < 1e6 else f"{shown.normalize()}"
-    return repr(threshold)
+        return
+    exact, context = Decimal(threshold), Context(prec=30)
+    for power in range(max(exact.adjusted() + 1, 0), exact.adjusted() - 18, -1):
+        step = Decimal((0, (1,), power))
+        rounded = (float(exact.quantize(step, direction, context)) for direction in (ROUND_HALF_EVEN, ROUND_FLOOR))
+        within = [value for value in rounded if below < value <= threshold]
+        yield from within
+        if within and power <= 0:
+            return
+
+
+def curve_cutoff(curve: ErrorReturnCurve, threshold: float) -> str:
+    """A cutoff of a curve as it is printed."""
+    return printed_cutoff(threshold, _below(curve, int(np.searchsorted(curve.sweep.threshold, threshold))))
+
+
+def short_thresholds(curve: ErrorReturnCurve, thresholds: Array) -> list[float]:
+    """Cutoffs of a curve in as few digits as return the same answers; NaN, return nothing, stays.
+
+    >>> curve = error_return(Sweep.of([0.3279556997734019, 0.3279, 0.1], [True, False, True]))
+    >>> short_thresholds(curve, curve.threshold)
+    [0.0, 0.3, 0.32795, nan]
+    """
+    below = np.concatenate([[-np.inf], curve.sweep.highest])[np.searchsorted(curve.sweep.threshold, thresholds)]
+    pairs = zip(thresholds.tolist(), below.tolist(), strict=True)
+    return [one if math.isnan(one) else float(printed_cutoff(one, under)) for one, under in pairs]
+
+
+def printed_frame(curve: ErrorReturnCurve, frame: pl.DataFrame) -> pl.DataFrame:
+    """Points of a curve whose column `threshold` has the numbers that are printed, for tables beside the text."""
+    short = short_thresholds(curve, frame["threshold"].to_numpy())
+    return frame.with_columns(threshold=pl.Series(short, dtype=pl.Float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +112,11 @@ class Stretch:
     def printed_threshold(self) -> str:
         """The threshold in as few digits as split the answers the same way."""
         return printed_cutoff(self.threshold, self.below)
+
+    @property
+    def short_threshold(self) -> float:
+        """The threshold as it is printed, as a number; NaN returns nothing."""
+        return self.threshold if math.isnan(self.threshold) else float(self.printed_threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +137,7 @@ class Choice(Shown):
     @property
     def printed_threshold(self) -> str:
         """The threshold in as few digits as split the answers the same way."""
-        place = int(np.searchsorted(self.curve.sweep.threshold, self.threshold))
-        return printed_cutoff(self.threshold, _below(self.curve, place))
+        return curve_cutoff(self.curve, self.threshold)
 
     @property
     def cost(self) -> float | None:

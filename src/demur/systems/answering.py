@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from demur.show import threshold_text
 from demur.systems.relevance import RelevanceClassifier
 from demur.systems.tokens import words
 
@@ -74,7 +75,9 @@ def _answer(model: RelevanceClassifier, posterior: Any, scores: Any, nbest: int)
     listed = tuple((_plain(model.classes_[place]), float(posterior[place])) for place in order)
     why: str | None = None
     if model.threshold is not None and confidence < model.threshold:
-        why = f"its confidence {confidence:.3g} is below the threshold {model.threshold:.3g}"
+        near = float(f"{confidence:.3g}") >= model.threshold
+        shown = threshold_text(confidence) if near else f"{confidence:.3g}"
+        why = f"its confidence {shown} is below the threshold {threshold_text(model.threshold)}"
     return Answer(label, confidence, returned=why is None, text=said, nbest=listed, why=why)
 
 

@@ -36,7 +36,7 @@ from demur.views import (
     understanding_experiments,
     words,
 )
-from demur.views.fragments import curve_notebook, frame_table, paragraphs, table_html
+from demur.views.fragments import curve_notebook, paragraphs, table_html
 from demur.views.nbest_presentation import parts_frame
 from demur.views.notebook import comparison_notebook, pictured, presented
 
@@ -61,7 +61,7 @@ def _observed(found: Regression) -> dict[str, Any]:
 
 
 def _choice(choice: Choice) -> str:
-    path = table_html(frame_table(choice.frame(), "Best threshold by cost ratio"))
+    path = table_html(presentation.path_table(choice))
     return f"<div>{paragraphs(words.choice_sentences(choice))}{path}</div>"
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from demur.analyses.threshold import Choice, Stretch
 from demur.views.drawing import WIDTH, alt, finished, headroom, inline, rate_axis
 from demur.views.lines import line_channels
-from demur.views.numbers import count
+from demur.views.numbers import count, cutoff
 from demur.views.words import percent
 
 PANEL = 135
@@ -52,11 +52,14 @@ def _evenly(path: Sequence[Stretch], most: int) -> tuple[Stretch, ...]:
 
 
 def cost_table(choice: Choice) -> pl.DataFrame:
-    """Both ends of every stretch of the path, with the expected cost there, in rising cost ratio."""
+    """Both ends of every stretch of the path, with the expected cost there, in rising cost ratio.
+
+    Thresholds are as printed.
+    """
     rows = [
         {
             "ratio": ratio,
-            "threshold": part.threshold,
+            "threshold": part.short_threshold,
             "nonreturn": part.nonreturn,
             "error": part.error,
             "cost": part.error + ratio * part.nonreturn,
@@ -93,7 +96,7 @@ def _stretches(choice: Choice) -> pl.DataFrame:
                 "threshold": part.threshold,
                 "nonreturn": part.nonreturn,
                 "error": part.error,
-                "cutoff": _cutoff(part),
+                "cutoff": cutoff(part.short_threshold),
                 "span": f"{part.ratio_from:.3g} to {part.ratio_to:.3g}",
                 "rates": f"{percent(part.nonreturn)}, {percent(part.error)}",
             }
@@ -103,14 +106,13 @@ def _stretches(choice: Choice) -> pl.DataFrame:
     )
 
 
-def _cutoff(part: Stretch) -> str:
-    return "nothing returned" if part.threshold != part.threshold else f"confidence ≥ {part.printed_threshold}"
-
-
 def _threshold_panel(choice: Choice) -> Any:
     scale = alt.Scale(zero=False, nice=True)
     up = alt.Y("threshold:Q", title="best threshold", scale=scale, axis=alt.Axis(tickCount=4))
-    lines = alt.Chart().mark_line(color="black", strokeWidth=2.2).encode(_ratio_axis(last=False), up, order="ratio:Q")
+    ends = [(ratio, part.threshold) for part in reversed(choice.path) for ratio in (part.ratio_from, part.ratio_to)]
+    exact = inline(pl.DataFrame(ends, schema={"ratio": pl.Float64, "threshold": pl.Float64}, orient="row"))
+    line = alt.Chart(exact).mark_line(color="black", strokeWidth=2.2)
+    lines = line.encode(_ratio_axis(last=False), up, order="ratio:Q")
     reach = alt.Chart(inline(_stretches(choice))).mark_rule(opacity=0, strokeWidth=12)
     hover = reach.encode(x="ratio:Q", x2="ratio_to:Q", y="threshold:Q", tooltip=_told())
     return _panel(lines, hover, _mark(choice, "threshold", choice.threshold))

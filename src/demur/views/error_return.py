@@ -11,7 +11,7 @@ import polars as pl
 
 from demur.analyses.comparison import Comparison, Crossing, PairComparison
 from demur.analyses.evaluation import Evaluation
-from demur.analyses.threshold import Choice
+from demur.analyses.threshold import Choice, printed_frame
 from demur.data.columns import nearest
 from demur.errors import UsageError
 from demur.measures.curves import ErrorReturnCurve
@@ -170,7 +170,7 @@ def baseline_first(evaluations: Sequence[Evaluation], baseline: str | None = Non
 def curve_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
     """The curves as they are drawn: about 2,000 points each, 1,000 where there are many."""
     points = 2000 if len(evaluations) <= MOST_BANDS else 1000
-    frames = [one.curve.frame(points=points) for one in evaluations]
+    frames = [printed_frame(one.curve, one.curve.frame(points=points)) for one in evaluations]
     return pl.concat(frames).select("system", "threshold", "nonreturn", "error", "returned", "wrong_returned")
 
 
@@ -298,7 +298,7 @@ def _hover_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
 
 
 def _hover_rows(evaluation: Drawn) -> pl.DataFrame:
-    rows = evenly(evaluation.curve.frame(points=2000), 160)
+    rows = printed_frame(evaluation.curve, evenly(evaluation.curve.frame(points=2000), 160))
     total = count(evaluation.curve.sweep.total)
     return rows.select(
         "nonreturn",

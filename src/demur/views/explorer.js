@@ -1,9 +1,9 @@
 // The interactive error-return plot. Everything is reckoned here from the document that views/explorer.py makes: exact
 // counts at each system's cutoffs, its cost path, and where one system is shown better than another.
-import { count, listed, number, percent, tabledPercent, unbroken } from "./explorer_numbers.js";
+import { count, listed, number, percent, tabledPercent, thresholdText, unbroken } from "./explorer_numbers.js";
 import { leading, placeAtShare, placeOf, prepared, reading, stretchAt } from "./explorer_reading.js";
 
-const cutoffWords = (threshold) => (threshold === null ? "return nothing" : String(threshold));
+const cutoffWords = (threshold) => (threshold === null ? "return nothing" : thresholdText(threshold));
 const clamped = (value, low, high) => Math.min(high, Math.max(low, value));
 
 // Systems up to which each has its part in the sentence, and its label in the plot.
@@ -185,7 +185,7 @@ export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = 
     parts.unit.hidden = byThreshold;
     const share = state.align === "share" ? state.x : points[0].nonreturn;
     parts.x.value = share;
-    const value = byThreshold ? state.x ?? "" : Number((100 * share).toFixed(2));
+    const value = byThreshold ? (state.x === null ? "" : thresholdText(state.x)) : Number((100 * share).toFixed(2));
     if (document.activeElement !== parts.typed) parts.typed.value = value;
     parts.x.setAttribute("aria-valuetext", byThreshold ? `threshold ${cutoffWords(state.x)}` : `${percent(share)} withheld`);
     parts.ratio.value = state.ratio;

@@ -12,13 +12,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from demur.analyses.comparison import Comparison
 from demur.analyses.evaluation import Evaluation
 from demur.errors import UsageError
 from demur.measures.returns import ErrorAtNonreturn
-from demur.show import plain
+from demur.show import plain, threshold_text
 from demur.views import rendering
 from demur.views.drawing import WIDTH
 from demur.views.explorer_chart import explorer_chart, explorer_spec, lead_rows
@@ -193,17 +191,10 @@ def _pair(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cells(point: Mapping[str, Any]) -> list[str]:
-    cutoff = "return nothing" if point["threshold"] is None else _written_out(point["threshold"])
+    cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
     rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
     counts = [count(point[name]) for name in ("returned", "right", "wrong", "withheld", "missed")]
     return [cutoff, *rates, *counts, number(point["cost"])]
-
-
-def _written_out(threshold: float | str) -> str:
-    """A threshold in all its digits, as a script writes it."""
-    if isinstance(threshold, float) and 1e-6 <= abs(threshold) < 1e15:
-        return str(np.format_float_positional(threshold, trim="-"))
-    return str(threshold).removesuffix(".0")
 
 
 def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:

@@ -33,6 +33,20 @@ export function count(value) {
   return (whole ? Math.round(value).toString() : number(value)).replace(/^\d{4,}$/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
 }
 
+// A threshold in the fewest digits that read back as the same number, as `threshold_text` in Python writes it.
+export function thresholdText(threshold) {
+  if (threshold === 0 || !Number.isFinite(threshold)) return String(threshold).replace("Infinity", "inf");
+  const [mantissa, power] = threshold.toExponential().split("e").map((part, place) => (place ? Number(part) : part));
+  const sign = threshold < 0 ? "-" : "";
+  const digits = mantissa.replace(/[-.]/g, "");
+  const whole = digits.slice(0, Math.max(0, power + 1)).padEnd(power + 1, "0") || "0";
+  const part = power < 0 ? "0".repeat(-power - 1) + digits : digits.slice(power + 1);
+  const positional = `${sign}${whole}${part && "."}${part}`;
+  const scientific = `${mantissa}e${power}`;
+  const usual = Math.abs(threshold) >= 1e-4 && Math.abs(threshold) < 1e6;
+  return usual || positional.length <= scientific.length ? positional : scientific;
+}
+
 // No line breaks between a number and its percent sign.
 export const unbroken = (text) => text.replaceAll(" %", "\u00a0%");
 export const listed = (parts) => (parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`);

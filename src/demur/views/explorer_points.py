@@ -11,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.analyses.evaluation import Evaluation
-from demur.analyses.threshold import cost_path, printed_cutoff
+from demur.analyses.threshold import cost_path, short_thresholds
 from demur.measures.curves import ErrorReturnCurve
+from demur.show import threshold_text
 from demur.views.lines import style_of
 
 Places = NDArray[np.int64]
@@ -27,6 +28,7 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
     corners = np.searchsorted(curve.nonreturn, [stretch.nonreturn for stretch in path])
     kept = kept_places(curve, corners, at, points)
     returned, wrong = _counts(curve, kept)
+    thresholds = short_thresholds(curve, curve.threshold[corners])
     return {
         "name": evaluation.name,
         "n": evaluation.n,
@@ -37,7 +39,7 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
         "right": _tidy(float(curve.sweep.right.sum())),
         "style": {"colour": style.colour, "width": style.width, "dash": list(style.dash)},
         "whole": kept.size == curve.threshold.size,
-        "threshold": _thresholds(curve, kept),
+        "threshold": short_thresholds(curve, curve.threshold[kept]),
         "returned": returned,
         "wrong": wrong,
         "path": [
@@ -49,7 +51,7 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
                 "error": round(stretch.error, 7),
                 "place": int(np.searchsorted(kept, corner)),
             }
-            for stretch, corner, threshold in zip(path, corners, _thresholds(curve, corners), strict=True)
+            for stretch, corner, threshold in zip(path, corners, thresholds, strict=True)
         ],
     }
 
@@ -87,20 +89,6 @@ def _tidy(value: float) -> float:
     return int(value) if value == int(value) else round(value, 6)
 
 
-def _thresholds(curve: ErrorReturnCurve, kept: Places) -> list[float]:
-    """Each cutoff in as few digits as split the answers the same way."""
-    below = np.concatenate([[-np.inf], curve.sweep.highest])
-    pairs = zip(curve.threshold[kept].tolist(), below[kept].tolist(), strict=True)
-    return [_short(threshold, under) for threshold, under in pairs]
-
-
-def _short(threshold: float, below: float) -> float:
-    if not np.isfinite(threshold):
-        return threshold
-    short = float(printed_cutoff(threshold, below))
-    return short if short > below else threshold
-
-
 def reading_at(system: Mapping[str, Any], x: float, ratio: float) -> dict[str, Any]:
     """What a system does at the cutoff that withholds most without going beyond `x`, else at its first."""
     total = system["total"]
@@ -131,7 +119,8 @@ def points_frame(document: Mapping[str, Any]) -> pl.DataFrame:
             "nonreturn": ((total - pl.col("returned")) / total).round(7),
             "error": (pl.col("wrong") / total).round(7),
         }
-        cutoffs = pl.Series("threshold", ["" if one is None else str(one) for one in system["threshold"]])
+        texts = ["" if one is None else threshold_text(float(one)) for one in system["threshold"]]
+        cutoffs = pl.Series("threshold", texts)
         told = counts.with_columns(**rates).insert_column(0, cutoffs)
         frames.append(told.select(pl.lit(system["name"]).alias("system"), pl.all()))
     return pl.concat(frames)

@@ -11,6 +11,9 @@ from typing import Any
 import polars as pl
 
 from demur.views.markdown import visible
+from demur.analyses.threshold import printed_frame
+from demur.measures.curves import ErrorReturnCurve
+from demur.show import threshold_text
 from demur.views.presentation import Presentation, Table
 
 MOST_ROWS, THINNED_ROWS = 250, 200
@@ -80,7 +83,7 @@ def data_table(frame: pl.DataFrame, title: str) -> str:
 
 def frame_table(frame: pl.DataFrame, title: str) -> Table:
     """A frame as a table of text."""
-    rows = tuple(tuple(_cell(value) for value in row) for row in frame.iter_rows())
+    rows = tuple(tuple(map(_cell, row, frame.columns)) for row in frame.iter_rows())
     return Table(title, tuple(frame.columns), rows)
 
 
@@ -100,6 +103,8 @@ def notebook(presentation: Presentation, figure: str = "") -> str:
 def curve_notebook(result: Any) -> str:
     """A curve in a notebook: a few of its points."""
     frame = evenly(result.frame(), NOTEBOOK_ROWS)
+    if isinstance(result, ErrorReturnCurve):
+        frame = printed_frame(result, frame)
     return f"<div>{table_html(frame_table(frame, f'{result.name}: {frame.height} points of the curve'))}</div>"
 
 
@@ -129,7 +134,9 @@ def _scrolling(table: str, name: str) -> str:
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(name))}">{table}</div>'
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, column: str) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return threshold_text(value) if column == "threshold" else f"{value:.6g}"

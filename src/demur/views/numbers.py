@@ -6,6 +6,7 @@ import math
 
 from demur.measures.base import Measure
 from demur.measures.returns import ErrorAtNonreturn, NonreturnAtError
+from demur.show import threshold_text
 from demur.views.words import percent
 
 
@@ -22,9 +23,9 @@ def cutoff(threshold: float) -> str:
     """What a threshold returns, in words.
 
     >>> cutoff(0.51234567), cutoff(float("nan"))
-    ('confidence ≥ 0.512346', 'nothing returned')
+    ('confidence ≥ 0.51234567', 'nothing returned')
     """
-    return "nothing returned" if math.isnan(threshold) else f"confidence ≥ {threshold:.6g}"
+    return "nothing returned" if math.isnan(threshold) else f"confidence ≥ {threshold_text(threshold)}"
 
 
 def inputs(sizes: list[int], *, clustered: bool = False) -> str:

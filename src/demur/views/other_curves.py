@@ -11,6 +11,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from demur.analyses.evaluation import Evaluation
+from demur.analyses.threshold import printed_frame
 from demur.measures.areas import AUROC
 from demur.measures.curves import AXES, Curve, curve
 from demur.measures.sweep import ratio
@@ -197,7 +198,8 @@ def _curve_figure(
 
 
 def _curves(evaluations: Sequence[Evaluation], kind: Literal["risk_coverage", "roc", "det"]) -> pl.DataFrame:
-    return pl.concat([_points(curve(one.curve.sweep, kind, name=one.name)) for one in evaluations])
+    frames = [(one.curve, _points(curve(one.curve.sweep, kind, name=one.name))) for one in evaluations]
+    return pl.concat([printed_frame(own, frame) for own, frame in frames])
 
 
 def _points(reading: Curve) -> pl.DataFrame:
@@ -210,7 +212,7 @@ def _points(reading: Curve) -> pl.DataFrame:
 
 
 def _both_curves(evaluation: Evaluation) -> pl.DataFrame:
-    frame = evaluation.curve.frame(points=2000)
+    frame = printed_frame(evaluation.curve, evaluation.curve.frame(points=2000))
     parts = (("error rate", "error"), ("missed-chance rate", "missed_chance"))
     return pl.concat(
         [frame.select("threshold", "nonreturn", rate=column).with_columns(curve=pl.lit(name)) for name, column in parts]

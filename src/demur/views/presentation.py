@@ -12,7 +12,7 @@ import polars as pl
 from demur.analyses.comparison import Comparison
 from demur.analyses.evaluation import Evaluation, slices_at_one_threshold
 from demur.analyses.labels import ClassReport
-from demur.analyses.threshold import Choice
+from demur.analyses.threshold import Choice, curve_cutoff
 from demur.data.responses import Responses
 from demur.measures.base import Measure
 from demur.measures.classes import class_values
@@ -138,12 +138,13 @@ def of_scores(
 def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
     """Every slice at the threshold of its whole system, the one with most errors first; none without slices."""
     found = sorted(slices_at_one_threshold(evaluations), key=lambda one: (one.system, -one.error, one.part))
+    curves = {one.system: one.curve for one in evaluations if one.part is None}
     rows = tuple(
         (
             one.system,
             one.part,
             f"{one.n:,}",
-            f"{one.threshold:.4g}",
+            curve_cutoff(curves[one.system], one.threshold),
             words.percent(one.nonreturn),
             words.percent(one.error),
         )
@@ -188,19 +189,10 @@ def of_comparison(comparison: Comparison) -> Presentation:
 
 def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
     """How a chosen threshold is shown."""
-    rows = tuple(
-        (
-            f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}",
-            "return nothing" if stretch.threshold != stretch.threshold else stretch.printed_threshold,
-            tabled_percent(stretch.nonreturn),
-            tabled_percent(stretch.error),
-        )
-        for stretch in choice.path
-    )
     return Presentation(
         title="Threshold",
         sentences=tuple(words.choice_sentences(choice)),
-        tables=(Table("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows),),
+        tables=(path_table(choice),),
         figures=(
             drawing("error_return_chart", [evaluation], choices=(choice,), region=None),
             drawing("cost_path_chart", choice),
@@ -210,6 +202,20 @@ def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
         notes=words.joined_sentences([evaluation]),
         signatures=(evaluation.signature,),
     )
+
+
+def path_table(choice: Choice) -> Table:
+    """The best threshold for every cost ratio, and what it gives."""
+    rows = tuple(
+        (
+            f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}",
+            stretch.printed_threshold,
+            tabled_percent(stretch.nonreturn),
+            tabled_percent(stretch.error),
+        )
+        for stretch in choice.path
+    )
+    return Table("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows)
 
 
 def of_classes(reports: Sequence[ClassReport]) -> Presentation:

@@ -11,6 +11,7 @@ from demur.analyses.evaluation import Evaluation
 from demur.analyses.threshold import Choice
 from demur.analyses.understanding.tuning import Setting, Tuning
 from demur.data.pairs import Pairs
+from demur.show import threshold_text
 from demur.systems.relevance import RelevanceClassifier
 from demur.views import words
 from demur.views.presentation import Presentation, Table, drawing, of_choice
@@ -90,7 +91,7 @@ def _kind(tokens: str) -> str:
 def _returned(model: RelevanceClassifier) -> str:
     if model.threshold is None:
         return "It has no threshold, so it answers whatever it knows a word of: demur understand tune finds one."
-    return f"It returns an answer when its confidence is at least {model.threshold:g}."
+    return f"It returns an answer when its confidence is at least {threshold_text(model.threshold)}."
 
 
 def of_tuning(
@@ -149,9 +150,11 @@ def of_responses(table: pl.DataFrame, model: RelevanceClassifier) -> Presentatio
     known = table["prediction"].is_not_null() | (table["nbest"].list.len() > 0)
     counts = {"n": table.height, "unknown": int((~known).sum())}
     sentence = f"{table.height:,} texts, {counts['unknown']:,} of them without a word that is known"
-    if "returned" in table.columns:
+    if "returned" in table.columns and model.threshold is not None:
         counts["returned"] = int(table["returned"].sum())
-        sentence += f"; {counts['returned']:,} answers returned, with a confidence of {model.threshold:g} or more"
+        sentence += (
+            f"; {counts['returned']:,} answers returned, with a confidence of {threshold_text(model.threshold)} or more"
+        )
     shown = table.head(MOST_ROWS)
     more = table.height - shown.height
     return Presentation(

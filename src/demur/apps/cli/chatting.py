@@ -14,7 +14,7 @@ import typer
 
 from demur.data.encoding import not_utf8
 from demur.errors import UsageError
-from demur.show import plain
+from demur.show import plain, threshold_text
 from demur.systems.answering import Answer, Conversation, Strategy
 from demur.systems.model_files import load_model
 
@@ -82,7 +82,11 @@ def chat(folder: Path, *, threshold: float | None, json: bool, quiet: bool) -> N
 
 
 def _greeting(answers: int, threshold: float | None) -> str:
-    limit = "no threshold, so only what is unknown is withheld" if threshold is None else f"threshold {threshold:g}"
+    limit = (
+        "no threshold, so only what is unknown is withheld"
+        if threshold is None
+        else f"threshold {threshold_text(threshold)}"
+    )
     return f"A model of {answers:,} answers; {limit}. Ctrl-D leaves."
 
 

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from demur import __version__
 from demur.apps.web.pages.page import Page
+from demur.show import threshold_text
 
 THEMES = ("light", "dark")
 """What the look of pages may be set to; without one it is the system's."""
@@ -50,6 +51,7 @@ def templates() -> Environment:
     made.filters["count"] = count
     made.filters["megabytes"] = megabytes
     made.filters["moment"] = moment
+    made.filters["threshold"] = threshold_text
     return made
 
 
