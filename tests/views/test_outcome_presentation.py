@@ -1,5 +1,6 @@
 """What is said and shown of models of outcomes: sentences, tables and documents agree with the numbers."""
 
+import io
 import json
 import re
 
@@ -252,3 +253,35 @@ def test_gains_are_called_by_a_short_name(log):
     assert found.model.formula().startswith("normalised gain = ")
     assert regression_sentences(found.regression)[1].endswith("of the variance of normalised gain.")
     assert "outcome: normalised gain, (post - pre) / (1 - pre)" in table.notes
+
+
+@pytest.fixture(scope="module")
+def useless(log):
+    """A model of outcomes that have nothing to do with the turns, whose nested R2 is negative."""
+    turns, outcomes = log
+    shuffled = np.random.default_rng(5).permutation([row["outcome"] for row in outcomes]).tolist()
+    rows = [{**row, "outcome": value} for row, value in zip(outcomes, shuffled, strict=True)]
+    found = fit_outcome(design(dialogues(rows), answers(turns), features="conf+scores.f"), how=QUICK)
+    assert found.regression.nested.r2 < 0
+    assert any(price.change > 0 for price in found.prices)
+    return found
+
+
+def test_a_model_that_predicts_no_better_than_the_mean_has_no_price_in_its_headlines(useless, log):
+    shown = of_fit(useless)
+    predicted = predict(useless.model, answers(log[0]), extrapolate=True)
+    later = of_predictions(useless.model, [predicted], prices=prices(useless.model, predicted.turns))
+    for one in (shown, later):
+        page = presentation_page(one)
+        console = Console(record=True, width=120, file=io.StringIO())
+        show(one, console)
+        for text in (" ".join(one.sentences), one.markdown(), page, console.export_text()):
+            assert "Halving" not in text
+            assert "Price of confusions" not in text
+            assert "Putting right half" not in text
+        assert one.document["prices"]
+        assert [note for note in one.notes if note.startswith("prices of confusions are not shown")]
+
+
+def test_a_model_that_predicts_has_its_dearest_confusion_in_a_sentence(fit):
+    assert any(sentence.startswith("Halving") for sentence in of_fit(fit).sentences)

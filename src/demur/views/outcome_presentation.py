@@ -20,6 +20,7 @@ from demur.views.words import interval, number, p_value
 MOST_TERMS = 20
 """Candidates that a table of coefficients shows."""
 
+HIDDEN_PRICES = "prices of confusions are not shown, as the model predicts no better than the mean; JSON has them"
 KINDS = {"in_sample": "in-sample", "loo": "leave-one-out", "nested": "nested"}
 """How the kinds of validation are called."""
 
@@ -58,17 +59,18 @@ def of_fit(
     if beta is not None:
         document["f_beta"] = beta.to_dict()
     figures = list(_figures(found))
-    if fit.prices:
-        figures.append(drawing("price_chart", price_frame(fit.prices), outcome=found.outcome))
+    shown = fit.prices if fit.model.predicts else ()
+    if shown:
+        figures.append(drawing("price_chart", price_frame(shown), outcome=found.outcome))
     if sets:
         figures.append(drawing("sets_chart", sets_frame(sets).with_columns(pl.col("validation").replace(KINDS))))
     return Presentation(
         title="What the outcome follows from",
-        sentences=(*regression_sentences(found), *price_sentences(fit.prices, found.outcome)),
+        sentences=(*regression_sentences(found), *price_sentences(shown, found.outcome)),
         tables=(
             coefficient_table(found),
             validation_table(rivals),
-            *([price_table(fit.prices)] if fit.prices else []),
+            *([price_table(shown)] if shown else []),
             *([sets_table(sets)] if sets else []),
             trace_table(found),
         ),
@@ -80,6 +82,7 @@ def of_fit(
             *_performance(found),
             *(() if beta is None else (f"F-beta fitted to the outcome: {beta.words()}",)),
             *_rejections(fit),
+            *([HIDDEN_PRICES] if fit.prices and not fit.model.predicts else []),
             *found.notes,
             *_definitions(found),
         ),
@@ -109,8 +112,9 @@ def of_predictions(
     if sound:
         naive = predictions[0].naive
         figures.append(drawing("predicted_chart", predicted_frame(predictions), outcome=model.outcome, naive=naive))
-    if prices:
-        figures.append(drawing("price_chart", price_frame(prices), outcome=model.outcome))
+    shown = prices if model.predicts else ()
+    if shown:
+        figures.append(drawing("price_chart", price_frame(shown), outcome=model.outcome))
     return Presentation(
         title="Predicted outcome",
         sentences=(
@@ -120,14 +124,18 @@ def of_predictions(
         tables=(
             prediction_table(predictions),
             *([pair_table(pairs)] if pairs else []),
-            *([price_table(prices)] if prices else []),
+            *([price_table(shown)] if shown else []),
         ),
         figures=tuple(figures),
         data=lambda: predicted_frame(predictions),
         document=document,
-        notes=(f"formula: {model.formula()}", *_about(model)),
-        warnings=tuple(
-            f"{one.system}: extrapolated, {reason}" for one in predictions if one.extrapolated for reason in one.outside
+        notes=(
+            f"formula: {model.formula()}",
+            *_about(model),
+            *([HIDDEN_PRICES] if prices and not model.predicts else []),
+        ),
+        warnings=(
+            *(f"{one.system}: extrapolated, {why}" for one in predictions if one.extrapolated for why in one.outside),
         ),
     )
 

@@ -70,6 +70,13 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return not self.digest
 
     @property
+    def predicts(self) -> bool:
+        """Whether it predicts better than the mean does in nested validation; a model without one is not doubted."""
+        if "nested" not in self.validation:
+            return True
+        return (self.validation["nested"].get("r2") or 0.0) > 0
+
+    @property
     def uses_confusions(self) -> bool:
         """Whether confusions are among its features."""
         return any(name.startswith("predicted-") for name in self.terms)

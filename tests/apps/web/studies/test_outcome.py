@@ -1,5 +1,6 @@
 """The page of outcomes: the model and how far to trust it, the map of confusions, what if, and untried systems."""
 
+import numpy as np
 import pytest
 
 from apps.web.logs import MARKUP, written
@@ -201,3 +202,21 @@ def test_the_example_opens_with_a_system_that_was_never_tried(empty):
     found = client.get(page, params={"wait": 1})
     assert found.status_code in (200, 202)
     assert {run.name for run in store.runs()} == {"tutor", "tutor gains", "tutor, cautious"}
+
+
+def test_the_map_of_a_model_that_predicts_no_better_than_the_mean_shows_no_prices(client, store, folder):
+    turns, held = tutor.study(dialogues=12, seed=2)
+    order = np.random.default_rng(0).permutation(len(held))
+    gains = [{**row, "pre": held[k]["pre"], "post": held[k]["post"]} for row, k in zip(held, order, strict=True)]
+    made = [
+        store.add(written(folder / f"chance-{k}.jsonl", rows), name=f"chance {k}")[0].run
+        for k, rows in ((0, turns), (1, gains))
+    ]
+    asked = {"turns": made[0].id, "dialogues": made[1].id, "features": "scores.f", "wait": 1}
+    found = document(client, "/outcome", asked)
+    assert found["validation"]["nested"]["r2"] < 0
+    assert any(one["half"] for one in found["map"]["cells"])
+    page = client.get("/outcome", params=asked).text
+    assert "How often each confusion occurs" in page
+    for price in ('class="price"', "half put right", "What each confusion costs", "Halving"):
+        assert price not in page
