@@ -398,3 +398,24 @@ def test_gates_hold_on_these_documents(inside: Demur, command: tuple[str, ...], 
     done = inside("outcome", *command, *QUICK, "--fail-if", gate)
     assert done.returncode == code, done.stderr
     assert ("gate: " in done.stderr) == bool(code)
+
+
+@pytest.mark.parametrize("command", ["predict", "compare"])
+def test_dropped_turns_are_counted_in_every_output(inside: Demur, found: Found, model: Path, command: str) -> None:
+    rows = [json.loads(line) for line in (model.parent / "better.jsonl").read_text().splitlines()]
+    rows[5]["target"] = rows[9]["prediction"] = "strange"
+    write(model.parent / "foreign.jsonl", rows)
+    others = ["turns.jsonl"] if command == "compare" else []
+    done = inside("outcome", command, "m.json", "foreign.jsonl", *others, columns=300)
+    assert done.returncode == 2
+    said = f"2 of {len(rows):,} turns"
+    assert f"the labels strange of foreign: {said} have one of them" in done.stderr
+    assert "--unknown-labels drop leaves these turns out" in done.stderr
+    ask = [command, "m.json", "foreign.jsonl", *others, "--unknown-labels", "drop"]
+    document = found(*ask)
+    left = {"labels": ["strange"], "turns": 2, "of": len(rows), "dialogues": 0}
+    assert document["systems"][0]["left_out"] == left
+    assert any(text.startswith(f"foreign: {said} are left out") for text in document["warnings"])
+    assert any(f"predicted from {len(rows) - 2:,} of {len(rows):,} turns" in text for text in document["notes"])
+    shown = inside("outcome", *ask, columns=300)
+    assert f"{said} are left out" in shown.stdout

@@ -13,7 +13,7 @@ from demur.analyses.outcome.fitting import OutcomeFit, Procedure, Regression
 from demur.analyses.outcome.fitting import fit_outcome as fit_design
 from demur.analyses.outcome.fitting import regress as regress_rows
 from demur.analyses.outcome.models import OutcomeModel, read_model
-from demur.analyses.outcome.prediction import Prediction, predict
+from demur.analyses.outcome.prediction import Prediction, UnknownLabels, predict
 from demur.analyses.outcome.stepwise import Direction, Selection, Start
 from demur.analyses.outcome.tables import table_rows
 from demur.api.answers import read
@@ -95,18 +95,22 @@ def predict_outcome(
     *turns: Any,
     extrapolate: bool = False,
     pooled: bool = False,
+    unknown_labels: UnknownLabels = "refuse",
     level: float = 0.95,
     **options: Any,
 ) -> Prediction:
     """The outcome that a model predicts for one system, from its answers on turns with known labels.
 
     The model is a fit, its `.model`, or a file. A system unlike the training data is refused: then `.refused` holds,
-    the value is NaN and `.outside` says why; `extrapolate` predicts all the same. Further options go to `read`.
+    the value is NaN and `.outside` says why; `extrapolate` predicts all the same. Labels that the model does not know
+    are refused too; `unknown_labels="drop"` leaves out the turns that have them, and `.left_out` says how many.
+    Further options go to `read`.
     """
     judged = _turns(turns, options)
     if len(judged.systems) > 1:
         raise UsageError(f"these are the turns of {', '.join(judged.systems)}; compare_outcomes takes several systems")
-    return predict(_model(model), judged, pooled=pooled or None, extrapolate=extrapolate, level=level)
+    how: dict[str, Any] = {"extrapolate": extrapolate, "unknown_labels": unknown_labels, "level": level}
+    return predict(_model(model), judged, pooled=pooled or None, **how)
 
 
 def compare_outcomes(
@@ -114,15 +118,20 @@ def compare_outcomes(
     *turns: Any,
     extrapolate: bool = False,
     pooled: bool = False,
+    unknown_labels: UnknownLabels = "refuse",
     level: float = 0.95,
     **options: Any,
 ) -> OutcomeComparison:
-    """Two or more systems by predicted outcome; systems are named as by `compare`, and further options go to `read`."""
+    """Two or more systems by predicted outcome; systems are named as by `compare`, and further options go to `read`.
+
+    `extrapolate`, `pooled` and `unknown_labels` are those of `predict_outcome`.
+    """
     judged = _turns(turns, options)
     if len(judged.systems) < 2:
         raise UsageError("a comparison needs two systems or more; predict_outcome takes one")
     systems = (judged.of(system) for system in judged.systems)
-    return compared(_model(model), systems, pooled=pooled or None, extrapolate=extrapolate, level=level)
+    how: dict[str, Any] = {"extrapolate": extrapolate, "unknown_labels": unknown_labels, "level": level}
+    return compared(_model(model), systems, pooled=pooled or None, **how)
 
 
 def _turns(data: tuple[Any, ...], options: dict[str, Any]) -> Responses:

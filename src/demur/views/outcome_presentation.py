@@ -133,8 +133,10 @@ def of_predictions(
             f"formula: {model.formula()}",
             *_about(model),
             *([HIDDEN_PRICES] if prices and not model.predicts else []),
+            *(f"{one.system}: {one.left_out.remaining()}" for one in predictions if one.left_out.turns),
         ),
         warnings=(
+            *(f"{one.system}: {one.left_out.words()}" for one in predictions if one.left_out.turns),
             *(f"{one.system}: extrapolated, {why}" for one in predictions if one.extrapolated for why in one.outside),
         ),
     )
@@ -186,6 +188,7 @@ def prediction_sentences(one: Prediction, outcome: str) -> list[str]:
     naive = f"; the naive guess is {number(one.naive.value)}" if one.naive.defined else ""
     shown = "" if spans == "no interval" else f" ({spans})"
     beyond = "; extrapolated beyond the training data" if one.extrapolated else ""
+    beyond += f"; {one.left_out.words()}" if one.left_out.turns else ""
     return [f"{one.system}: predicted {outcome} {number(one.figure.value)}{shown}{naive}{beyond}."]
 
 

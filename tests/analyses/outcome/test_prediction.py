@@ -14,7 +14,7 @@ from demur.analyses.outcome.models import written
 from demur.analyses.outcome.prediction import mean_features, predict, predicted_pairs, prediction_of, prices
 from demur.data.dialogues import dialogues
 from demur.data.responses import Reading, responses
-from demur.errors import DataError
+from demur.errors import DataError, UsageError
 from reference.outcome import CULPRIT, TABLE_1, paper_turns, study
 
 LOG = Reading(out_of_scope=(), missing_confidence="lowest")
@@ -179,9 +179,46 @@ def test_labels_that_the_model_does_not_know_are_refused(model, log):
         for row in log[0]
     ]
     with pytest.raises(
-        DataError, match=r"does not know the labels CONTRADICTORY, CORRECT, INCOMPLETE of system \(it knows"
+        DataError,
+        match=r"does not know the labels CONTRADICTORY, CORRECT, INCOMPLETE of system: 1,500 of 1,500 turns have one",
     ):
-        predict(model, answers(other))
+        predict(model, answers(other), unknown_labels="drop")
+
+
+def with_unknown(rows):
+    """Two turns with labels that no model of the study knows, one predicted and one right, and a rejected one."""
+    changed = [dict(row) for row in rows]
+    changed[3]["prediction"], changed[8]["target"], changed[70]["target"] = "strange", "odd", "odd"
+    changed[70]["prediction"] = None
+    return changed, [row for place, row in enumerate(changed) if place not in (3, 8, 70)]
+
+
+def test_a_refusal_says_how_many_turns_have_unknown_labels_and_how_to_leave_them_out(model, log):
+    rows, _ = with_unknown(log[0])
+    said = rf"labels odd, strange of system: 3 of {len(rows):,} turns have one of them .*--unknown-labels drop leaves"
+    with pytest.raises(DataError, match=said):
+        predict(model, answers(rows))
+    with pytest.raises(UsageError, match='by "refuse" or "drop"; got "ignore"'):
+        predict(model, answers(rows), unknown_labels="ignore")
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_turns_with_unknown_labels_are_left_out_as_if_they_had_not_been_and_counted(model, log, pooled):
+    rows, rest = with_unknown(log[0])
+    found = predict(model, answers(rows), pooled=pooled, unknown_labels="drop")
+    expected = predict(model, answers(rest), pooled=pooled)
+    assert found.figure == expected.figure
+    assert found.features == expected.features
+    assert found.to_dict()["left_out"] == {"labels": ["odd", "strange"], "turns": 3, "of": len(rows), "dialogues": 0}
+    assert expected.to_dict()["left_out"] == {"labels": [], "turns": 0, "of": 0, "dialogues": 0}
+
+
+def test_a_dialogue_of_which_no_turn_remains_is_counted(model, log):
+    first = log[0][0]["dialogue"]
+    rows = [{**row, "target": "odd"} if row["dialogue"] == first else row for row in log[0]]
+    found = predict(model, answers(rows), unknown_labels="drop")
+    assert found.left_out.dialogues == 1
+    assert found.dialogues == len(log[1]) - 1
 
 
 def test_a_label_of_the_model_that_the_new_log_lacks_is_filled_in_as_in_training(log):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from demur.analyses.outcome.models import OutcomeModel
-from demur.analyses.outcome.prediction import PredictedPair, Prediction, predict, predicted_pairs
+from demur.analyses.outcome.prediction import PredictedPair, Prediction, UnknownLabels, predict, predicted_pairs
 from demur.data.responses import Responses
 from demur.show import Shown
 
@@ -36,8 +36,10 @@ def compared(
     *,
     pooled: bool | None = None,
     extrapolate: bool = False,
+    unknown_labels: UnknownLabels = "refuse",
     level: float = 0.95,
 ) -> OutcomeComparison:
     """The systems, one table of responses each, by predicted outcome."""
-    found = tuple(predict(model, one, pooled=pooled, extrapolate=extrapolate, level=level) for one in systems)
+    how: dict[str, Any] = {"pooled": pooled, "extrapolate": extrapolate, "unknown_labels": unknown_labels}
+    found = tuple(predict(model, one, level=level, **how) for one in systems)
     return OutcomeComparison(model, found, predicted_pairs(model, found, level))

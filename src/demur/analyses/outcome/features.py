@@ -108,14 +108,7 @@ def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejectio
             f"{frame['dialogue'].null_count():,} turns are of no dialogue",
             fix="name the column with --map dialogue=COLUMN",
         )
-    table = frame.select(
-        dialogue=pl.lit("all") if pooled else pl.col("dialogue"),
-        actual=pl.when("answered", pl.col("target").list.contains(pl.col("prediction")))
-        .then("prediction")
-        .otherwise(pl.col("target").list.first().fill_null(OUT_OF_SCOPE)),
-        predicted=pl.when("answered").then("prediction"),
-        weight="weight",
-    )
+    table = frame.select(dialogue=pl.lit("all") if pooled else pl.col("dialogue"), weight="weight", **_turn_labels())
     sums = table.group_by("dialogue", "actual", "predicted").agg(pl.col("weight").sum())
     labels = sorted({*sums["actual"], *sums["predicted"].drop_nulls()})
     names = sorted(sums["dialogue"].unique())
@@ -128,6 +121,23 @@ def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejectio
     if rejections == "left-out":
         counts[:, -1] = 0.0
     return Turns(tuple(names), tuple(labels), counts)
+
+
+def unknown_turns(responses: Responses, labels: Sequence[str]) -> pl.Series:
+    """Which turns have a right or a predicted label that is none of these."""
+    known = pl.Series(labels, dtype=pl.String).implode()
+    table = responses.frame.select(**_turn_labels())
+    return table.select(~(pl.col("actual").is_in(known) & pl.col("predicted").is_in(known).fill_null(True))).to_series()
+
+
+def _turn_labels() -> dict[str, pl.Expr]:
+    """The right label of a turn, of several the one that was predicted, and the predicted one; null if rejected."""
+    return {
+        "actual": pl.when("answered", pl.col("target").list.contains(pl.col("prediction")))
+        .then("prediction")
+        .otherwise(pl.col("target").list.first().fill_null(OUT_OF_SCOPE)),
+        "predicted": pl.when("answered").then("prediction"),
+    }
 
 
 def confusion_name(predicted: str, actual: str) -> str:

@@ -3,28 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from demur.analyses.outcome.design import filled
-from demur.analyses.outcome.features import Turns, all_features, confusion_features, turns_of
+from demur.analyses.outcome.features import Turns, all_features, confusion_features, turns_of, unknown_turns
 from demur.analyses.outcome.models import INTERCEPT, OutcomeModel
 from demur.analyses.unit_figures import Difference
 from demur.data.responses import Responses
-from demur.errors import DataError
+from demur.errors import DataError, UsageError
 from demur.measures.intervals import Figure, holm, student
 from demur.measures.sweep import ratio
 from demur.show import Shown
 
 Array = NDArray[np.float64]
 
+UnknownLabels = Literal["refuse", "drop"]
+"""What becomes of turns with a label that the model does not know."""
+
 SLACK = 1e-9
 """How far beyond its training range a feature may lie by rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Turns that a prediction leaves out, as they have labels that the model does not know."""
+
+    labels: tuple[str, ...] = ()
+    turns: int = 0
+    of: int = 0
+    """Turns before any was left out."""
+    dialogues: int = 0
+    """Dialogues of which no turn remains."""
+
+    def words(self) -> str:
+        """Which turns are left out, and of how many.
+
+        >>> LeftOut(("odd",), 2, 3934).words()
+        '2 of 3,934 turns are left out, as they have labels that the model does not know (odd)'
+        """
+        whole = f", all turns of {self.dialogues:,} dialogues among them" if self.dialogues else ""
+        unknown = f"labels that the model does not know ({', '.join(self.labels)})"
+        return f"{self.turns:,} of {self.of:,} turns are left out{whole}, as they have {unknown}"
+
+    def remaining(self) -> str:
+        """How many turns a prediction is from.
+
+        >>> LeftOut(("odd",), 2, 3934).remaining()
+        'predicted from 3,932 of 3,934 turns'
+        """
+        return f"predicted from {self.of - self.turns:,} of {self.of:,} turns"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was left out as plain values."""
+        return {"labels": list(self.labels), "turns": self.turns, "of": self.of, "dialogues": self.dialogues}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +81,7 @@ class Prediction(Shown):
     turns: Turns
     checked: bool = True
     """Whether the model holds ranges of its training data to check the system against."""
+    left_out: LeftOut = LeftOut()
 
     @property
     def refused(self) -> bool:
@@ -58,6 +96,7 @@ class Prediction(Shown):
             "naive": self.naive.to_dict(),
             "dialogues": self.dialogues,
             "pooled": self.pooled,
+            "left_out": self.left_out.to_dict(),
             "supported": not self.outside if self.checked else None,
             "outside": list(self.outside),
             "extrapolated": self.extrapolated,
@@ -98,27 +137,55 @@ def predict(
     *,
     pooled: bool | None = None,
     extrapolate: bool = False,
+    unknown_labels: UnknownLabels = "refuse",
     level: float = 0.95,
 ) -> Prediction:
     """The outcome that a model predicts for one system, from its answers on turns with known labels.
 
     Features are those of each dialogue, averaged, or where turns are of no dialogue (or `pooled`) those of all turns.
+    With `unknown_labels="drop"` turns with labels that the model does not know are left out, and counted in `left_out`.
     """
+    if unknown_labels not in ("refuse", "drop"):
+        raise UsageError(f'unknown labels are handled by "refuse" or "drop"; got "{unknown_labels}"')
     whole = bool(responses.frame["dialogue"].null_count()) if pooled is None else pooled
-    turns = turns_of(responses, pooled=whole, rejections=model.rejections)
-    return prediction_of(model, responses.systems[0], turns, pooled=whole, extrapolate=extrapolate, level=level)
+    turns, system = turns_of(responses, pooled=whole, rejections=model.rejections), responses.systems[0]
+    unknown, left_out = _unknown(model, turns), LeftOut()
+    if unknown:
+        foreign = unknown_turns(responses, model.labels)
+        count = int(foreign.sum())
+        if unknown_labels == "refuse" or count == len(responses):
+            raise _foreign_labels(model, system, unknown, count, len(responses))
+        before = len(turns.dialogues)
+        kept = replace(responses, frame=responses.frame.filter(~foreign))
+        turns = turns_of(kept, pooled=whole, rejections=model.rejections)
+        left_out = LeftOut(tuple(unknown), count, len(responses), before - len(turns.dialogues))
+    found = prediction_of(model, system, turns, pooled=whole, extrapolate=extrapolate, level=level)
+    return replace(found, left_out=left_out)
+
+
+def _unknown(model: OutcomeModel, turns: Turns) -> list[str]:
+    """Labels that the model does not know; one written by hand may not say which it knows."""
+    return sorted(set(turns.labels) - set(model.labels)) if model.labels else []
+
+
+def _foreign_labels(model: OutcomeModel, system: str, unknown: Sequence[str], turns: int, of: int) -> DataError:
+    have = "turn has" if turns == 1 else "turns have"
+    advice = "" if turns == of else "; --unknown-labels drop leaves these turns out"
+    return DataError(
+        f"the model does not know the labels {', '.join(unknown)} of {system}: {turns:,} of {of:,} {have} one of them",
+        fix=f"it knows {', '.join(model.labels)}; are they coded differently?{advice}",
+    )
 
 
 def prediction_of(
     model: OutcomeModel, system: str, turns: Turns, *, pooled: bool, extrapolate: bool = False, level: float = 0.95
 ) -> Prediction:
     """The outcome that a model predicts from confusions."""
-    unknown = sorted(set(turns.labels) - set(model.labels)) if model.labels else []
-    if unknown:
-        raise DataError(
-            f"the model does not know the labels {', '.join(unknown)} of {system}",
-            fix=f"it knows {', '.join(model.labels)}; are they coded differently?",
-        )
+    if unknown := _unknown(model, turns):
+        places = [turns.labels.index(label) for label in unknown]
+        known_counts = np.delete(np.delete(turns.counts, places, axis=1), places, axis=2)
+        total = float(turns.counts.sum())
+        raise _foreign_labels(model, system, unknown, round(total - known_counts.sum()), round(total))
     known = turns.with_labels(model.labels)
     features = mean_features(model, known)
     outside = _outside(model, known, features)

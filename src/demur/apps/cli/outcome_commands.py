@@ -59,6 +59,11 @@ Extrapolate = Annotated[
 ]
 Pooled = Annotated[bool, typer.Option("--pooled", help="Take all turns together instead of dialogue by dialogue.")]
 
+UnknownLabels = Annotated[
+    Literal["refuse", "drop"],
+    typer.Option("--unknown-labels", help="Turns with labels that the model does not know: refuse all, or drop these."),
+]
+
 
 @outcome.callback()
 def about() -> None:
@@ -154,11 +159,13 @@ def predict(
     outputs: OutputOptions,
     extrapolate: Extrapolate = False,
     pooled: Pooled = False,
+    unknown_labels: UnknownLabels = "refuse",
 ) -> None:
     """Predict the outcome for systems never tried with users, from their answers on turns with known labels."""
     from demur.apps.cli import outcomes as work
 
-    work.predict(model, files, inputs, sampling, outputs, extrapolate=extrapolate, pooled=pooled, comparing=False)
+    how = work.Predicting(extrapolate, pooled, unknown_labels)
+    work.predict(model, files, inputs, sampling, outputs, how, comparing=False)
 
 
 @outcome.command(epilog="Example: `demur outcome compare m.json old.jsonl new.jsonl`")
@@ -171,8 +178,10 @@ def compare(
     outputs: OutputOptions,
     extrapolate: Extrapolate = False,
     pooled: Pooled = False,
+    unknown_labels: UnknownLabels = "refuse",
 ) -> None:
     """Compare candidate systems by predicted outcome; one that is unlike the training data is left out, and why."""
     from demur.apps.cli import outcomes as work
 
-    work.predict(model, files, inputs, sampling, outputs, extrapolate=extrapolate, pooled=pooled, comparing=True)
+    how = work.Predicting(extrapolate, pooled, unknown_labels)
+    work.predict(model, files, inputs, sampling, outputs, how, comparing=True)

@@ -13,8 +13,8 @@ from demur.analyses.outcome.features import Rejections
 from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, fitted_beta, other_learners
 from demur.analyses.outcome.fitting import regress as regress_rows
 from demur.analyses.outcome.models import read_model
+from demur.analyses.outcome.prediction import UnknownLabels, predicted_pairs, prices
 from demur.analyses.outcome.prediction import predict as predict_system
-from demur.analyses.outcome.prediction import predicted_pairs, prices
 from demur.analyses.outcome.stepwise import Selection
 from demur.analyses.outcome.tables import table_rows
 from demur.apps.cli import output
@@ -57,6 +57,15 @@ class Search:
             level=sampling.level,
             workers=os.cpu_count() or 1,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Predicting:
+    """How outcomes are predicted."""
+
+    extrapolate: bool
+    pooled: bool
+    unknown_labels: UnknownLabels
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +152,8 @@ def predict(
     inputs: InputOptions,
     sampling: SamplingOptions,
     outputs: OutputOptions,
+    how: Predicting,
     *,
-    extrapolate: bool,
-    pooled: bool,
     comparing: bool,
 ) -> None:
     """Predict the outcome for the systems of the files."""
@@ -156,7 +164,14 @@ def predict(
     if comparing and len(turns.systems) < 2:
         raise UsageError("a comparison needs two systems or more; outcome predict takes one")
     found = [
-        predict_system(fitted, turns.of(system), pooled=pooled or None, extrapolate=extrapolate, level=sampling.level)
+        predict_system(
+            fitted,
+            turns.of(system),
+            pooled=how.pooled or None,
+            extrapolate=how.extrapolate,
+            unknown_labels=how.unknown_labels,
+            level=sampling.level,
+        )
         for system in turns.systems
     ]
     refused = [one for one in found if one.refused]
