@@ -40,6 +40,13 @@ def test_an_answer_at_the_threshold_is_returned_and_just_below_withheld() -> Non
     assert (withheld.label, withheld.confidence) == (answer.label, answer.confidence)
 
 
+def test_a_confidence_just_below_the_threshold_is_written_so_that_it_reads_as_below() -> None:
+    (sure,) = answered(guide(), ["when do you open"])
+    limit = math.nextafter(sure.confidence, math.inf)
+    (answer,) = answered(guide(limit), ["when do you open"])
+    assert answer.why == f"its confidence {sure.confidence!r} is below the threshold {limit!r}"
+
+
 def test_a_withheld_answer_says_by_how_much_it_fell_short() -> None:
     (answer,) = answered(guide(0.999), ["the"])
     assert answer.why == f"its confidence {answer.confidence:.3g} is below the threshold 0.999"

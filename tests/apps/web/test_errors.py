@@ -290,3 +290,9 @@ def test_a_link_restores_what_was_asked(one, other):
     assert (query.number("threshold"), query.number("low"), query.number("high")) == (0.1 + 0.2, None, 1e-9)
     assert query.number("other_threshold") == float("inf")
     assert query.text("other") == other.id
+
+
+def test_the_threshold_of_a_link_is_written_in_all_its_digits(client, one):
+    page = client.get("/errors", params={"run": one.id, "threshold": 0.6054921, "low": 5e-05}).text
+    assert "at a threshold of 0.6054921, confidence at least 5e-5" in page
+    assert 'name="threshold" value="0.6054921"' in page
