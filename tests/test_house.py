@@ -17,14 +17,16 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LAYERS = {
     "errors": 0,
     "show": 1,
-    "data": 2,
-    "measures": 3,
-    "systems": 3,
-    "analyses": 4,
-    "views": 5,
-    "store": 5,
-    "api": 6,
-    "apps": 7,
+    "core": 2,
+    "data": 3,
+    "measures": 4,
+    "systems": 4,
+    "analyses": 5,
+    "returns": 6,
+    "views": 7,
+    "store": 7,
+    "api": 8,
+    "apps": 9,
 }
 """Height of each part: a module imports from its own part or from lower ones; parts side by side not each other."""
 

@@ -1,0 +1,1 @@
+"""What knows no question: how jobs declare their options."""
