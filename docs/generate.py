@@ -70,7 +70,8 @@ def _sections(group: Any, name: str, heading: str) -> Iterator[str]:
 
 def _option_row(parameter: Any) -> str:
     named = parameter.opts[0].startswith("-")
-    names = ", ".join(f"`{option}`" for option in parameter.opts) if named else f"`{parameter.name.upper()}`"
+    called = parameter.opts if named else [(parameter.metavar or parameter.name).upper()]
+    names = ", ".join(f"`{one}`" for one in called)
     value = parameter.default
     shown = value is not None and value is not False and not callable(value) and value != []
     default = f"`{value}`" if shown else ""

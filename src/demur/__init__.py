@@ -14,29 +14,24 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": (
-        "classes",
-        "compare",
         "compare_nbest",
         "compare_outcomes",
         "fit_outcome",
         "gold",
-        "merge",
         "nbest",
         "plan_gold",
         "predict_outcome",
-        "read",
         "read_nbest",
         "read_trials",
         "regress",
         "report",
         "respond",
-        "score",
-        "threshold",
         "train",
         "tune",
     ),
     "data.nbest": ("NBest", "NBestReading"),
     "data.responses": ("Reading", "Responses"),
+    "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate"),
     "errors": ("DataError", "DemurError", "UsageError"),
     "measures.base": ("Measure", "Score"),
     "measures.sweep": ("Sweep",),
@@ -52,6 +47,7 @@ __all__ = [  # noqa: RUF022
     "compare",
     "threshold",
     "classes",
+    "validate",
     "read_nbest",
     "nbest",
     "compare_nbest",
@@ -84,24 +80,18 @@ __all__ = [  # noqa: RUF022
 
 if TYPE_CHECKING:
     from demur.api import (
-        classes,
-        compare,
         compare_nbest,
         compare_outcomes,
         fit_outcome,
         gold,
-        merge,
         nbest,
         plan_gold,
         predict_outcome,
-        read,
         read_nbest,
         read_trials,
         regress,
         report,
         respond,
-        score,
-        threshold,
         train,
         tune,
     )
@@ -110,6 +100,7 @@ if TYPE_CHECKING:
     from demur.errors import DataError, DemurError, UsageError
     from demur.measures.base import Measure, Score
     from demur.measures.sweep import Sweep
+    from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate
     from demur.systems.model_files import load_model, save_model
     from demur.systems.relevance import RelevanceClassifier
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from copy import copy
 from decimal import Decimal
 from importlib import import_module
 from os import PathLike
-from typing import Any
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
 
 Step = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is done, and of how many."""
@@ -85,3 +88,32 @@ class Shown:
     def _repr_html_(self) -> str:
         import_module("demur.views")
         return _pages[type(self)](self)
+
+
+class Results(tuple[T, ...], Shown):
+    """Results of several systems that show themselves together, with notes and warnings on how they were made."""
+
+    _notes: tuple[str, ...]
+    _warnings: tuple[str, ...]
+
+    def __new__(cls, results: Iterable[T] = ()) -> Self:
+        """Makes results without notes."""
+        made = super().__new__(cls, results)
+        made._notes = made._warnings = ()
+        return made
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of how they were made."""
+        return self._notes
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the data."""
+        return self._warnings
+
+    def with_notes(self, notes: Iterable[str] = (), warnings: Iterable[str] = ()) -> Self:
+        """The same results with further notes and warnings."""
+        made = copy(self)
+        made._notes, made._warnings = (*self._notes, *notes), (*self._warnings, *warnings)
+        return made

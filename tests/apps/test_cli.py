@@ -286,7 +286,7 @@ def test_a_result_without_a_figure_says_so_and_takes_the_options_of_all_commands
     log(tmp_path / "a.jsonl", n=20)
     done = demur("validate", "a.jsonl", "--seed", "3", "-o", "out.svg")
     assert done.returncode == 2
-    assert "no figure for .svg" in done.stderr
+    assert "-o out.svg: this result has no figure" in done.stderr
     assert demur("validate", "a.jsonl", "--seed", "3", "-o", "out.html").returncode == 0
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from apps.inside import Demur
 from demur.analyses.equality import sample_log
-from demur.apps.cli import counting
-from demur.apps.cli.options import EngineOptions
 from demur.errors import UsageError
+from demur.returns import counting
+from demur.returns.counting import Counting
 from engines.cluster import LIGHT, Cluster, why_not
 
 Document = dict[str, Any]
@@ -175,16 +175,16 @@ def test_many_rows_in_several_files_are_not_taken_for_one_system_unasked(
 ) -> None:
     monkeypatch.setattr(counting, "MOST_IN_MEMORY", 1000)
     files = [str(logs / "lake.parquet"), str(logs / "talk.parquet")]
-    with pytest.raises(UsageError, match="2 files of 3,000 rows in all, without a column system: say --engine polars"):
-        counting.engine_for(files, EngineOptions())
-    assert counting.engine_for(files[:1], EngineOptions()) == "polars"
-    assert counting.engine_for(files, EngineOptions(engine="duckdb")) == "duckdb"
-    assert counting.engine_for(files, EngineOptions(engine="memory")) is None
+    with pytest.raises(UsageError, match="2 files of 3,000 rows in all, without a column system: say `engine` polars"):
+        counting.engine_for(files, Counting())
+    assert counting.engine_for(files[:1], Counting()) == "polars"
+    assert counting.engine_for(files, Counting(engine="duckdb")) == "duckdb"
+    assert counting.engine_for(files, Counting(engine="memory")) is None
     for name in ("a", "b"):
         pl.read_parquet(files[0]).with_columns(model=pl.lit(name)).write_parquet(tmp_path / f"{name}.parquet")
-    assert counting.engine_for([str(tmp_path / "*.parquet")], EngineOptions()) == "polars"
+    assert counting.engine_for([str(tmp_path / "*.parquet")], Counting()) == "polars"
     monkeypatch.setattr(counting, "MOST_IN_MEMORY", 10_000)
-    assert counting.engine_for(files, EngineOptions()) is None
+    assert counting.engine_for(files, Counting()) is None
 
 
 @pytest.fixture(scope="module")

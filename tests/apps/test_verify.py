@@ -76,7 +76,7 @@ def test_an_engine_that_errs_is_found_out_and_what_differs_is_named(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, named = ERRING[fault]
-    monkeypatch.setattr(verifying, "_holder", erring(change))
+    monkeypatch.setattr(verifying, "holder_of", erring(change))
     done = verified("--engine", "polars", "--json")
     assert done.exit_code == 1
     (found,) = json.loads(done.stdout)["engines"]
@@ -85,7 +85,7 @@ def test_an_engine_that_errs_is_found_out_and_what_differs_is_named(
 
 
 def test_differences_are_told_in_words_and_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "_holder", erring(lambda rows: rows.slice(1)))
+    monkeypatch.setattr(verifying, "holder_of", erring(lambda rows: rows.slice(1)))
     done = verified("--engine", "polars")
     assert done.exit_code == 1
     assert "numbers of 300 rows differ: forced_error, " in done.stdout.splitlines()[0]

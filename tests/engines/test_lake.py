@@ -13,13 +13,12 @@ import pytest
 from demur.analyses.equality import sample_log
 from demur.analyses.evaluation import evaluate, evaluate_tallies
 from demur.analyses.labels import labelled
-from demur.apps.cli import counting
-from demur.apps.cli.counting import count, count_labels
-from demur.apps.cli.options import EngineOptions, InputOptions
 from demur.data.responses import Reading, responses
 from demur.data.spark_sessions import spark_session
 from demur.errors import DataError, UsageError
 from demur.measures.reduction import tallies_of_frame
+from demur.returns import counting
+from demur.returns.counting import Counting, count, count_labels
 from demur.show import silent
 from engines.cluster import executors, wait_for_executors, wait_until
 
@@ -48,10 +47,11 @@ def lake(folder, rows, parts=PARTS):
     return folder
 
 
-def counted(engine, *folders, by=None, name=None, check_ids=False, step=silent, **inputs):
-    """What the command counts of folders."""
-    options = EngineOptions(name=name, check_ids=check_ids)
-    return count([str(folder) for folder in folders], InputOptions(**inputs), options, engine, by=by, step=step)
+def counted(engine, *folders, by=None, name=None, check_ids=False, step=silent, where=()):
+    """What a job counts of folders."""
+    how = Counting(engine=engine, name=name, check_ids=check_ids)
+    reading = Reading(where=tuple(tuple(one.split("=")) for one in where), keep=() if by is None else (by,))
+    return count([str(folder) for folder in folders], reading, how, by=by, step=step)
 
 
 def in_memory(rows, *, by=None, system="log"):
@@ -148,9 +148,9 @@ def test_rows_are_kept_by_what_is_written_not_by_what_it_is_worth_as_in_memory(t
 @each_engine
 def test_labels_are_counted_as_in_memory_and_under_the_name_given(tmp_path, engine):
     folder = lake(tmp_path / "log", LOGS["several acceptable labels"])
-    inputs = InputOptions(out_of_scope=["oos", "it's"])
-    ((name, cells),) = count_labels([str(folder)], inputs, EngineOptions(name="гид"), engine, step=silent).cells.items()
     reading = Reading(out_of_scope=("oos", "it's"), missing_confidence="lowest")
+    how = Counting(engine=engine, name="гид")
+    ((name, cells),) = count_labels([str(folder)], reading, how).cells.items()
     labels = labelled(responses(LOGS["several acceptable labels"], reading=reading).frame)
     expected = labels.group_by("actual", "predicted").agg(rows=pl.len().cast(pl.Int64)).sort("actual", "predicted")
     assert name == "гид"
@@ -165,7 +165,7 @@ def test_a_log_is_called_as_asked_if_it_is_of_one_system(tmp_path, engine):
     for folder in (unnamed, one):
         assert [each.system for each in counted(engine, folder, name="гид 🥐").tallies] == ["гид 🥐"]
     several = lake(tmp_path / "several", LOGS["several systems"])
-    with pytest.raises(UsageError, match="--name names one system; there are several: naïve, система 🥐"):
+    with pytest.raises(UsageError, match="`name` names one system; there are several: naïve, система 🥐"):
         counted(engine, several, name="mine")
 
 

@@ -139,6 +139,8 @@ class Comparison(Shown):
     note: str
     dropped: Mapping[str, int]
     level: float
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
@@ -159,6 +161,8 @@ class Comparison(Shown):
             "note": self.note,
             "dropped": dict(self.dropped),
             "level": self.level,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
 
@@ -211,7 +215,7 @@ def compare_paired(
     )
     manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
     evaluated = evaluate_frames(pairing.frames, read=rows, **manner, **options)
-    return Comparison(evaluated, pairs, reigns, pairing.note, pairing.dropped, level)
+    return Comparison(evaluated, pairs, reigns, pairing.note, pairing.dropped, level, (pairing.note,))
 
 
 def _pairs(

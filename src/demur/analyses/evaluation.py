@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -24,9 +25,10 @@ from demur.measures.intervals import Figure
 from demur.measures.registry import RETURNS
 from demur.measures.resampling import Rows, Sample
 from demur.measures.returns import ErrorAtNonreturn
+from demur.measures.sweep import Sweep
 from demur.measures.tally import Tally
 from demur.measures.tally_samples import tally_sample
-from demur.show import Shown, Step, silent
+from demur.show import Results, Shown, Step, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,16 @@ class Joined:
     def to_dict(self) -> dict[str, Any]:
         """The bounds as plain values."""
         return asdict(self)
+
+
+def joined_of(sweep: Sweep) -> Joined | None:
+    """How exact a curve is between its cutoffs; None where all confidences were kept apart."""
+    x_within, y_within = sweep.slack
+    if not x_within > 0:
+        return None
+    apart = np.flatnonzero(sweep.highest > sweep.threshold)
+    resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max())
+    return Joined(sweep.threshold.size, resolution, x_within, y_within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +92,7 @@ class Evaluation(Shown):
     @cached_property
     def joined(self) -> Joined | None:
         """How exact the curve is between its cutoffs; None where all confidences were kept apart."""
-        sweep = self.sample.sweep
-        x_within, y_within = sweep.slack
-        if not x_within > 0:
-            return None
-        apart = np.flatnonzero(sweep.highest > sweep.threshold)
-        resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max())
-        return Joined(sweep.threshold.size, resolution, x_within, y_within)
+        return joined_of(self.sample.sweep)
 
     @property
     def probabilistic(self) -> bool:
@@ -136,11 +142,28 @@ class Evaluation(Shown):
             "missed_chance_crossing": {"nonreturn": even_x, "rate": even_rate},
         }
 
+    def lines(self) -> dict[str, Any]:
+        """The curve and its bands as plain values."""
+        return {"curve": self.curve.to_dict(), "band": self.band.to_dict()}
 
-class Evaluations(tuple[Evaluation, ...], Shown):
+
+class Evaluations(Results[Evaluation]):
     """The evaluations of one or more systems and slices, which show themselves together."""
 
-    __slots__ = ()
+    with_curves = False
+    """Whether the plain values hold the curves and their bands too."""
+    sweep_file: Callable[[], Any] | None = None
+    """Makes the totals that can be merged with those of other logs; None where nobody can ask for them."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How exact the curves are, and what else there is to know of how they were made."""
+        return (*joined_notes(self), *super().notes)
+
+    @property
+    def sliced(self) -> bool:
+        """Whether there are slices among them."""
+        return any(one.part is not None for one in self)
 
     def frame(self) -> pl.DataFrame:
         """Every measure of every system as a table, one row each."""
@@ -153,8 +176,43 @@ class Evaluations(tuple[Evaluation, ...], Shown):
         return pl.DataFrame(rows, infer_schema_length=None).select(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluations as plain values."""
-        return {"systems": [one.to_dict() for one in self]}
+        """The evaluations as plain values: all that `demur score --json` prints."""
+        slices = [asdict(one) for one in slices_at_one_threshold(self)]
+        return {
+            "systems": [{**one.to_dict(), **(one.lines() if self.with_curves else {})} for one in self],
+            **({"slices_at_one_threshold": slices} if self.sliced else {}),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def joined_note(name: str, joined: Joined) -> str:
+    """How exact a curve is that joins confidences, as a sentence."""
+    return (
+        f"{name}: confidences up to {joined.resolution:.2g} apart were joined; at its {joined.cutoffs:,} "
+        f"cutoffs the curve is exact, between them it is off by at most {_at_most(joined.x_within)} in non-return "
+        f"and {_at_most(joined.y_within)} in error"
+    )
+
+
+def joined_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
+    """How exact the curves are that join confidences: a sentence for each system, and one for all slices."""
+    whole = [joined_note(one.name, one.joined) for one in evaluations if one.part is None and one.joined is not None]
+    slices = [one.joined for one in evaluations if one.part is not None and one.joined is not None]
+    if slices:
+        x, y = max(part.x_within for part in slices), max(part.y_within for part in slices)
+        whole.append(f"the curves of slices are off by at most {_at_most(x)} in non-return and {_at_most(y)} in error")
+    return tuple(whole)
+
+
+def _at_most(rate: float) -> str:
+    """A bound in percent, rounded up to two digits, so that it still holds as printed.
+
+    >>> _at_most(0.0000203), _at_most(0.0), _at_most(0.07)
+    ('0.0021 %', '0 %', '7 %')
+    """
+    shown = Context(prec=2, rounding=ROUND_CEILING).create_decimal(f"{100 * rate:.6g}")
+    return f"{shown.normalize():f} %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from demur.measures.intervals import Figure, exact_binomial, expanded_percentile
 from demur.measures.registry import CLASSES
 from demur.measures.resampling import Draws, Rows, Spread, multinomial, numbered_units, units_by_cell
 from demur.measures.tally import dialogues_in, reliable
-from demur.show import Shown
+from demur.show import Results, Shown
 
 Array = NDArray[np.float64]
 
@@ -96,10 +96,8 @@ class ClassReport(Shown):
         return {"label": label, **{name: float(measure.finish(baseline)) for name, measure in scores.items()}}
 
 
-class ClassReports(tuple[ClassReport, ...], Shown):
+class ClassReports(Results[ClassReport]):
     """The reports of one or more systems, which show themselves together."""
-
-    __slots__ = ()
 
     def frame(self) -> pl.DataFrame:
         """Precision, recall and F1 of every class of every system."""
@@ -113,7 +111,8 @@ class ClassReports(tuple[ClassReport, ...], Shown):
     def to_dict(self) -> dict[str, Any]:
         """The reports as plain values; a single one stands at the top."""
         documents = [one.to_dict() for one in self]
-        return documents[0] if len(documents) == 1 else {"systems": documents}
+        found = documents[0] if len(documents) == 1 else {"systems": documents}
+        return {**found, "notes": list(self.notes), "warnings": list(self.warnings)}
 
 
 def class_reports(responses: Responses, *, level: float = 0.95, replicates: int = 1000, seed: int = 0) -> ClassReports:

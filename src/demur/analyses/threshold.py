@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,9 @@ from demur.measures.curves import ErrorReturnCurve, error_return
 from demur.measures.resampling import Sample
 from demur.measures.sweep import Sweep
 from demur.show import Shown, plain, threshold_text
+
+if TYPE_CHECKING:
+    from demur.analyses.evaluation import Evaluation
 
 Array = NDArray[np.float64]
 
@@ -133,6 +137,17 @@ class Choice(Shown):
     guarantee: Guarantee | None
     path: tuple[Stretch, ...]
     curve: ErrorReturnCurve
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    evaluate: Callable[[], Evaluation] | None = field(default=None, repr=False)
+    """Makes the evaluation of the system, in which the threshold is shown."""
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The evaluation of the system; only what `demur.threshold` chose has one."""
+        if self.evaluate is None:
+            raise UsageError("this threshold was chosen from a sample alone, so there is no evaluation of its system")
+        return self.evaluate()
 
     @property
     def printed_threshold(self) -> str:
@@ -167,6 +182,8 @@ class Choice(Shown):
                     }
                     for stretch in self.path
                 ],
+                "notes": list(self.notes),
+                "warnings": list(self.warnings),
             }
         )
         return shown
@@ -174,6 +191,28 @@ class Choice(Shown):
     def frame(self) -> pl.DataFrame:
         """The cost path as a table."""
         return pl.DataFrame(self.to_dict()["cost_path"])
+
+
+def aim(
+    *, cost_ratio: float | None, max_error: float | None, delta: float | None, max_nonreturn: float | None
+) -> Callable[..., Choice]:
+    """What chooses a threshold from a sample, for the one aim that is given."""
+    asked = {"`cost_ratio`": cost_ratio, "`max_error`": max_error, "`max_nonreturn`": max_nonreturn}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        named = " and ".join(given) or "none"
+        raise UsageError(
+            "choose by exactly one of a cost ratio (`cost_ratio`), a limit on errors (`max_error`, with `delta` for a "
+            f"guarantee) and a limit on non-returns (`max_nonreturn`); got {named}"
+        )
+    if delta is not None and max_error is None:
+        raise UsageError("`delta` goes with `max_error`: it is the chance that the promised error rate is exceeded")
+    if cost_ratio is not None:
+        return partial(threshold_by_cost, ratio=cost_ratio)
+    if max_error is not None:
+        return partial(threshold_by_error, most=max_error, delta=delta)
+    assert max_nonreturn is not None
+    return partial(threshold_by_nonreturn, most=max_nonreturn)
 
 
 def threshold_by_cost(sample: Sample, ratio: float, *, name: str = "system") -> Choice:

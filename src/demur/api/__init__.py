@@ -1,14 +1,13 @@
 """The same jobs as the commands, for Python: from files and frames to results."""
 
-from demur.api.answers import aim, classes, compare, merge, one_system, one_tally, read, score, threshold
 from demur.api.gold_standards import gold, plan_gold, read_trials
 from demur.api.lists import compare_nbest, nbest, read_nbest
 from demur.api.outcomes import compare_outcomes, fit_outcome, predict_outcome, regress
 from demur.api.reports import report
 from demur.api.understanding import respond, train, tune
+from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate
 
 __all__ = [
-    "aim",
     "classes",
     "compare",
     "compare_nbest",
@@ -17,8 +16,6 @@ __all__ = [
     "gold",
     "merge",
     "nbest",
-    "one_system",
-    "one_tally",
     "plan_gold",
     "predict_outcome",
     "read",
@@ -31,4 +28,5 @@ __all__ = [
     "threshold",
     "train",
     "tune",
+    "validate",
 ]

@@ -14,7 +14,7 @@ from demur.analyses.gold.fitting import Direction, FitOptions, Kind
 from demur.analyses.gold.planning import Plan
 from demur.analyses.gold.planning import plan as plan_from
 from demur.analyses.gold.study import GoldOptions, analyse
-from demur.api.answers import check_options
+from demur.core.jobs import check_options
 from demur.data.trials import TrialReading, Trials, trials
 from demur.data.trials import read_trials as read_files
 from demur.errors import UsageError

@@ -10,7 +10,7 @@ from typing import Any
 from demur.analyses.nbest import CLIP, Manner, NBestEvaluations, evaluate_nbest
 from demur.analyses.nbest_comparison import NBestComparison
 from demur.analyses.nbest_comparison import compare_nbest as compare_lists
-from demur.api.answers import check_options, named_systems
+from demur.core.jobs import check_options
 from demur.data.corpora import restaurant_folder
 from demur.data.nbest import NBest, NBestReading, renamed
 from demur.data.nbest import joined as joined_lists
@@ -18,6 +18,7 @@ from demur.data.nbest import nbest as lists_in
 from demur.data.nbest import read_nbest as read_lists
 from demur.errors import UsageError
 from demur.measures.nbest import FLOOR
+from demur.returns.inputs import named_systems
 from demur.systems.grammar import Grammar
 from demur.systems.hypothesising import Ear, Hypothesiser, remembering
 from demur.systems.parsers import Parse, command_parser

@@ -16,13 +16,13 @@ from demur.analyses.outcome.models import OutcomeModel, read_model
 from demur.analyses.outcome.prediction import Prediction, UnknownLabels, predict
 from demur.analyses.outcome.stepwise import Direction, Selection, Start
 from demur.analyses.outcome.tables import table_rows
-from demur.api.answers import read
 from demur.data.dialogues import DialogueReading, Dialogues, dialogues, read_dialogues
 from demur.data.files import read_table
 from demur.data.frames import table_of
 from demur.data.responses import Responses
 from demur.data.tables import ROW, Request
 from demur.errors import UsageError
+from demur.returns.jobs import read
 
 Model = str | Path | OutcomeModel | OutcomeFit
 

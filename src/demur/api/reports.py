@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from demur.analyses.story import Asked, tell
-from demur.api.answers import check_options
+from demur.core.jobs import check_options
 from demur.data.kinds import Kind
 from demur.data.mixture import MixtureReading, read_mixture
 from demur.show import Step, silent

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from demur.analyses.evaluation import Evaluation, evaluate
-from demur.analyses.threshold import Choice
+from demur.analyses.threshold import Choice, aim
 from demur.analyses.understanding.tuning import Tuning, tuned
-from demur.api.answers import aim, check_options
+from demur.core.jobs import check_options
 from demur.data.inputs import Inputs, inputs, read_inputs
 from demur.data.pairs import PairReading, Pairs, answers, pairs, read_answers, read_pairs
 from demur.data.responses import responses

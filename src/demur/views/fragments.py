@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from demur.views.markdown import visible
 from demur.analyses.threshold import printed_frame
 from demur.measures.curves import ErrorReturnCurve
 from demur.show import threshold_text
+from demur.views.markdown import visible
 from demur.views.presentation import Presentation, Table
 
 MOST_ROWS, THINNED_ROWS = 250, 200

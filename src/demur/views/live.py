@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from demur.analyses.evaluation import Evaluation
+from demur.analyses.evaluation import Evaluation, joined_notes
 from demur.measures.returns import ErrorAtNonreturn
 from demur.views import words
 from demur.views.names import middle_cut, shortened
@@ -87,7 +87,7 @@ def _said(evaluations: Sequence[Evaluation], console: Console, width: int, most:
     """The verdict on each system in lines, as many as there is room for; the bound of a joined curve comes last."""
     single = len(evaluations) == 1
     sentences = [" ".join(_main_sentences(one)[: 2 if single else 1]) for one in evaluations]
-    sentences += words.joined_sentences(evaluations)
+    sentences += joined_notes(evaluations)
     lines = [line for sentence in sentences for line in Text(sentence).wrap(console, width)]
     return lines if len(lines) <= most else [*lines[: most - 1], Text("...", "dim")]
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
 from demur.analyses.comparison import Comparison
-from demur.analyses.evaluation import Evaluation, slices_at_one_threshold
-from demur.analyses.labels import ClassReport
+from demur.analyses.evaluation import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
+from demur.analyses.labels import ClassReport, ClassReports
 from demur.analyses.threshold import Choice, curve_cutoff
-from demur.data.responses import Responses
 from demur.measures.base import Measure
 from demur.measures.classes import class_values
 from demur.measures.intervals import Figure
 from demur.measures.returns import ErrorAtNonreturn, NonreturnAtError
+from demur.returns.validation import Validation
 from demur.views import words
 from demur.views.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
 from demur.views.numbers import point_words, tabled_percent
@@ -97,15 +97,13 @@ class Presentation:
         return "\n\n".join(parts) + "\n"
 
 
-def of_scores(
-    evaluations: Sequence[Evaluation], *, choices: Sequence[Choice] = (), curves: bool = False
-) -> Presentation:
-    """How the evaluation of one or more systems is shown; with `curves` the document holds curves and bands too."""
+def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) -> Presentation:
+    """How the evaluation of one or more systems is shown."""
+    evaluations = several if isinstance(several, Evaluations) else Evaluations(several)
     whole = [evaluation for evaluation in evaluations if evaluation.part is None]
-    sliced = len(whole) < len(evaluations)
     figures: list[Callable[[], Any]] = [
         *_curve_drawings(evaluations, whole, tuple(choices)),
-        *([drawing("measure_chart", evaluations, "error_at_nonreturn")] if sliced else []),
+        *([drawing("measure_chart", evaluations, "error_at_nonreturn")] if evaluations.sliced else []),
         *(drawing("missed_chance_chart", one) for one in whole[:1]),
         drawing("risk_coverage_chart", whole),
         *([drawing("reliability_chart", whole)] if all(one.probabilistic for one in whole) else []),
@@ -122,15 +120,9 @@ def of_scores(
         tables=(measure_table(evaluations), *one_threshold_table(evaluations), count_table(evaluations)),
         figures=tuple(figures),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
-        document={
-            "systems": [{**one.to_dict(), **(_drawn_lines(one) if curves else {})} for one in evaluations],
-            **(
-                {"slices_at_one_threshold": [asdict(one) for one in slices_at_one_threshold(evaluations)]}
-                if sliced
-                else {}
-            ),
-        },
-        notes=words.joined_sentences(evaluations),
+        document=evaluations.to_dict(),
+        notes=evaluations.notes,
+        warnings=evaluations.warnings,
         signatures=tuple(one.signature for one in evaluations),
     )
 
@@ -152,10 +144,6 @@ def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
     )
     columns = ("system", "slice", "inputs", "threshold", "non-return", "error")
     return (Table("Slices at one threshold, that of the whole", columns, rows),) if rows else ()
-
-
-def _drawn_lines(evaluation: Evaluation) -> dict[str, Any]:
-    return {"curve": evaluation.curve.to_dict(), "band": evaluation.band.to_dict()}
 
 
 def _curve_drawings(
@@ -182,13 +170,15 @@ def of_comparison(comparison: Comparison) -> Presentation:
         figures=tuple(figures),
         data=lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
         document=comparison.to_dict(),
-        notes=(comparison.note,),
+        notes=comparison.notes,
+        warnings=comparison.warnings,
         signatures=tuple(one.signature for one in systems),
     )
 
 
-def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
-    """How a chosen threshold is shown."""
+def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentation:
+    """How a chosen threshold is shown, on the curve of an evaluation of its system."""
+    evaluation = choice.evaluation if evaluation is None else evaluation
     return Presentation(
         title="Threshold",
         sentences=tuple(words.choice_sentences(choice)),
@@ -199,7 +189,8 @@ def of_choice(choice: Choice, evaluation: Evaluation) -> Presentation:
         ),
         data=choice.frame,
         document=choice.to_dict(),
-        notes=words.joined_sentences([evaluation]),
+        notes=choice.notes or joined_notes([evaluation]),
+        warnings=choice.warnings,
         signatures=(evaluation.signature,),
     )
 
@@ -218,46 +209,35 @@ def path_table(choice: Choice) -> Table:
     return Table("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows)
 
 
-def of_classes(reports: Sequence[ClassReport]) -> Presentation:
-    """How per-class scores are shown; with one system its figures stand at the top level of the document."""
-    documents = [report.to_dict() for report in reports]
-    document = documents[0] if len(documents) == 1 else {"systems": documents}
+def of_classes(several: Sequence[ClassReport]) -> Presentation:
+    """How per-class scores are shown."""
+    reports = several if isinstance(several, ClassReports) else ClassReports(several)
     return Presentation(
         title="Classes",
         sentences=tuple(sentence for report in reports for sentence in words.class_sentences(report)),
         tables=tuple(class_table(report) for report in reports),
         figures=tuple(drawing("confusion_chart", report) for report in reports),
         data=lambda: pl.concat([one.frame().select(pl.lit(one.system).alias("system"), pl.all()) for one in reports]),
-        document=document,
+        document=reports.to_dict(),
+        notes=reports.notes,
+        warnings=reports.warnings,
         signatures=tuple(report.signature for report in reports),
     )
 
 
-def of_validation(responses: Responses) -> Presentation:
-    """How a table that was read and found sound is shown."""
-    frame = responses.frame
-    counts = frame.group_by("system", maintain_order=True).agg(
-        pl.len().alias("rows"),
-        pl.col("answered").sum(),
-        (~pl.col("answered") & ~pl.col("failed")).sum().alias("withheld"),
-        pl.col("failed").sum(),
-        pl.col("out_of_scope").sum(),
-        pl.col("right").sum(),
-        pl.col("dialogue").n_unique().alias("dialogues"),
-        pl.col("confidence").min().alias("lowest_confidence"),
-        pl.col("confidence").max().alias("highest_confidence"),
-    )
-    counts = counts.with_columns(dialogues=pl.when(frame["dialogue"].null_count() < frame.height).then("dialogues"))
-    slices = frame.columns[frame.columns.index("weight") + 1 :]
+def of_validation(validation: Validation) -> Presentation:
+    """How a table that was read and has no faults is shown."""
+    counts = validation.frame()
     rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in counts.rows())
     return Presentation(
         title="Tables read",
-        sentences=(f"{frame.height:,} rows of {len(responses.systems)} system(s) are sound.",),
+        sentences=(f"{validation.n:,} rows of {counts.height} system(s) are sound.",),
         tables=(Table("Systems", tuple(name.replace("_", " ") for name in counts.columns), rows),),
         figures=(),
         data=lambda: counts,
-        document={"valid": True, "n": frame.height, "systems": counts.to_dicts(), "slices": slices},
-        notes=(f"columns to slice by: {', '.join(slices)}",) if slices else (),
+        document=validation.to_dict(),
+        notes=validation.notes,
+        warnings=validation.warnings,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from demur.analyses.comparison import Comparison
-from demur.analyses.evaluation import Evaluation
+from demur.analyses.evaluation import Evaluation, joined_notes
 from demur.analyses.story import Advice, Answers
 from demur.analyses.threshold import Choice, Stretch
 from demur.views import words
@@ -44,7 +44,7 @@ def curve_section(answers: Answers) -> Presentation:
         figures=(),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
         document={},
-        notes=words.joined_sentences(evaluations),
+        notes=joined_notes(evaluations),
         signatures=tuple(one.signature for one in evaluations),
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
 
 from demur.analyses.comparison import Comparison, PairComparison
 from demur.analyses.evaluation import Evaluation
@@ -110,32 +109,6 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
     if skill.defined:
         said.append(_skill_sentence(skill))
     return said
-
-
-def at_most(rate: float) -> str:
-    """A bound in percent, rounded up to two digits, so that it still holds as printed.
-
-    >>> at_most(0.0000203), at_most(0.0), at_most(0.07)
-    ('0.0021 %', '0 %', '7 %')
-    """
-    shown = Context(prec=2, rounding=ROUND_CEILING).create_decimal(f"{100 * rate:.6g}")
-    return f"{shown.normalize():f} %"
-
-
-def joined_sentences(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
-    """How exact the curves are that join confidences: a sentence for each system, and one for all slices."""
-    said = [
-        f"{one.name}: confidences up to {one.joined.resolution:.2g} apart were joined; at its {one.joined.cutoffs:,} "
-        f"cutoffs the curve is exact, between them it is off by at most {at_most(one.joined.x_within)} in non-return "
-        f"and {at_most(one.joined.y_within)} in error"
-        for one in evaluations
-        if one.part is None and one.joined is not None
-    ]
-    slices = [one.joined for one in evaluations if one.part is not None and one.joined is not None]
-    if slices:
-        x, y = max(part.x_within for part in slices), max(part.y_within for part in slices)
-        said.append(f"the curves of slices are off by at most {at_most(x)} in non-return and {at_most(y)} in error")
-    return tuple(said)
 
 
 def _floor_sentence(evaluation: Evaluation) -> str:

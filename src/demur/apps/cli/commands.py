@@ -1,186 +1,148 @@
-"""What each command does once its options are read."""
+"""A command for each job: its flags follow from the job's declaration, and it runs the function that Python calls."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
 
-from demur import api
-from demur.analyses.comparison import compare
-from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures
-from demur.analyses.labels import class_reports, class_reports_of_cells
+import typer
+
 from demur.apps.cli import output
-from demur.apps.cli.counting import (
-    Counted,
-    CountedLabels,
-    count,
-    count_labels,
-    counted_in_memory,
-    engine_for,
-    named,
-    read_in_memory,
-)
-from demur.apps.cli.options import EngineOptions, InputOptions, OutputOptions, SamplingOptions
+from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import rate_or_range, read
-from demur.data.responses import Responses
-from demur.errors import UsageError
-from demur.measures.areas import Convention
-from demur.views import presentation
-from demur.views.presentation import Presentation
+from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, Parameter, check_values, load, with_flags
+from demur.errors import DemurError, Interrupted, UsageError
 
-BY_BUCKET = "the promise is made by buckets of dialogues; made by dialogues (--engine memory), it may withhold less"
+TYPES = (bool, int, float, Path)
+"""Types that the command line reads itself; anything else is a text that the option parses."""
 
 
-def score(
-    files: list[str],
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    engines: EngineOptions,
-    *,
-    at: str,
-    at_error: float,
-    aurc: Convention,
-    by: str | None,
-    region: str | None,
-    curve: bool,
-) -> None:
-    """Evaluate every system in the files."""
-    sweeps, outputs = output.sweeps_apart(outputs)
-    measures = returns_measures(at=rate_or_range(at), aurc=aurc, error=at_error)
-    manner: dict[str, Any] = {"measures": measures, "region": region_of(region), **_drawn(sampling)}
-    engine = engine_for(files, engines)
-    with steps(quiet=outputs.quiet or outputs.json) as step:
-        source: Responses | Counted
-        if engine is None:
-            step("reading", 0, 1)
-            source = read_in_memory(files, inputs, engines, by=by)
-            evaluations = evaluate(source, by=by, step=step, **manner)
-        else:
-            source = count(files, inputs, engines, engine, by=by, step=step)
-            evaluations = evaluate_tallies(source.tallies, step=step, **manner)
-    if sweeps:
-        counted = source if isinstance(source, Counted) else counted_in_memory(source, inputs, files, by=by)
-        output.write_sweeps(sweeps, counted.as_sweep_file(), quiet=outputs.quiet or outputs.json)
-    shown = presentation.of_scores(evaluations, curves=curve)
-    output.deliver(_told(shown, source, sampling), outputs)
+def add_jobs(app: typer.Typer, jobs: Iterable[Job]) -> None:
+    """Add a command for each job; the first of two words names a group that the app has, or gets."""
+    for job in jobs:
+        group, _, name = job.name.rpartition(" ")
+        home = _group(app, group) if group else app
+        home.command(name, epilog=f"Example: `{job.example}`")(command_of(job))
 
 
-def _drawn(sampling: SamplingOptions) -> dict[str, Any]:
-    return {"level": sampling.level, "replicates": sampling.replicates, "seed": sampling.seed}
+def command_of(job: Job) -> Callable[..., None]:
+    """The command of a job: the options of its function, and those that say where the result goes."""
+    declared = [_declared(one) for one in job.parameters]
+    declared += [_declared_output(one) for one in job.outputs]
+    declared += parameters_of(OutputOptions)
+
+    def command(**given: Any) -> None:
+        try:
+            run_job(job, given)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted; no output was left half-written") from None
+        except DemurError as fault:
+            raise with_flags(fault, {one.name: one.flag.partition("/")[0] for one in job.parameters}) from None
+
+    command.__name__, command.__doc__ = job.name.replace(" ", "_"), job.help
+    command.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in declared}
+    return command
 
 
-def compare_systems(
-    files: list[str],
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    *,
-    at: str,
-    systems: list[str],
-    region: str | None,
-    matched: bool,
-    unpaired: bool,
-) -> None:
-    """Compare the systems in the files."""
-    output.check(outputs)
-    point = rate_or_range(at)
-    with steps(quiet=outputs.quiet or outputs.json) as step:
-        step("reading", 0, 1)
-        responses = read(files, inputs)
-        comparison = compare(
-            responses,
-            systems=tuple(systems) or None,
-            matched=matched,
-            unpaired=unpaired,
-            at=sum(point) / 2 if isinstance(point, tuple) else point,
-            measures=returns_measures(at=point),
-            region=region_of(region),
-            level=sampling.level,
-            replicates=sampling.replicates,
-            seed=sampling.seed,
-            step=step,
-        )
-    output.deliver(_told(presentation.of_comparison(comparison), responses, sampling), outputs)
+def run_job(job: Job, given: dict[str, Any]) -> None:
+    """Call the function of a job with what the command was given, write and show its result."""
+    outputs = OutputOptions(**{part.name: given.pop(part.name) for part in fields(OutputOptions)})
+    files = {one: given.pop(one.name) for one in job.outputs}
+    extra, outputs = _apart(outputs, job)
+    for path in files.values():
+        _refuse_folder(path)
+    positional, options = values_from(job, given)
+    check_values(job.function, options)
+    quiet = outputs.quiet or outputs.json
+    with steps(quiet=quiet) as step:
+        result = job.function(*positional, **options, **({"step": step} if job.reports_steps else {}))
+    shown = load(job.present)(result)
+    output.refuse_undeliverable(shown, outputs)
+    for path, write in [*extra, *((path, one.write) for one, path in files.items() if path is not None)]:
+        load(write)(result, path)
+        if not quiet:
+            typer.echo(f"wrote {path}", err=True)
+    output.deliver(shown, outputs)
 
 
-def threshold(
-    files: list[str],
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    engines: EngineOptions,
-    *,
-    system: str | None,
-    cost_ratio: float | None,
-    max_error: float | None,
-    delta: float | None,
-    max_nonreturn: float | None,
-) -> None:
-    """Choose a threshold for one system."""
-    output.check(outputs)
-    aim = api.aim(cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn)
-    engine = engine_for(files, engines)
-    with steps(quiet=outputs.quiet or outputs.json) as step:
-        source: Responses | Counted
-        if engine is None:
-            step("reading", 0, 1)
-            source = api.one_system(read_in_memory(files, inputs, engines), system)
-            evaluation = evaluate(source, step=step, **_drawn(sampling))[0]
-        else:
-            source = count(files, inputs, engines, engine, by=None, step=step)
-            evaluation = evaluate_tallies([api.one_tally(source.tallies, system)], step=step, **_drawn(sampling))[0]
-    choice = aim(evaluation.sample, name=evaluation.system)
-    shown = presentation.of_choice(choice, evaluation)
-    if engine is not None and delta is not None and evaluation.clustered:
-        shown = replace(shown, notes=(*shown.notes, BY_BUCKET))
-    output.deliver(_told(shown, source, sampling), outputs)
+def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The positional values and the options for the function; what was not given is left to its defaults."""
+    positional: list[Any] = []
+    options: dict[str, Any] = {}
+    for one in job.parameters:
+        value = given[one.name]
+        if isinstance(one.option, Argument):
+            positional += value if one.several else [value]
+        elif one.option.repeat:
+            if value:
+                options[one.name] = one.option.collect(tuple(map(one.parsed, value)))
+        elif value is not None:
+            options[one.name] = one.parsed(value) if isinstance(value, str) else value
+    return positional, options
 
 
-def classes(
-    files: list[str],
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    engines: EngineOptions,
-) -> None:
-    """Score labels against labels."""
-    output.check(outputs)
-    engine = engine_for(files, engines)
-    with steps(quiet=outputs.quiet or outputs.json) as step:
-        source: Responses | CountedLabels
-        if engine is None:
-            step("reading", 0, 1)
-            lenient = replace(inputs, missing_confidence="lowest")
-            source = named(read(files, lenient, plain_labels=True), engines.name)
-            reports = class_reports(source, **_drawn(sampling))
-        else:
-            source = count_labels(files, inputs, engines, engine, step=step)
-            reports = class_reports_of_cells(source.cells, clustered=source.clustered, **_drawn(sampling))
-    output.deliver(_told(presentation.of_classes(reports), source, sampling), outputs)
+def _group(app: typer.Typer, name: str) -> typer.Typer:
+    for one in app.registered_groups:
+        if one.name == name and one.typer_instance is not None:
+            return one.typer_instance
+    made = typer.Typer(no_args_is_help=True)
+    app.add_typer(made, name=name)
+    return made
 
 
-def validate(files: list[str], inputs: InputOptions, outputs: OutputOptions) -> None:
-    """Say what the files hold, or what is wrong with them."""
-    output.check(outputs)
-    responses = read(files, inputs, keep=("*",))
-    output.deliver(_told(presentation.of_validation(responses), responses, None), outputs)
+def _declared(parameter: Parameter) -> inspect.Parameter:
+    """How the command line declares a parameter of a job."""
+    option = parameter.option
+    if isinstance(option, Argument):
+        kind: Any = list[str] if parameter.several else str
+        about = typer.Argument(help=option.help, metavar=parameter.flag)
+        return _keyword(parameter.name, Annotated[kind, about], REQUIRED)
+    kind = str if option.parse is not None or not _is_read(parameter) else parameter.type
+    flags = [flag for flag in (parameter.flag, option.short) if flag]
+    about = typer.Option(*flags, help=help_of(option), metavar=option.metavar)
+    if option.repeat:
+        return _keyword(parameter.name, Annotated[list[kind] | None, about], None)
+    if parameter.default is REQUIRED:
+        return _keyword(parameter.name, Annotated[kind, about], REQUIRED)
+    default = parameter.text if kind is str else parameter.default
+    return _keyword(parameter.name, Annotated[kind if default is not None else kind | None, about], default)
 
 
-def region_of(text: str | None) -> tuple[float, float]:
-    """The region that an option asks for; all rates without it."""
-    if text is None:
-        return 0.0, 1.0
-    region = rate_or_range(text)
-    if not isinstance(region, tuple) or not 0 <= region[0] < region[1] <= 1:
-        raise UsageError(f'--region takes a rising range of rates such as 0.1:0.3; got "{text}"')
-    return region
+def help_of(option: Option) -> str:
+    """The help of an option, with its range."""
+    return f"{option.help} Must be {option.range}." if option.range else option.help
 
 
-def _told(
-    shown: Presentation, source: Responses | Counted | CountedLabels, sampling: SamplingOptions | None
-) -> Presentation:
-    """The presentation with what was recognised while reading, and the seed."""
-    seed = () if sampling is None else (f"seed {sampling.seed}, {sampling.replicates:,} replicates",)
-    return replace(shown, notes=(*shown.notes, *source.notes, *seed), warnings=(*shown.warnings, *source.warnings))
+def _is_read(parameter: Parameter) -> bool:
+    return bool(parameter.choices) or parameter.type in TYPES
+
+
+def _declared_output(one: Output) -> inspect.Parameter:
+    about = typer.Option(one.flag, help=one.help, metavar=one.metavar)
+    return _keyword(one.name, Annotated[Path | None, about], None)
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _apart(outputs: OutputOptions, job: Job) -> tuple[list[tuple[Path, str]], OutputOptions]:
+    """The files of endings that only this job writes, and the options without them; refuse what cannot be written."""
+    endings = dict(job.endings)
+    extra = [(path, endings[path.suffix.lower()]) for path in outputs.output if path.suffix.lower() in endings]
+    for path, _ in extra:
+        _refuse_folder(path)
+    rest = replace(outputs, output=[path for path in outputs.output if path.suffix.lower() not in endings])
+    output.check(rest)
+    if not job.figures:
+        output.refuse_figures(rest)
+    return extra, rest
+
+
+def _refuse_folder(path: Path | None) -> None:
+    if path is not None and path.is_dir():
+        raise UsageError(f"-o {path}: this is a directory; name a file in it")

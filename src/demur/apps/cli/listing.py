@@ -21,7 +21,6 @@ from demur.analyses.recalibration import (
     recalibrated_items,
 )
 from demur.apps.cli import output
-from demur.apps.cli.gates import failures
 from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, ScorerOptions
 from demur.apps.cli.progress import steps
 from demur.apps.cli.reading import pair_of
@@ -86,7 +85,7 @@ def nbest(
                 evaluate_nbest(table, by=by, manner=manner, step=step), recalibrated=_mended(table, fitted, manner)
             )
     if write_lists is not None:
-        _refuse_undeliverable(shown, outputs)
+        output.refuse_undeliverable(shown, outputs)
         _write(write_lists, table, fitted)
         shown = replace(shown, notes=(*shown.notes, f"lists written to {write_lists}"))
     told = (*shown.notes, *table.notes, *_parsed(scorers), f"seed {sampling.seed}, {sampling.replicates:,} replicates")
@@ -115,13 +114,6 @@ def _manner(floor: float, clip: float, sampling: SamplingOptions) -> Manner:
             raise UsageError(f"{option} must lie between 0 and 0.5; got {value:g}")
     check_level(sampling.level)
     return Manner(floor, clip, sampling.level, sampling.replicates, sampling.seed)
-
-
-def _refuse_undeliverable(shown: Presentation, outputs: OutputOptions) -> None:
-    """Refuse what the delivery would refuse, so that no lists are written before it."""
-    failures(outputs.fail_if, shown.document)
-    if not shown.figures:
-        output.refuse_figures(outputs)
 
 
 def read(files: list[str], lists: ListOptions, scorers: ScorerOptions, *, by: str | None = None) -> NBest:

@@ -14,24 +14,19 @@ from typing import Annotated, Literal
 import typer
 
 from demur import __version__
+from demur.apps.cli.commands import add_jobs
 from demur.apps.cli.experiment_commands import experiments
 from demur.apps.cli.gold_commands import add_to as add_gold
 from demur.apps.cli.importing import importer
 from demur.apps.cli.nbest_command import nbest
-from demur.apps.cli.options import (
-    EngineOptions,
-    Files,
-    InputOptions,
-    OutputOptions,
-    SamplingOptions,
-    with_options,
-)
+from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, with_options
 from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import report
 from demur.apps.cli.serve_command import add_to as add_serve
 from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
 from demur.errors import DemurError, Interrupted
+from demur.returns.jobs import JOBS
 from demur.show import path_text
 
 app = typer.Typer(
@@ -50,11 +45,6 @@ AtNonreturn = Annotated[
 AtError = Annotated[
     float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
 ]
-Aurc = Annotated[Literal["trapezoid", "mean"], typer.Option("--aurc", help="Convention of the AURC.")]
-Region = Annotated[
-    str | None, typer.Option("--region", help="Range over which the simultaneous band holds.", metavar="FROM:TO")
-]
-Curve = Annotated[bool, typer.Option("--curve", help="Put the curve and its bands into the JSON too.")]
 
 
 def _version(asked: bool) -> None:
@@ -75,80 +65,7 @@ def main(
     """
 
 
-@app.command(epilog="Example: `demur score run.jsonl --by domain -o plot.svg`")
-@with_options
-def score(
-    files: Files,
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    engines: EngineOptions,
-    at_nonreturn: AtNonreturn = "0.2",
-    at_error: AtError = 0.05,
-    by: Annotated[str | None, typer.Option("--by", help="Slice by this column as well.", metavar="COLUMN")] = None,
-    aurc: Aurc = "trapezoid",
-    region: Region = None,
-    curve: Curve = False,
-) -> None:
-    """Error-return curve, areas and operating points of each system, with intervals."""
-    from demur.apps.cli import commands
-
-    commands.score(
-        files,
-        inputs,
-        sampling,
-        outputs,
-        engines,
-        at=at_nonreturn,
-        at_error=at_error,
-        aurc=aurc,
-        by=by,
-        region=region,
-        curve=curve,
-    )
-
-
-@app.command(epilog="Example: `demur merge parts/*.sweep -o whole.sweep -o plot.svg`")
-@with_options
-def merge(
-    files: Annotated[
-        list[str], typer.Argument(help="Sweeps of parts of a log: .sweep files, as score writes them with -o; globs.")
-    ],
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    at_nonreturn: AtNonreturn = "0.2",
-    at_error: AtError = 0.05,
-    aurc: Aurc = "trapezoid",
-    region: Region = None,
-    curve: Curve = False,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the one system that all parts are of, where logs do not name theirs."),
-    ] = None,
-    apart: Annotated[
-        bool, typer.Option("--apart", help="Logs that name no system are different systems, not parts of one.")
-    ] = False,
-    allow_repeats: Annotated[
-        bool,
-        typer.Option("--allow-repeats", help="Add parts that name the same log: different logs of one name."),
-    ] = False,
-) -> None:
-    """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
-    from demur.apps.cli import merging
-
-    merging.merge(
-        files,
-        sampling,
-        outputs,
-        at=at_nonreturn,
-        at_error=at_error,
-        aurc=aurc,
-        region=region,
-        curve=curve,
-        name=name,
-        apart=apart,
-        allow_repeats=allow_repeats,
-    )
+add_jobs(app, JOBS)
 
 
 @app.command(epilog="Example: `demur follow run.jsonl --until-idle 60 -o live.html`")
@@ -192,105 +109,6 @@ def follow(
         until_idle=until_idle,
         cutoffs=cutoffs,
     )
-
-
-@app.command(epilog="Example: `demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html`")
-@with_options
-def compare(
-    files: Files,
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    at_nonreturn: AtNonreturn = "0.2",
-    system: Annotated[
-        list[str] | None, typer.Option("--system", help="Compare only these; the first is a. Repeatable.")
-    ] = None,
-    region: Annotated[
-        str | None, typer.Option("--region", help="Range of non-return rates to compare over.", metavar="FROM:TO")
-    ] = None,
-    matched: Annotated[bool, typer.Option("--matched", help="Compare only the ids that all systems have.")] = False,
-    unpaired: Annotated[bool, typer.Option("--unpaired", help="Ignore ids: different inputs for each system.")] = False,
-) -> None:
-    """Is the difference real, and where: paired curves, dominance, crossings, tests."""
-    from demur.apps.cli import commands
-
-    commands.compare_systems(
-        files,
-        inputs,
-        sampling,
-        outputs,
-        at=at_nonreturn,
-        systems=system or [],
-        region=region,
-        matched=matched,
-        unpaired=unpaired,
-    )
-
-
-@app.command(epilog="Example: `demur threshold run.jsonl --max-error 0.05 --delta 0.05`")
-@with_options
-def threshold(
-    files: Files,
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    engines: EngineOptions,
-    cost_ratio: Annotated[
-        float | None,
-        typer.Option("--cost-ratio", help="What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R"),
-    ] = None,
-    max_error: Annotated[
-        float | None, typer.Option("--max-error", help="Most errors, as a share of all inputs.", metavar="E")
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option("--delta", help="With --max-error: guarantee it on new data but for this chance.", metavar="D"),
-    ] = None,
-    max_nonreturn: Annotated[
-        float | None, typer.Option("--max-nonreturn", help="Most non-returns.", metavar="X")
-    ] = None,
-    system: Annotated[str | None, typer.Option("--system", help="Which system, where the files hold several.")] = None,
-) -> None:
-    """The threshold for a cost, a promise about errors, or a limit on non-returns."""
-    from demur.apps.cli import commands
-
-    commands.threshold(
-        files,
-        inputs,
-        sampling,
-        outputs,
-        engines,
-        system=system,
-        cost_ratio=cost_ratio,
-        max_error=max_error,
-        delta=delta,
-        max_nonreturn=max_nonreturn,
-    )
-
-
-@app.command(epilog="Example: `demur classes run.jsonl -o confusion.svg`")
-@with_options
-def classes(
-    files: Files, inputs: InputOptions, sampling: SamplingOptions, outputs: OutputOptions, engines: EngineOptions
-) -> None:
-    """Precision, recall and F of each class, averages, kappa, confusion; rejected inputs counted honestly."""
-    from demur.apps.cli import commands
-
-    commands.classes(files, inputs, sampling, outputs, engines)
-
-
-@app.command(epilog="Example: `demur validate run.jsonl`")
-@with_options
-def validate(
-    files: Files,
-    inputs: InputOptions,
-    outputs: OutputOptions,
-    seed: Annotated[int, typer.Option("--seed", help="Taken as by every command; nothing here is random.")] = 0,  # noqa: ARG001
-) -> None:
-    """Read and check tables, and say what was recognised in them."""
-    from demur.apps.cli import commands
-
-    commands.validate(files, inputs, outputs)
 
 
 @app.command("verify-engine", epilog="Example: `demur verify-engine --spark-master spark://host:7077`")

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from demur.errors import Interrupted
+from demur.core.jobs import with_flags
+from demur.errors import DemurError, Interrupted
 
 Files = Annotated[
     list[str],
@@ -202,45 +203,7 @@ class SamplingOptions:
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
-    """Where rows are counted."""
-
-    engine: Annotated[
-        Literal["auto", "memory", "polars", "duckdb", "spark"],
-        typer.Option(
-            "--engine",
-            help="What counts the rows. memory reads files, each a system; polars, duckdb and spark count Parquet "
-            "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, else memory.",
-        ),
-    ] = "auto"
-    spark_master: Annotated[
-        str | None,
-        typer.Option("--spark-master", help="With --engine spark: the cluster; else this machine.", metavar="URL"),
-    ] = None
-    exact_up_to: Annotated[
-        int,
-        typer.Option(
-            "--exact-up-to",
-            min=1,
-            help="With an engine: rows up to which every distinct confidence is kept. Beyond, close ones may be "
-            "joined, and the result says within what it is exact.",
-            metavar="ROWS",
-        ),
-    ] = 2**24
-    check_ids: Annotated[
-        bool,
-        typer.Option(
-            "--check-ids",
-            help="With an engine: refuse repeated ids too; takes a pass and, in Polars, memory for all ids.",
-        ),
-    ] = False
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the system, where no column names it.", metavar="NAME")
-    ] = None
-
-
-GROUPS = (InputOptions, ListOptions, ScorerOptions, TrialOptions, OutputOptions, SamplingOptions, EngineOptions)
+GROUPS = (InputOptions, ListOptions, ScorerOptions, TrialOptions, OutputOptions, SamplingOptions)
 """Every group of options."""
 
 
@@ -253,7 +216,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         kind = hints[parameter.name]
         if kind in GROUPS:
             groups[parameter.name] = kind
-            parameters += _parameters_of(kind)
+            parameters += parameters_of(kind)
         else:
             parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -264,6 +227,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             command(**given)
         except KeyboardInterrupt:
             raise Interrupted("interrupted; no output was left half-written") from None
+        except DemurError as fault:
+            raise with_flags(fault, {one.name: f"--{one.name.replace('_', '-')}" for one in parameters}) from None
 
     wired.__name__, wired.__doc__ = command.__name__, command.__doc__
     wired.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -271,7 +236,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     return wired
 
 
-def _parameters_of(group: Any) -> list[inspect.Parameter]:
+def parameters_of(group: Any) -> list[inspect.Parameter]:
+    """The fields of a group as parameters of a command."""
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(

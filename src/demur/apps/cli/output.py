@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from demur.errors import UsageError
 from demur.show import path_text, plain
 
 if TYPE_CHECKING:
-    from demur.measures.sweep_files import SweepFile
     from demur.views.presentation import Presentation
 
 FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
@@ -49,23 +47,11 @@ def refuse_figures(options: OutputOptions) -> None:
             raise UsageError(f"-o {path}: this result has no figure; write it as .json, .csv, .md, .parquet or .html")
 
 
-def sweeps_apart(options: OutputOptions) -> tuple[list[Path], OutputOptions]:
-    """The sweeps to write, and the options without them; what cannot be written is refused before any work is done."""
-    sweeps = [path for path in options.output if path.suffix.lower() == SWEEP]
-    for path in sweeps:
-        if path.is_dir():
-            raise UsageError(f"-o {path}: this is a directory; name a file in it")
-    rest = replace(options, output=[path for path in options.output if path not in sweeps])
-    check(rest)
-    return sweeps, rest
-
-
-def write_sweeps(paths: list[Path], content: SweepFile, *, quiet: bool) -> None:
-    """Write a sweep to each path, and say so."""
-    for path in paths:
-        content.write(path)
-        if not quiet:
-            typer.echo(f"wrote {path_text(path)}", err=True)
+def refuse_undeliverable(presentation: Presentation, options: OutputOptions) -> None:
+    """Refuse gates and figures that a result has not, before anything is written."""
+    failures(options.fail_if, presentation.document)
+    if not presentation.figures:
+        refuse_figures(options)
 
 
 def deliver(presentation: Presentation, options: OutputOptions) -> None:

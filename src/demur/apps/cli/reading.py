@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from demur.apps.cli.options import InputOptions
+from demur.core.options import rate_or_range as parse_rate
 from demur.errors import UsageError
 from demur.show import path_text
 
@@ -39,13 +40,8 @@ def read(
 
 def rate_or_range(text: str) -> float | tuple[float, float]:
     """A rate, as 0.2 or 20%, or a range of rates, as 0.1:0.3."""
-    start, colon, stop = text.partition(":")
-    return (_rate(start, text), _rate(stop, text)) if colon else _rate(start, text)
-
-
-def _rate(part: str, text: str) -> float:
     try:
-        return float(part.rstrip("% ")) / (100 if part.strip().endswith("%") else 1)
+        return parse_rate(text)
     except ValueError:
         raise UsageError(f'a rate is a number such as 0.2, or a range such as 0.1:0.3; got "{text}"') from None
 

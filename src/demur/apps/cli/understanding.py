@@ -15,6 +15,7 @@ import typer
 
 from demur import api
 from demur.analyses.bands import check_level
+from demur.analyses.threshold import aim
 from demur.analyses.understanding.tuning import WEIGHTS
 from demur.api.understanding import COST_RATIO, as_pairs, fitted_model
 from demur.apps.cli import output
@@ -129,7 +130,7 @@ def tune(
     parts_of(manner["tokens"])
     aimless = all(value is None for value in aims.values())
     if not aimless:
-        api.aim(**aims, delta=None)
+        aim(**aims, delta=None)
     with steps(quiet=to.told.quiet or to.told.json) as step:
         step("reading", 0, 1)
         pairs = table.pairs()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-import polars as pl
 import typer
 
 from demur.analyses.equality import (
@@ -21,8 +18,9 @@ from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions
 from demur.apps.cli.progress import steps
 from demur.data.engines import ENGINES, TITLES, Engine
-from demur.data.readers import READERS, why_absent
+from demur.data.readers import why_absent
 from demur.errors import UsageError
+from demur.returns.counting import holder_of
 from demur.views.agreement import of_equality
 
 
@@ -56,7 +54,7 @@ def _chosen(engine: Engine | None, spark_master: str | None) -> tuple[tuple[Engi
 
 def _verified(engine: Engine, spark_master: str | None, rows: int, seed: int) -> Equality:
     """Every measure and every count, of rows that weigh alike and of rows that do not."""
-    held = _holder(engine, spark_master)
+    held = holder_of(engine, spark_master)
     weighted = sample_log(rows, seed)
     found: list[Difference] = []
     for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
@@ -64,13 +62,3 @@ def _verified(engine: Engine, spark_master: str | None, rows: int, seed: int) ->
         compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
         found += [replace(one, measure=f"{one.measure}{about}") for one in compared]
     return Equality(engine, rows, tuple(found))
-
-
-def _holder(engine: Engine, spark_master: str | None) -> Callable[[pl.DataFrame], Any]:
-    """What hands rows over to an engine; a cluster gets them from here, so it needs no files."""
-    holder: Any = READERS[engine](memory=None, spark_master=spark_master).holder
-    if engine == "duckdb":
-        return lambda frame: holder.from_arrow(frame.to_arrow())
-    if engine == "spark":
-        return lambda frame: holder.createDataFrame(frame.to_arrow())
-    return pl.DataFrame.lazy

@@ -1,0 +1,398 @@
+"""The jobs on answers that may be withheld: their options are declared here, and nowhere else.
+
+Only light modules are imported here, as every command loads this one for its help.
+"""
+
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from demur.core.jobs import Argument, Job, Option, job
+from demur.core.options import By, Level, Replicates, Sampling, Seed, Where
+from demur.errors import UsageError
+from demur.returns.options import (
+    EVERYWHERE,
+    OUT_OF_SCOPE,
+    WITHHELD,
+    AtError,
+    AtNonreturn,
+    Aurc,
+    BandRegion,
+    CheckIds,
+    Columns,
+    ComparedRegion,
+    Curve,
+    EngineName,
+    ExactUpTo,
+    Logs,
+    MissingConfidence,
+    Name,
+    NoLabels,
+    OutOfScope,
+    SparkMaster,
+    Withheld,
+)
+from demur.show import Step, silent
+
+if TYPE_CHECKING:
+    from demur.analyses.comparison import Comparison
+    from demur.analyses.evaluation import Evaluations
+    from demur.analyses.labels import ClassReports
+    from demur.analyses.threshold import Choice
+    from demur.data.responses import Reading, Responses
+    from demur.measures.sweep_files import SweepFile
+    from demur.returns.validation import Validation
+
+MOST_NOTES = 20
+"""Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
+BY_BUCKET = "the promise is made by buckets of dialogues; made by dialogues (engine memory), it may withhold less"
+
+
+@job
+def read(
+    *data: Any,
+    keep: tuple[str, ...] = (),
+    reading: "Reading | None" = None,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+) -> "Responses":
+    """Judged responses from files, globs, frames (Polars, pandas, PyArrow, DuckDB ...), lists of dicts, or a mixture.
+
+    `columns={"target": "gold"}` names columns that are called differently, `where=(("split", "test"),)` keeps rows,
+    `keep=("domain",)` keeps further columns. Several frames without a column `system` are called system 1, system 2
+    and so on; a dict of names to files or frames names them. `reading` gives all options as one.
+    """
+    from demur.returns.inputs import read_data
+
+    how = _reading(columns, where, out_of_scope, withheld, missing_confidence, keep)
+    if reading is not None and how != _reading():
+        raise UsageError("give either reading=Reading(...) or its options, not both")
+    return read_data(data, how if reading is None else reading)
+
+
+@job
+def score(
+    *data: Logs,
+    at_nonreturn: AtNonreturn = 0.2,
+    at_error: AtError = 0.05,
+    by: By = None,
+    aurc: Aurc = "trapezoid",
+    region: BandRegion = EVERYWHERE,
+    curve: Curve = False,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
+    exact_up_to: ExactUpTo = 2**24,
+    check_ids: CheckIds = False,
+    name: Name = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Evaluations":
+    """Error-return curve, areas and operating points of each system, with intervals.
+
+    Data are what `read` takes. A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that holds it, and
+    never brought here.
+    """
+    from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures
+    from demur.returns.counting import Counting, count, sweep_of_rows
+    from demur.returns.inputs import named, read_data
+
+    sampling = Sampling(level, replicates, seed)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
+    how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
+    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence, () if by is None else (by,))
+    asked: dict[str, Any] = {"measures": measures, "region": region, "step": step, **asdict(sampling)}
+    counted = count(data, reading, how, by=by, step=step)
+    if counted is None:
+        step("reading", 0, 1)
+        judged = named(read_data(data, reading), name)
+        found = evaluate(judged, by=by, **asked).with_notes(judged.notes, judged.warnings)
+        found.sweep_file = sweep_of_rows(judged, reading, data, by)
+    else:
+        found = evaluate_tallies(counted.tallies, **asked).with_notes(counted.notes, counted.warnings)
+        found.sweep_file = counted.sweep_file
+    found.with_curves = curve
+    return found.with_notes((sampling.note,))
+
+
+@job
+def merge(
+    *parts: Annotated[
+        "str | Path | SweepFile",
+        Argument("Sweeps of parts of a log: .sweep files, as score writes them with -o; globs.", metavar="FILES"),
+    ],
+    at_nonreturn: AtNonreturn = 0.2,
+    at_error: AtError = 0.05,
+    aurc: Aurc = "trapezoid",
+    region: BandRegion = EVERYWHERE,
+    curve: Curve = False,
+    name: Annotated[
+        str | None, Option("Name of the one system that all parts are of, where logs do not name theirs.")
+    ] = None,
+    apart: Annotated[bool, Option("Logs that name no system are different systems, not parts of one.")] = False,
+    allow_repeats: Annotated[bool, Option("Add parts that name the same log: different logs of one name.")] = False,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Evaluations":
+    """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
+    from demur.analyses.evaluation import evaluate_tallies, returns_measures
+    from demur.measures.sweep_files import gathered, merged
+
+    sampling = Sampling(level, replicates, seed)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
+    sweeps = gathered(*parts, step=step)
+    whole = merged(sweeps, system=name, apart=apart, allow_repeats=allow_repeats)
+    found = evaluate_tallies(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))
+    logs = f" of {len(whole.sources):,} logs" if whole.sources else ""
+    notes = (f"{len(sweeps):,} sweeps{logs} merged", *_first(whole.notes, "notes"), sampling.note)
+    found = found.with_notes(notes, _first(whole.warnings, "warnings"))
+    found.with_curves, found.sweep_file = curve, lambda: whole
+    return found
+
+
+@job
+def compare(
+    *data: Logs,
+    systems: Annotated[
+        tuple[str, ...] | None, Option("Compare only these; the first is a. Repeatable.", flag="--system", repeat=True)
+    ] = None,
+    at_nonreturn: AtNonreturn = 0.2,
+    region: ComparedRegion = EVERYWHERE,
+    matched: Annotated[bool, Option("Compare only the ids that all systems have.")] = False,
+    unpaired: Annotated[bool, Option("Ignore ids: different inputs for each system.")] = False,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Comparison":
+    """Is the difference real, and where: paired curves, dominance, crossings, tests.
+
+    Systems are paired by id. Data are what `read` takes: files, frames, or a dict of names to them.
+    """
+    from demur.analyses.comparison import compare as compare_systems
+    from demur.analyses.evaluation import returns_measures
+    from demur.returns.inputs import read_data
+
+    step("reading", 0, 1)
+    sampling = Sampling(level, replicates, seed)
+    judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence))
+    notes, warnings = judged.notes, judged.warnings
+    found = compare_systems(
+        judged,
+        systems=systems,
+        matched=matched,
+        unpaired=unpaired,
+        at=sum(at_nonreturn) / 2 if isinstance(at_nonreturn, tuple) else at_nonreturn,
+        measures=returns_measures(at=at_nonreturn),
+        region=region,
+        step=step,
+        **asdict(sampling),
+    )
+    return replace(found, notes=(*found.notes, *notes, sampling.note), warnings=(*found.warnings, *warnings))
+
+
+@job
+def threshold(
+    *data: Logs,
+    cost_ratio: Annotated[
+        float | None,
+        Option("What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R"),
+    ] = None,
+    max_error: Annotated[float | None, Option("Most errors, as a share of all inputs.", metavar="E")] = None,
+    delta: Annotated[
+        float | None, Option("With --max-error: guarantee it on new data but for this chance.", metavar="D")
+    ] = None,
+    max_nonreturn: Annotated[float | None, Option("Most non-returns.", metavar="X")] = None,
+    system: Annotated[str | None, Option("Which system, where the files hold several.")] = None,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
+    exact_up_to: ExactUpTo = 2**24,
+    check_ids: CheckIds = False,
+    name: Name = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Choice":
+    """The threshold for a cost, a promise about errors, or a limit on non-returns.
+
+    It is of one system; its evaluation, in which the threshold is shown, is made when it is first asked for.
+    """
+    from demur.analyses.evaluation import evaluate, evaluate_tallies, joined_note, joined_of
+    from demur.analyses.threshold import aim
+    from demur.measures.resampling import Rows, Sample
+    from demur.measures.tally_samples import tally_sample
+    from demur.returns.counting import Counting, count, one_tally
+    from demur.returns.inputs import named, one_system, read_data
+
+    sampling = Sampling(level, replicates, seed)
+    choose = aim(cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn)
+    how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
+    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
+    source: Any = count(data, reading, how, step=step)
+    if source is None:
+        step("reading", 0, 1)
+        source = one_system(named(read_data(data, reading), name), system)
+        sample, chosen = Sample(Rows.from_frame(source.frame)), source.systems[0]
+        numbers = replace(source, frame=source.frame.drop("target", "prediction"))  # texts take most of the room
+        evaluated = partial(evaluate, numbers, **asdict(sampling))
+        promised: tuple[str, ...] = ()
+    else:
+        tally = one_tally(source.tallies, system)
+        sample, chosen = tally_sample(tally), tally.system
+        evaluated = partial(evaluate_tallies, [tally], **asdict(sampling))
+        promised = (BY_BUCKET,) if delta is not None and sample.spread.clustered else ()
+    joined = joined_of(sample.sweep)
+    exact = () if joined is None else (joined_note(chosen, joined),)
+    notes = (*exact, *promised, *source.notes, sampling.note)
+    return replace(choose(sample, name=chosen), notes=notes, warnings=source.warnings, evaluate=lambda: evaluated()[0])
+
+
+@job
+def classes(
+    *data: Logs,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: NoLabels = (),
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "lowest",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
+    exact_up_to: ExactUpTo = 2**24,
+    check_ids: CheckIds = False,
+    name: Name = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "ClassReports":
+    """Precision, recall and F of each class, averages, kappa, confusion; rejected inputs counted honestly.
+
+    Every label counts as a label, those that mean out of scope too, and no confidences are needed.
+    """
+    from demur.analyses.labels import class_reports, class_reports_of_cells
+    from demur.returns.counting import Counting, count_labels
+    from demur.returns.inputs import named, read_data
+
+    sampling = Sampling(level, replicates, seed)
+    how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
+    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
+    source: Any = count_labels(data, reading, how, step=step)
+    if source is None:
+        step("reading", 0, 1)
+        source = named(read_data(data, reading), name)
+        found = class_reports(source, **asdict(sampling))
+    else:
+        found = class_reports_of_cells(source.cells, clustered=source.clustered, **asdict(sampling))
+    return found.with_notes((*source.notes, sampling.note), source.warnings)
+
+
+@job
+def validate(
+    *data: Logs,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    seed: Annotated[int, Option("Taken as by every command; nothing here is random.")] = 0,  # noqa: ARG001
+) -> "Validation":
+    """Read and check tables, and say what was recognised in them."""
+    from demur.returns.inputs import read_data
+    from demur.returns.validation import Validation
+
+    return Validation(read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",))))
+
+
+def _reading(
+    columns: dict[str, str] | None = None,
+    where: tuple[tuple[str, str], ...] = (),
+    out_of_scope: tuple[str, ...] = OUT_OF_SCOPE,
+    withheld: tuple[str, ...] = WITHHELD,
+    missing_confidence: Literal["error", "lowest"] = "error",
+    keep: tuple[str, ...] = (),
+) -> "Reading":
+    from demur.data.responses import Reading
+
+    return Reading(
+        columns=dict(columns or {}),
+        where=tuple(where),
+        out_of_scope=tuple(out_of_scope),
+        withheld=tuple(withheld),
+        missing_confidence=missing_confidence,
+        keep=tuple(keep),
+    )
+
+
+def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    if len(lines) <= MOST_NOTES:
+        return lines
+    rest = f"{len(lines) - MOST_NOTES:,} more {kind} of the parts; -o WHOLE.sweep keeps them all"
+    return (*lines[:MOST_NOTES], rest)
+
+
+_SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
+
+JOBS = (
+    Job(
+        "score",
+        score,
+        present="demur.views.presentation:of_scores",
+        example="demur score run.jsonl --by domain -o plot.svg",
+        endings=_SWEEPS,
+    ),
+    Job(
+        "merge",
+        merge,
+        present="demur.views.presentation:of_scores",
+        example="demur merge parts/*.sweep -o whole.sweep -o plot.svg",
+        endings=_SWEEPS,
+    ),
+    Job(
+        "compare",
+        compare,
+        present="demur.views.presentation:of_comparison",
+        example="demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html",
+    ),
+    Job(
+        "threshold",
+        threshold,
+        present="demur.views.presentation:of_choice",
+        example="demur threshold run.jsonl --max-error 0.05 --delta 0.05",
+    ),
+    Job(
+        "classes",
+        classes,
+        present="demur.views.presentation:of_classes",
+        example="demur classes run.jsonl -o confusion.svg",
+    ),
+    Job(
+        "validate",
+        validate,
+        present="demur.views.presentation:of_validation",
+        example="demur validate run.jsonl",
+        figures=False,
+    ),
+)

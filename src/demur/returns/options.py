@@ -1,0 +1,108 @@
+"""Options of jobs on answers that may be withheld, each declared once."""
+
+from typing import Annotated, Any, Literal
+
+from demur.core.jobs import Argument, Option
+from demur.core.options import is_rising_range, pair_of, range_text, rate_or_range
+
+OUT_OF_SCOPE = ("oos", "out_of_scope")
+WITHHELD = ("nlu_fallback",)
+EVERYWHERE = (0.0, 1.0)
+
+
+def labels(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels that are not empty: an empty one says that there are none."""
+    return tuple(label for label in given if label)
+
+
+LOGS = (
+    "Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; - for standard input; "
+    "with score, threshold and classes also folders and URLs of Parquet."
+)
+Logs = Annotated[Any, Argument(LOGS, metavar="FILES")]
+Columns = Annotated[
+    dict[str, str] | None,
+    Option(
+        "Name a column: --map target=my_column. Repeatable.",
+        flag="--map",
+        metavar="NAME=COLUMN",
+        parse=pair_of,
+        takes="NAME=COLUMN",
+        repeat=True,
+        collect=dict,
+    ),
+]
+OutOfScope = Annotated[
+    tuple[str, ...],
+    Option(
+        'Target that means "no answer is right". Repeatable; replaces oos and out_of_scope. "" for none.',
+        metavar="LABEL",
+        repeat=True,
+        collect=labels,
+    ),
+]
+NoLabels = Annotated[
+    tuple[str, ...],
+    Option(
+        'Target that means "no answer is right". Repeatable; by default every label counts as one.',
+        metavar="LABEL",
+        repeat=True,
+        collect=labels,
+    ),
+]
+Withheld = Annotated[
+    tuple[str, ...],
+    Option(
+        'Prediction that means "I withhold". Repeatable; replaces nlu_fallback. "" for none.',
+        metavar="LABEL",
+        repeat=True,
+        collect=labels,
+    ),
+]
+MissingConfidence = Annotated[
+    Literal["error", "lowest"], Option("An answer without confidence: refuse it, or rank it lowest.")
+]
+EngineName = Annotated[
+    Literal["auto", "memory", "polars", "duckdb", "spark"],
+    Option(
+        "What counts the rows. memory reads files, each a system; polars, duckdb and spark count Parquet "
+        "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, else memory."
+    ),
+]
+SparkMaster = Annotated[str | None, Option("With --engine spark: the cluster; else this machine.", metavar="URL")]
+ExactUpTo = Annotated[
+    int,
+    Option(
+        "With an engine: rows up to which every distinct confidence is kept. Beyond, close ones may be "
+        "joined, and the result says within what it is exact.",
+        minimum=1,
+        metavar="ROWS",
+    ),
+]
+CheckIds = Annotated[
+    bool, Option("With an engine: refuse repeated ids too; takes a pass and, in Polars, memory for all ids.")
+]
+Name = Annotated[str | None, Option("Name of the system, where no column names it.", metavar="NAME")]
+AtNonreturn = Annotated[
+    float | tuple[float, float],
+    Option(
+        "Non-return rate of interest, or a range such as 0.1:0.3.",
+        metavar="X",
+        parse=rate_or_range,
+        takes="a rate such as 0.2, or a range such as 0.1:0.3",
+        write=range_text,
+    ),
+]
+AtError = Annotated[float, Option("Error rate for which the needed non-return rate is given.", metavar="E")]
+Aurc = Annotated[Literal["trapezoid", "mean"], Option("Convention of the AURC.")]
+_REGION: dict[str, Any] = {
+    "metavar": "FROM:TO",
+    "parse": rate_or_range,
+    "takes": "a rising range of rates such as 0.1:0.3",
+    "python": "a rising range of rates such as (0.1, 0.3)",
+    "check": is_rising_range,
+    "write": range_text,
+}
+BandRegion = Annotated[tuple[float, float], Option("Range over which the simultaneous band holds.", **_REGION)]
+ComparedRegion = Annotated[tuple[float, float], Option("Range of non-return rates to compare over.", **_REGION)]
+Curve = Annotated[bool, Option("Put the curve and its bands into the JSON too.")]

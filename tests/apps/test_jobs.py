@@ -1,0 +1,196 @@
+"""A job is declared once: the same options, ranges, help and results in Python, by the command and in a form."""
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import polars as pl
+import pytest
+import typer
+
+import demur
+from apps.conftest import log
+from apps.inside import Demur
+from demur.apps.cli.commands import TYPES, command_of, help_of
+from demur.apps.cli.main import app
+from demur.apps.cli.options import OutputOptions, parameters_of
+from demur.apps.cli.output import as_json
+from demur.core.jobs import REQUIRED, Argument, Job, Option, fields_of, parameters, values_of
+from demur.errors import UsageError
+from demur.returns.jobs import JOBS
+
+each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+GENERAL = {one.name for one in parameters_of(OutputOptions)}
+QUICK = {"replicates": 50, "seed": 1}
+
+
+def command_named(name: str) -> Any:
+    found: Any = typer.main.get_command(app)
+    for word in name.split():
+        found = found.commands[word]
+    return found
+
+
+@each_job
+def test_the_command_has_the_options_of_the_function(job: Job) -> None:
+    declared = {one.name: one for one in command_named(job.name).params if one.name not in GENERAL | {"help"}}
+    built = inspect.signature(command_of(job)).parameters
+    own = {one.name: one for one in job.parameters}
+    assert list(declared) == [*own, *(one.name for one in job.outputs)]
+    signature = inspect.signature(job.function).parameters
+    assert set(signature) - set(own) <= {"step"}, "what Python takes, the command takes too"
+    for name, one in own.items():
+        assert one.default == signature[name].default
+        flag: Any = declared[name]
+        if isinstance(one.option, Argument):
+            assert (flag.help, flag.metavar) == (one.option.help, one.flag)
+            continue
+        assert one.flag.partition("/")[0] in flag.opts
+        assert flag.help == help_of(one.option)
+        assert flag.required == (one.default is REQUIRED)
+        assert not one.choices or get_args(built[name].annotation)[0] in (one.type, one.type | None)
+        if not one.option.repeat:
+            typed = one.choices or (one.type in TYPES and one.option.parse is None)
+            assert flag.default == (one.default if typed else one.text)
+
+
+@each_job
+def test_a_form_has_the_options_of_the_function(job: Job) -> None:
+    fields = {one.name: one for one in fields_of(job.function)}
+    options = {one.name: one for one in job.parameters if isinstance(one.option, Option)}
+    assert list(fields) == list(options)
+    for name, field in fields.items():
+        one, option = options[name], options[name].option
+        assert isinstance(option, Option)
+        assert (field.help, field.choices) == (option.help, one.choices)
+        assert [field.minimum, field.maximum, field.above, field.below] == [
+            *(option.minimum, option.maximum, option.above, option.below),
+        ]
+        if isinstance(field.default, str):
+            assert values_of(job.function, {name: [field.default]}) == {name: one.default}
+
+
+@each_job
+def test_the_public_name_is_the_function_of_the_job(job: Job) -> None:
+    assert getattr(demur, job.name) is job.function
+    assert command_named(job.name).help == job.help
+    assert job.example.startswith(f"demur {job.name} ")
+
+
+def out_of_range(option: Option) -> float | None:
+    if option.minimum is not None:
+        return option.minimum - 1
+    return option.above if option.above is not None else None
+
+
+RANGED = [
+    pytest.param(job, one, id=f"{job.name} {one.name}")
+    for job in JOBS
+    for one in job.parameters
+    if isinstance(one.option, Option) and out_of_range(one.option) is not None
+]
+
+
+@pytest.mark.parametrize(("job", "one"), RANGED)
+def test_ranges_hold_in_python_and_by_command_in_the_same_words(demur: Demur, job: Job, one: Any) -> None:
+    value = out_of_range(one.option)
+    with pytest.raises(UsageError, match=f"`{one.name}` must be {one.option.range}") as refused:
+        job.function("there is no such file", **{one.name: one.type(value)})
+    done = demur(*job.name.split(), "nothing.jsonl", one.flag, f"{value:g}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {str(refused.value).replace(f'`{one.name}`', one.flag)}\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    kinds = [("desk", "phone")[k % 3 == 0] for k in range(200)]
+    log(tmp_path / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
+    log(tmp_path / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
+    rows = pl.read_ndjson(tmp_path / "a.jsonl")
+    (tmp_path / "lake").mkdir()
+    for place, part in enumerate(rows.iter_slices(80)):
+        part.write_parquet(tmp_path / "lake" / f"{place}.parquet")
+    return tmp_path
+
+
+A, B, LAKE = "a.jsonl", "b.jsonl", "lake"
+CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
+    "score": ("score", [A], {}),
+    "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "mean"}),
+    "score some rows": ("score", [A], {"where": (("domain", "desk"),), "at_nonreturn": (0.1, 0.3), "name": "desk"}),
+    "score other columns": ("score", [A], {"columns": {"target": "prediction"}, "out_of_scope": ("no",)}),
+    "score no labels apart": ("score", [A], {"withheld": (), "out_of_scope": (), "missing_confidence": "lowest"}),
+    "score in an engine": ("score", [LAKE], {"engine": "polars", "by": "domain", "exact_up_to": 40, "check_ids": True}),
+    "score in another": ("score", [LAKE], {"engine": "duckdb", "at_error": 0.1, "level": 0.8}),
+    "merge": ("merge", ["part.sweep", "other.sweep"], {"allow_repeats": True, "apart": True, "curve": True}),
+    "compare": ("compare", [A, B], {}),
+    "compare some": ("compare", [A, B], {"systems": ("b", "a"), "matched": True, "region": (0.0, 0.5)}),
+    "compare unpaired": ("compare", [A, B], {"unpaired": True, "at_nonreturn": (0.1, 0.3)}),
+    "threshold": ("threshold", [A], {"max_error": 0.2, "delta": 0.1}),
+    "threshold of one": ("threshold", [A, B], {"cost_ratio": 0.3, "system": "b"}),
+    "threshold in an engine": ("threshold", [LAKE], {"max_error": 0.3, "delta": 0.2, "name": "guide"}),
+    "classes": ("classes", [A, B], {}),
+    "classes of one": ("classes", [A], {"name": "mine", "out_of_scope": ("no",)}),
+    "classes in an engine": ("classes", [LAKE], {"engine": "polars"}),
+    "validate": ("validate", [A, B], {"where": (("domain", "phone"),)}),
+}
+
+
+def typed(function: Callable[..., Any], given: dict[str, Any]) -> list[str]:
+    """What is typed for Python's values."""
+    found: list[str] = []
+    for one in parameters(function):
+        if one.name not in given or not isinstance(one.option, Option):
+            continue
+        value = given[one.name]
+        if one.type is bool:
+            found += [one.flag] if value else []
+        elif one.option.repeat:
+            texts = [f"{key}={part}" for key, part in dict(value).items()] if one.option.parse else list(value)
+            found += [part for text in (texts or [""]) for part in (one.flag, text)]
+        else:
+            found += [one.flag, one.option.write(value)]
+    return found
+
+
+def test_every_job_has_a_case() -> None:
+    assert {name for name, _, _ in CASES.values()} == {job.name for job in JOBS}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, case: str) -> None:
+    name, arguments, options = CASES[case]
+    function = {job.name: job.function for job in JOBS}[name]
+    given = {**options, **{key: value for key, value in QUICK.items() if key in inspect.signature(function).parameters}}
+    if name == "merge":
+        for sweep, source in (("part", A), ("other", B)):
+            assert demur("score", source, "--quiet", "-o", f"{sweep}.sweep", "--replicates", "50").returncode == 0
+    done = demur(*name.split(), *arguments, *typed(function, given), "--json", "-o", "kept.json")
+    assert done.returncode == 0, done.stderr
+    expected = as_json(function(*arguments, **given).to_dict()) + "\n"
+    assert done.stdout == expected
+    assert (files / "kept.json").read_text(encoding="utf-8") == expected
+
+
+def test_frames_take_the_options_of_files(files: Path) -> None:
+    rows = pl.read_ndjson(files / A)
+    asked: dict[str, Any] = {"by": "domain", "region": (0.1, 0.4), "curve": True, "name": "a", **QUICK}
+    expected = demur.score(files / A, **asked).to_dict()
+    assert demur.score(rows, engine="memory", **asked).to_dict() == expected
+    assert demur.score(rows.lazy(), engine="memory", **asked).to_dict() == expected
+    for data, engine in ((rows, "polars"), (rows.lazy(), "auto"), (rows.to_dicts(), "duckdb")):
+        counted = demur.score(data, engine=engine, check_ids=True, exact_up_to=1000, **asked).to_dict()
+        assert [one["system"] for one in counted["systems"]] == ["a"] * 3
+        values = [one["measures"]["augrc"]["value"] for one in counted["systems"]]
+        assert values == pytest.approx([one["measures"]["augrc"]["value"] for one in expected["systems"]], rel=1e-12)
+    with pytest.raises(demur.UsageError, match="`engine` is for files, or for one frame"):
+        demur.score(rows, rows, engine="polars")
+
+
+def test_plain_values_are_all_that_the_command_prints(files: Path) -> None:
+    found = demur.score(files / A, by="domain", **QUICK).to_dict()
+    assert [one["part"] for one in found["slices_at_one_threshold"]] == ["domain=desk", "domain=phone"]
+    assert found["notes"][-1] == "seed 1, 50 replicates"
+    assert json.loads(as_json(found))["warnings"] == []
