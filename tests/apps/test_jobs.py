@@ -3,8 +3,9 @@
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import polars as pl
 import pytest
@@ -13,11 +14,11 @@ import typer
 import demur
 from apps.conftest import log
 from apps.inside import Demur
-from demur.apps.cli.commands import TYPES, command_of, help_of
+from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of
 from demur.apps.cli.main import app
 from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.output import as_json
-from demur.core.jobs import REQUIRED, Argument, Job, Option, fields_of, parameters, values_of
+from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.returns.jobs import JOBS
 
@@ -194,3 +195,43 @@ def test_plain_values_are_all_that_the_command_prints(files: Path) -> None:
     assert [one["part"] for one in found["slices_at_one_threshold"]] == ["domain=desk", "domain=phone"]
     assert found["notes"][-1] == "seed 1, 50 replicates"
     assert json.loads(as_json(found))["warnings"] == []
+
+
+def study_job(calls: list[dict[str, Any]]) -> Job:
+    """A job in a group, with arguments of two kinds, an option that must be given, and a file of its own."""
+
+    def fit(
+        model: Annotated[str, Argument("A model.")],
+        *turns: Annotated[Any, Argument("Logs.", metavar="FILES")],
+        x: Annotated[str, Option("A column.")],
+        kind: Annotated[Literal["linear", "spline"] | None, Option("A curve.", short="-k")] = None,
+        target: Annotated[Path | None, Option("A file.")] = None,
+        keep: Annotated[tuple[str, ...], Option("Keep. Repeatable.", repeat=True)] = (),
+        checks: Annotated[bool, Option("Whether to check.", flag="--checks/--no-checks")] = True,
+    ) -> Any:
+        """Fit a model."""
+        calls.append({"model": model, "x": x, "kind": kind, "target": target, "keep": keep, "checks": checks})
+        return demur.score(*turns, replicates=50)
+
+    written = Output("--sweep-file", "Write the sweep.", "demur.returns.counting:write_sweep")
+    shown = "demur.views.presentation:of_scores"
+    return Job("study fit", fit, present=shown, example="demur study fit m.json a.jsonl --x wer", outputs=(written,))
+
+
+def test_a_job_may_be_in_a_group_and_write_a_file_of_its_own(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[dict[str, Any]] = []
+    house = typer.Typer(pretty_exceptions_enable=False)
+    house.callback()(lambda: None)
+    add_jobs(house, [study_job(calls), replace(study_job(calls), name="study again")])
+    monkeypatch.chdir(files)
+    asked = ["--x", "wer", "-k", "spline", "--target", "t.txt", "--keep", "a", "--keep", "b", "--no-checks"]
+    house(["study", "fit", "m.json", A, *asked, "--sweep-file", "w.sweep", "--json"], standalone_mode=False)
+    assert calls == [
+        {"model": "m.json", "x": "wer", "kind": "spline", "target": Path("t.txt"), "keep": ("a", "b"), "checks": False}
+    ]
+    assert json.loads(capsys.readouterr().out)["systems"][0]["system"] == "a"
+    assert (files / "w.sweep").exists()
+    house(["study", "again", "m.json", A, "--x", "wer", "--quiet"], standalone_mode=False)
+    assert calls[1] == {**calls[1], "kind": None, "target": None, "keep": (), "checks": True}
