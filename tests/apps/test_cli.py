@@ -409,3 +409,13 @@ def test_a_file_whose_name_is_not_utf8_is_read_and_written(apart: Demur, tmp_pat
     assert done.stdout.startswith(r"caf\xe9: when it returns every answer")
     assert r"wrote caf\xe9.html" in done.stderr
     assert json.loads((tmp_path / f"{name}.json").read_text())["systems"][0]["system"] == r"caf\xe9"
+
+
+def test_each_fault_of_a_file_has_a_line(demur: Demur, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("target,prediction,confidence,weight\na,a,high,1\na,a,0.5,-1\n")
+    done = demur("score", "t.csv")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        'error: t.csv:2: confidence must be a number; got "high"',
+        "error: t.csv:3: weight must be a number of 0 or more; got -1.0",
+    ]

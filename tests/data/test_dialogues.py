@@ -200,3 +200,13 @@ def test_dialogues_without_counterpart_are_counted_listed_and_refused():
 def test_tables_that_share_no_dialogue_are_refused_even_then():
     with pytest.raises(DataError, match=r'turns are of "1", outcomes of "01" \(do the names of dialogues agree\?\)'):
         matched(["1"], ["01"], allowed=True)
+
+
+def test_all_faults_of_columns_are_told_at_once():
+    with pytest.raises(DataError, match="may be any of") as caught:
+        dialogues([{"session": "d1", "conversation": "d1", "pre": 2, "post": "x"}])
+    assert [fault.rule for fault in caught.value.faults] == [
+        'dialogue may be any of the columns "session", "conversation"',
+        "must lie between 0 and 1",
+        "must be a number",
+    ]

@@ -125,3 +125,14 @@ def test_no_file_and_no_rows_are_refused():
         nbest([])
     with pytest.raises(DataError, match=r'data: row 2 must be a dictionary; got "str"'):
         nbest([row(), "bye()"])
+
+
+def test_all_columns_that_are_missing_are_told_at_once() -> None:
+    with pytest.raises(DataError, match="there is no column reference") as caught:
+        nbest([{"text": "a", "session": 1, "conversation": 2}])
+    told = [fault.rule.partition(" (")[0] for fault in caught.value.faults]
+    assert told == [
+        'dialogue may be any of the columns "session", "conversation"',
+        "there is no column reference",
+        "there is no column hypotheses",
+    ]

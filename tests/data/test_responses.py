@@ -337,3 +337,46 @@ def test_a_column_without_a_name_that_is_not_there_is_refused(tmp_path):
     UNNAMED.rename({"": "id"}).write_csv(tmp_path / "t.csv")
     with pytest.raises(DataError, match='there is no column "" to map id from'):
         read_responses(tmp_path / "t.csv", reading=Reading(columns={"id": ""}))
+
+
+def test_all_faults_of_the_columns_of_a_file_are_told_at_once(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "id,target,predicted,response,confidence,weight,abstained\n"
+        "1,a,a,a,0.5,1,no\n"
+        "2,a,a,a,0.5,-2,no\n"
+        "3,a,a,a,high,1,perhaps\n"
+        ",a,a,a,0.5,1,no\n"
+    )
+    with pytest.raises(DataError, match="may be any of") as caught:
+        read_responses(path, reading=Reading(columns={"system": "run"}))
+    assert [(fault.where, fault.rule) for fault in caught.value.faults] == [
+        (f"{path}:", 'prediction may be any of the columns "predicted", "response"'),
+        (f"{path}:", 'there is no column "run" to map system from'),
+        (f"{path}:3: weight", "must be a number of 0 or more"),
+        (f"{path}:4: abstained", "must be true or false"),
+        (f"{path}:4: confidence", "must be a number"),
+        (f"{path}:5: id", "must be there in every row or in none"),
+    ]
+    assert str(caught.value) == "\n".join(map(str, caught.value.faults))
+
+
+def test_missing_columns_are_told_with_bad_values():
+    with pytest.raises(DataError, match="needs a column target") as caught:
+        responses([{"confidence": "high", "weight": -1}])
+    assert [fault.rule for fault in caught.value.faults] == [
+        "needs a column target or correct to tell right from wrong",
+        "needs a column prediction",
+        "must be a number",
+        "must be a number of 0 or more",
+    ]
+
+
+def test_faults_in_rows_that_are_not_kept_are_not_told():
+    rows = [row(split="a", confidence="high"), row(split="b", weight=-1)]
+    with pytest.raises(DataError, match="there is no column") as caught:
+        responses(rows, reading=Reading(columns={"system": "run"}, where=(("split", "b"),)))
+    assert [fault.rule for fault in caught.value.faults] == [
+        'there is no column "run" to map system from',
+        "must be a number of 0 or more",
+    ]

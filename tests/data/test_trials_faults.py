@@ -179,3 +179,17 @@ def test_a_column_has_one_part():
         trials(rows, reading=TrialReading(x="wer", y="wer"))
     with pytest.raises(UsageError, match='the column "wer" is x and cannot be n as well'):
         trials(rows, reading=TrialReading(x="wer", y="done", columns={"n": "wer"}))
+
+
+def test_all_faults_of_columns_are_told_at_once() -> None:
+    rows = [{"performer": None, "role": "gold", "wer": "x", "done": 1}, {"performer": "A", "role": "boss", "done": 1}]
+    with pytest.raises(DataError, match="must name the performer") as caught:
+        trials(rows, reading=TrialReading(x="wer", y="done"))
+    assert [fault.rule for fault in caught.value.faults] == [
+        "must name the performer",
+        "must be a number",
+        "must be gold or system",
+    ]
+    with pytest.raises(DataError, match=r"there is no column .wer.") as caught:
+        trials([{"who": "A"}], reading=TrialReading(x="wer", y="done"))
+    assert len(caught.value.faults) == 3

@@ -108,7 +108,7 @@ class BatchReader:
         try:
             table = read_source(Source(path, batch.log, batch.kind, "", batch.stem), self._wanted(batch))
         except DataError as fault:
-            raise DataError(fault.rule, where=in_whole(fault.where), got=fault.got, fix=fault.fix) from None
+            raise fault.rewritten(in_whole) from None
         self._known = dict.fromkeys((*(self._known if batch.kind == "json" else ()), *table.columns))
         places = table.place
         return replace(table, columns=tuple(self._known), place=lambda row: in_whole(places(row)))

@@ -72,7 +72,8 @@ class Cells:
         column = self.columns.get(part, part)
         mapped = f'column mapped from "{column}"' if column != part else ""
         hint = "; ".join(piece for piece in (mapped, fix) if piece)
-        return DataError(rule, where=f"{self.place(position)}: {part}", got=got, fix=hint)
+        row = int(self.table.frame[ROW][position])
+        return DataError(rule, where=f"{self.table.place(row)}: {part}", got=got, fix=hint, row=row)
 
     def place(self, position: int) -> str:
         """Says where in its source the row at a position of the frame stands."""

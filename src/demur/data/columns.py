@@ -1,7 +1,7 @@
 """Which column of a table plays which part."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from demur.errors import DataError
@@ -59,10 +59,11 @@ _SHORTEST = 4
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The column that plays each canonical part, and what was guessed to find it."""
+    """The column that plays each canonical part, what was guessed to find it, and the parts it is not clear for."""
 
     columns: Mapping[str, str]
     notes: tuple[str, ...]
+    faults: Mapping[str, DataError] = field(default_factory=dict)
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
@@ -125,27 +126,47 @@ def resolve(
     aliases: Mapping[str, tuple[str, ...]] = ALIASES,
 ) -> Resolution:
     """Finds the column of each canonical part: the one mapped, else its namesake, else the only alias."""
+    found = resolve_clear(names, explicit, parts=parts, where=where, aliases=aliases)
+    if found.faults:
+        raise DataError.joined(found.faults.values())
+    return found
+
+
+def resolve_clear(
+    names: Collection[str],
+    explicit: Mapping[str, str],
+    *,
+    parts: Collection[str] | None = None,
+    where: str = "",
+    aliases: Mapping[str, tuple[str, ...]] = ALIASES,
+) -> Resolution:
+    """Finds columns as `resolve` does, and gives the faults of the parts for which none or several may be meant."""
     check_mapping(explicit, aliases)
     columns: dict[str, str] = {}
-    notes = []
+    faults: dict[str, DataError] = {}
     for part in aliases if parts is None else parts:
-        column = _explicit(part, names, explicit, where)
-        if column is None:
-            column = _guess(part, aliases[part], names, explicit, where)
+        try:
+            column = _explicit(part, names, explicit, where)
+            if column is None:
+                column = _guess(part, aliases[part], names, explicit, where)
+        except DataError as fault:
+            faults[part] = fault
+            continue
         if column is not None:
             columns[part] = column
-            if column != part and part not in explicit:
-                notes.append(f"{part} <- {column}")
-    return Resolution(columns, tuple(notes))
+    notes = [f"{part} <- {name}" for part, name in columns.items() if name != part and part not in explicit]
+    return Resolution(columns, tuple(notes), faults)
 
 
 def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> None:
     """Refuses a mapping of a part that does not exist."""
-    for part in explicit:
-        if part not in aliases:
-            raise DataError(
-                f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, aliases)
-            )
+    unknown = [
+        DataError(f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, aliases))
+        for part in explicit
+        if part not in aliases
+    ]
+    if unknown:
+        raise DataError.joined(unknown)
 
 
 def _explicit(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from demur.data.cells import Cells, as_text
-from demur.data.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve
+from demur.data.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve_clear
 from demur.data.files import read_source
 from demur.data.frames import table_of
 from demur.data.sources import Source, opened
 from demur.data.tables import ROW, Request, Table
 from demur.data.wording import Wording
-from demur.errors import DataError
+from demur.errors import DataError, faults_of
 
 GAIN = "normalised gain"
 """(post - pre) / (1 - pre): what was won of what could be won."""
@@ -95,14 +95,11 @@ def dialogues(data: object, *, reading: DialogueReading = AS_IT_COMES) -> Dialog
 def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     mapped = {**reading.columns, **({"outcome": reading.outcome} if reading.outcome else {})}
     check_mapping(mapped, DIALOGUE_ALIASES)
-    found = resolve(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES)
+    found = resolve_clear(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES)
     cells = Cells(table, found.columns)
-    if "dialogue" not in found.columns:
-        raise DataError(
-            f"needs a column dialogue; there are {', '.join(table.columns[:12])}",
-            where=table.name,
-            fix=mapping_of("dialogue", "COLUMN"),
-        )
+    faults = [*found.faults.values(), *_column_faults(cells, found.faults)]
+    if faults:
+        raise DataError.joined(faults)
     names = _names(cells)
     outcome, what = _outcome(cells)
     group = cells.text("group")
@@ -122,7 +119,22 @@ def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     return Dialogues(kept.sort("dialogue"), what, (*found.notes, *told), tuple(warnings))
 
 
+def _column_faults(cells: Cells, unclear: Collection[str]) -> list[DataError]:
+    """The faults that columns show by themselves; which columns play the unclear parts is known to be a fault."""
+    checks: list[Callable[[], object]] = []
+    if "dialogue" not in unclear:
+        checks.append(lambda: _names(cells))
+    if not {"outcome", "pre", "post"} & set(unclear):
+        checks.append(lambda: _outcome(cells))
+    if "outcome" not in cells:
+        checks += [lambda part=part: _share(cells, part) for part in ("pre", "post")]  # type: ignore[misc]
+    return faults_of(checks)
+
+
 def _names(cells: Cells) -> pl.Series:
+    if "dialogue" not in cells:
+        rule = f"needs a column dialogue; there are {', '.join(cells.table.columns[:12])}"
+        raise DataError(rule, where=cells.table.name, fix=mapping_of("dialogue", "COLUMN"))
     names = as_text(cells.table.frame[cells.columns["dialogue"]]).alias("dialogue")
     missing = names.is_null()
     if missing.any():

@@ -1,7 +1,7 @@
 """Rows of answers become judged rows: answered or not, right or wrong."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -10,7 +10,7 @@ from demur.data.cells import LABELS, Cells, as_lists, comparable, first
 from demur.data.columns import lookalike, mapping_of
 from demur.data.tables import ROW
 from demur.data.wording import SUCH_ROWS, Wording
-from demur.errors import DataError
+from demur.errors import DataError, faults_of
 
 LOWEST = float("-inf")
 
@@ -57,6 +57,29 @@ def judge(cells: Cells, rules: Rules, system: str) -> Judged:
     acceptable target. A target that is null or an out-of-scope label is the empty list: nothing is right to
     return. Where there is no target column the target is null, and `correct` alone tells right from wrong.
     """
+    try:
+        return _judged(cells, rules, system)
+    except DataError as fault:
+        raise DataError.joined([fault, *column_faults(cells)]) from None
+
+
+def column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
+    """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
+    known = {**dict.fromkeys(unclear, ""), **cells.columns}
+    checks: list[Callable[[], object]] = [
+        lambda: refuse_unjudgeable(known, cells.table.columns, cells.table.name),
+        lambda: _complete(cells, "id"),
+        lambda: _complete(cells, "system"),
+        lambda: cells.flags("correct"),
+        lambda: cells.flags("abstained"),
+        lambda: cells.flags("failed"),
+        lambda: _numbers(cells),
+        lambda: _weight(cells),
+    ]
+    return faults_of(checks)
+
+
+def _judged(cells: Cells, rules: Rules, system: str) -> Judged:
     refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
     judged = Judged(pl.DataFrame())
     labels, predictions = _labels(cells, rules)
@@ -78,12 +101,15 @@ def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: 
     if "correct" not in columns and {"reference", "hypotheses"} <= set(names):
         rule = "holds N-best lists, columns reference and hypotheses, not answers"
         raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
-    if "correct" not in columns and "target" not in columns:
-        rule = "needs a column target or correct to tell right from wrong"
-        raise DataError(rule, where=where, fix=naming("target", columns, names))
-    if "correct" not in columns and "prediction" not in columns:
-        rule = "needs a column prediction"
-        raise DataError(rule, where=where, fix=naming("prediction", columns, names))
+    rules = {
+        "target": "needs a column target or correct to tell right from wrong",
+        "prediction": "needs a column prediction",
+    }
+    missing = [part for part in rules if part not in columns and "correct" not in columns]
+    if missing:
+        raise DataError.joined(
+            DataError(rules[part], where=where, fix=naming(part, columns, names)) for part in missing
+        )
 
 
 def naming(part: str, columns: Mapping[str, str], names: Sequence[str]) -> str:

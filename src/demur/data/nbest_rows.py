@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from demur.data.columns import NBEST_ALIASES, resolve
+from demur.data.columns import NBEST_ALIASES, resolve, resolve_clear
 from demur.data.files import read_source
 from demur.data.frames import table_of
 from demur.data.json_rows import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
@@ -185,16 +185,18 @@ def _layout(
     name: str,
     first: Sequence[bytes],
 ) -> Layout:
-    found = resolve(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
+    found = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
+    faults = [*found.faults.values()]
     columns = {
         part: column for part, column in found.columns.items() if part in wanted.needed or part not in JSON_CELLS
     }
-    for extra in wanted.extras:
-        if extra not in names:
-            raise unknown_column(extra, names, name)
+    faults += [unknown_column(extra, names, name) for extra in wanted.extras if extra not in names]
+    known = {*columns, *found.faults}
     for part in ("reference", *wanted.needed):
-        if part not in columns and not (part in ("asr", "cnet") and {"asr", "cnet"} & columns.keys()):
-            raise _no_column(part, names, name)
+        if part not in known and not (part in ("asr", "cnet") and {"asr", "cnet"} & known):
+            faults.append(_no_column(part, names, name))
+    if faults:
+        raise DataError.joined(faults)
     hypothesis, notes = _hypothesis_keys(first, columns.get("hypotheses"), name)
     told = tuple(note for note in found.notes if note.partition(" <- ")[0] in columns)
     return Layout(columns, wanted.extras, hypothesis, (*told, *notes))

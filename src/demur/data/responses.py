@@ -9,15 +9,15 @@ import polars as pl
 
 from demur.data.cells import Cells, as_text
 from demur.data.checks import CORRECT, SOURCE, near_matches, refuse_duplicates, refuse_foreign_labels, unranked_notes
-from demur.data.columns import check_mapping, nearest, resolve
+from demur.data.columns import check_mapping, nearest, resolve_clear
 from demur.data.files import read_source
 from demur.data.frames import table_of
-from demur.data.judging import LOWEST, Judged, Rules, judge
+from demur.data.judging import LOWEST, Judged, Rules, column_faults, judge
 from demur.data.selection import JUDGED, extras, filtered, parts_wanted, request_for
 from demur.data.sources import Source, opened, system_names
 from demur.data.tables import ROW, Request, Table
 from demur.data.wording import ROWS, counted
-from demur.errors import DataError
+from demur.errors import DataError, faults_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +141,29 @@ def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[st
 
 def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
     wanted = parts_wanted(reading.keep, reading.where)
-    resolution = resolve(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
+    resolution = resolve_clear(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
     everything = Cells(table, resolution.columns)
+    if resolution.faults:
+        raise _unclear(everything, resolution.faults, reading)
     cells = filtered(everything, reading.where)
     notes = list(resolution.notes)
     if reading.where:
         kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_asked(reading)}"
         notes.append(f"{table.name}: {kept}")
     return cells, notes
+
+
+def _unclear(cells: Cells, faults: Mapping[str, DataError], reading: Reading) -> DataError:
+    """The faults of parts whose columns are not clear, and of the columns that are, in the rows that are kept."""
+    if any(column in faults for column, _ in reading.where):
+        return DataError.joined(faults.values())
+    others = faults_of([lambda: _refuse_columns(filtered(cells, reading.where), faults)])
+    return DataError.joined([*faults.values(), *others])
+
+
+def _refuse_columns(cells: Cells, unclear: Mapping[str, DataError]) -> None:
+    if found := column_faults(cells, unclear):
+        raise DataError.joined(found)
 
 
 def _judged(cells: Cells, system: str, number: int, reading: Reading) -> Judged:

@@ -12,11 +12,11 @@ import polars as pl
 
 from demur.data.cells import FALSE, TRUE, Cells, first
 from demur.data.checks import SOURCE
-from demur.data.columns import TRIAL_ALIASES, mapping_of, nearest, resolve
+from demur.data.columns import TRIAL_ALIASES, mapping_of, nearest, resolve_clear
 from demur.data.selection import Where, filtered
 from demur.data.tables import ROW, Table
 from demur.data.wording import ROWS
-from demur.errors import DataError, UsageError
+from demur.errors import DataError, UsageError, faults_of
 
 Role = Literal["gold", "system"]
 
@@ -91,15 +91,15 @@ def rows_of(tables: Sequence[Table], studies: Sequence[str], wanted: Wanted) -> 
 
 
 def _resolved(table: Table, wanted: Wanted) -> tuple[Cells, list[str]]:
-    _refuse_unmeasured(table, wanted)
+    faults = _unmeasured(table, wanted)
     others = [name for name in table.columns if name not in (wanted.x, wanted.y)]
-    found = resolve(others, wanted.columns, where=f"{table.name}:", aliases=TRIAL_ALIASES)
-    if "performer" not in found.columns:
-        raise DataError(
-            f"needs a column performer; there are {', '.join(table.columns[:12])}",
-            where=table.name,
-            fix=mapping_of("performer", "COLUMN"),
-        )
+    found = resolve_clear(others, wanted.columns, where=f"{table.name}:", aliases=TRIAL_ALIASES)
+    faults += found.faults.values()
+    if "performer" not in {*found.columns, *found.faults}:
+        rule = f"needs a column performer; there are {', '.join(table.columns[:12])}"
+        faults.append(DataError(rule, where=table.name, fix=mapping_of("performer", "COLUMN")))
+    if faults:
+        raise DataError.joined(faults)
     cells = filtered(Cells(_bared(table), found.columns), wanted.where)
     notes = list(found.notes)
     if wanted.where:
@@ -108,17 +108,20 @@ def _resolved(table: Table, wanted: Wanted) -> tuple[Cells, list[str]]:
     return cells, notes
 
 
-def _refuse_unmeasured(table: Table, wanted: Wanted) -> None:
+def _unmeasured(table: Table, wanted: Wanted) -> list[DataError]:
+    """The faults of columns that were to be measured and are not there; refuses a column that is to be two things."""
     if wanted.x == wanted.y:
         raise UsageError(f'x and y are both the column "{wanted.x}"; performance is measured against something else')
-    for option, name in (("x", wanted.x), ("y", wanted.y)):
-        if name not in table.columns:
-            rule = f'there is no column "{name}"; {nearest(name, table.columns)}'
-            raise DataError(rule, where=f"{table.name}:", fix=f"--{option} names the column")
     for part, column in wanted.columns.items():
         if column in (wanted.x, wanted.y):
             option = "x" if column == wanted.x else "y"
             raise UsageError(f'the column "{column}" is {option} and cannot be {part} as well')
+    rule, where = 'there is no column "{}"; {}', f"{table.name}:"
+    return [
+        DataError(rule.format(name, nearest(name, table.columns)), where=where, fix=f"--{option} names the column")
+        for option, name in (("x", wanted.x), ("y", wanted.y))
+        if name not in table.columns
+    ]
 
 
 def _asked(where: Where) -> str:
@@ -127,6 +130,28 @@ def _asked(where: Where) -> str:
 
 def _rows(cells: Cells, wanted: Wanted, study: str) -> tuple[pl.DataFrame, list[str]]:
     measured = replace(cells, columns={name: name for name in (wanted.x, wanted.y)})
+    try:
+        return _columns(cells, measured, wanted, study)
+    except DataError as fault:
+        raise DataError.joined([fault, *_column_faults(cells, measured, wanted)]) from None
+
+
+def _column_faults(cells: Cells, measured: Cells, wanted: Wanted) -> list[DataError]:
+    """The faults that each column shows by itself."""
+    return faults_of(
+        [
+            lambda: _names(cells, "study") if "study" in cells else None,
+            lambda: _names(cells, "performer"),
+            lambda: _roles(cells),
+            lambda: _finite(measured, wanted.x, measured.numbers(wanted.x)),
+            lambda: _finite(measured, wanted.y, _performance(measured, wanted.y)),
+            lambda: _finite(cells, "n", cells.numbers("n")),
+            lambda: _components(cells),
+        ]
+    )
+
+
+def _columns(cells: Cells, measured: Cells, wanted: Wanted, study: str) -> tuple[pl.DataFrame, list[str]]:
     roles, notes = _roles(cells)
     columns = [
         cells.table.frame[ROW],

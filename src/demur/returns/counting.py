@@ -26,7 +26,7 @@ from demur.measures.reduction import EXACT_UP_TO, label_cells, tallies, tallies_
 from demur.measures.sweep_files import SweepFile, rules_of
 from demur.measures.tally import Tally
 from demur.returns.inputs import named_systems, refuse_several
-from demur.show import Step, silent
+from demur.show import Step, path_text, silent
 
 MOST_IN_MEMORY = 5_000_000
 """Rows of Parquet up to which they are read into memory where nothing else is asked for."""

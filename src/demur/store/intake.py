@@ -213,8 +213,7 @@ def _told(path: str, shown: str) -> Iterator[None]:
             raise
         if not isinstance(fault, DataError):
             raise type(fault)(str(fault).replace(path, shown)) from None
-        rule, where, fix = (text.replace(path, shown) for text in (fault.rule, fault.where, fault.fix))
-        raise DataError(rule, where=where, got=fault.got, fix=fix) from None
+        raise fault.rewritten(lambda text: text.replace(path, shown)) from None
 
 
 def _said(texts: Sequence[str], group: Sequence[_Arrival]) -> tuple[str, ...]:

@@ -188,7 +188,7 @@ class Session:
         replicates = min(LIVE_REPLICATES, self.sampling.replicates) if live else self.sampling.replicates
         shown = presentation.of_scores(self._evaluations if live else self._evaluated(replicates))
         seed = f"seed {self.sampling.seed}, {replicates:,} replicates"
-        until = (f"counted only up to a fault: {fault}",) if fault is not None else ()
+        until = (f"counted only up to a fault: {fault.faults[0]}",) if fault is not None else ()
         return replace(
             shown,
             notes=(*shown.notes, *self.reader.notes, *self.log.notes, seed),

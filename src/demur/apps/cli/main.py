@@ -25,7 +25,7 @@ from demur.apps.cli.report_command import report
 from demur.apps.cli.serve_command import add_to as add_serve
 from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
-from demur.errors import DemurError, Interrupted
+from demur.errors import DataError, DemurError, Interrupted
 from demur.returns.jobs import JOBS
 from demur.show import path_text
 
@@ -167,6 +167,8 @@ def run() -> None:
         app(standalone_mode=True)
     except Interrupted as stop:
         _leave(str(stop), 2)
+    except DataError as fault:
+        _leave("\n".join(f"error: {one}" for one in fault.faults), 2)
     except DemurError as fault:
         _leave(f"error: {fault}", 2)
     except BrokenPipeError:

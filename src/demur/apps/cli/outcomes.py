@@ -193,8 +193,7 @@ def _table(rows: Rows) -> Dialogues:
         return read_dialogues(rows.outcomes, reading=DialogueReading(outcome=rows.outcome, columns=columns))
     except DataError as fault:
         # --map is about the turns here, so advice to use it would not help.
-        where, fix = (text.replace("--map", "--map-outcomes") for text in (fault.where, fault.fix))
-        raise DataError(fault.rule, where=where, got=fault.got, fix=fix) from None
+        raise fault.rewritten(lambda text: text.replace("--map", "--map-outcomes")) from None
 
 
 def _check_model_file(path: Path | None) -> None:
