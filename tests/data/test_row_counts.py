@@ -98,6 +98,7 @@ READERS = {
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 @example(rows=[(None, None, None, None)])
+@example(rows=[("a", "x", "x", "0.5"), ("\x01", None, None, None)])
 @example(rows=[("", "", "", None), ("two\n\nlines", None, None, None), ('"', None, None, None)])
 def test_every_format_and_reader_keeps_every_row(name, rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")

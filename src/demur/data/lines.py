@@ -20,7 +20,9 @@ UNREADABLE = (PolarsError, OSError)
 """What Polars raises when it cannot read a file."""
 
 HEAD = 4096
-_UNUSED_SEPARATOR = "\x01"
+_RARE = "\x01\x02\x03\x04\x1c\x1d\x1e\x1f"
+"""Characters that hardly any text holds, and none all of them."""
+
 _STILL_COMPRESSED = "(\ufffd/\ufffd"
 
 
@@ -72,21 +74,25 @@ def cut_off(name: str) -> DataError:
 
 def _zstd_lines(path: Path, name: str, *, limit: int | None) -> Iterator[bytes]:
     """Reads each line as one cell of a one-column table: Polars decompresses zstd, older Pythons do not."""
+    cells = next((found for mark in _RARE if (found := _one_column(path, mark, limit)) is not None), None)
+    if cells is None or (not cells.is_empty() and (cells.item(0, 0) or "").startswith(_STILL_COMPRESSED)):
+        raise cut_off(name)
+    for cell in cells.to_series() if cells.width else ():
+        yield (cell or "").encode() + b"\n"
+
+
+def _one_column(path: Path, separator: str, limit: int | None) -> pl.DataFrame | None:
+    """Gives the lines of a file as a column; None where the separator occurs in them or they cannot be read."""
     try:
         cells = pl.read_csv(
             exactly(path),
             has_header=False,
-            separator=_UNUSED_SEPARATOR,
+            separator=separator,
             quote_char=None,
             infer_schema=False,
             n_rows=limit,
             encoding="utf8-lossy",
         )
     except UNREADABLE as error:
-        if "empty" in str(error):
-            return
-        raise cut_off(name) from None
-    if cells.item(0, 0) is not None and cells.item(0, 0).startswith(_STILL_COMPRESSED):
-        raise cut_off(name)
-    for cell in cells.to_series():
-        yield (cell or "").encode() + b"\n"
+        return pl.DataFrame() if "empty" in str(error) else None
+    return cells if cells.width == 1 else None
