@@ -158,7 +158,7 @@ def test_a_terminal_that_knows_only_ascii_is_served(apart: Demur, tmp_path: Path
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = apart("report", "log.jsonl", *QUICK, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert done.returncode == 0, done.stderr
-    assert "K?che" in done.stdout
+    assert r"K\u00fcche" in done.stdout
 
 
 def test_answers_from_standard_input_are_told_beside_dialogues(apart: Demur, tmp_path: Path) -> None:

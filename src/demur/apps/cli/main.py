@@ -204,5 +204,5 @@ def _escaped(fault: UnicodeError) -> tuple[str, int]:
 
 
 def _leave(message: str, code: int) -> None:
-    typer.echo(message, err=True)
+    print(message, file=sys.stderr)
     sys.exit(code)

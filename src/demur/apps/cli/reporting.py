@@ -162,7 +162,7 @@ def _summarise(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> N
             console.print(line, markup=False)
     else:
         for line in [*plain_summary(made, tables=not outputs.quiet), *told]:
-            typer.echo(_in_plain_signs(line))
+            print(_in_plain_signs(line))  # typer.echo writes UTF-8 where standard output is ASCII
     if not outputs.output and not outputs.quiet:
         typer.echo("-o report.html writes the whole story (also .md .json .xml)", err=True)
 
