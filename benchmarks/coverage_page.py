@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.scenes import CALIBRATED, SCALARS, Difference, NoDifference, Scene, Single
 from benchmarks.worlds import World, population
 from demur import __version__
-from demur.measures.returns import ForcedError
+from demur.returns.measures import ForcedError
 
 Held = Mapping[str, NDArray[np.float64]]
 Found = Mapping[Scene, Held]

@@ -17,9 +17,9 @@ import polars as pl
 
 from benchmarks.lakes import lake
 from benchmarks.measuring import MEGABYTE, Line
-from demur.data.lazy_judging import judge_lazily
-from demur.data.responses import Reading
-from demur.measures.reduction import sweeps, tallies
+from demur.returns.engine_judging import judge_lazily
+from demur.returns.reduction import sweeps, tallies
+from demur.returns.table import Reading
 
 LARGE = 100_000_000
 SIZES = (100_000, 1_000_000, 10_000_000, LARGE)

@@ -13,13 +13,11 @@ import polars as pl
 from benchmarks.arrays import Floats
 from benchmarks.measuring import Line, fastest
 from benchmarks.peers import installed
-from demur.analyses.gold.counts import Counts
-from demur.analyses.gold.estimation import problem_of, with_prior
-from demur.analyses.gold.fitting import CurveFit, FitOptions, fit_curve
-from demur.analyses.gold.resampling import draws
-from demur.analyses.gold.study import GoldOptions, GoldStudy, analyse
-from demur.data.trials import TrialReading, Trials, trials
-from demur.systems.wizard_study import simulate
+from demur.gold_standard.curves import Counts, problem_of, with_prior
+from demur.gold_standard.fitting import CurveFit, FitOptions, draws, fit_curve
+from demur.gold_standard.study import GoldOptions, GoldStudy, analyse
+from demur.gold_standard.trials import TrialReading, Trials, trials
+from demur.lab.wizards import simulate
 
 SUBJECTS, TRIALS, REPLICATES = 50, 40, 1_000
 SECONDS_BAR = 20.0

@@ -12,14 +12,12 @@ import polars as pl
 from scipy.special import expit, logit
 
 from benchmarks.arrays import Floats
-from demur.analyses.gold.counts import counts_of
-from demur.analyses.gold.fitting import CurveFit, FitOptions, fit_curve
-from demur.analyses.gold.performers import Performer
-from demur.analyses.gold.resampling import Draws, draws
-from demur.analyses.gold.study import GoldOptions, GoldStudy, analyse
-from demur.data.trials import TrialReading, Trials, trials
-from demur.measures.intervals import Figure, normal, student
-from demur.systems import wizard_study
+from demur.core.stats.intervals import Figure, normal, student
+from demur.gold_standard.curves import counts_of
+from demur.gold_standard.fitting import CurveFit, Draws, FitOptions, Performer, draws, fit_curve
+from demur.gold_standard.study import GoldOptions, GoldStudy, analyse
+from demur.gold_standard.trials import TrialReading, Trials, trials
+from demur.lab import wizards
 
 Outcome = dict[str, Any]
 
@@ -31,7 +29,7 @@ TRIALS = 25
 """Of each subject, in the plain shapes."""
 LEVEL = 0.95
 FITS = ("auto", "spline", "logistic")
-WIZARDS = (wizard_study.GOLD, *wizard_study.SYSTEMS)
+WIZARDS = (wizards.GOLD, *wizards.SYSTEMS)
 SCALARS = ("complexity", "mass of A", "mass of B", "difference of masses", "crossing", "crossing shown")
 
 SHAPES: Mapping[str, Callable[[Floats], Floats]] = {
@@ -69,13 +67,13 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Wizards:
-    """The study of wizards and two systems that `demur.systems.wizard_study` simulates."""
+    """The study of wizards and two systems that `demur.lab.wizards` simulates."""
 
     subjects: int
 
     def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
         """Which bands hold the curves, and which intervals the readings."""
-        table = wizard_study.simulate(int(rng.integers(2**31)), wizards=self.subjects, callers=self.subjects, trials=30)
+        table = wizards.simulate(int(rng.integers(2**31)), wizards=self.subjects, callers=self.subjects, trials=30)
         study = analyse(_read(table), GoldOptions(replicates=replicates, seed=seed, checks=False))
         drawn = draws([one.fit.counts for one in study.performers], replicates, seed)
         found: Outcome = _readings(study)
@@ -108,7 +106,7 @@ def plain_truth(shape: str, spread: float) -> Floats:
 @cache
 def wizard_truth(performer: str) -> Floats:
     """The same of a performer of the wizards' study."""
-    return wizard_study.truth(performer, X)
+    return wizards.truth(performer, X)
 
 
 def _alone(x: Floats, success: Floats) -> Trials:
@@ -185,11 +183,11 @@ def _with_auto(held: Mapping[str, Mapping[str, Floats]], chosen: str) -> Outcome
 def _readings(study: GoldStudy) -> Outcome:
     """Which intervals hold what they are of."""
     pair = study.pairs[0]
-    masses = [wizard_study.true_mass(name) for name in wizard_study.SYSTEMS]
-    cross = wizard_study.crossing()
+    masses = [wizards.true_mass(name) for name in wizards.SYSTEMS]
+    cross = wizards.crossing()
     around = [one for one in pair.crossings if one.low <= cross <= one.high]
     return {
-        "complexity": _holds(study.complexity, wizard_study.true_complexity()),
+        "complexity": _holds(study.complexity, wizards.true_complexity()),
         "mass of A": _holds(study.impurities[0].mass, masses[0]),
         "mass of B": _holds(study.impurities[1].mass, masses[1]),
         "difference of masses": _holds(pair.mass_difference, masses[0] - masses[1]),

@@ -18,8 +18,8 @@ from pathlib import Path
 from benchmarks.arrays import KINDS, Flags, Floats, answers, argsort_and_cumsum
 from benchmarks.measuring import MEGABYTE
 from benchmarks.peers import area_of_accuracy, roc_points
-from demur.measures.curves import error_return
-from demur.measures.sweep import Sweep
+from demur.core.stats.sweep import Sweep
+from demur.returns.curves import error_return
 
 
 def counts(confidence: Floats, right: Flags) -> object:

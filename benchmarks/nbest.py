@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.measuring import MEGABYTE, Line, fastest
 from benchmarks.memory import _resident as resident
-from demur.analyses.nbest import nbest_values
-from demur.data.nbest import read_nbest
-from demur.measures.nbest import FLOOR
+from demur.nbest_lists.evaluate import nbest_values
+from demur.nbest_lists.measures import FLOOR
+from demur.nbest_lists.table import read_nbest
 
 SIZES = (100_000, 400_000)
 HYPOTHESES = 5

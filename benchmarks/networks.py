@@ -9,8 +9,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.measuring import Line, fastest
-from demur.data.recognition import Network
-from demur.systems.confusion import nbest
+from demur.nbest_lists.asr.networks import Network, nbest
 
 SLOTS, ARCS, BEST = 20, 5, 100
 VOCABULARY = 1_000

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from benchmarks.arrays import Floats
 from benchmarks.measuring import Line, fastest
 from benchmarks.peers import installed
-from demur.analyses.outcome.bootstrap import bootstrap
-from demur.analyses.outcome.stepwise import Direction, Selection, step
-from demur.analyses.outcome.validation import grouped_folds, leave_out, nested
+from demur.outcome.stepwise import Direction, Selection, step
+from demur.outcome.validation import bootstrap, grouped_folds, leave_out, nested
 
 FEW, MANY = (35, 24), (2_000, 40)
 """Dialogues and candidates."""

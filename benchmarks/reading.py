@@ -18,7 +18,7 @@ LABELS = 150
 SCORE_BAR = 3.0
 
 SORT = "import polars as pl, sys; pl.read_parquet(sys.argv[1])['confidence'].sort()"
-READ = "from demur.data.responses import read_responses; import sys; read_responses(sys.argv[1])"
+READ = "from demur.returns.table import read_responses; import sys; read_responses(sys.argv[1])"
 READ_NDJSON = "import polars as pl, sys; pl.read_ndjson(sys.argv[1])"
 
 

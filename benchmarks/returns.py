@@ -13,10 +13,9 @@ from benchmarks.arrays import KINDS, Flags, Floats, answers, argsort_and_cumsum
 from benchmarks.measuring import Line, fastest
 from benchmarks.memory import WORKS
 from benchmarks.peers import area_of_accuracy, auroc, installed, interval_of_auroc, roc_points
-from demur.measures.areas import AURC, AUROC
-from demur.measures.resampling import Rows, Sample
-from demur.measures.returns import curve_at
-from demur.measures.sweep import Sweep
+from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.sweep import Sweep
+from demur.returns.measures import AURC, AUROC, curve_at
 
 CURVE_BARS = {100_000: 0.7, 1_000_000: 0.65, 10_000_000: 0.3}
 REPEATS = {100_000: 40, 1_000_000: 8, 10_000_000: 5}

@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.worlds import World, as_responses, paired_rows, population, unpaired_rows
-from demur.analyses.bands import Band, error_band
-from demur.analyses.comparison import McNemar, compare
-from demur.analyses.evaluation import returns_measures
-from demur.analyses.figures import figure_of
-from demur.measures.areas import AUGRC
-from demur.measures.base import TermMeasure
-from demur.measures.calibration import cell_totals
-from demur.measures.projection import augrc_difference
-from demur.measures.resampling import Sample
-from demur.measures.returns import curve_at
-from demur.measures.sweep import Sweep
+from demur.core.stats.calibration import cell_totals
+from demur.core.stats.measure import TermMeasure
+from demur.core.stats.resampling import Sample
+from demur.core.stats.sweep import Sweep
+from demur.returns.bands import Band, error_band
+from demur.returns.compare import McNemar, compare
+from demur.returns.evaluate import figure_of, returns_measures
+from demur.returns.measures import AUGRC, augrc_difference, curve_at
 
 Outcome = dict[str, Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.arrays import Floats
 from benchmarks.measuring import Line, fastest
 from benchmarks.peers import installed
-from demur.analyses.gaussian_process import smooth
+from demur.core.stats.smoothing import smooth
 
 DIALOGUES = 2_000
 SECONDS_BAR = 5.0

@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.measuring import MEGABYTE, Line, answer, fastest
 from benchmarks.peers import auroc, installed
-from demur.systems import pronunciation
-from demur.systems.channel import Channel
-from demur.systems.relevance import RelevanceClassifier
+from demur.understanding import tokens
+from demur.understanding.noise import Channel
+from demur.understanding.relevance import RelevanceClassifier
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 CLINC, CHITCHAT = DATA / "clinc150" / "clinc150_full.jsonl.gz", DATA / "chitchat" / "questions.jsonl.gz"
@@ -72,7 +72,7 @@ def _part(path: Path, split: str, oos: bool = False) -> Part:
 
 
 def _kinds() -> Sequence[str]:
-    return KINDS if pronunciation.available() else KINDS[:1]
+    return KINDS if tokens.available() else KINDS[:1]
 
 
 def _peer() -> Any:

@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from demur.data.responses import Responses, responses
-from demur.measures.resampling import Rows
-from demur.measures.sweep import Sweep
+from demur.core.stats.resampling import Rows
+from demur.core.stats.sweep import Sweep
+from demur.returns.table import Responses, responses
 
 Array = NDArray[np.float64]
 

@@ -24,7 +24,8 @@ HERE = "Made from the code by `make docs`; do not edit."
 
 def measures_page() -> str:
     """The index of measures, from the registry and the docstrings, a section for each family."""
-    from demur.measures.registry import CLASSES, NBEST, RETURNS
+    from demur.nbest_lists.registry import NBEST
+    from demur.returns.registry import CLASSES, RETURNS
 
     families = {"Answers with confidences": RETURNS, "Labels against labels": CLASSES, "N-best lists": NBEST}
     parts = ["# Measures", HERE]
@@ -85,15 +86,15 @@ def pages() -> dict[Path, str]:
 
 def figures() -> None:
     """The figures of the README and the guide, from the demo and the experiments."""
-    from demur import api
+    import demur
     from demur.apps.cli.demonstration import CONDITIONS, answered
-    from demur.data.corpora import museum
-    from demur.views.export import save_chart
-    from demur.views.presentation import of_comparison
+    from demur.core.show.page import save_chart
+    from demur.lab.corpora import museum
+    from demur.returns.presentation import of_comparison
 
     table = answered(museum())
     for condition in CONDITIONS:
-        comparison = api.compare(table.filter(condition=condition))
+        comparison = demur.compare(table.filter(condition=condition))
         save_chart(of_comparison(comparison).figures[0](), DOCS / "images" / f"demo-{condition}.svg")
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
     understanding_figures()
@@ -104,10 +105,14 @@ def figures() -> None:
 
 def understanding_figures() -> None:
     """Tokenizers, growth and two stages on the bundled museum guide, as their commands have them by default."""
-    from demur.analyses.understanding.experiments import gate_experiment, growth_experiment, tokenizer_experiment
-    from demur.analyses.understanding.material import guide_material
-    from demur.data.corpora import domains, museum
-    from demur.views.understanding_experiments import of_experiment
+    from demur.lab.corpora import domains, museum
+    from demur.lab.understanding_experiments import (
+        gate_experiment,
+        growth_experiment,
+        guide_material,
+        of_experiment,
+        tokenizer_experiment,
+    )
 
     material = guide_material(museum())
     tokenizers = of_experiment(tokenizer_experiment(material)).figures
@@ -119,19 +124,19 @@ def understanding_figures() -> None:
 
 def nbest_figures() -> None:
     """The parts of the ICE and the paper's Table 3 and figures 1 to 3, on the bundled study."""
-    from demur import api
-    from demur.analyses.nbest import NBestEvaluations
-    from demur.analyses.nbest_experiments import length_sweep, oracle_curves, reward_curves, scorer_table
+    import demur
     from demur.apps.cli.experimenting import Source
     from demur.apps.cli.options import ListOptions, SamplingOptions
-    from demur.data.corpora import restaurant
-    from demur.views.nbest_experiments import of_lengths, of_scorers, of_smooths
-    from demur.views.nbest_presentation import of_nbest
+    from demur.lab.corpora import restaurant
+    from demur.lab.nbest_experiments import length_sweep, of_lengths, of_scorers, scorer_table
+    from demur.nbest_lists.evaluate import NBestEvaluations
+    from demur.nbest_lists.presentation import of_nbest
+    from demur.nbest_lists.reward import of_smooths, oracle_curves, reward_curves
 
     study = restaurant()
     lists = study.turns.select("id", "dialogue", "reference", "hypotheses")
     levels = study.dialogues["noise"].unique(maintain_order=True)
-    by_noise = api.nbest({level: lists.filter(study.turns["noise"] == level) for level in levels})
+    by_noise = demur.nbest({level: lists.filter(study.turns["noise"] == level) for level in levels})
     _save("parts", of_nbest(by_noise).figures[0])
     trial = Source([], ListOptions(), None, None).trial(SamplingOptions(), "noise", sentences=100)
     scorers = scorer_table(trial, kept=5)
@@ -140,7 +145,7 @@ def nbest_figures() -> None:
     ice, wser = of_lengths(length_sweep(trial, by="noise")).figures[:2]
     _save("lengths", ice)
     _save("lengths-wser", wser)
-    reward = reward_curves(api.nbest(lists, replicates=50), study.dialogues, group="manager")
+    reward = reward_curves(demur.nbest(lists, replicates=50), study.dialogues, group="manager")
     _save("reward", of_smooths(reward).figures[0])
     oracle = oracle_curves(NBestEvaluations([by_scorer["infev"], by_scorer["avgword"]]))
     _save("oracle", of_smooths(oracle).figures[0])
@@ -150,41 +155,41 @@ def outcome_figures() -> None:
     """The simulated study of a tutor: feature sets, coefficients, observed against predicted, prices, systems."""
     import polars as pl
 
-    from demur import api
-    from demur.analyses.outcome.fitting import Procedure, feature_sets
-    from demur.data.dialogues import dialogues
-    from demur.systems import tutor
-    from demur.views.outcome_presentation import of_fit, of_predictions
+    import demur
+    from demur.lab import tutor
+    from demur.outcome.fitting import Procedure, feature_sets
+    from demur.outcome.presentation import of_fit, of_predictions
+    from demur.outcome.table import dialogues
 
     turns, held = tutor.study()
-    judged = api.read(turns, out_of_scope=(), missing_confidence="lowest")
+    judged = demur.read(turns, out_of_scope=(), missing_confidence="lowest")
     sets = feature_sets(dialogues(held), judged, how=Procedure())
-    fit = api.fit_outcome(judged, outcomes=held, features="conf+scores.f")
+    fit = demur.fit_outcome(judged, outcomes=held, features="conf+scores.f")
     observed, coefficients, prices, by_set = of_fit(fit, sets=sets).figures
     _save("observed", observed, "outcome")
     _save("coefficients", coefficients, "outcome")
     _save("prices", prices, "outcome")
     _save("sets", by_set, "outcome")
     rivals = {name: pl.DataFrame(tutor.answers(turns, name)) for name in ("cautious", "eager")}
-    compared = api.compare_outcomes(fit, {"tutor": pl.DataFrame(turns), **rivals})
+    compared = demur.compare_outcomes(fit, {"tutor": pl.DataFrame(turns), **rivals})
     _save("predicted", of_predictions(fit.model, compared.predictions, compared.pairs).figures[0], "outcome")
 
 
 def gold_figures() -> None:
     """The simulated study of wizards: figures 2 to 4 of the paper, components, checks, a plan; SLURP if at hand."""
-    from demur import api
-    from demur.data.corpora import wizards
-    from demur.views.gold_presentation import of_plan, of_study
+    import demur
+    from demur.gold_standard.presentation import of_plan, of_study
+    from demur.lab.corpora import wizards
 
     bundled = wizards()
-    (trials,) = api.read_trials(bundled.trials, x="wer", y="completed")
-    (study,) = api.gold(trials, cost=bundled.folder / "cost.csv", gain=(0.7, 0.8))
+    (trials,) = demur.read_trials(bundled.trials, x="wer", y="completed")
+    (study,) = demur.gold(trials, cost=bundled.folder / "cost.csv", gain=(0.7, 0.8))
     names = ("benchmark", "impurity", "cost", "residuals", "wizards", "convergence")
     for name, draw in zip(names, of_study(study).figures, strict=True):
         _save(name, draw, "gold")
-    (lesions,) = api.gold(bundled.lesions, x="wer", y="completed", components=True, checks=False)
+    (lesions,) = demur.gold(bundled.lesions, x="wer", y="completed", components=True, checks=False)
     _save("components", of_study(lesions).figures[2], "gold")
-    plan = api.plan_gold(trials, subjects=(8, 16, 32, 64), trials_each=(20, 40))
+    plan = demur.plan_gold(trials, subjects=(8, 16, 32, 64), trials_each=(20, 40))
     _save("plan", of_plan(plan, trials).figures[0], "gold")
     if SLURP.is_dir():
         _save("slurp", _slurp_figure(), "gold")
@@ -192,20 +197,20 @@ def gold_figures() -> None:
 
 def _slurp_figure() -> Callable[[], Any]:
     """The benchmark graph of the last section of the page on gold standards, whose own lines make the table."""
-    from demur import api
-    from demur.views.gold_presentation import benchmark
+    import demur
+    from demur.gold_standard.presentation import benchmark
 
     lines = re.search(r"^```py\n(.*?)^```$", (DOCS / "gold.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert lines is not None
     with TemporaryDirectory() as folder, chdir(folder):
         Path(SLURP_PREDICTIONS).symlink_to(SLURP / SLURP_PREDICTIONS)
         exec(compile(lines[1], "<page>", "exec"), {})
-        studies = api.gold("slurp.csv", x="wer", y="correct", within=(0, 0.5), checks=False, replicates=200)
+        studies = demur.gold("slurp.csv", x="wer", y="correct", within=(0, 0.5), checks=False, replicates=200)
     return benchmark(next(study for study in studies if study.trials.study == "multi"))
 
 
 def _save(name: str, draw: Callable[[], Any], family: str = "nbest") -> None:
-    from demur.views.export import save_chart
+    from demur.core.show.page import save_chart
 
     save_chart(draw(), DOCS / "images" / f"{family}-{name}.svg")
 

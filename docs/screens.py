@@ -45,11 +45,11 @@ def museum_logs(folder: Path) -> list[Path]:
     """Three models of the museum guide on misheard questions, with lists of hypotheses and a slice by length."""
     import polars as pl
 
-    from demur import api
-    from demur.analyses.understanding.material import guide_material
+    import demur
     from demur.apps.cli.demonstration import TOKENS, WER
-    from demur.data.corpora import museum
-    from demur.systems.channel import Channel
+    from demur.lab.corpora import museum
+    from demur.lab.understanding_experiments import guide_material
+    from demur.understanding.noise import Channel
 
     material = guide_material(museum())
     inputs, ids = material.test["input"].to_list(), material.test["id"].to_list()
@@ -60,7 +60,7 @@ def museum_logs(folder: Path) -> list[Path]:
     pairs = [{"input": text, "target": label} for text, label in zip(material.texts, material.labels, strict=True)]
     paths = []
     for tokens in TOKENS:
-        answers = api.respond(api.train(pairs, tokens=tokens), asked).drop("why", "returned", strict=False)
+        answers = demur.respond(demur.train(pairs, tokens=tokens), asked).drop("why", "returned", strict=False)
         paths.append(folder / f"{tokens}.jsonl")
         answers.write_ndjson(paths[-1])
     return paths
@@ -68,10 +68,10 @@ def museum_logs(folder: Path) -> list[Path]:
 
 def filled(root: Path, logs: list[Path]) -> dict[str, str]:
     """A store of the museum guide and of the simulated studies; the ids of its runs by their names."""
-    from demur.data.corpora import restaurant_folder, wizards
+    from demur.lab import tutor
+    from demur.lab.corpora import restaurant_folder, wizards
     from demur.store.intake import RunReading
     from demur.store.runs import Store
-    from demur.systems import tutor
 
     turns, gains = tutor.study()
     tables = {"tutor": turns, "tutor gains": gains, "tutor, cautious": tutor.answers(turns, "cautious")}
@@ -168,13 +168,13 @@ def main(folder: Path = IMAGES) -> None:
     """Take all pictures."""
     from playwright.sync_api import sync_playwright
 
-    from demur import api
+    import demur
 
     chromium = os.environ.get("DEMUR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     with TemporaryDirectory() as temporary, sync_playwright() as driver:
         made = Path(temporary)
         logs = museum_logs(made)
-        api.report(logs[0], logs[2], title="The museum guide, misheard").save(made / "report.html")
+        demur.report(logs[0], logs[2], title="The museum guide, misheard").save(made / "report.html")
         ids = filled(made / "store", logs)
         browser = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         with closing(browser), served(made / "store") as url:

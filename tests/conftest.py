@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from commands import apart, demur  # noqa: F401
 from engines.cluster import Cluster, connected, disconnected, why_not
+from simulated import choice, comparison, eight, evaluations, simulated, tables  # noqa: F401
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
 

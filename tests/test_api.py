@@ -8,17 +8,16 @@ import polars as pl
 import pytest
 
 import demur
-from analyses.nbest_logs import log as lists
-from apps.conftest import log
-from apps.inside import runner
+from commands import log, runner
 from demur.apps.cli import options
 from demur.apps.cli.nbest_command import nbest as nbest_command
 from demur.apps.cli.outcome_commands import compare as compare_command
 from demur.apps.cli.outcome_commands import fit as fit_command
 from demur.apps.cli.outcome_commands import predict as predict_command
 from demur.apps.cli.outcome_commands import regress as regress_command
-from demur.data.dialogues import dialogues, read_dialogues
-from demur.systems import tutor
+from demur.lab import tutor
+from demur.outcome.table import dialogues, read_dialogues
+from nbest_lists.nbest_logs import log as lists
 
 
 @pytest.fixture

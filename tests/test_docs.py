@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from apps.inside import Done, run_in
 from browser.workbench import served
+from commands import Done, run_in
 from pages import BLOCK, README, ROOT, blocks, read_page, run_python, write_files
 
 SCALE = read_page("scale")

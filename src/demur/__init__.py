@@ -10,33 +10,37 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from demur.core.stats.measure import Measure, Score
+    from demur.core.stats.sweep import Sweep
+    from demur.errors import DataError, DemurError, UsageError
+    from demur.gold_standard.jobs import gold, plan_gold, read_trials
+    from demur.nbest_lists.jobs import compare_nbest, nbest, read_nbest
+    from demur.nbest_lists.table import NBest, NBestReading
+    from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
+    from demur.reports.jobs import report
+    from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate
+    from demur.returns.table import Reading, Responses
+    from demur.understanding.jobs import respond, train, tune
+    from demur.understanding.model_files import load_model, save_model
+    from demur.understanding.relevance import RelevanceClassifier
+
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": (
-        "compare_nbest",
-        "compare_outcomes",
-        "fit_outcome",
-        "gold",
-        "nbest",
-        "plan_gold",
-        "predict_outcome",
-        "read_nbest",
-        "read_trials",
-        "regress",
-        "report",
-        "respond",
-        "train",
-        "tune",
-    ),
-    "data.nbest": ("NBest", "NBestReading"),
-    "data.responses": ("Reading", "Responses"),
     "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate"),
+    "nbest_lists.jobs": ("compare_nbest", "nbest", "read_nbest"),
+    "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
+    "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
+    "understanding.jobs": ("respond", "train", "tune"),
+    "reports.jobs": ("report",),
+    "nbest_lists.table": ("NBest", "NBestReading"),
+    "returns.table": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
-    "measures.base": ("Measure", "Score"),
-    "measures.sweep": ("Sweep",),
-    "systems.model_files": ("load_model", "save_model"),
-    "systems.relevance": ("RelevanceClassifier",),
+    "core.stats.measure": ("Measure", "Score"),
+    "core.stats.sweep": ("Sweep",),
+    "understanding.model_files": ("load_model", "save_model"),
+    "understanding.relevance": ("RelevanceClassifier",),
 }
 _PLACES = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -77,32 +81,6 @@ __all__ = [  # noqa: RUF022
     "UsageError",
     "__version__",
 ]
-
-if TYPE_CHECKING:
-    from demur.api import (
-        compare_nbest,
-        compare_outcomes,
-        fit_outcome,
-        gold,
-        nbest,
-        plan_gold,
-        predict_outcome,
-        read_nbest,
-        read_trials,
-        regress,
-        report,
-        respond,
-        train,
-        tune,
-    )
-    from demur.data.nbest import NBest, NBestReading
-    from demur.data.responses import Reading, Responses
-    from demur.errors import DataError, DemurError, UsageError
-    from demur.measures.base import Measure, Score
-    from demur.measures.sweep import Sweep
-    from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate
-    from demur.systems.model_files import load_model, save_model
-    from demur.systems.relevance import RelevanceClassifier
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from apps.conftest import Demur, log
+from commands import Demur, log
 
 TIED = [0.9] * 3 + [0.8] * 4 + [0.5] * 2 + [0.1]
 TIED_ERRORS = [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]

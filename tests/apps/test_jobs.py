@@ -12,8 +12,7 @@ import pytest
 import typer
 
 import demur
-from apps.conftest import log
-from apps.inside import Demur
+from commands import Demur, log
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of
 from demur.apps.cli.main import app
 from demur.apps.cli.options import OutputOptions, parameters_of
@@ -214,7 +213,7 @@ def study_job(calls: list[dict[str, Any]]) -> Job:
         return demur.score(*turns, replicates=50)
 
     written = Output("--sweep-file", "Write the sweep.", "demur.returns.counting:write_sweep")
-    shown = "demur.views.presentation:of_scores"
+    shown = "demur.returns.presentation:of_scores"
     return Job("study fit", fit, present=shown, example="demur study fit m.json a.jsonl --x wer", outputs=(written,))
 
 

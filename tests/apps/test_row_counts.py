@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.conftest import Demur
-from apps.inside import run_in
+from commands import Demur, run_in
 
 FIVE = """\
 input,target,prediction,confidence

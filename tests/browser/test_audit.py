@@ -12,13 +12,13 @@ import pytest
 
 pytest.importorskip("starlette", reason="the workbench needs the extra: pip install 'demur[web]'")
 
+import demur
 from apps.web.logs import MARKUP, answers
 from browser.audit import serious_faults
 from browser.workbench import Workbench
-from demur import api
 from demur.apps.web.server import PAGES
+from demur.lab import tutor
 from demur.store.intake import RunReading
-from demur.systems import tutor
 
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 390)}
 
@@ -109,7 +109,7 @@ def test_no_page_shuts_anybody_out(
 def test_no_report_shuts_anybody_out(open_page: Callable[..., Any], tmp_path: Path, look: str) -> None:
     scheme, width = LOOKS[look]
     rows = [{**row, "system": name} for seed, name in enumerate(("a", f"b {MARKUP}")) for row in answers(80, seed=seed)]
-    api.report(rows, _lists(), replicates=50).save(tmp_path / "report.html")
+    demur.report(rows, _lists(), replicates=50).save(tmp_path / "report.html")
     page = open_page(color_scheme=scheme, viewport={"width": width, "height": 900})
     page.goto((tmp_path / "report.html").as_uri())
     page.locator(".explorer-alive").wait_for()

@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from demur.analyses.comparison import compare
-from demur.analyses.evaluation import evaluate
-from demur.data.responses import responses
-from demur.show import threshold_text
-from demur.views import words
-from demur.views.explorer import MODULES, STYLE, explorer_document, explorer_html
-from demur.views.notebook import explorer_page
-from demur.views.numbers import count, tabled_percent
-from demur.views.page import STYLE as PAGE_STYLE
-from demur.views.rendering import javascript
+from demur.core.show import numbers
+from demur.core.show.numbers import count, tabled_percent
+from demur.core.show.page import STYLE as PAGE_STYLE
+from demur.core.show.pictures import javascript
+from demur.core.show.results import threshold_text
+from demur.returns.compare import compare
+from demur.returns.evaluate import evaluate
+from demur.returns.explorer.explorer import MODULES, STYLE, explorer_document, explorer_html
+from demur.returns.explorer.notebook import explorer_page
+from demur.returns.table import responses
 
 N = 400
 ROWS = "[data-part=rows] tr"
@@ -237,7 +237,7 @@ def test_the_cost_slider_walks_the_cost_path(show, document):
     said = plain(page.locator("[data-part=said]").inner_text())
     assert said.startswith("When a non-return costs 0.5 of an error, better with a threshold of ")
     own = next(part for part in document["systems"][1]["path"] if part["from"] <= 0.5 <= part["to"])
-    assert said.endswith(f"for ratios from {words.number(own['from'])} to {words.number(own['to'])}.")
+    assert said.endswith(f"for ratios from {numbers.number(own['from'])} to {numbers.number(own['to'])}.")
 
 
 def test_one_threshold_for_all_returns_what_is_at_least_as_sure(show):
@@ -389,9 +389,9 @@ def test_numbers_are_written_as_python_writes_them(strict):
     wanted = "shares.map(percent), shares.map(tabledPercent), values.map(number), values.map(count)"
     script = f"([shares, values]) => {{ {source}; return [{wanted}]; }}"
     told = page.evaluate(script, [shares, values])
-    assert told[0] == [words.percent(one) for one in shares]
+    assert told[0] == [numbers.percent(one) for one in shares]
     assert told[1] == [tabled_percent(one) for one in shares]
-    assert told[2] == [words.number(one) for one in values]
+    assert told[2] == [numbers.number(one) for one in values]
     assert told[3] == [count(one) for one in values]
 
 

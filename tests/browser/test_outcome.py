@@ -3,7 +3,7 @@
 import pytest
 
 from apps.web.logs import MARKUP
-from demur.systems import tutor
+from demur.lab import tutor
 
 
 def marked(rows):

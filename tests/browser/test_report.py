@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+import demur
 from apps.web.logs import MARKUP, QUOTES, answers
-from demur import api
-from demur.systems import tutor
+from demur.lab import tutor
 
 SECTIONS = (
     "Errors and non-returns",
@@ -44,7 +44,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     _, gains = tutor.study(dialogues=10)
     made = tmp_path_factory.mktemp("report") / "report.html"
-    api.report(rows, lists, gains, trials, x="noise", y="done", replicates=50, title=f"All {MARKUP}").save(made)
+    demur.report(rows, lists, gains, trials, x="noise", y="done", replicates=50, title=f"All {MARKUP}").save(made)
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from hypothesis import strategies as st
 
-from demur.analyses.equality import judged_columns, sample_log
+from demur.returns.verify import judged_columns, sample_log
 
 SCHEMA = {
     "confidence": pl.Float64,

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from demur.analyses.equality import judged_columns, sample_log
-from demur.measures.classes import Confusion
-from demur.measures.sweep import Sweep, sweep_groups
+from demur.core.stats.sweep import Sweep, sweep_groups
+from demur.returns.classes import Confusion
+from demur.returns.verify import judged_columns, sample_log
 from engines import cluster as clusters
 from engines.cluster import Cluster, executors, wait_for_executors, wait_until, why_not
 

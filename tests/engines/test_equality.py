@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demur.analyses.equality import equality, sample_log, tally_differences
 from demur.errors import DataError
-from demur.measures.registry import MEASURES
+from demur.returns.registry import MEASURES
+from demur.returns.verify import equality, sample_log, tally_differences
 from engines.tables import TABLES, drawn_rows, judged
 
 IN_MEMORY = {

@@ -10,16 +10,17 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from demur.analyses.equality import sample_log
-from demur.analyses.evaluation import evaluate, evaluate_tallies
-from demur.analyses.labels import labelled
-from demur.data.responses import Reading, responses
-from demur.data.spark_sessions import spark_session
+from demur.core.engines import scanning
+from demur.core.engines.spark import spark_session
+from demur.core.show.results import silent
 from demur.errors import DataError, UsageError
-from demur.measures.reduction import tallies_of_frame
 from demur.returns import counting
+from demur.returns.class_report import labelled
 from demur.returns.counting import Counting, count, count_labels
-from demur.show import silent
+from demur.returns.evaluate import evaluate, evaluate_tallies
+from demur.returns.reduction import tallies_of_frame
+from demur.returns.table import Reading, responses
+from demur.returns.verify import sample_log
 from engines.cluster import executors, wait_for_executors, wait_until
 
 LOG = sample_log(3000, seed=5)
@@ -328,7 +329,7 @@ def test_a_worker_killed_while_a_lake_is_counted_changes_no_tally(spark, tmp_pat
     before = executors(spark)
     signs = tmp_path / "signs"
     signs.mkdir()
-    scan = counting.scan
+    scan = scanning.scan
     monkeypatch.setattr(counting, "scan", lambda *given, **named: held_up(scan(*given, **named), signs))
 
     def hold(what, *_):

@@ -4,14 +4,14 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from analyses.nbest_logs import log, table
-from demur.analyses.equality import TOLERANCE
+from demur.core.stats.measure import Score
+from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
-from demur.measures.base import Score
-from demur.measures.registry import ICE_PARTS, NBEST, OF_ACTS, OF_ITEMS
-from demur.measures.sweep import Sweep
-from demur.measures.unit_totals import Taken
+from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.registry import ICE_PARTS, NBEST, OF_ACTS, OF_ITEMS
+from demur.returns.verify import TOLERANCE
 from engines.test_equality import IN_MEMORY, streaming
+from nbest_lists.nbest_logs import log, table
 
 TABLES = {
     "a log with weights": lambda: table(log(400, seed=1, weighted=True)),

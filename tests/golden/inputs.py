@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from data.dstc_folders import corpus
+from importers.dstc_folders import corpus
 from pages import README, ROOT, blocks, read_page, run_python, write_files
 
 PAGES = ("nbest", "outcome", "gold", "understanding")

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from apps.inside import Done, run_in
+from commands import Done, run_in
 from golden.inputs import run_block, write_inputs
 
 HOME = Path(__file__).parent

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from demur.data.responses import Responses, responses
+from demur.returns.table import Responses, responses
 
 SKILLED, DULL = 2.0, 0.2
 """How far apart the confidences of right and wrong answers lie, in standard deviations."""

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as student_t
 
-from demur.analyses.gold.bases import Basis
-from demur.analyses.gold.counts import counts_of
-from demur.analyses.gold.fitting import CurveFit
-from demur.analyses.gold.impurity import Ground, Impurity
-from demur.analyses.gold.performers import Performer
-from demur.data.trials import Trials
-from demur.measures.intervals import Figure
+from demur.core.stats.intervals import Figure
+from demur.gold_standard.curves import Basis, counts_of
+from demur.gold_standard.fitting import CurveFit, Performer
+from demur.gold_standard.impurity import Ground, Impurity
+from demur.gold_standard.trials import Trials
 
 Array = NDArray[np.float64]
 Ends = tuple[float, float]

@@ -11,10 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from demur.analyses.gold.counts import counts_of
-from demur.analyses.gold.fitting import CurveFit, FitOptions, fit_curve
-from demur.analyses.gold.performers import Performer
-from demur.data.trials import TrialReading, Trials, trials
+from demur.gold_standard.curves import counts_of
+from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, fit_curve
+from demur.gold_standard.trials import TrialReading, Trials, trials
 
 Array = NDArray[np.float64]
 

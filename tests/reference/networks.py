@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from demur.data.recognition import Network
-from demur.systems.lattice import Arc, Lattice
+from demur.nbest_lists.asr.lattices import Arc, Lattice
+from demur.nbest_lists.asr.networks import Network
 
 
 def every_path(network: Network) -> list[tuple[tuple[str, ...], float]]:

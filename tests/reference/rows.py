@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from demur.measures.resampling import Rows
+from demur.core.stats.resampling import Rows
 
 
 class Row(NamedTuple):

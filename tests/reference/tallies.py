@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.measures.resampling import Rows
-from demur.measures.tally import UNITS, Tally
+from demur.core.stats.resampling import Rows
+from demur.returns.tally import UNITS, Tally
 
 
 def hashed(text: str) -> tuple[int, int]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from demur.errors import UsageError
-from demur.store import migrations
-from demur.store.migrations import MIGRATIONS, Migration, migrate, rewrite_runs
+from demur.store import disk, index
+from demur.store.index import MIGRATIONS, Migration, migrate, rewrite_runs
 
 OLDER = 5
 """Runs in a store of an older layout, made for these tests: a description said `title` where it now says `name`."""
@@ -66,7 +66,7 @@ def test_an_older_store_is_brought_up_to_date(older: Path) -> None:
 def test_one_that_is_cut_off_is_completed_by_the_next_opening(
     older: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = migrations.write_durably
+    original = disk.write_durably
     written: list[Path] = []
 
     def cut_off(path: Path, content: bytes) -> None:
@@ -76,7 +76,7 @@ def test_one_that_is_cut_off_is_completed_by_the_next_opening(
         original(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "write_durably", cut_off)
+        patch.setattr(index, "write_durably", cut_off)
         with pytest.raises(KeyboardInterrupt):
             migrate(older, (*MIGRATIONS, RENAMING))
     assert applied(older) == ["make folders"]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.store.content import write_rows
+from demur.store.records import write_rows
 from demur.store.rows import CLOSE, OUTCOMES, RunRows
 from demur.store.runs import Store
 from store.tables import write

@@ -13,14 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from data.dstc_folders import corpus
 from demur import __version__
-from demur.data.dialogues import read_dialogues
-from demur.data.nbest import NBestReading, read_nbest
-from demur.data.responses import Reading, read_responses
-from demur.data.trials import TrialReading, read_trials
 from demur.errors import DataError, UsageError
-from demur.store.runs import RunReading, Sent, Store
+from demur.gold_standard.trials import TrialReading, read_trials
+from demur.nbest_lists.table import NBestReading, read_nbest
+from demur.outcome.table import read_dialogues
+from demur.returns.table import Reading, read_responses
+from demur.store.intake import RunReading, Sent
+from demur.store.runs import Store
+from importers.dstc_folders import corpus
 from store.tables import DIALOGUES, LISTS, ROWS, TRIALS, answers, folders, left_over, write
 
 

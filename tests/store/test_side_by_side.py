@@ -2,9 +2,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from demur.data.pairing import pair
-from demur.data.responses import Responses
-from demur.store.side_by_side import apart, numbers_of, side_by_side
+from demur.returns.pairing import pair
+from demur.returns.table import Responses
+from demur.store.rows import apart, numbers_of, side_by_side
 from store.tables import write
 
 

@@ -1,1 +1,1 @@
-"""What knows no question: how jobs declare their options."""
+"""What every question uses: tables in, engines, statistics, and results shown."""

@@ -1,1 +1,1 @@
-"""Texts bundled with the package; `demur.data.corpora` reads them."""
+"""Texts bundled with the package; `demur.lab.corpora` reads them."""

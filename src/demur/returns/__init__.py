@@ -1,1 +1,1 @@
-"""Answers that may be withheld."""
+"""Answers that may be withheld: which system, which threshold, is the difference real."""

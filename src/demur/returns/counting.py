@@ -11,22 +11,21 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
-from demur.data.columns import nearest, spellings
-from demur.data.engines import TITLES, Engine, EngineFault, engine_of
-from demur.data.frames import table_of
-from demur.data.lazy_judging import LazyResponses, judge_lazily
-from demur.data.parts import is_remote
-from demur.data.readers import READERS
-from demur.data.responses import Reading, Responses
-from demur.data.scanning import Scan, scan
-from demur.data.sources import expand
-from demur.data.tables import ROW, Request
+from demur.core.engines.engine import TITLES, Engine, EngineFault, engine_of
+from demur.core.engines.parts import is_remote
+from demur.core.engines.scanning import READERS, Scan, scan
+from demur.core.io.columns import nearest, spellings
+from demur.core.io.files import table_of
+from demur.core.io.sources import expand
+from demur.core.io.tables import ROW, Request
+from demur.core.show.results import Step, path_text, silent
 from demur.errors import DataError, UsageError
-from demur.measures.reduction import EXACT_UP_TO, label_cells, tallies, tallies_of_frame
-from demur.measures.sweep_files import SweepFile, rules_of
-from demur.measures.tally import Tally
+from demur.returns.engine_judging import LazyResponses, judge_lazily
 from demur.returns.inputs import named_systems, refuse_several
-from demur.show import Step, path_text, silent
+from demur.returns.reduction import EXACT_UP_TO, label_cells, tallies, tallies_of_frame
+from demur.returns.sweep_files import SweepFile, rules_of
+from demur.returns.table import Reading, Responses
+from demur.returns.tally import Tally
 
 MOST_IN_MEMORY = 5_000_000
 """Rows of Parquet up to which they are read into memory where nothing else is asked for."""

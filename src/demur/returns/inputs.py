@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from demur.data.responses import Reading, Responses, read_responses, responses
 from demur.errors import UsageError
+from demur.returns.table import Reading, Responses, read_responses, responses
 
 
 def read_data(data: Sequence[Any], reading: Reading) -> Responses:

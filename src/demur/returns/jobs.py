@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, job
 from demur.core.options import By, Level, Replicates, Sampling, Seed, Where
+from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.returns.options import (
     EVERYWHERE,
@@ -33,15 +34,14 @@ from demur.returns.options import (
     SparkMaster,
     Withheld,
 )
-from demur.show import Step, silent
 
 if TYPE_CHECKING:
-    from demur.analyses.comparison import Comparison
-    from demur.analyses.evaluation import Evaluations
-    from demur.analyses.labels import ClassReports
-    from demur.analyses.threshold import Choice
-    from demur.data.responses import Reading, Responses
-    from demur.measures.sweep_files import SweepFile
+    from demur.returns.class_report import ClassReports
+    from demur.returns.compare import Comparison
+    from demur.returns.evaluate import Evaluations
+    from demur.returns.sweep_files import SweepFile
+    from demur.returns.table import Reading, Responses
+    from demur.returns.threshold import Choice
     from demur.returns.validation import Validation
 
 MOST_NOTES = 20
@@ -103,8 +103,8 @@ def score(
     Data are what `read` takes. A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that holds it, and
     never brought here.
     """
-    from demur.analyses.evaluation import evaluate, evaluate_tallies, returns_measures
     from demur.returns.counting import Counting, count, sweep_of_rows
+    from demur.returns.evaluate import evaluate, evaluate_tallies, returns_measures
     from demur.returns.inputs import named, read_data
 
     sampling = Sampling(level, replicates, seed)
@@ -147,8 +147,8 @@ def merge(
     step: Step = silent,
 ) -> "Evaluations":
     """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
-    from demur.analyses.evaluation import evaluate_tallies, returns_measures
-    from demur.measures.sweep_files import gathered, merged
+    from demur.returns.evaluate import evaluate_tallies, returns_measures
+    from demur.returns.sweep_files import gathered, merged
 
     sampling = Sampling(level, replicates, seed)
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
@@ -186,8 +186,8 @@ def compare(
 
     Systems are paired by id. Data are what `read` takes: files, frames, or a dict of names to them.
     """
-    from demur.analyses.comparison import compare as compare_systems
-    from demur.analyses.evaluation import returns_measures
+    from demur.returns.compare import compare as compare_systems
+    from demur.returns.evaluate import returns_measures
     from demur.returns.inputs import read_data
 
     step("reading", 0, 1)
@@ -240,12 +240,12 @@ def threshold(
 
     It is of one system; its evaluation, in which the threshold is shown, is made when it is first asked for.
     """
-    from demur.analyses.evaluation import evaluate, evaluate_tallies, joined_note, joined_of
-    from demur.analyses.threshold import aim
-    from demur.measures.resampling import Rows, Sample
-    from demur.measures.tally_samples import tally_sample
+    from demur.core.stats.resampling import Rows, Sample
     from demur.returns.counting import Counting, count, one_tally
+    from demur.returns.evaluate import evaluate, evaluate_tallies, joined_note, joined_of
     from demur.returns.inputs import named, one_system, read_data
+    from demur.returns.tally import tally_sample
+    from demur.returns.threshold import aim
 
     sampling = Sampling(level, replicates, seed)
     choose = aim(cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn)
@@ -292,7 +292,7 @@ def classes(
 
     Every label counts as a label, those that mean out of scope too, and no confidences are needed.
     """
-    from demur.analyses.labels import class_reports, class_reports_of_cells
+    from demur.returns.class_report import class_reports, class_reports_of_cells
     from demur.returns.counting import Counting, count_labels
     from demur.returns.inputs import named, read_data
 
@@ -334,7 +334,7 @@ def _reading(
     missing_confidence: Literal["error", "lowest"] = "error",
     keep: tuple[str, ...] = (),
 ) -> "Reading":
-    from demur.data.responses import Reading
+    from demur.returns.table import Reading
 
     return Reading(
         columns=dict(columns or {}),
@@ -359,39 +359,39 @@ JOBS = (
     Job(
         "score",
         score,
-        present="demur.views.presentation:of_scores",
+        present="demur.returns.presentation:of_scores",
         example="demur score run.jsonl --by domain -o plot.svg",
         endings=_SWEEPS,
     ),
     Job(
         "merge",
         merge,
-        present="demur.views.presentation:of_scores",
+        present="demur.returns.presentation:of_scores",
         example="demur merge parts/*.sweep -o whole.sweep -o plot.svg",
         endings=_SWEEPS,
     ),
     Job(
         "compare",
         compare,
-        present="demur.views.presentation:of_comparison",
+        present="demur.returns.presentation:of_comparison",
         example="demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html",
     ),
     Job(
         "threshold",
         threshold,
-        present="demur.views.presentation:of_choice",
+        present="demur.returns.presentation:of_choice",
         example="demur threshold run.jsonl --max-error 0.05 --delta 0.05",
     ),
     Job(
         "classes",
         classes,
-        present="demur.views.presentation:of_classes",
+        present="demur.returns.presentation:of_classes",
         example="demur classes run.jsonl -o confusion.svg",
     ),
     Job(
         "validate",
         validate,
-        present="demur.views.presentation:of_validation",
+        present="demur.returns.presentation:of_validation",
         example="demur validate run.jsonl",
         figures=False,
     ),

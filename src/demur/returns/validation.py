@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.data.responses import Responses
+from demur.returns.table import Responses
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,28 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
-from demur.data.columns import resolve
-from demur.data.dialogues import DialogueReading, read_dialogues
-from demur.data.files import read_source
-from demur.data.frames import table_of
-from demur.data.importers.dstc import is_dstc, read_dstc
-from demur.data.kinds import Kind, columns_of, kind_of, outcome_column
-from demur.data.nbest import NBestReading, read_nbest
-from demur.data.responses import Reading, Responses, read_responses
-from demur.data.sources import Source, opened, stem_of, system_names
-from demur.data.tables import ROW, Request
-from demur.data.trials import TrialReading, read_trials
+from demur.core.io.columns import JUDGED, MOST_SLICES, resolve
+from demur.core.io.files import read_source, table_of
+from demur.core.io.sources import Source, opened, stem_of, system_names
+from demur.core.io.tables import ROW, Request
 from demur.errors import DataError, DemurError, UsageError
-from demur.store.content import canonical
-from demur.store.facts import of_dialogues, of_lists, of_responses, of_trials
+from demur.gold_standard.trials import TrialReading, Trials, read_trials
+from demur.importers.dstc import is_dstc, read_dstc
+from demur.importers.kinds import Kind, columns_of, kind_of, outcome_column
+from demur.nbest_lists.table import NBest, NBestReading, read_nbest
+from demur.outcome.table import DialogueReading, Dialogues, read_dialogues
+from demur.returns.table import Reading, Responses, read_responses
+from demur.store.records import canonical
+
+BULKY = ("input", "nbest")
+"""Columns of responses that are shown with a row, and never sliced by."""
+
+
+def of_responses(frame: pl.DataFrame) -> dict[str, Any]:
+    """How many were answered, right and so on, and by which columns rows can be sliced."""
+    weight = frame["weight"].to_numpy()
+    wrong = (frame["answered"] & ~frame["right"]).to_numpy()
+    total = float(weight.sum())
+    return {
+        **{name: int(frame[name].sum()) for name in ("answered", "right", "failed", "out_of_scope")},
+        "forced_error": float(weight[wrong].sum()) / total if total else None,
+        "has_input": "input" in frame.columns,
+        "has_nbest": "nbest" in frame.columns,
+        "has_ids": frame["id"].null_count() < frame.height,
+        "weighted": bool((weight != 1).any()),
+        "dialogues": frame["dialogue"].drop_nulls().n_unique(),
+        "slices": slices_in(frame),
+    }
+
+
+def slices_in(frame: pl.DataFrame) -> list[str]:
+    """The columns of at most 200 values, of those that were kept along."""
+    others = [name for name in frame.columns if name not in (*JUDGED, *BULKY)]
+    return [name for name in others if 0 < frame[name].drop_nulls().n_unique() <= MOST_SLICES]
+
+
+def of_lists(found: NBest, columns: Collection[str]) -> dict[str, Any]:
+    """How many utterances and hypotheses there are, and of whom."""
+    return {
+        "utterances": len(found),
+        "hypotheses": int(found.act.size),
+        "systems": list(found.systems),
+        "dialogues": found.frame["dialogue"].drop_nulls().n_unique(),
+        "has_asr": any(name in columns for name in ("asr", "asr_hyps")),
+        "has_cnet": any(name in columns for name in ("cnet", "confusion_network")),
+    }
+
+
+def of_dialogues(found: Dialogues) -> dict[str, Any]:
+    """What the outcome is, and how it came out on average."""
+    return {
+        "outcome": found.outcome,
+        "dialogues": len(found),
+        "mean": float(np.mean(found.frame["outcome"].to_numpy())),
+        "grouped": found.grouped,
+    }
+
+
+def of_trials(found: Sequence[Trials]) -> dict[str, Any]:
+    """What was measured, in which studies, and who performed."""
+    performers = dict.fromkeys(name for one in found for name in one.performers)
+    return {
+        "x": found[0].x_name,
+        "y": found[0].y_name,
+        "trials": sum(map(len, found)),
+        "studies": [one.study for one in found],
+        "performers": list(performers),
+    }
+
 
 MOST_SYSTEMS = 200
 """Systems that one adding may bring: with more, the column is likely none of systems."""

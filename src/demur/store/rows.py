@@ -1,15 +1,11 @@
-"""Rows of a run looked up by what became of them, fast enough to follow a hand on a slider.
-
-In memory are arrays of numbers and flags, one cell a row, in the order of the file: by falling confidence, then rows
-without one. Texts stay on the disk until a page of them is shown.
-"""
+"""Rows of runs: read again, looked up by what became of them, and paired with those of other runs."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -20,12 +16,100 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
-from demur.data.lines import exactly
-from demur.data.selection import JUDGED, unknown_column
-from demur.data.tables import ROW
+from demur.core.io.columns import EVERYTHING, JUDGED, unknown_column
+from demur.core.io.sources import exactly
+from demur.core.io.tables import ROW
 from demur.errors import DataError
-from demur.store.facts import BULKY
-from demur.store.records import Run
+from demur.gold_standard.trials import Trials
+from demur.gold_standard.trials import trials as trials_in
+from demur.importers.kinds import Kind
+from demur.nbest_lists.table import NBest
+from demur.nbest_lists.table import nbest as nbest_in
+from demur.outcome.table import Dialogues
+from demur.outcome.table import dialogues as dialogues_in
+from demur.returns.pairing import Hashes, Ids, Pairing, Places, gathered, hashed, paired_note, unpaired_note
+from demur.returns.table import Responses
+from demur.store.intake import BULKY, RunReading
+from demur.store.records import DamagedError, Run, digest_of, read_rows
+
+_LISTED = ("reference", "ref", "target", "gold")
+
+
+def refuse_other(run: Run, kind: Kind) -> None:
+    """Refuses a run of another kind than is needed."""
+    if run.kind != kind:
+        raise DataError(f"is a run of {run.kind}, not of {kind}", where=f'"{run.name}"')
+
+
+def rows_of(path: Path, run: Run, columns: Sequence[str] | None = None, *, ordered: bool = True) -> pl.DataFrame:
+    """The rows of a run in the order in which they came, or in any, which is quicker."""
+    try:
+        return read_rows(path, columns, ordered=ordered)
+    except DamagedError as damage:
+        raise DataError(f'the run "{run.name}" ({run.id}) is damaged: {damage}', fix="add its file again") from None
+
+
+def responses(path: Path, run: Run, columns: Sequence[str]) -> Responses:
+    """The judged answers of a run."""
+    refuse_other(run, "responses")
+    further = [name for name in run.columns if name not in JUDGED]
+    for name in columns:
+        if name not in (*run.columns, EVERYTHING):
+            raise unknown_column(name, run.columns, f'run "{run.name}"')
+    kept = further if EVERYTHING in columns else [name for name in further if name in columns]
+    judged = [name for name in JUDGED if name != "system"]
+    frame = rows_of(path, run, [*judged, *kept]).with_columns(pl.lit(run.name).alias("system"))
+    return Responses(frame.select(*JUDGED, *kept), run.notes, run.warnings)
+
+
+def _reading(run: Run) -> RunReading:
+    return msgspec.convert(run.reading, RunReading)
+
+
+def lists(path: Path, run: Run, keep: Sequence[str]) -> NBest:
+    """The N-best lists of a run; a table that names no systems is that of one, called as the run."""
+    refuse_other(run, "nbest")
+    rows = [_with_lists(row) for row in rows_of(path, run).iter_rows(named=True)]
+    return nbest_in(rows, system=run.name, reading=_reading(run).lists(keep))
+
+
+def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose reference is a list of items has it as one again."""
+    for name in row.keys() & {*_LISTED}:
+        text = row[name]
+        if isinstance(text, str) and text.startswith("["):
+            try:
+                row[name] = msgspec.json.decode(text, type=list[str])
+            except msgspec.MsgspecError:
+                continue
+    return row
+
+
+def dialogues(path: Path, run: Run, outcome: str | None) -> Dialogues:
+    """The dialogues of a run, with another outcome than it was added with if one is named."""
+    refuse_other(run, "dialogues")
+    how = _reading(run) if outcome is None else replace(_reading(run), outcome=outcome)
+    return dialogues_in(rows_of(path, run), reading=how.dialogues())
+
+
+def trials(path: Path, run: Run, changes: dict[str, Any]) -> tuple[Trials, ...]:
+    """The trials of a run; a table that names no studies is one, called as the run."""
+    refuse_other(run, "trials")
+    how = replace(_reading(run), **{name: value for name, value in changes.items() if value is not None})
+    found = trials_in(rows_of(path, run), reading=how.trials())
+    return tuple(replace(one, study=run.name) if one.study == "study" else one for one in found)
+
+
+def damage_of(path: Path, run: Run) -> str | None:
+    """What is wrong with the content of a run; None where it is what it was."""
+    try:
+        frame = read_rows(path)
+    except DamagedError as damage:
+        return str(damage)
+    if frame.height != run.n or digest_of(run.kind, frame, run.reading) != run.sha256:
+        return f"the rows in {path.name} are not those that were added"
+    return None
+
 
 Outcome = Literal["wrong", "right", "missed", "withheld", "scope", "failed", "all"]
 """What became of a row at a threshold.
@@ -287,3 +371,72 @@ def _listed(row: dict[str, Any]) -> Any:
         return None if text is None else msgspec.json.decode(text)
     except msgspec.MsgspecError:
         return text
+
+
+NUMBERS = ("confidence", "right", "answered", "failed", "out_of_scope", "weight")
+"""What measures read of a row, but for the dialogue that it may belong to."""
+
+Filed = tuple[Run, Path]
+"""A run and the file of its rows."""
+
+
+def numbers_of(run: Run, path: Path, further: Sequence[str] = ()) -> pl.DataFrame:
+    """What measures read of a run's rows, and further columns, in any order."""
+    dialogues = ("dialogue",) if run.about.get("dialogues") else ()
+    frame = rows_of(path, run, (*NUMBERS, *dialogues, *further), ordered=False).rechunk()
+    return frame if dialogues else frame.with_columns(pl.lit(None).alias("dialogue"))
+
+
+def apart(runs: Sequence[Filed], *, asked: bool) -> Pairing:
+    """The rows of runs that are not paired, because that was asked for or some have no ids."""
+    unnamed = [run.name for run, _ in runs if not run.about.get("has_ids")]
+    frames = {run.name: numbers_of(run, path) for run, path in runs}
+    return Pairing(frames, paired=False, note=unpaired_note(unnamed, asked), dropped=dict.fromkeys(frames, 0))
+
+
+def side_by_side(runs: Sequence[Filed], *, matched: bool = False) -> Pairing | None:
+    """The rows of runs as `pair` brings them together, but for the ids themselves.
+
+    None where that needs a closer look: ids are missing, are not the same in all runs (with `matched`, none is common
+    to all), or have other targets here than there.
+    """
+    common = _common(runs) if matched else None
+    ids: Ids | None = None
+    targets: Hashes | None = None
+    frames: dict[str, pl.DataFrame] = {}
+    for one in runs:
+        column, kept = _kept(_column(*one, "id"), common)
+        ids = Ids.of(column) if ids is None else ids
+        found = ids.places(column) if len(column) else None
+        if found is None:
+            return None
+        places = found if kept is None else kept[found]
+        here = hashed(_column(*one, "target"))[places]
+        targets = here if targets is None else targets
+        if not np.array_equal(here, targets):
+            return None
+        frames[one[0].name] = gathered(numbers_of(*one), places)
+    dropped = {run.name: run.n - frames[run.name].height for run, _ in runs}
+    return Pairing(frames, paired=True, note=paired_note(0 if ids is None else len(ids), dropped), dropped=dropped)
+
+
+def _common(runs: Sequence[Filed]) -> pl.DataFrame:
+    """The hashes of the ids that all runs have."""
+    first, *others = (_hashes(_column(*one, "id")) for one in runs)
+    return reduce(lambda left, right: left.join(right, on="hash", how="semi"), others, first)
+
+
+def _kept(column: pl.Series, common: pl.DataFrame | None) -> tuple[pl.Series, Places | None]:
+    """The ids that are common to all, and where they stand; all where that is not asked."""
+    if common is None:
+        return column, None
+    places = _hashes(column).with_row_index("place").join(common, on="hash", how="semi")["place"].sort().to_numpy()
+    return column.gather(places), places
+
+
+def _hashes(column: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame({"hash": hashed(column)})
+
+
+def _column(run: Run, path: Path, name: str) -> pl.Series:
+    return rows_of(path, run, (name,), ordered=False)[name].rechunk()

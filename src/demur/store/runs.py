@@ -11,27 +11,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demur import __version__
-from demur.data.columns import nearest
-from demur.data.kinds import Kind
+from demur.core.io.columns import nearest
+from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
-from demur.show import Step, silent
-from demur.store import mending, reading
-from demur.store.cache import Cache
-from demur.store.content import digest_of, write_rows
-from demur.store.durable import disk_faults, staged
-from demur.store.index import Index, put_aside
+from demur.importers.kinds import Kind
+from demur.store import index as store_index
+from demur.store import rows
+from demur.store.disk import (
+    CACHE,
+    ELSEWHERE,
+    INDEX,
+    ROWS,
+    RUNS,
+    Cache,
+    disk_faults,
+    locked,
+    refuse_foreign,
+    staged,
+    usual_root,
+)
+from demur.store.index import Index, migrate, put_aside
 from demur.store.intake import Draft, RunReading, Sent, drafts
-from demur.store.locking import locked
-from demur.store.migrations import migrate
-from demur.store.places import CACHE, ELSEWHERE, INDEX, ROWS, RUNS, refuse_foreign, usual_root
-from demur.store.records import NoRunError, Run, changed, checked_name, checked_note, checked_tags, write_run
+from demur.store.records import (
+    NoRunError,
+    Run,
+    changed,
+    checked_name,
+    checked_note,
+    checked_tags,
+    digest_of,
+    write_rows,
+    write_run,
+)
 from demur.store.rows import RunRows
 
 if TYPE_CHECKING:
-    from demur.data.dialogues import Dialogues
-    from demur.data.nbest import NBest
-    from demur.data.responses import Responses
-    from demur.data.trials import Trials
+    from demur.gold_standard.trials import Trials
+    from demur.nbest_lists.table import NBest
+    from demur.outcome.table import Dialogues
+    from demur.returns.table import Responses
 
 __all__ = ["Added", "Run", "RunReading", "Sent", "Store"]
 
@@ -89,7 +107,7 @@ class Store:
         index, said = _index_in(place)
         store = cls(place, index, read_only=False)
         store._told += [*told, *said]
-        mending.clear_left_overs(place)
+        store_index.clear_left_overs(place)
         store._bring_in_line()
         return store
 
@@ -106,7 +124,7 @@ class Store:
     @property
     def problems(self) -> tuple[str, ...]:
         """What was found amiss since the store was opened, mended or not."""
-        amiss = (*self._told, *mending.strangers_in(self.root), *mending.damages_in(self._index))
+        amiss = (*self._told, *store_index.strangers_in(self.root), *store_index.damages_in(self._index))
         return tuple(dict.fromkeys(amiss))
 
     def __enter__(self) -> Store:
@@ -185,9 +203,9 @@ class Store:
         with disk_faults(self.root):
             final = replace(run, replaces=None if other is None else other.id)
             write_run(folder, final)
-            mending.put_in(self.root, self._index, folder, final)
+            store_index.put_in(self.root, self._index, folder, final)
             if other is not None:
-                mending.replaced(self.root, self._index, other.id)
+                store_index.replaced(self.root, self._index, other.id)
         return Added(final, new=True)
 
     def runs(self, *, kind: Kind | None = None, tag: str | None = None) -> list[Run]:
@@ -229,7 +247,7 @@ class Store:
             if other is not None:
                 raise DataError(f'the name "{new.name}" is taken by another run, {other.id}', fix="choose another")
             with disk_faults(self.root):
-                mending.describe(self.root, self._index, new)
+                store_index.describe(self.root, self._index, new)
         return new
 
     def remove(self, reference: str) -> Run:
@@ -237,28 +255,28 @@ class Store:
         with self._writing():
             run = self._found(reference)
             with disk_faults(self.root):
-                mending.take_out(self.root, self._index, run.id)
+                store_index.take_out(self.root, self._index, run.id)
         return run
 
     def responses(self, run: Run, *, columns: Sequence[str] = ()) -> Responses:
         """The judged answers of a run in the order in which they came, with these columns besides; `*` for all."""
-        return reading.responses(self.rows_path(run), run, columns)
+        return rows.responses(self.rows_path(run), run, columns)
 
     def lists(self, run: Run, *, keep: Sequence[str] = ()) -> NBest:
         """The N-best lists of a run."""
-        return reading.lists(self.rows_path(run), run, keep)
+        return rows.lists(self.rows_path(run), run, keep)
 
     def dialogues(self, run: Run, *, outcome: str | None = None) -> Dialogues:
         """The dialogues of a run."""
-        return reading.dialogues(self.rows_path(run), run, outcome)
+        return rows.dialogues(self.rows_path(run), run, outcome)
 
     def trials(self, run: Run, **changes: Any) -> tuple[Trials, ...]:
         """The trials of a run, one for each study; `x=` and others read them otherwise than they were added."""
-        return reading.trials(self.rows_path(run), run, changes)
+        return rows.trials(self.rows_path(run), run, changes)
 
     def rows(self, run: Run) -> RunRows:
         """What looks up rows of a run of answers."""
-        reading.refuse_other(run, "responses")
+        rows.refuse_other(run, "responses")
         return RunRows(self.rows_path(run), run)
 
     def rows_path(self, run: Run) -> Path:
@@ -272,7 +290,7 @@ class Store:
         found = {}
         for done, one in enumerate(entries):
             step(f"reading {one.name}", done, len(entries))
-            damage = one.damage or (None if one.run is None else reading.damage_of(self.rows_path(one.run), one.run))
+            damage = one.damage or (None if one.run is None else rows.damage_of(self.rows_path(one.run), one.run))
             if damage is not None:
                 found[one.id] = f'the run "{one.name}" ({one.id}) is damaged: {damage}'
         return found
@@ -296,7 +314,7 @@ class Store:
     def _look(self) -> None:
         """Sees what other programs have done to the folders since."""
         try:
-            same = mending.folders_of(self.root) == self._index.stamps()
+            same = store_index.folders_of(self.root) == self._index.stamps()
         except sqlite3.DatabaseError:
             same = False
         except OSError as error:
@@ -325,7 +343,7 @@ class Store:
         """Has the index follow the folders; one that cannot be is made again, in memory if nothing else is left."""
         writable = not self.read_only
         try:
-            self._told += mending.bring_in_line(self.root, self._index, writable=writable)
+            self._told += store_index.bring_in_line(self.root, self._index, writable=writable)
             return
         except sqlite3.OperationalError as error:
             self._index.close()
@@ -335,7 +353,7 @@ class Store:
             self._index.close()
             self._index, said = _index_in(self.root, spoilt=True)
             self._told += said
-        self._told += mending.bring_in_line(self.root, self._index, writable=writable)
+        self._told += store_index.bring_in_line(self.root, self._index, writable=writable)
 
 
 def _index_in(root: Path, *, spoilt: bool = False) -> tuple[Index, list[str]]:

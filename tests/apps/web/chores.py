@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from demur.apps.web.work import labour
+from demur.apps.web import worker
+from demur.core.show.results import Step
 from demur.errors import DataError
-from demur.show import Step
 
 
 def performed(task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step) -> dict[str, Any] | None:
@@ -26,5 +26,5 @@ def performed(task: str, given: dict[str, Any], signature: str | None, root: Pat
     if task == "fill":
         raise MemoryError
     if task == "grow":
-        labour.MOST_MEMORY = 0
+        worker.MOST_MEMORY = 0
     return {"process": os.getpid(), "signature": signature, "root": str(root), **given}

@@ -7,9 +7,7 @@ from starlette.testclient import TestClient
 from demur.apps.web.security import LOOPBACK
 from demur.apps.web.server import application
 from demur.apps.web.site import Site
-from demur.apps.web.work.labour import outcome
-from demur.apps.web.work.tasks import performed
-from demur.apps.web.work.worker import Job, Worker
+from demur.apps.web.worker import Job, Worker, outcome, performed
 
 
 class InsideWorker(Worker):

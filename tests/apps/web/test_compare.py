@@ -4,7 +4,7 @@ import pytest
 
 import demur
 from apps.web.logs import MARKUP, answers, written
-from demur.show import plain
+from demur.core.show.results import plain
 
 
 def document(client, *runs, **query):

@@ -5,9 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from apps.web.logs import MARKUP, QUOTES, answers, written
-from demur.apps.web.pages.downloads import FORMULAE, csv_of
-from demur.apps.web.pages.errors import Asked, hypotheses
-from demur.apps.web.query import Query
+from demur.apps.web.pages.errors import FORMULAE, Asked, csv_of, hypotheses
+from demur.apps.web.site import Query
 
 ROWS = [
     # id, target, prediction, confidence

@@ -6,14 +6,12 @@ import pytest
 from apps.web.inside import InsideWorker
 from apps.web.logs import MARKUP
 from demur.apps.web import server
-from demur.apps.web.assets import vega
 from demur.apps.web.pages.page import Page, Shown
-from demur.apps.web.query import Query
 from demur.apps.web.rendering import rendered
-from demur.apps.web.server import PAGES
-from demur.apps.web.site import Site
-from demur.apps.web.work import tasks
+from demur.apps.web.server import PAGES, vega
+from demur.apps.web.site import Query, Site
 from demur.errors import DataError, UsageError
+from demur.store import runs
 
 
 @pytest.fixture
@@ -28,7 +26,7 @@ def work(monkeypatch):
         made["times"] += 1
         if made["fails"]:
             raise made["fails"]
-        with_store = tasks.Store.open(root)
+        with_store = runs.Store.open(root)
         with_store.keep(signature, json.dumps({"value": given["x"]}).encode())
         with_store.close()
 
@@ -102,7 +100,7 @@ def test_a_fault_of_our_own_is_a_server_error(page_of_work, site, client_for):
 
 
 def test_a_result_that_the_store_cannot_keep_is_shown_and_held_for_the_next_look(site, client_for, runs, monkeypatch):
-    monkeypatch.setattr("demur.store.cache.Cache.keep", lambda *_: False)
+    monkeypatch.setattr("demur.store.disk.Cache.keep", lambda *_: False)
     client = client_for(site)
     shown = [client.get(f"/run/{runs[0].id}.json?wait=1") for _ in range(2)]
     assert [answer.status_code for answer in shown] == [200, 200]
@@ -112,7 +110,7 @@ def test_a_result_that_the_store_cannot_keep_is_shown_and_held_for_the_next_look
 
 
 def test_few_results_are_held_in_memory(site, monkeypatch):
-    monkeypatch.setattr("demur.apps.web.work.worker.RESULTS_HELD", 2)
+    monkeypatch.setattr("demur.apps.web.worker.RESULTS_HELD", 2)
     monkeypatch.setattr("apps.web.inside.performed", lambda _, given, *__: given)
     for name in "abc":
         assert site.worker.start("made", {"x": name}, signature=name).ended.wait(20)
@@ -189,21 +187,21 @@ def test_files_are_kept_by_the_browser_and_asked_for_again(client):
 
 def test_the_bundle_of_vega_is_made_once_and_kept_in_the_store(store, monkeypatch):
     pytest.importorskip("vl_convert")
-    monkeypatch.setattr("demur.apps.web.assets._bundles", {})
-    monkeypatch.setattr("demur.apps.web.assets.MAKING", "print('made')")
+    monkeypatch.setattr("demur.apps.web.server._bundles", {})
+    monkeypatch.setattr("demur.apps.web.server.MAKING", "print('made')")
     worker = InsideWorker(store.root)
     site = Site(store, worker)
     assert vega(site) == b"made\n"
-    monkeypatch.setattr("demur.apps.web.assets._bundles", {})
-    monkeypatch.setattr("demur.apps.web.assets.MAKING", "raise SystemExit(1)")
+    monkeypatch.setattr("demur.apps.web.server._bundles", {})
+    monkeypatch.setattr("demur.apps.web.server.MAKING", "raise SystemExit(1)")
     assert vega(site) == b"made\n"
     worker.close()
 
 
 def test_where_no_process_can_make_the_bundle_the_server_does(store, monkeypatch):
-    monkeypatch.setattr("demur.apps.web.assets._bundles", {})
-    monkeypatch.setattr("demur.apps.web.assets.MAKING", "raise SystemExit(1)")
-    monkeypatch.setattr("demur.views.rendering.javascript", lambda snippet: f"here; {snippet}")
+    monkeypatch.setattr("demur.apps.web.server._bundles", {})
+    monkeypatch.setattr("demur.apps.web.server.MAKING", "raise SystemExit(1)")
+    monkeypatch.setattr("demur.core.show.pictures.javascript", lambda snippet: f"here; {snippet}")
     worker = InsideWorker(store.root)
     assert vega(Site(store, worker)).startswith(b"here; ")
     worker.close()

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from demur.apps.web.pages.settings import size_of
-from demur.apps.web.preferences import FILE, Preferences, keep, kept
-from demur.apps.web.site import site_of
+from demur.apps.web.site import FILE, Preferences, read_preferences, site_of, write_preferences
 from demur.errors import UsageError
 
 
@@ -61,8 +60,8 @@ def test_settings_that_cannot_be_read_are_told_of_and_do_not_stop_the_server(sto
 
 
 def test_settings_that_were_kept_are_as_they_were(tmp_path):
-    keep(tmp_path, Preferences(at=0.0))
-    assert kept(tmp_path) == (Preferences(at=0.0), "")
+    write_preferences(tmp_path, Preferences(at=0.0))
+    assert read_preferences(tmp_path) == (Preferences(at=0.0), "")
     assert json.loads((tmp_path / FILE).read_text())["at"] == 0.0
 
 

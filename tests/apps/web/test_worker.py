@@ -12,7 +12,7 @@ import pytest
 
 from apps.web import chores
 from apps.web.waiting import until
-from demur.apps.web.work.worker import JOBS_KEPT, Worker
+from demur.apps.web.worker import JOBS_KEPT, Worker
 
 LONG = 30
 
@@ -206,7 +206,7 @@ def test_many_may_ask_and_cancel_at_once(worker):
 def test_the_process_ends_with_a_server_that_is_killed(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from apps.web import chores\n"
-        "from demur.apps.web.work.worker import Worker\n"
+        "from demur.apps.web.worker import Worker\n"
         "if __name__ == '__main__':\n"
         "    job = Worker(Path('.'), chores.performed).start('endless', {})\n"
         "    while not job.what: time.sleep(0.01)\n"
@@ -232,6 +232,6 @@ print(subprocess.check_output([sys.executable, "-c", sys.argv[1]], text=True))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system tells of the process alone")
 def test_a_process_does_not_count_the_memory_of_the_one_that_started_it():
-    asked = "from demur.apps.web.work.labour import most_taken; print(most_taken())"
+    asked = "from demur.apps.web.worker import most_taken; print(most_taken())"
     told = subprocess.run([sys.executable, "-c", LARGE, asked], capture_output=True, text=True, check=True).stdout
     assert 0 < int(told) < 250 * 1024**2

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 import typer
 
-from demur.data.encoding import not_utf8
+from demur.core.io.sources import not_utf8
+from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
-from demur.show import plain, threshold_text
-from demur.systems.answering import Answer, Conversation, Strategy
-from demur.systems.model_files import load_model
+from demur.understanding.model_files import load_model
+from demur.understanding.relevance import Answer, Conversation, Strategy
 
 PROMPT = "> "
 RIVALS = 2

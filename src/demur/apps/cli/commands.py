@@ -12,7 +12,7 @@ import typer
 
 from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions, parameters_of
-from demur.apps.cli.progress import steps
+from demur.apps.cli.output import steps
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, Parameter, check_values, load, with_flags
 from demur.errors import DemurError, Interrupted, UsageError
 

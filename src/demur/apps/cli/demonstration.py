@@ -7,22 +7,21 @@ from pathlib import Path
 
 import polars as pl
 
-from demur.analyses.comparison import Comparison, compare
-from demur.analyses.threshold import Choice, threshold_by_error
-from demur.analyses.understanding.experiments import responded
-from demur.analyses.understanding.material import guide_material
 from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions, SamplingOptions
-from demur.apps.cli.progress import steps
-from demur.data.corpora import Corpus, museum
-from demur.data.output import write_whole
-from demur.data.responses import Reading, Responses, responses
-from demur.measures.resampling import Rows, Sample
-from demur.systems.channel import Channel
-from demur.systems.relevance import RelevanceClassifier
-from demur.views import presentation, words
-from demur.views.presentation import Presentation
-from demur.views.understanding_experiments import FLATTERS
+from demur.apps.cli.output import steps
+from demur.core.io.writing import write_whole
+from demur.core.show import numbers
+from demur.core.show.presentation import Presentation
+from demur.core.stats.resampling import Rows, Sample
+from demur.lab.corpora import Corpus, museum
+from demur.lab.understanding_experiments import FLATTERS, guide_material, responded
+from demur.returns import presentation, words
+from demur.returns.compare import Comparison, compare
+from demur.returns.table import Reading, Responses, responses
+from demur.returns.threshold import Choice, threshold_by_error
+from demur.understanding.noise import Channel
+from demur.understanding.relevance import RelevanceClassifier
 
 TOKENS = ("words", "phones", "mixed")
 """What texts are made of, a model each."""
@@ -99,7 +98,7 @@ def _story(
     leaders = (f"{titles[name]}: {words.ranking_sentence(one.ranking)}" for name, one in comparisons.items())
     notes = (
         f"{table.height:,} answers of three models trained just now; off-topic questions count as out of scope",
-        f"a recogniser that gets {words.percent(WER)} of the words wrong. {FLATTERS}",
+        f"a recogniser that gets {numbers.percent(WER)} of the words wrong. {FLATTERS}",
         f"seed {sampling.seed}, {sampling.replicates:,} replicates",
         *(() if logs is None else (f"logs in {logs}; try: demur score {logs / 'mixed-noisy.jsonl'}",)),
     )

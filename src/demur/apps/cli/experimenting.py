@@ -7,33 +7,24 @@ from pathlib import Path
 
 import polars as pl
 
-from demur.analyses.nbest import Manner, evaluate_nbest
-from demur.analyses.nbest_experiments import (
-    Trial,
-    length_sweep,
-    oracle_curves,
-    reward_curves,
-    scorer_table,
-)
-from demur.api.lists import parser_of
 from demur.apps.cli import output
 from demur.apps.cli.listing import BUNDLED_GRAMMAR
-from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of
-from demur.data.corpora import restaurant, restaurant_folder
-from demur.data.files import read_table
-from demur.data.nbest import NBest, NBestReading, joined, read_nbest, recorded
+from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, pair_of
+from demur.apps.cli.output import steps
+from demur.core.io.files import read_table
+from demur.core.show.presentation import Presentation
 from demur.errors import DataError, UsageError
-from demur.measures.nbest import FLOOR
-from demur.measures.registry import OF_ACTS, OF_ITEMS
-from demur.systems.hypothesising import Hypothesiser
-from demur.systems.listening import Listener
-from demur.systems.scorers import check_name
-from demur.views.nbest_experiments import of_lengths, of_scorers, of_smooths
-from demur.views.presentation import Presentation
+from demur.lab.corpora import restaurant, restaurant_folder
+from demur.lab.nbest_experiments import Listener, Trial, length_sweep, of_lengths, of_scorers, scorer_table
+from demur.nbest_lists.asr.scorers import Hypothesiser, check_name
+from demur.nbest_lists.evaluate import Manner, evaluate_nbest
+from demur.nbest_lists.jobs import parser_of
+from demur.nbest_lists.measures import FLOOR
+from demur.nbest_lists.registry import OF_ACTS, OF_ITEMS
+from demur.nbest_lists.reward import of_smooths, oracle_curves, reward_curves
+from demur.nbest_lists.table import NBest, NBestReading, joined, read_nbest, recorded
 
-BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.systems.restaurant)"
+BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.lab.restaurant)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,22 +22,20 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from demur.analyses.evaluation import Evaluation, returns_measures
-from demur.analyses.following import RunningTally
 from demur.apps.cli import output
 from demur.apps.cli.gates import failures
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
-from demur.apps.cli.reading import rate_or_range, reading_of
-from demur.data.batches import BatchReader
-from demur.data.growing import Batch, GrowingLog, Tail, batches, growing_log
-from demur.data.responses import Reading
+from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, rate_or_range, reading_of
+from demur.core.io.growing import Batch, GrowingLog, Tail, batches, growing_log
+from demur.core.show.presentation import Presentation
+from demur.core.show.results import plain
+from demur.core.stats.measure import Measure
 from demur.errors import DataError, UsageError
-from demur.measures.base import Measure
-from demur.measures.sweep_files import rules_of, write_sweep
-from demur.show import plain
-from demur.views import presentation
-from demur.views.live import Moment, screen, update_lines
-from demur.views.presentation import Presentation
+from demur.returns import presentation
+from demur.returns.evaluate import Evaluation, returns_measures
+from demur.returns.follow import BatchReader, RunningTally
+from demur.returns.live import Moment, screen, update_lines
+from demur.returns.sweep_files import rules_of, write_sweep
+from demur.returns.table import Reading
 
 LIVE_REPLICATES = 200
 """Bootstrap replicates while a log is followed; the last result has as many as were asked for."""

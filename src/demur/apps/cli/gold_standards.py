@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from demur.analyses.bands import check_level
-from demur.analyses.gold.bases import FIT_KINDS
-from demur.analyses.gold.cost import CostFunction, read_cost
-from demur.analyses.gold.domains import GoldStudies
-from demur.analyses.gold.fitting import FitOptions
-from demur.analyses.gold.planning import plan as plan_study
-from demur.analyses.gold.study import GoldOptions, analyse
 from demur.apps.cli import output
-from demur.apps.cli.options import OutputOptions, SamplingOptions, TrialOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of
-from demur.data.trials import TrialReading, Trials, read_trials
+from demur.apps.cli.options import OutputOptions, SamplingOptions, TrialOptions, pair_of
+from demur.apps.cli.output import steps
+from demur.core.stats.intervals import check_level
 from demur.errors import UsageError
-from demur.views.gold_presentation import of_gold, of_plan
+from demur.gold_standard.cost import CostFunction, read_cost
+from demur.gold_standard.curves import FIT_KINDS
+from demur.gold_standard.fitting import FitOptions
+from demur.gold_standard.planning import plan as plan_study
+from demur.gold_standard.presentation import of_gold, of_plan
+from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
+from demur.gold_standard.trials import TrialReading, Trials, read_trials
 
 
 @dataclass(frozen=True, slots=True)

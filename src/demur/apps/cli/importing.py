@@ -13,10 +13,10 @@ import typer
 from demur.errors import Interrupted
 
 if TYPE_CHECKING:
-    from demur.data.importers.dstc import DstcRows
-    from demur.data.importers.dstc_tables import DstcTable
-    from demur.data.importers.slf import References
-    from demur.show import Step
+    from demur.core.show.results import Step
+    from demur.importers.dstc import DstcRows
+    from demur.importers.dstc_tables import DstcTable
+    from demur.nbest_lists.asr.slf import References
 
 importer = typer.Typer(
     name="import",
@@ -132,8 +132,8 @@ def slf(
     seed: Seed = 0,  # noqa: ARG001
 ) -> None:
     """Word lattices as confusion networks, a row for each utterance, for `demur nbest --scorer`."""
-    from demur.apps.cli.progress import steps
-    from demur.data.importers.slf import References, lattice_files
+    from demur.apps.cli.output import steps
+    from demur.nbest_lists.asr.slf import References, lattice_files
 
     _check(output, json=json)
     scales = _finite({"acscale": acscale, "lmscale": lmscale, "wdpenalty": wdpenalty})
@@ -162,9 +162,8 @@ def _finite(scales: Mapping[str, float | None]) -> dict[str, float]:
 def _lattice_rows(
     files: Mapping[str, Path], meant: References | None, scales: Mapping[str, float], prune: float, step: Step
 ) -> Iterator[dict[str, Any]]:
-    from demur.data.importers.slf import network_cell
-    from demur.systems.clustering import network
-    from demur.systems.slf import read_lattice
+    from demur.nbest_lists.asr.lattices import network
+    from demur.nbest_lists.asr.slf import network_cell, read_lattice
 
     for done, (name, path) in enumerate(files.items()):
         step("reading lattices", done, len(files))
@@ -194,9 +193,9 @@ def _import_dstc(
     json: bool,
     quiet: bool,
 ) -> None:
-    from demur.apps.cli.progress import steps
-    from demur.data.importers.dstc import read_dstc
-    from demur.data.importers.dstc_tables import read_dstc_table
+    from demur.apps.cli.output import steps
+    from demur.importers.dstc import read_dstc
+    from demur.importers.dstc_tables import read_dstc_table
 
     _check(output, json=json)
     _check_table(table, ontology, asr)
@@ -228,7 +227,7 @@ def _check_table(table: str, ontology: Path | None, asr: str) -> None:
 
 
 def _check(output: Path | None, *, json: bool) -> None:
-    from demur.data.importers.writing import check_rows_file
+    from demur.core.io.writing import check_rows_file
     from demur.errors import UsageError
 
     if output is not None:
@@ -238,7 +237,7 @@ def _check(output: Path | None, *, json: bool) -> None:
 
 
 def _deliver(rows: Iterable[Any], output: Path | None) -> int:
-    from demur.data.importers.writing import as_lines, write_rows
+    from demur.core.io.writing import as_lines, write_rows
 
     if output is not None:
         return write_rows(output, rows)

@@ -7,30 +7,29 @@ from pathlib import Path
 
 import polars as pl
 
-from demur import api
-from demur.analyses.bands import check_level
-from demur.analyses.nbest import Manner, evaluate_nbest
-from demur.analyses.nbest_comparison import compare_nbest
-from demur.analyses.recalibration import (
+import demur
+from demur.apps.cli import output
+from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, ScorerOptions, pair_of
+from demur.apps.cli.output import steps
+from demur.core.io.writing import check_rows_file, write_rows
+from demur.core.show.presentation import Presentation
+from demur.core.show.results import Step
+from demur.core.stats.calibration import Recalibration
+from demur.core.stats.intervals import check_level
+from demur.errors import UsageError
+from demur.nbest_lists.asr.scorers import check_name
+from demur.nbest_lists.compare import compare_nbest
+from demur.nbest_lists.evaluate import Manner, evaluate_nbest
+from demur.nbest_lists.presentation import of_nbest, of_nbest_comparison
+from demur.nbest_lists.recalibrate import (
     Recalibrated,
-    Recalibration,
     fit_acts,
     fit_items,
     nbest_rows,
     recalibrated_acts,
     recalibrated_items,
 )
-from demur.apps.cli import output
-from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, ScorerOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of
-from demur.data.importers.writing import check_rows_file, write_rows
-from demur.data.nbest import NBest
-from demur.errors import UsageError
-from demur.show import Step
-from demur.systems.scorers import check_name
-from demur.views.nbest_presentation import of_nbest, of_nbest_comparison
-from demur.views.presentation import Presentation
+from demur.nbest_lists.table import NBest
 
 BUNDLED_GRAMMAR = (
     "sentences were parsed by the bundled grammar of a restaurant guide; --grammar or --parser name another"
@@ -118,7 +117,7 @@ def _manner(floor: float, clip: float, sampling: SamplingOptions) -> Manner:
 
 def read(files: list[str], lists: ListOptions, scorers: ScorerOptions, *, by: str | None = None) -> NBest:
     """The lists of the files, made by a scorer where one is named."""
-    return api.read_nbest(
+    return demur.read_nbest(
         *files,
         columns=dict(pair_of(text, "--map", "NAME=COLUMN") for text in lists.map),
         where=tuple(pair_of(text, "--where", "COLUMN=VALUE") for text in lists.where),

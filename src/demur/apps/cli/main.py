@@ -25,9 +25,9 @@ from demur.apps.cli.report_command import report
 from demur.apps.cli.serve_command import add_to as add_serve
 from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
+from demur.core.show.results import path_text
 from demur.errors import DataError, DemurError, Interrupted
 from demur.returns.jobs import JOBS
-from demur.show import path_text
 
 app = typer.Typer(
     name="demur",

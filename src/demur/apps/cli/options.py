@@ -1,4 +1,4 @@
-"""Options that several commands share, each group a dataclass whose fields are the options."""
+"""Options that several commands share, and how their text becomes values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from demur.core.jobs import with_flags
-from demur.errors import DemurError, Interrupted
+from demur.core.options import rate_or_range as parse_rate
+from demur.core.show.results import path_text
+from demur.errors import DemurError, Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from demur.returns.table import Reading, Responses
 
 Files = Annotated[
     list[str],
@@ -255,3 +260,48 @@ def _default_of(part: Field[Any]) -> Any:
     if part.default_factory is not MISSING:
         return part.default_factory()
     return inspect.Parameter.empty if part.default is MISSING else part.default
+
+
+def reading_of(options: InputOptions, *, keep: tuple[str, ...] = (), plain_labels: bool = False) -> Reading:
+    """The reading that the options ask for; with `plain_labels` no target is taken to mean out of scope."""
+    from demur.returns.table import Reading
+
+    default = Reading()
+    out_of_scope = () if plain_labels else default.out_of_scope
+    return Reading(
+        columns=dict(pair_of(text, "--map", "NAME=COLUMN") for text in options.map),
+        where=tuple(pair_of(text, "--where", "COLUMN=VALUE") for text in options.where),
+        out_of_scope=_labels(options.out_of_scope, out_of_scope),
+        withheld=_labels(options.withheld, default.withheld),
+        missing_confidence=options.missing_confidence,
+        keep=keep,
+    )
+
+
+def read(
+    files: list[str], options: InputOptions, *, keep: tuple[str, ...] = (), plain_labels: bool = False
+) -> Responses:
+    """The judged responses of the files."""
+    from demur.returns.table import read_responses
+
+    return read_responses(*files, reading=reading_of(options, keep=keep, plain_labels=plain_labels))
+
+
+def rate_or_range(text: str) -> float | tuple[float, float]:
+    """A rate, as 0.2 or 20%, or a range of rates, as 0.1:0.3."""
+    try:
+        return parse_rate(text)
+    except ValueError:
+        raise UsageError(f'a rate is a number such as 0.2, or a range such as 0.1:0.3; got "{text}"') from None
+
+
+def pair_of(text: str, option: str, form: str) -> tuple[str, str]:
+    """The two sides of what an option takes, such as NAME=COLUMN."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f'{option} takes {form}; got "{text}"')
+    return path_text(name.strip()), path_text(value)
+
+
+def _labels(given: list[str], default: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path_text(label) for label in given if label) if given else default

@@ -7,27 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from demur.analyses.bands import check_level
-from demur.analyses.outcome.design import Undefined, design
-from demur.analyses.outcome.features import Rejections
-from demur.analyses.outcome.fitting import Procedure, feature_sets, fit_outcome, fitted_beta, other_learners
-from demur.analyses.outcome.fitting import regress as regress_rows
-from demur.analyses.outcome.models import read_model
-from demur.analyses.outcome.prediction import UnknownLabels, predicted_pairs, prices
-from demur.analyses.outcome.prediction import predict as predict_system
-from demur.analyses.outcome.stepwise import Selection
-from demur.analyses.outcome.tables import table_rows
 from demur.apps.cli import output
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of, read
-from demur.data.columns import nearest
-from demur.data.dialogues import DialogueReading, Dialogues, read_dialogues
-from demur.data.files import read_table
-from demur.data.output import write_whole
+from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, pair_of, read
+from demur.apps.cli.output import steps
+from demur.core.io.columns import nearest
+from demur.core.io.files import read_table
+from demur.core.io.writing import write_whole
+from demur.core.show.presentation import Presentation
+from demur.core.stats.intervals import check_level
 from demur.errors import DataError, UsageError
-from demur.views.outcome_presentation import of_fit, of_predictions, of_regression
-from demur.views.presentation import Presentation
+from demur.outcome.features import Rejections, Undefined, design
+from demur.outcome.fitting import Procedure, feature_sets, fit_outcome, fitted_beta, other_learners
+from demur.outcome.fitting import regress as regress_rows
+from demur.outcome.models import read_model
+from demur.outcome.prediction import UnknownLabels, predicted_pairs, prices
+from demur.outcome.prediction import predict as predict_system
+from demur.outcome.presentation import of_fit, of_predictions, of_regression
+from demur.outcome.stepwise import Selection
+from demur.outcome.table import DialogueReading, Dialogues, read_dialogues, table_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,52 @@
-"""Delivering a result: terminal, JSON on standard output, and files in the format of their extension."""
+"""Delivers a result: terminal, progress, JSON on standard output, and files in the format of their extension."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from demur.apps.cli.gates import check_syntax, failures
 from demur.apps.cli.options import OutputOptions
+from demur.core.show.results import Step, path_text, plain, silent
 from demur.errors import UsageError
-from demur.show import path_text, plain
 
 if TYPE_CHECKING:
-    from demur.views.presentation import Presentation
+    from demur.core.show.presentation import Presentation
+
+PATIENCE = 1.0
+"""Seconds of work before anything is shown."""
+
+
+@contextmanager
+def steps(*, quiet: bool) -> Iterator[Step]:
+    """A function to call with (what, done, of how many) as work goes on."""
+    if quiet or not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=None)
+    waiting = Timer(PATIENCE, bar.start)
+    waiting.daemon = True
+    waiting.start()
+    try:
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+    finally:
+        waiting.cancel()
+        bar.stop()
+
 
 FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
 
@@ -70,7 +98,7 @@ def deliver(presentation: Presentation, options: OutputOptions) -> None:
 
 def write_all(presentation: Presentation, paths: list[Path]) -> None:
     """Write the result in the format of each path's extension: everything is rendered before anything is written."""
-    from demur.data.output import write_whole
+    from demur.core.io.writing import write_whole
 
     contents = [(path, rendered(presentation, path.suffix.lower())) for path in paths]
     for path, content in contents:
@@ -84,7 +112,7 @@ def as_json(document: dict[str, Any]) -> str:
 
 def rendered(presentation: Presentation, suffix: str) -> str | bytes:
     """The result as the content of a file with this extension."""
-    from demur.views import export, page
+    from demur.core.show import page
 
     texts: dict[str, Callable[[], str]] = {
         ".json": lambda: as_json({**presentation.document, **_told(presentation)}) + "\n",
@@ -100,7 +128,7 @@ def rendered(presentation: Presentation, suffix: str) -> str | bytes:
         return buffer.getvalue()
     if not presentation.figures:
         raise UsageError(f"this result has no figure for {suffix}; write it as .json, .csv, .md, .parquet or .html")
-    return export.FORMATS[suffix](presentation.figures[0]())
+    return page.FORMATS[suffix](presentation.figures[0]())
 
 
 def _told(presentation: Presentation) -> dict[str, Any]:
@@ -110,7 +138,7 @@ def _told(presentation: Presentation) -> dict[str, Any]:
 def _show(presentation: Presentation, options: OutputOptions) -> None:
     from rich.console import Console
 
-    from demur.views import terminal
+    from demur.core.show import terminal
 
     free = not sys.stdout.isatty() and "COLUMNS" not in os.environ
     console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False, width=UNBOUNDED if free else None)

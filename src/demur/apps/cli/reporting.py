@@ -13,17 +13,15 @@ from typing import Any
 
 import typer
 
-from demur import api
+import demur
 from demur.apps.cli import output
 from demur.apps.cli.gates import Gate, check_syntax, judged
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of, reading_of
-from demur.data.output import write_whole
+from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, pair_of, reading_of
+from demur.apps.cli.output import steps
+from demur.core.io.writing import write_whole
+from demur.core.show.results import path_text
 from demur.errors import UsageError
-from demur.show import path_text
-from demur.views.junit import Case, junit
-from demur.views.report import Report
+from demur.reports.report import Case, Report, junit
 
 FORMATS = (".html", ".md", ".json", ".xml")
 
@@ -52,7 +50,7 @@ def report(
     _check(outputs, files)
     began = time.monotonic()
     with steps(quiet=outputs.quiet or outputs.json) as step:
-        made = api.report(
+        made = demur.report(
             *files,
             title=wanted.title,
             kinds=_kinds(wanted.kinds),
@@ -154,7 +152,7 @@ def _summarise(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> N
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         from rich.console import Console
 
-        from demur.views import terminal
+        from demur.core.show import terminal
 
         console = Console(highlight=False)
         terminal.show(made.summary(), console, tables=not outputs.quiet)

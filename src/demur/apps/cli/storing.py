@@ -12,15 +12,15 @@ import polars as pl
 import typer
 
 from demur.apps.cli import output
-from demur.apps.cli.options import InputOptions, OutputOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import reading_of
-from demur.data.kinds import KINDS, Kind
-from demur.data.wording import ROWS
+from demur.apps.cli.options import InputOptions, OutputOptions, reading_of
+from demur.apps.cli.output import steps
+from demur.core.show.numbers import ROWS, percent
+from demur.core.show.presentation import Presentation, Table
 from demur.errors import Interrupted, UsageError
-from demur.store.runs import Added, Run, RunReading, Store
-from demur.views.presentation import Presentation, Table
-from demur.views.words import percent
+from demur.importers.kinds import KINDS, Kind
+from demur.store.intake import RunReading
+from demur.store.records import Run
+from demur.store.runs import Added, Store
 
 COLUMNS = ("id", "name", "kind", "rows", "error, all returned", "added", "tags", "note")
 _BRIEF = ("id", "name", "rows", "error, all returned")

@@ -13,26 +13,23 @@ import msgspec
 import polars as pl
 import typer
 
-from demur import api
-from demur.analyses.bands import check_level
-from demur.analyses.threshold import aim
-from demur.analyses.understanding.tuning import WEIGHTS
-from demur.api.understanding import COST_RATIO, as_pairs, fitted_model
+import demur
 from demur.apps.cli import output
 from demur.apps.cli.gates import failures
-from demur.apps.cli.options import OutputOptions, SamplingOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of
-from demur.data.cells import as_text
-from demur.data.importers.writing import ENDINGS, write_rows
-from demur.data.inputs import read_inputs
-from demur.data.output import write_whole
-from demur.data.pairs import PairReading, Pairs, read_pairs
+from demur.apps.cli.options import OutputOptions, SamplingOptions, pair_of
+from demur.apps.cli.output import steps
+from demur.core.io.tables import as_text
+from demur.core.io.writing import ENDINGS, write_rows, write_whole
+from demur.core.show.presentation import Presentation
+from demur.core.stats.intervals import check_level
 from demur.errors import UsageError
-from demur.systems.model_files import check_place, save_model
-from demur.systems.tokens import parts_of
-from demur.views.presentation import Presentation
-from demur.views.understanding_presentation import of_responses, of_training, of_tuning
+from demur.returns.threshold import aim
+from demur.understanding.jobs import COST_RATIO, as_pairs, fitted_model
+from demur.understanding.model_files import check_place, save_model
+from demur.understanding.pairs import PairReading, Pairs, read_inputs, read_pairs
+from demur.understanding.presentation import of_responses, of_training, of_tuning
+from demur.understanding.tokens import parts_of
+from demur.understanding.tuning import WEIGHTS
 
 TABLE_FORMATS = (*ENDINGS, ".json", ".csv", ".tsv", ".parquet", ".arrow")
 PAGE_FORMATS = (".md", ".html")
@@ -110,7 +107,7 @@ def train(table: Table, manner: Mapping[str, Any], to: Destinations) -> None:
         step("reading", 0, 2)
         pairs = table.pairs()
         step("training", 1, 2)
-        model = api.train(pairs, **manner)
+        model = demur.train(pairs, **manner)
     shown = of_training(model, pairs)
     to.save(model, shown)
     _deliver(shown, pairs, to)
@@ -135,7 +132,7 @@ def tune(
         step("reading", 0, 1)
         pairs = table.pairs()
         drawn: dict[str, Any] = {"level": sampling.level, "replicates": sampling.replicates, "seed": sampling.seed}
-        found = api.tune(pairs, off_topic=off_topic, step=step, **manner, **aims, **drawn)
+        found = demur.tune(pairs, off_topic=off_topic, step=step, **manner, **aims, **drawn)
     notes = [f"no aim was given, so a non-return is taken to cost {COST_RATIO:g} of an error"] if aimless else []
     least, most = min(WEIGHTS), max(WEIGHTS)
     if found.tuning.best.parameters["question_weight"] in (least, most):
@@ -159,7 +156,7 @@ def respond(
         if manner["withhold"] and fitted.threshold is None:
             raise UsageError("--withhold: the model has no threshold; give one with --threshold, or find one with tune")
         asked = read_inputs(table.source, reading=table.reading())
-        found = api.respond(fitted, asked, nbest=manner["nbest"], withhold=manner["withhold"], step=step)
+        found = demur.respond(fitted, asked, nbest=manner["nbest"], withhold=manner["withhold"], step=step)
     shown = of_responses(found, fitted)
     for path in files:
         _write(path, found, shown)

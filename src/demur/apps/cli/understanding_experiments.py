@@ -6,21 +6,22 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from demur.analyses.understanding.experiments import (
+from demur.apps.cli import output
+from demur.apps.cli.options import OutputOptions, SamplingOptions, pair_of
+from demur.apps.cli.output import steps
+from demur.core.show.results import Step
+from demur.errors import DataError, UsageError
+from demur.lab import corpora
+from demur.lab.understanding_experiments import (
     Experiment,
+    Material,
     gate_experiment,
     growth_experiment,
+    guide_material,
+    of_experiment,
+    read_material,
     tokenizer_experiment,
 )
-from demur.analyses.understanding.material import Material, guide_material, read_material
-from demur.apps.cli import output
-from demur.apps.cli.options import OutputOptions, SamplingOptions
-from demur.apps.cli.progress import steps
-from demur.apps.cli.reading import pair_of
-from demur.data import corpora
-from demur.errors import DataError, UsageError
-from demur.show import Step
-from demur.views.understanding_experiments import of_experiment
 
 BUNDLED = "the bundled museum guide: 47 answers, 1,505 questions, 120 off-topic ones"
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 import typer
 
-from demur.analyses.equality import (
+from demur.apps.cli import output
+from demur.apps.cli.options import OutputOptions
+from demur.apps.cli.output import steps
+from demur.core.engines.engine import ENGINES, TITLES, Engine
+from demur.core.engines.scanning import why_absent
+from demur.errors import UsageError
+from demur.returns.counting import holder_of
+from demur.returns.verify import (
     Difference,
     Equality,
     differences,
     judged_columns,
+    of_equality,
     sample_log,
     tally_differences,
 )
-from demur.apps.cli import output
-from demur.apps.cli.options import OutputOptions
-from demur.apps.cli.progress import steps
-from demur.data.engines import ENGINES, TITLES, Engine
-from demur.data.readers import why_absent
-from demur.errors import UsageError
-from demur.returns.counting import holder_of
-from demur.views.agreement import of_equality
 
 
 def verify(outputs: OutputOptions, *, engine: Engine | None, spark_master: str | None, rows: int, seed: int) -> None:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from demur import __version__
 from demur.apps.web.pages.page import Page
-from demur.show import threshold_text
+from demur.core.show.results import threshold_text
 
 THEMES = ("light", "dark")
 """What the look of pages may be set to; without one it is the system's."""

@@ -1,23 +1,170 @@
-"""What every page works with: the store, the worker, the rows at hand, and the settings of this server."""
+"""What every page works with: the query, the store, the worker, preferences and settings of this server."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from demur import __version__
-from demur.apps.web import preferences
-from demur.apps.web.preferences import Preferences
-from demur.apps.web.work.worker import Job, Worker
+from demur.apps.web.worker import Job, Worker
+from demur.core.io.writing import write_whole
+from demur.errors import UsageError
 
 if TYPE_CHECKING:
+    from demur.store.records import Run
     from demur.store.rows import RunRows
-    from demur.store.runs import Run, Store
+    from demur.store.runs import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The values of a request: those in its path and, in order, those in its query."""
+
+    path: Mapping[str, str]
+    pairs: Sequence[tuple[str, str]]
+
+    def several(self, name: str) -> tuple[str, ...]:
+        """All values of a name; a name may be repeated."""
+        return tuple(value for key, value in self.pairs if key == name and value)
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a name."""
+        given = self.several(name)
+        return given[-1] if given else self.path.get(name, default)
+
+    def choice(self, name: str, allowed: Sequence[str], default: str) -> str:
+        """One of the values that a name may have."""
+        value = self.text(name, default)
+        if value not in allowed:
+            raise UsageError(f'{name} is one of {", ".join(allowed)}; got "{value}"')
+        return value
+
+    def number(
+        self, name: str, default: float | None = None, *, low: float = -math.inf, high: float = math.inf
+    ) -> float | None:
+        """A number within bounds; the default where none is given."""
+        text = self.text(name)
+        if not text:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if math.isnan(value):
+            raise UsageError(f'{name} must be a number; got "{text}"')
+        if not low <= value <= high:
+            raise UsageError(f"{name} must lie between {low:g} and {high:g}; got {text}")
+        return value
+
+    def whole(self, name: str, default: int, *, low: int = 0, high: int = 1_000_000_000) -> int:
+        """A whole number within bounds."""
+        value = self.number(name, float(default), low=low, high=high)
+        if value is None or value != int(value):
+            raise UsageError(f"{name} must be a whole number; got {self.text(name)}")
+        return int(value)
+
+    def where(self, name: str = "where", *, columns: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
+        """Filters given as `column=value`; of a column whose own name has the sign, all of its name is the column."""
+        found = []
+        for text in self.several(name):
+            signed = [column for column in columns if "=" in column and text.startswith(f"{column}=")]
+            column, equals, value = text.partition("=")
+            if not equals:
+                raise UsageError(f'{name} takes column=value; got "{text}"')
+            longest = max(signed, key=len, default=column)
+            found.append((longest, text[len(longest) + 1 :] if signed else value))
+        return tuple(found)
+
+    def asked(self) -> dict[str, Any]:
+        """Everything asked for, as plain values: what a link needs to restore the page."""
+        names = dict.fromkeys(key for key, _ in self.pairs)
+        return {name: values[0] if len(values := self.several(name)) == 1 else list(values) for name in names}
+
+
+FILE = "store.settings.json"
+
+MOST_REPLICATES = 20_000
+"""Replicates beyond which nobody would wait for a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """How uncertainty is computed, and where curves are read, unless a page is asked otherwise.
+
+    >>> Preferences().changed({"level": 0.9, "seed": 7}).level
+    0.9
+    """
+
+    level: float = 0.95
+    """Confidence level of intervals and bands."""
+    replicates: int = 1000
+    """Bootstrap replicates."""
+    seed: int = 0
+    """Seed of all randomness."""
+    at: float = 0.2
+    """The non-return rate at which pages open."""
+
+    def __post_init__(self) -> None:
+        """Refuses what no result can be made with."""
+        _within("level", self.level, 0.5, 0.999)
+        _within("replicates", self.replicates, 50, MOST_REPLICATES)
+        _within("seed", self.seed, 0, 2**32 - 1)
+        _within("at", self.at, 0.0, 0.99)
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """What resampling is told."""
+        return {"level": self.level, "replicates": self.replicates, "seed": self.seed}
+
+    def changed(self, given: Mapping[str, Any]) -> Preferences:
+        """The preferences with some of them changed."""
+        if unknown := sorted(given.keys() - asdict(self).keys()):
+            raise UsageError(f"there is no setting {', '.join(unknown)}; there are {', '.join(asdict(self))}")
+        kinds = {one.name: int if one.type == "int" else float for one in fields(self)}
+        return Preferences(**{**asdict(self), **{name: _number(name, given[name], kinds[name]) for name in given}})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preferences as plain values."""
+        return asdict(self)
+
+
+def read_preferences(root: Path) -> tuple[Preferences, str]:
+    """The preferences kept in a store, and what was wrong with them; where they cannot be read, the defaults."""
+    path = root / FILE
+    try:
+        return Preferences().changed(json.loads(path.read_text(encoding="utf-8"))), ""
+    except FileNotFoundError:
+        return Preferences(), ""
+    except (OSError, ValueError, AttributeError, UsageError) as fault:
+        return Preferences(), f"{path.name} cannot be used ({fault}); settings are as they were at first"
+
+
+def write_preferences(root: Path, preferences: Preferences) -> None:
+    """Keep the preferences in a store."""
+    write_whole(root / FILE, json.dumps(preferences.to_dict(), indent=2) + "\n")
+
+
+def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
+    try:
+        number = kind(value) if not isinstance(value, bool | str) and math.isfinite(value) else None
+    except (TypeError, OverflowError):  # no number, or one beyond all bounds
+        number = None
+    if number is None or number != value:
+        raise UsageError(f"{name} must be a {'whole ' if kind is int else ''}number; got {json.dumps(value)[:40]}")
+    return number
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise UsageError(f"{name} must lie between {low:g} and {high:g}; got {value:g}")
+
 
 RUNS_AT_HAND = 4
 """Runs whose confidences stay in memory for quick looks at their rows."""
@@ -86,13 +233,13 @@ class Site:
     def change_preferences(self, given: dict[str, Any]) -> None:
         """Change what new results are made with, and keep it."""
         changed = self.preferences.changed(given)
-        preferences.keep(self.store.root, changed)
+        write_preferences(self.store.root, changed)
         self.preferences = changed
 
 
 def site_of(store: Store, **options: Any) -> Site:
     """A site over a store, with the preferences kept there and a worker of its own."""
-    kept, fault = preferences.kept(store.root)
+    kept, fault = read_preferences(store.root)
     return Site(store, Worker(store.root), preferences=kept, problems=(fault,) if fault else (), **options)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from apps.web.logs import MARKUP, written
 from demur.apps.web.pages.outcome import trust
-from demur.apps.web.work.outcomes import confusion_map
-from demur.systems import tutor
+from demur.apps.web.work.studies import confusion_map
+from demur.lab import tutor
 
 DEAR = ("pc_incomplete", "contradictory")
 
@@ -182,12 +182,12 @@ def test_nothing_of_the_data_is_markup(client, asked, study):
 
 
 def test_of_many_labels_the_map_keeps_those_of_the_dearest_confusions(monkeypatch):
-    from demur.analyses.outcome.design import design
-    from demur.analyses.outcome.fitting import Procedure, fit_outcome
-    from demur.data.dialogues import dialogues
-    from demur.data.responses import Reading, responses
+    from demur.outcome.features import design
+    from demur.outcome.fitting import Procedure, fit_outcome
+    from demur.outcome.table import dialogues
+    from demur.returns.table import Reading, responses
 
-    monkeypatch.setattr("demur.apps.web.work.outcomes.MOST_LABELS", 2)
+    monkeypatch.setattr("demur.apps.web.work.studies.MOST_LABELS", 2)
     turns, held = tutor.study(dialogues=20)
     log = responses(turns, reading=Reading(out_of_scope=(), missing_confidence="lowest"))
     made = design(dialogues(held), log, features="conf")

@@ -1,20 +1,97 @@
-"""The answers behind a point or a range of a curve: what was wrong and returned, right and withheld, and so on."""
+"""The answers behind a point or a range of a curve, in one run or two, and their download."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
-from demur.apps.web.pages.alongside import Alongside, alongside
-from demur.apps.web.pages.explored import told_run
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from demur.apps.web.pages.compare import told_run
 from demur.apps.web.pages.page import Page, Shown
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
-from demur.errors import UsageError
+from demur.apps.web.site import Query, Site
+from demur.core.io.sources import exactly
+from demur.core.io.tables import ROW
+from demur.errors import DataError, UsageError
 from demur.store.records import Run
-from demur.store.rows import Mask, Order, Outcome, RowPage
+from demur.store.rows import Mask, Order, Outcome, RowPage, RunRows
+
+Places = NDArray[np.int32]
+
+NAMELESS = np.uint64(0)
+"""Stands for the hash of an id where there is none."""
+
+PAIRS_AT_HAND = 4
+"""Pairs of runs whose common rows stay in memory; of a million rows each takes 8 MB."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alongside:
+    """Places of the other run's file at which the inputs of one run stand; -1 where it has no such input."""
+
+    by_place: Places
+    """In the order of the one run's file."""
+    by_row: Places
+    """By the number of the row in the table that it came from."""
+
+    def errs(self, other: RunRows, threshold: float | None) -> tuple[Mask, Mask]:
+        """Of every row of the one run, whether the other run errs on its input, and whether it has it at all."""
+        known = self.by_place >= 0
+        return known & other.mask("wrong", threshold)[self.by_place], known
+
+    def rows(self, other: RunRows, numbers: Sequence[int]) -> list[dict[str, Any] | None]:
+        """What the other run has to the inputs of these rows."""
+        places = self.by_row[np.asarray(numbers, dtype=np.int64)].astype(np.int64)
+        found = iter(other.at(places[places >= 0]))
+        return [next(found) if place >= 0 else None for place in places]
+
+
+def alongside(one: RunRows, other: RunRows) -> Alongside:
+    """Two runs side by side, by the ids of their inputs."""
+    found = _alongside(exactly(one.path), exactly(other.path))
+    if not (found.by_place >= 0).any():
+        rule = f'"{one.run.name}" and "{other.run.name}" have no id in common'
+        raise DataError(rule, fix="answers can be shown side by side only where both runs name the same inputs")
+    return found
+
+
+@lru_cache(maxsize=PAIRS_AT_HAND)
+def _alongside(one: str, other: str) -> Alongside:
+    """Files of runs never change, so their names stand for them.
+
+    Ids are matched by their hashes, in a fraction of the time and room; two of a million ids that share one of 64 bits
+    would be a wonder, and rows are shown with their ids.
+    """
+    (rows, own), (_, there) = _hashed(one), _hashed(other)
+    ours, theirs = np.argsort(own), np.argsort(there)
+    found = np.searchsorted(there[theirs], own[ours])
+    found[found == there.size] = 0
+    same = there[theirs][found] == own[ours]
+    by_place = np.full(own.size, -1, dtype=np.int32)
+    by_place[ours[same]] = theirs[found[same]]
+    by_place[own == NAMELESS] = -1
+    by_row = np.empty_like(by_place)
+    by_row[rows] = by_place
+    return Alongside(by_place, by_row)
+
+
+def _hashed(path: str) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """The number of each row in the table it came from, and the hash of its id."""
+    hashed = pl.when(pl.col("id").is_null()).then(pl.lit(int(NAMELESS), dtype=pl.UInt64)).otherwise(pl.col("id").hash())
+    found = pl.scan_parquet(path).select(ROW, hashed.alias("id")).collect()
+    return found[ROW].to_numpy(), found["id"].to_numpy()
+
 
 SHOWS: dict[str, str] = {
     "wrong": "wrong and returned",
@@ -228,3 +305,44 @@ PAGES: tuple[Page, ...] = (
     Page("/errors", "errors.html", errors, "Errors"),
     Page("/errors/rows", "errors_rows.html", rows),
 )
+
+MOST_DOWNLOADED = 100_000
+"""Rows of one table; it is made in memory."""
+
+COLUMNS = ("id", "input", "target", "prediction", "confidence", "right", "answered", "failed", "out_of_scope")
+FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""How a cell begins that a spreadsheet would run."""
+
+
+def downloader(site: Site) -> Callable[[Request], Any]:
+    """What answers a request for the rows of the errors page as CSV."""
+
+    async def download(request: Request) -> Response:
+        query = Query({}, request.query_params.multi_items())
+        return await run_in_threadpool(_table, site, asked_of(site, query))
+
+    return download
+
+
+def _table(site: Site, asked: Asked) -> Response:
+    rows = found_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
+    headers = {"content-disposition": f'attachment; filename="answers-{asked.run.id}-{asked.show}.csv"'}
+    return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def csv_of(rows: list[dict[str, Any]]) -> str:
+    """Rows as CSV: the answers, then the columns they can be sliced by."""
+    slices = list(rows[0]["slices"]) if rows else []
+    text = io.StringIO()
+    out = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)  # a spreadsheet that parts cells at ; would find more
+    out.writerow([*COLUMNS, *map(_cell, slices)])
+    for row in rows:
+        out.writerow([_cell(row.get(name)) for name in COLUMNS] + [_cell(row["slices"][name]) for name in slices])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A cell as text; one that a spreadsheet would take for a formula is marked as text."""
+    if isinstance(value, list):
+        value = " | ".join(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAE) else value

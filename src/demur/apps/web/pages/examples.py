@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from demur.apps.web.pages.page import Action
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
-from demur.data.columns import nearest
+from demur.apps.web.site import Query, Site
+from demur.core.io.columns import nearest
 from demur.errors import UsageError
 
 TAG = "example"
@@ -31,13 +30,13 @@ class Example:
 
 
 def _restaurant(_: Path) -> list[tuple[Path, str, dict[str, Any]]]:
-    from demur.data.corpora import restaurant_folder
+    from demur.lab.corpora import restaurant_folder
 
     return [(restaurant_folder() / "turns.jsonl.gz", "restaurant guide", {})]
 
 
 def _wizards(_: Path) -> list[tuple[Path, str, dict[str, Any]]]:
-    from demur.data.corpora import wizards
+    from demur.lab.corpora import wizards
 
     axes = {"x": "wer", "y": "completed"}
     place = wizards().folder
@@ -45,7 +44,7 @@ def _wizards(_: Path) -> list[tuple[Path, str, dict[str, Any]]]:
 
 
 def _tutor(folder: Path) -> list[tuple[Path, str, dict[str, Any]]]:
-    from demur.systems import tutor
+    from demur.lab import tutor
 
     turns, dialogues = tutor.study()
     tables = {"tutor": turns, "tutor gains": dialogues, "tutor, cautious": tutor.answers(turns, "cautious")}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from demur.analyses.gold.bases import FIT_KINDS
-from demur.apps.web.pages.choice import choosing, run_values
 from demur.apps.web.pages.page import Page, Shown
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
+from demur.apps.web.pages.runs import choosing, run_values
+from demur.apps.web.site import Query, Site
 from demur.errors import UsageError
+from demur.gold_standard.curves import FIT_KINDS
 
 FITS = ("auto", *FIT_KINDS)
 DIRECTIONS = {"harmful": "x can only harm", "helpful": "x can only help", "any": "either way"}

@@ -2,17 +2,233 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from demur.apps.web.pages.choice import choosing, run_values
+import polars as pl
+
 from demur.apps.web.pages.page import Page, Shown
-from demur.apps.web.pages.turns import Asked, inspected, label_sorts, read_turns, sorts_of
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site, Waiting, signature_of
+from demur.apps.web.pages.runs import choosing, run_values
+from demur.apps.web.site import Query, Site, Waiting, signature_of
 from demur.errors import UsageError
+from demur.nbest_lists.measures import FLOOR
 
 if TYPE_CHECKING:
-    from demur.store.runs import Run
+    from demur.store.records import Run
+
+PER_LIST = 25
+"""Turns that a list shows at a time."""
+
+LONGEST = 400
+"""Letters of a text in the list of turns; the turn itself shows all."""
+
+BULKY = ("id", "system", "dialogue", "input", "reference", "acts", "confidence", "prediction", "words")
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """An order of turns: what it is called, which turns it keeps, and by what they are ordered."""
+
+    label: str
+    keep: pl.Expr | None = None
+    order: pl.Expr | None = None
+    """Large first; None leaves turns as they came."""
+
+
+_ACTS: Mapping[str, Sort] = {
+    "ice": Sort("largest ICE first", order=pl.col("ice")),
+    "wrong": Sort("wrong, the surest first", ~pl.col("right"), pl.col("sure")),
+    "better": Sort("a later hypothesis is better", pl.col("ser") > pl.col("oracle"), pl.col("ser") - pl.col("oracle")),
+    "missing": Sort("no hypothesis is right in all", pl.col("oracle") > 0, pl.col("oracle")),
+    "order": Sort("by id"),
+}
+_LABELS: Mapping[str, Sort] = {
+    "wrong": Sort("wrong, the surest first", pl.col("answered") & ~pl.col("right"), pl.col("sure")),
+    "second": Sort("the right label stands further down", pl.col("rank") > 1, -pl.col("rank")),
+    "missing": Sort(
+        "the right label is not in the list", (pl.col("rank") == 0) & ~pl.col("out_of_scope"), pl.col("sure")
+    ),
+    "ice": Sort("right label least believed in first", pl.col("cost").is_not_null(), pl.col("cost")),
+    "order": Sort("as they came"),
+}
+
+
+def sorts_of(kind: str) -> Mapping[str, Sort]:
+    """The orders that the turns of a kind of run can be in."""
+    return _ACTS if kind == "nbest" else _LABELS
+
+
+def label_sorts() -> Mapping[str, Sort]:
+    """The orders of turns whose hypotheses are labels."""
+    return _LABELS
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which turn is looked at, counted from 1 as they came, and in which order of which turns."""
+
+    sort: str
+    search: str = ""
+    at: int | None = None
+    by: str = ""
+
+    def query(self, at: int | None) -> str:
+        """The query of a link to a turn in the same order."""
+        parts = {"at": at, "sort": self.sort, "search": self.search, "by": self.by}
+        return urlencode({name: value for name, value in parts.items() if value})
+
+
+def read_turns(content: bytes, *, searched: bool) -> pl.DataFrame:
+    """The figures of all turns, and their words if they are searched."""
+    table = pl.scan_parquet(BytesIO(content))
+    names = [name for name in table.collect_schema().names() if name not in BULKY or (searched and name == "words")]
+    return table.select(names).with_row_index("place").collect()
+
+
+def inspected(figures: pl.DataFrame, content: bytes, asked: Asked, sorts: Mapping[str, Sort]) -> dict[str, Any]:
+    """The turn that is looked at, its neighbours, and the list around it."""
+    places = _ordered(figures, sorts[asked.sort], asked.search)
+    position = _position(places, asked.at)
+    first = position // PER_LIST * PER_LIST
+    around = places[first : first + PER_LIST]
+    # A turn that was linked to is shown even where the search and the order leave it out.
+    here = (
+        asked.at - 1 if asked.at is not None and asked.at <= figures.height else (places[position] if places else None)
+    )
+    rows = _rows(content, [*around, *([] if here is None else [here])])
+    return {
+        "sort": asked.sort,
+        "sorts": {name: one.label for name, one in sorts.items()},
+        "search": asked.search,
+        "by": asked.by,
+        "total": len(places),
+        "of": figures.height,
+        "position": position + 1 if here is not None and here in around else None,
+        "turn": None if here is None else turn_values(rows[here]),
+        "list": [{**_brief(rows[place]), "query": asked.query(place + 1), "here": place == here} for place in around],
+        "links": _links(places, position, first, asked),
+    }
+
+
+def _ordered(figures: pl.DataFrame, sort: Sort, search: str) -> list[int]:
+    kept = figures if sort.keep is None else figures.filter(sort.keep)
+    if search:
+        for word in search.lower().split():
+            kept = kept.filter(pl.col("words").str.contains(word, literal=True))
+    if sort.order is not None:
+        kept = kept.sort(sort.order, descending=True, nulls_last=True, maintain_order=True)
+    return kept["place"].to_list()
+
+
+def _position(places: Sequence[int], at: int | None) -> int:
+    return places.index(at - 1) if at is not None and at - 1 in places else 0
+
+
+def _links(places: Sequence[int], position: int, first: int, asked: Asked) -> dict[str, str | None]:
+    """Queries of the links to the turns beside this one, and to the lists before and after."""
+
+    def to(place: int) -> str | None:
+        return asked.query(places[place] + 1) if 0 <= place < len(places) else None
+
+    return {
+        "previous": to(position - 1),
+        "next": to(position + 1),
+        "earlier": to(first - PER_LIST) if first else None,
+        "later": to(first + PER_LIST),
+    }
+
+
+def _rows(content: bytes, places: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The turns at these places, each read by itself: few of many are wanted."""
+    if not places:
+        return {}
+    table, wanted = BytesIO(content), list(dict.fromkeys(places))
+    found = pl.concat([pl.scan_parquet(table).drop("words").slice(place, 1) for place in wanted]).collect()
+    return {place: {"place": place, **row} for place, row in zip(wanted, found.iter_rows(named=True), strict=True)}
+
+
+def _brief(row: dict[str, Any]) -> dict[str, Any]:
+    acts = row["acts"] or []
+    top = max(range(len(acts)), key=lambda place: (row["confidence"] or [])[place] or 0.0) if acts else None
+    return {
+        "number": row["place"] + 1,
+        "id": row["id"],
+        "input": _cut(row["input"]),
+        "reference": list(row["reference"] or []),
+        "first": None if top is None else list(acts[top]),
+        "confidence": None if top is None else row["confidence"][top],
+        "right": row["right"],
+        "value": row.get("ice", row.get("cost")),
+        "rank": row.get("rank"),
+    }
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
+
+
+def turn_values(row: dict[str, Any]) -> dict[str, Any]:
+    """Everything that is to be seen of a turn."""
+    meant = list(row["reference"] or [])
+    labels = "rank" in row
+    hypotheses = [
+        _hypothesis(items, confidence, meant, labels=labels)
+        for items, confidence in zip(row["acts"] or [], row["confidence"] or [], strict=True)
+    ]
+    hypotheses.sort(key=lambda one: -(one["confidence"] or 0.0))
+    given = sum(one["confidence"] or 0.0 for one in hypotheses)
+    return {
+        "number": row["place"] + 1,
+        **{name: row.get(name) for name in ("id", "system", "dialogue", "input", "prediction", "right", "rank")},
+        "known": row["reference"] is not None,
+        "reference": meant,
+        "hypotheses": hypotheses,
+        "rest": max(0.0, 1.0 - given),
+        "out_of_scope": bool(row.get("out_of_scope")),
+        "answered": row.get("answered", True),
+        "items": [] if labels else item_values(meant, hypotheses),
+        "measures": {name: row[name] for name in ("ice", "wser", "ser", "oracle", "meant", "cost") if name in row},
+    }
+
+
+def _hypothesis(
+    items: Sequence[str], confidence: float | None, meant: Sequence[str], *, labels: bool
+) -> dict[str, Any]:
+    shared = len(set(items) & set(meant))
+    right = shared > 0 if labels else set(items) == set(meant)
+    return {
+        "items": [{"text": item, "right": item in meant} for item in items],
+        "confidence": confidence,
+        "right": right,
+        "errors": None if labels else max(len(meant), len(items)) - shared,
+    }
+
+
+def item_values(meant: Sequence[str], hypotheses: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What each item of a turn costs: the mass of the hypotheses that hold it, and whether it was meant.
+
+    >>> item_values(["a"], [{"items": [{"text": "b"}], "confidence": 0.5}])[0]
+    {'text': 'a', 'meant': True, 'confidence': 0.0, 'cost': 6.907755278982137}
+    """
+    mass = dict.fromkeys(meant, 0.0)
+    for one in hypotheses:
+        for item in one["items"]:
+            mass[item["text"]] = min(mass.get(item["text"], 0.0) + (one["confidence"] or 0.0), 1.0)
+    rows = [
+        {"text": text, "meant": text in meant, "confidence": sure, "cost": _cost(sure, meant=text in meant)}
+        for text, sure in mass.items()
+    ]
+    return sorted(rows, key=lambda row: -row["cost"])
+
+
+def _cost(confidence: float, *, meant: bool) -> float:
+    """What an item adds to the ICE."""
+    return 0.0 - math.log(min(max(confidence if meant else 1 - confidence, FLOOR), 1.0))
+
 
 PARTS = ("id", "dialogue", "reference", "hypotheses", "asr", "cnet", "system", "weight", "input", "text")
 """Columns of N-best lists that nobody slices by."""

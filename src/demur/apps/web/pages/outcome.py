@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from demur.analyses.outcome.design import POLICIES
-from demur.analyses.outcome.features import MIN_PER_DIALOGUE, REJECTIONS, SETS, Rejections, Turns, turns_of
-from demur.analyses.outcome.models import OutcomeModel
-from demur.analyses.outcome.what_if import WhatIf
-from demur.analyses.outcome.what_if import what_if as mending
-from demur.apps.web.pages.choice import run_values
 from demur.apps.web.pages.page import Page, Shown
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
+from demur.apps.web.pages.runs import run_values
+from demur.apps.web.site import Query, Site
 from demur.errors import UsageError
+from demur.outcome.features import MIN_PER_DIALOGUE, POLICIES, REJECTIONS, SETS, Rejections, Turns, turns_of
+from demur.outcome.models import OutcomeModel
+from demur.outcome.prediction import WhatIf
+from demur.outcome.prediction import what_if as mending
 
 if TYPE_CHECKING:
-    from demur.store.runs import Run, Store
+    from demur.store.records import Run
+    from demur.store.runs import Store
 
 USUAL = "conf+scores.f"
 OFFERED = (USUAL, *(name for name in SETS if name != "scores.fm"))

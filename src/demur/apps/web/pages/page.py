@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
+from demur.apps.web.site import Query, Site
 
 
 @dataclass(frozen=True, slots=True)

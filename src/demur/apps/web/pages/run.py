@@ -6,14 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from demur.apps.web.pages.explored import explored_state, told_run
+from demur.apps.web.pages.compare import explored_state, told_run
 from demur.apps.web.pages.page import Page, Shown
 from demur.apps.web.pages.runs import KIND_NAMES
-from demur.apps.web.query import Query
 from demur.apps.web.rendering import percent
-from demur.apps.web.site import Site
-from demur.data.lines import exactly
-from demur.data.tables import ROW
+from demur.apps.web.site import Query, Site
+from demur.core.io.sources import exactly
+from demur.core.io.tables import ROW
 from demur.errors import UsageError
 from demur.store.records import Run
 

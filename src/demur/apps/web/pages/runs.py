@@ -1,18 +1,19 @@
-"""The list of runs: found, chosen for comparison, named, tagged, added and removed."""
+"""The list of runs: searched, chosen, named, tagged, added and removed; and the choice of a run for a page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from demur.apps.web.pages.examples import EXAMPLES
 from demur.apps.web.pages.page import Action, Page, Shown
 from demur.apps.web.pages.uploading import NAMES, endings
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
-from demur.data.kinds import KINDS
+from demur.apps.web.site import Query, Site
 from demur.errors import UsageError
+from demur.importers.kinds import KINDS
 
 if TYPE_CHECKING:
-    from demur.store.runs import Run
+    from demur.store.records import Run
 
 KIND_NAMES = {"responses": "answers", "nbest": "N-best lists", "dialogues": "dialogues", "trials": "trials"}
 """What pages call each kind of run."""
@@ -130,3 +131,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("/api/runs/{id}", "DELETE", remove),
     Action("/api/demo", "POST", add_demo, status=202),
 )
+
+
+def run_values(run: Run) -> dict[str, Any]:
+    """What a page says of a run."""
+    return {"id": run.id, "name": run.name, "kind": run.kind, "n": run.n, "note": run.note, "tags": list(run.tags)}
+
+
+def choosing(page: str, what: str, runs: Sequence[Run], *, add: str, example: str) -> dict[str, Any]:
+    """The document of a page on which a run is chosen; without runs it offers an example."""
+    return {
+        "page": page,
+        "what": what,
+        "runs": [{**run_values(run), "kind_name": KIND_NAMES[run.kind]} for run in runs],
+        "add": add,
+        "example": example,
+        "example_label": f"Add the bundled example, {EXAMPLES[example].label}",
+    }

@@ -8,9 +8,7 @@ from typing import Any
 
 from demur import __version__
 from demur.apps.web.pages.page import Action, Page, Shown
-from demur.apps.web.preferences import MOST_REPLICATES, Preferences
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
+from demur.apps.web.site import MOST_REPLICATES, Preferences, Query, Site
 
 JOBS_SHOWN = 12
 """Jobs that have ended and are still shown."""

@@ -17,11 +17,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from demur.apps.web.query import Query
-from demur.apps.web.site import Site
-from demur.data.kinds import KINDS
-from demur.data.sources import COMPRESSED, EXTENSIONS, READABLE
+from demur.apps.web.site import Query, Site
+from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE
 from demur.errors import UsageError
+from demur.importers.kinds import KINDS
 
 AT_ONCE = 4
 """Uploads that may be under way together."""

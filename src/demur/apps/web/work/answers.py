@@ -10,19 +10,20 @@ from typing import Any
 
 import polars as pl
 
-from demur.analyses.comparison import Comparison, compare_paired
-from demur.analyses.evaluation import Evaluation, evaluate_frames, returns_measures
-from demur.analyses.threshold import threshold_by_error
-from demur.data.pairing import Pairing, pair
-from demur.data.responses import Responses
+from demur.core.show.html import data_block
+from demur.core.show.page import presentation_document
+from demur.core.show.presentation import Presentation
+from demur.core.show.results import Step
 from demur.errors import DataError
-from demur.show import Step
-from demur.store.reading import rows_of
-from demur.store.runs import Run, Store
-from demur.store.side_by_side import Filed, apart, numbers_of, side_by_side
-from demur.views.documents import presentation_document
-from demur.views.fragments import data_block
-from demur.views.presentation import Presentation, of_choice, of_comparison, of_scores
+from demur.returns.compare import Comparison, compare_paired
+from demur.returns.evaluate import Evaluation, evaluate_frames, returns_measures
+from demur.returns.pairing import Pairing, pair
+from demur.returns.presentation import of_choice, of_comparison, of_scores
+from demur.returns.table import Responses
+from demur.returns.threshold import threshold_by_error
+from demur.store.records import Run
+from demur.store.rows import Filed, apart, numbers_of, rows_of, side_by_side
+from demur.store.runs import Store
 
 MOST_ERROR, DELTA = 0.05, 0.05
 """The promise that a run's page looks for: at most this error rate, kept with this chance of being wrong."""
@@ -35,7 +36,7 @@ IDENT = "explorer"
 
 def warm(_store: Store, _given: dict[str, Any], _step: Step) -> None:
     """Load what most results need, so that the first of them need not wait for it."""
-    for name in ("demur.views.charts", "demur.views.explorer", "scipy.sparse"):
+    for name in ("demur.returns.charts.error_return", "demur.returns.explorer.explorer", "scipy.sparse"):
         import_module(name)
 
 
@@ -94,9 +95,9 @@ def _compared_answers(
 def _compared_lists(
     store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
 ) -> dict[str, Any]:
-    from demur.api.lists import compare_nbest
-    from demur.data.nbest import renamed
-    from demur.views.nbest_presentation import of_nbest_comparison
+    from demur.nbest_lists.jobs import compare_nbest
+    from demur.nbest_lists.presentation import of_nbest_comparison
+    from demur.nbest_lists.table import renamed
 
     step("reading the runs", 0, 3)
     tables = [store.lists(run) for run in runs]
@@ -143,7 +144,7 @@ def _ids(store: Store, run: Run) -> pl.DataFrame:
 
 def _explored(evaluations: Sequence[Evaluation], found: Comparison | None = None) -> dict[str, Any]:
     """The explorer's document, and its piece of HTML without the document, which a page has already."""
-    from demur.views.explorer import explorer_document, explorer_html
+    from demur.returns.explorer.explorer import explorer_document, explorer_html
 
     document = explorer_document(evaluations, found)
     html = explorer_html(document, ident=IDENT, picture=False)

@@ -1,1 +1,0 @@
-"""Questions that need several measures or a model."""

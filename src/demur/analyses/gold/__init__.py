@@ -1,1 +1,0 @@
-"""How far from the gold standard: benchmark graphs, impurity, complexity and cost."""

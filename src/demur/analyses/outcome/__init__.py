@@ -1,1 +1,0 @@
-"""What understanding errors cost the outcome: regression, validation, prediction."""

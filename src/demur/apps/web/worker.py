@@ -1,0 +1,405 @@
+"""Long work in one process of its own: pages stay quick, and to cancel is to end the process."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import itertools
+import json
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import traceback
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Condition, Event, Thread
+from typing import Any, Literal
+
+from demur.core.show.results import Step, plain, silent
+from demur.errors import DemurError
+from demur.store.runs import Store
+
+Perform = Callable[[str, dict[str, Any], str | None, Path, Step], dict[str, Any] | None]
+"""Does a task by its name: with what is given, the signature to keep the result under, the store, and whom to tell."""
+
+MOST_MEMORY = 600 * 1024**2
+"""Bytes that the process may have taken at its height before the next job gets a new one."""
+
+KILLED_FIRST = "1000"
+"""On Linux: should memory run out, the kernel ends this process and not the server or the browser."""
+
+
+def labour(pipe: Connection, root: str, warm: bool, perform: Perform) -> None:
+    """Take a task, tell of its steps, keep its result, say that it is done; again and again."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, and the server ends this process
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST, encoding="ascii")
+    Thread(target=_leave_with_the_server, daemon=True).start()
+
+    def step(what: str, done: int, total: int) -> None:
+        pipe.send(("step", what, done, total))
+
+    with suppress(EOFError, OSError):
+        if warm and not pipe.poll():
+            with suppress(Exception):  # what does not load will say so when it is needed
+                perform("warm", {}, None, Path(root), silent)
+        while True:
+            task, given, signature = pipe.recv()
+            pipe.send(("begun",))
+            pipe.send(outcome(lambda: perform(task, given, signature, Path(root), step)))  # noqa: B023
+            give_back()
+
+
+def outcome(work: Callable[[], dict[str, Any] | None]) -> tuple[str, Any, bool]:
+    """How work ended: `done` with its answer, `failed` by its input or by a `fault` of demur; and if it was heavy."""
+    try:
+        return ("done", work(), heavy())
+    except DemurError as refusal:
+        return ("failed", str(refusal), heavy())
+    except MemoryError:
+        return ("failed", "this does not fit into memory", True)
+    except Exception as fault:
+        where = traceback.extract_tb(fault.__traceback__)[-1]
+        told = f"{type(fault).__name__}: {fault} ({Path(where.filename).name}:{where.lineno})"
+        return ("fault", f"internal error: {told}. This is a fault of demur; please report it.", heavy())
+
+
+def heavy() -> bool:
+    """Whether this process has taken so much memory that a new one should follow; never where no one counts it."""
+    return most_taken() > MOST_MEMORY
+
+
+def most_taken() -> int:
+    """Bytes of memory that this process had at its height.
+
+    Linux is asked for the process alone: what `getrusage` tells there begins with the height of the process that
+    started this one, so that under a large server every process would be taken for a large one.
+    """
+    with suppress(OSError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if found := re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE):
+            return 1024 * int(found[1])
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
+
+
+def give_back() -> None:
+    """Give back memory that is free again, which the C library of Linux else keeps for the next job."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):  # other systems have no such library, or no such function
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _leave_with_the_server() -> None:
+    """End this process when the server ends, however that did, in the middle of work too."""
+    server = parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)
+
+
+Task = Callable[[Store, dict[str, Any], Step], dict[str, Any] | None]
+
+TASK_MODULES = {
+    "warm": "answers",
+    "evaluation": "answers",
+    "comparison": "answers",
+    "lists": "studies",
+    "turns": "studies",
+    "outcome": "studies",
+    "what_if": "studies",
+    "gold": "studies",
+    "add": "adding",
+    "demo": "adding",
+}
+"""The module of each task; the function has the task's name."""
+
+
+def performed(task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step) -> dict[str, Any] | None:
+    """Do a task; a result with a signature goes to the cache, one without, or that cannot be kept, is the answer."""
+    function: Task = getattr(import_module(f"demur.apps.web.work.{TASK_MODULES[task]}"), task)
+    with closing(Store.open(root)) as store:
+        made = function(store, given, step)
+        if signature is None or made is None:
+            return made
+        document = plain(made)
+        kept = store.keep(signature, json.dumps(document, separators=(",", ":"), allow_nan=False).encode())
+        return None if kept else document
+
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
+
+JOBS_KEPT = 200
+"""Jobs that are remembered after they ended."""
+
+RESULTS_HELD = 8
+"""Results held in memory because the store could not keep them: its disk is full, or it can only be read."""
+
+AROUND = {"OPENBLAS_NUM_THREADS": "1"}
+"""What the process finds around it: matrices here are so small that a second thread mostly waits, and busily."""
+
+DIED = "the process that did this work ended unexpectedly; it may have run out of memory"
+CANCELLED = "this was cancelled"
+CLOSING = "the workbench was ended"
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One piece of long work, and how far it is."""
+
+    number: int
+    task: str
+    given: dict[str, Any]
+    signature: str | None
+    about: str
+    state: State = "waiting"
+    begun: bool = False
+    """Whether the process has said that it is at it."""
+    what: str = ""
+    done: int = 0
+    total: int = 0
+    message: str = ""
+    internal: bool = False
+    """Whether it failed by a fault of demur, not of what was given."""
+    answer: dict[str, Any] | None = None
+    after: Callable[[], None] | None = None
+    """Called once the job has ended, however it did."""
+    ended: Event = field(default_factory=Event)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The job as plain values."""
+        shown = ("number", "task", "about", "state", "what", "done", "total", "message", "internal")
+        answer = self.answer if self.signature is None else None  # a result is shown by its page
+        return {**{name: getattr(self, name) for name in shown}, "answer": answer}
+
+
+class Worker:
+    """Does one job after another in a process that is started when it is first needed.
+
+    A thread hands the jobs to the process and hears of them. The state of jobs changes only under the lock, and the
+    process is started and reaped only by the thread: whoever cancels a job marks it as ended and kills the process,
+    and the thread, finding it so, takes a new process for the next.
+    """
+
+    def __init__(self, root: Path, perform: Perform = performed) -> None:
+        self._root, self._perform_task = root, perform
+        self._numbers = itertools.count(1)
+        self._jobs: OrderedDict[int, Job] = OrderedDict()
+        self._queue: deque[Job] = deque()
+        self._changed = Condition()
+        self._closed = False
+        self._warm = False
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        self._given_out: Job | None = None
+        self._thread = Thread(target=self._serve, name="demur-worker", daemon=True)
+        self._thread.start()
+
+    def start(
+        self,
+        task: str,
+        given: dict[str, Any],
+        *,
+        signature: str | None = None,
+        about: str = "",
+        after: Callable[[], None] | None = None,
+    ) -> Job:
+        """A new job, or the one that makes the same result, or has failed to: `forget` lets that be tried again."""
+        with self._changed:
+            if signature is not None and (known := self._known(signature)) is not None:
+                return known
+            job = Job(next(self._numbers), task, given, signature, about, after=after)
+            self._jobs[job.number] = job
+            if self._closed:
+                self._end(job, "cancelled", CLOSING)
+                return job
+            self._queue.append(job)
+            for old in [number for number, one in self._jobs.items() if one.state in ENDED][:-JOBS_KEPT]:
+                del self._jobs[old]
+            self._changed.notify_all()
+            return job
+
+    def job(self, number: int) -> Job | None:
+        """The job of a number, if it is remembered."""
+        with self._changed:
+            return self._jobs.get(number)
+
+    def jobs(self) -> list[Job]:
+        """All jobs that are remembered, the newest first."""
+        with self._changed:
+            return list(reversed(self._jobs.values()))
+
+    def cancel(self, number: int) -> Job | None:
+        """End a job: one that waits is dropped, the one under way ends with its process."""
+        with self._changed:
+            job = self._jobs.get(number)
+            if job is None or job.state in ENDED:
+                return job
+            if job.state == "waiting":
+                self._queue.remove(job)
+            self._end(job, "cancelled", CANCELLED)
+            if job is self._given_out:
+                self._kill()
+            return job
+
+    def forget(self, number: int) -> Job | None:
+        """Let a job that has ended be tried again when its result is next asked for."""
+        with self._changed:
+            job = self._jobs.get(number)
+            if job is not None and job.state in ENDED:
+                job.answer = job.answer if job.signature is None else None
+                job.signature = None
+            return job
+
+    def held(self, signature: str) -> dict[str, Any] | None:
+        """A result that was made but that the store could not keep, if it is one of the last."""
+        with self._changed:
+            same = (job for job in reversed(self._jobs.values()) if job.signature == signature)
+            return next((job.answer for job in same if job.answer is not None), None)
+
+    def warm(self) -> None:
+        """Start the process, so that the first job need not wait for it; it is replaced ahead of need from now on."""
+        with self._changed:
+            self._warm = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End the process, the thread, and all that waits."""
+        with self._changed:
+            self._closed = True
+            self._queue.clear()
+            for job in self._jobs.values():
+                if job.state not in ENDED:
+                    self._end(job, "cancelled", CLOSING)
+            self._kill()
+            self._changed.notify_all()
+        self._thread.join(timeout=10)
+
+    def _known(self, signature: str) -> Job | None:
+        same = (job for job in reversed(self._jobs.values()) if job.signature == signature)
+        return next((job for job in same if job.state in ("waiting", "running", "failed")), None)
+
+    def _serve(self) -> None:
+        while (job := self._next()) is not None:
+            self._perform(job)
+        self._stop()
+
+    def _next(self) -> Job | None:
+        """The next job, waited for; nothing when the worker is closed."""
+        with self._changed:
+            while not self._closed and not self._queue:
+                if self._warm and self._process is None:
+                    with suppress(OSError):  # a job that comes will say what is wrong
+                        self._connected()
+                self._changed.wait()
+            if self._closed:
+                return None
+            job = self._queue.popleft()
+            job.state = "running"
+            return job
+
+    def _perform(self, job: Job) -> None:
+        """Hand a job to the process and hear of it until it has ended.
+
+        A process that dies before it has begun the job died while it was idle: another one gets the job.
+        """
+        for last in (False, True):
+            try:
+                pipe = self._handed_over(job)
+                if pipe is None or not self._heard_out(job, pipe):
+                    self._stop()
+                return
+            except (EOFError, OSError) as fault:
+                self._stop()
+                with self._changed:
+                    if job.state not in ENDED and (job.begun or last):
+                        job.internal = True
+                        self._end(job, "failed", f"{DIED} ({type(fault).__name__})")
+                    if job.state in ENDED:
+                        return
+
+    def _handed_over(self, job: Job) -> Connection | None:
+        """The pipe of the process that has the job; none where it was cancelled meanwhile."""
+        pipe = self._connected()
+        with self._changed:
+            if job.state in ENDED:
+                return None
+            pipe.send((job.task, job.given, job.signature))
+            self._given_out = job
+            return pipe
+
+    def _heard_out(self, job: Job, pipe: Connection) -> bool:
+        """Whether the process may do another job, after what it said of this one."""
+        while True:
+            kind, *rest = pipe.recv()
+            with self._changed:
+                if job.state in ENDED:
+                    return False
+                if kind == "begun":
+                    job.begun = True
+                    continue
+                if kind == "step":
+                    job.what, job.done, job.total = rest
+                    continue
+                told, heavy = rest
+                self._heard(job, kind, told)
+                return not heavy
+
+    def _heard(self, job: Job, kind: str, told: Any) -> None:
+        """Take in how a job ended."""
+        if kind == "done":
+            job.answer = told
+            self._end(job, "done", "")
+            held = [one for one in self._jobs.values() if one.signature is not None and one.answer is not None]
+            for old in held[:-RESULTS_HELD]:
+                old.answer = None
+        else:
+            job.internal = kind == "fault"
+            self._end(job, "failed", told)
+
+    def _end(self, job: Job, state: State, message: str) -> None:
+        job.state, job.message = state, message
+        if job.after is not None:
+            job.after()
+        job.ended.set()
+
+    def _connected(self) -> Connection:
+        if self._process is None or self._pipe is None or not self._process.is_alive():
+            self._stop()
+            for name, value in AROUND.items():
+                os.environ.setdefault(name, value)
+            spawning = multiprocessing.get_context("spawn")
+            ours, theirs = spawning.Pipe()
+            given = (theirs, str(self._root), self._warm, self._perform_task)
+            process = spawning.Process(target=labour, args=given, daemon=True)
+            process.start()
+            theirs.close()
+            self._process, self._pipe = process, ours
+        return self._pipe
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.join()
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        self._given_out = None

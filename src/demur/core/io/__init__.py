@@ -1,0 +1,1 @@
+"""Bytes become tables, and tables become files."""

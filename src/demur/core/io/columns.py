@@ -1,0 +1,295 @@
+"""Which column of a table plays which part, and which columns and rows are wanted."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+import polars as pl
+
+from demur.core.io.tables import ROW, Cells, Request, Table, as_text
+from demur.errors import DataError
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "id": (),
+    "input": ("text", "utterance", "question"),
+    "target": ("gold", "label", "intent", "expected"),
+    "prediction": ("response", "predicted", "answer"),
+    "confidence": ("score", "probability"),
+    "correct": (),
+    "abstained": (),
+    "failed": (),
+    "system": ("run", "model"),
+    "dialogue": ("dialogue_id", "session", "conversation"),
+    "weight": (),
+    "nbest": (),
+}
+"""The canonical columns of a responses table, each with the other names it may go by."""
+
+NBEST_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "id": ("utterance_id",),
+    "dialogue": ALIASES["dialogue"],
+    "reference": ("ref", "target", "gold"),
+    "hypotheses": ("hyps", "nbest"),
+    "asr": ("asr_hyps",),
+    "cnet": ("confusion_network",),
+    "system": ALIASES["system"],
+    "weight": (),
+}
+"""The canonical columns of a table of N-best lists, likewise."""
+
+DIALOGUE_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "dialogue": ALIASES["dialogue"],
+    "outcome": (),
+    "pre": ("pretest", "pre_test"),
+    "post": ("posttest", "post_test"),
+    "group": ("user", "subject", "student"),
+}
+"""The canonical columns of a table of dialogues, likewise."""
+
+TRIAL_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "performer": ("system", "model", "agent"),
+    "role": (),
+    "subject": ("wizard", "caller", "participant", "user"),
+    "n": ("trials", "count"),
+    "components": (),
+    "study": ("domain", "task"),
+}
+"""The canonical columns of a table of trials, likewise; the two that are measured go by the names they are given."""
+
+_LIKE = 0.8
+_SHORTEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The column that plays each canonical part, what was guessed to find it, and the parts it is not clear for."""
+
+    columns: Mapping[str, str]
+    notes: tuple[str, ...]
+    faults: Mapping[str, DataError] = field(default_factory=dict)
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """Gives a hint that names the candidates most like a name, or all of them when none is like it."""
+    known = list(dict.fromkeys(candidates))
+    folded = {candidate.casefold(): candidate for candidate in known}
+    close = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(f'"{folded[match]}"' for match in close) + "?"
+    return "there are " + ", ".join(f'"{name}"' for name in known[:20]) if known else ""
+
+
+def mapping_of(part: str, column: str) -> str:
+    """Says how a column is given a part, on the command line and in Python.
+
+    >>> mapping_of("target", "gold")
+    '--map target=gold, or columns={"target": "gold"}'
+    """
+    return f'--map {part}={column}, or columns={{"{part}": "{column}"}}'
+
+
+def lookalike(part: str, names: Iterable[str]) -> str | None:
+    """Gives the column that is most likely a misspelt or shortened name of a part, if any is.
+
+    >>> lookalike("confidence", ["id", "confidense"]), lookalike("prediction", ["pred"]), lookalike("target", ["id"])
+    ('confidense', 'pred', None)
+    """
+    folded = {name.casefold(): name for name in names}
+    for known in spellings(part):
+        for match in get_close_matches(known, folded, n=1, cutoff=_LIKE):
+            return folded[match]
+    for known in spellings(part):
+        for name in folded:
+            if len(name) >= _SHORTEST and known.startswith(name):
+                return folded[name]
+    return None
+
+
+def spellings(part: str) -> tuple[str, ...]:
+    """Gives every name a canonical column may go by, the canonical one first."""
+    return (part, *ALIASES[part])
+
+
+def candidates(names: Collection[str], part: str, explicit: Mapping[str, str]) -> tuple[str, ...]:
+    """Gives the columns that may play a part: those there are, else those that may yet appear."""
+    if part in explicit:
+        return (explicit[part],)
+    if part in names:
+        return (part,)
+    known = spellings(part)
+    return tuple(name for name in names if name.casefold() in known) or known
+
+
+def resolve(
+    names: Collection[str],
+    explicit: Mapping[str, str],
+    *,
+    parts: Collection[str] | None = None,
+    where: str = "",
+    aliases: Mapping[str, tuple[str, ...]] = ALIASES,
+) -> Resolution:
+    """Finds the column of each canonical part: the one mapped, else its namesake, else the only alias."""
+    found = resolve_clear(names, explicit, parts=parts, where=where, aliases=aliases)
+    if found.faults:
+        raise DataError.joined(found.faults.values())
+    return found
+
+
+def resolve_clear(
+    names: Collection[str],
+    explicit: Mapping[str, str],
+    *,
+    parts: Collection[str] | None = None,
+    where: str = "",
+    aliases: Mapping[str, tuple[str, ...]] = ALIASES,
+) -> Resolution:
+    """Finds columns as `resolve` does, and gives the faults of the parts for which none or several may be meant."""
+    check_mapping(explicit, aliases)
+    columns: dict[str, str] = {}
+    faults: dict[str, DataError] = {}
+    for part in aliases if parts is None else parts:
+        try:
+            column = _explicit(part, names, explicit, where)
+            if column is None:
+                column = _guess(part, aliases[part], names, explicit, where)
+        except DataError as fault:
+            faults[part] = fault
+            continue
+        if column is not None:
+            columns[part] = column
+    notes = [f"{part} <- {name}" for part, name in columns.items() if name != part and part not in explicit]
+    return Resolution(columns, tuple(notes), faults)
+
+
+def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> None:
+    """Refuses a mapping of a part that does not exist."""
+    unknown = [
+        DataError(f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, aliases))
+        for part in explicit
+        if part not in aliases
+    ]
+    if unknown:
+        raise DataError.joined(unknown)
+
+
+def _explicit(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:
+    column = explicit.get(part)
+    if column is not None and column not in names:
+        rule = f'there is no column "{column}" to map {part} from'
+        raise DataError(rule, where=where, fix=nearest(column, names))
+    return column
+
+
+def _guess(
+    part: str, others: tuple[str, ...], names: Collection[str], explicit: Mapping[str, str], where: str
+) -> str | None:
+    if part in names:
+        return part
+    free = [name for name in names if name not in explicit.values()]
+    for known in ((part,), others):
+        found = [name for name in free if name.casefold() in known]
+        if len(found) > 1:
+            listed = ", ".join(f'"{name}"' for name in found)
+            rule = f"{part} may be any of the columns {listed}"
+            raise DataError(rule, where=where, fix=f"choose one, for example {mapping_of(part, found[0])}")
+        if found:
+            return found[0]
+    return None
+
+
+JUDGED = (
+    "id",
+    "system",
+    "dialogue",
+    "target",
+    "prediction",
+    "answered",
+    "right",
+    "failed",
+    "out_of_scope",
+    "confidence",
+    "weight",
+)
+"""The columns every table of judged responses begins with, in this order."""
+
+EVERYTHING = "*"
+
+MOST_SLICES = 200
+"""Values of a column up to which it makes sense to slice by it."""
+
+_ON_REQUEST = ("input", "nbest")
+_OURS = ("answered", "right", "out_of_scope")
+
+Where = Sequence[tuple[str, str]]
+
+
+def parts_wanted(keep: Collection[str], where: Where) -> tuple[str, ...]:
+    """Gives the canonical columns to look for: all but the bulky ones, and these when they are named."""
+    named = {*keep, *(column for column, _ in where)}
+    return tuple(part for part in ALIASES if part not in _ON_REQUEST or part in named or EVERYTHING in keep)
+
+
+def request_for(explicit: dict[str, str], keep: Collection[str], where: Where) -> Request:
+    """Gives what must be read of a file so that its rows can be judged, filtered and sliced."""
+    parts = parts_wanted(keep, where)
+    named = [column for column, _ in where] + [column for column in keep if column != EVERYTHING]
+
+    def wanted(names: Collection[str]) -> Collection[str]:
+        playing = [column for part in parts for column in candidates(names, part, explicit)]
+        return [*playing, *named, *(names if EVERYTHING in keep else ())]
+
+    numeric = {column for part in ("confidence", "weight") for column in (*spellings(part), explicit.get(part, part))}
+    return Request(candidates=wanted, numeric=frozenset(numeric), every_name=EVERYTHING in keep)
+
+
+def filtered(cells: Cells, where: Where) -> Cells:
+    """Keeps the rows whose columns equal the values asked for."""
+    frame = cells.table.frame
+    for column, value in where:
+        name = column if column in cells.table.columns else cells.columns.get(column)
+        if name is None:
+            raise _unknown(cells.table, column)
+        frame = frame.filter(as_text(frame[name]) == value)
+    return replace(cells, table=replace(cells.table, frame=frame))
+
+
+def extras(cells: Cells, keep: Sequence[str]) -> list[pl.Series]:
+    """Gives the further columns asked for: the slices as text, `input` as text, `nbest` as it was read."""
+    table = cells.table
+    for name in keep:
+        if name in _OURS and name in table.columns:
+            rule = f'"{name}" is what a judged row is called here, too'
+            raise DataError(rule, where=f"{table.name}:", fix="rename the column to keep it or to slice by it")
+    asked = list(dict.fromkeys(name for name in keep if name != EVERYTHING))
+    if EVERYTHING in keep:
+        asked += [name for name in (*_ON_REQUEST, *_unplayed(cells)) if name not in asked and _is_there(name, cells)]
+    return [_extra(cells, name) for name in asked if name not in JUDGED and _must_be_there(name, cells, table)]
+
+
+def _unplayed(cells: Cells) -> list[str]:
+    return [name for name in cells.table.frame.columns if name not in {ROW, *cells.columns.values()}]
+
+
+def _is_there(name: str, cells: Cells) -> bool:
+    return name in cells.columns or name in cells.table.columns
+
+
+def _must_be_there(name: str, cells: Cells, table: Table) -> bool:
+    if not _is_there(name, cells):
+        raise _unknown(table, name)
+    return True
+
+
+def _extra(cells: Cells, name: str) -> pl.Series:
+    column = cells.columns.get(name, name) if name in _ON_REQUEST else name
+    series = cells.table.frame[column if column in cells.table.columns else cells.columns[name]].alias(name)
+    return series if name == "nbest" else as_text(series)
+
+
+def unknown_column(name: str, names: Collection[str], where: str) -> DataError:
+    """Gives the fault of a column that was asked for and is not there."""
+    return DataError(f'there is no column "{name}"; {nearest(name, names)}', where=f"{where}:")
+
+
+def _unknown(table: Table, name: str) -> DataError:
+    return unknown_column(name, table.columns, table.name)

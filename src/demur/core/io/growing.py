@@ -1,0 +1,369 @@
+"""Logs that are still being written: the whole lines that were added since the last look."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from io import FileIO
+from pathlib import Path
+from typing import Literal
+
+from demur.core.io.delimited import ended, first_row_end, line_count, open_row, same_names
+from demur.core.io.sources import COMPRESSED, EXTENSIONS, HEAD, compression_of, expand, format_of, stem_of
+from demur.core.show.results import path_text
+from demur.errors import DataError
+
+BATCH = 4 << 20
+"""Bytes that are held before they are counted."""
+
+LONGEST = 1 << 26
+"""Bytes of a line that is too long to be one."""
+
+AT_ONCE = 1 << 20
+"""Bytes asked of a pipe at once."""
+
+Kind = Literal["json", "csv", "tsv"]
+
+_ENDINGS: dict[Kind, str] = {"json": ".jsonl", "csv": ".csv", "tsv": ".tsv"}
+_PLAIN = "a log can be followed if it has one JSON object a line, or is CSV or TSV with a header"
+UNPACK = "unpack it on the way: zcat LOG.gz | demur follow -"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Whole lines that were added to a log, the line with the names of columns, and how many lines stand before."""
+
+    log: str
+    stem: str
+    kind: Kind
+    header: bytes
+    text: bytes
+    before: int
+
+    @property
+    def file_name(self) -> str:
+        """A name for the lines as a file of their own."""
+        return "rows" + _ENDINGS[self.kind]
+
+    @property
+    def lines(self) -> str:
+        """Which lines of the log these are."""
+        last = self.before + line_count(self.text)
+        return f"{self.log}: lines {self.before + 1:,} to {last:,}:"
+
+    def sound_part(self, fault: DataError) -> Batch | None:
+        """The rows before the line at which a fault was found; None where there are none, or the line is not known."""
+        found = re.match(rf"{re.escape(self.log)}:(\d+)", fault.where)
+        count = int(found[1]) - self.before - 1 if found else 0
+        if count < 1:
+            return None
+        text = b"".join(self.text.splitlines(keepends=True)[:count])
+        text = text if self.kind == "json" else text[: open_row(text)]
+        return replace(self, text=text) if _has_rows(text, self.kind) and text != self.text else None
+
+
+class GrowingLog:
+    """A log of which more may come; `more` reads what there is, `batch` gives it as whole lines."""
+
+    def __init__(self, name: str, stem: str, *, most: int = BATCH) -> None:
+        self.name, self.stem = name, stem
+        self.ended = False
+        self.notes: list[str] = []
+        self._most = most
+        self._kind: Kind | None = None
+        self._begins = True
+        """Whether what is held begins a file, so that in CSV its first line names the columns."""
+        self._header = b""
+        self._held = b""
+        self._before = 0
+        self._cut_off_files: deque[Batch] = deque()
+
+    def more(self) -> bool:
+        """Reads what was added, up to a batch of it; tells whether there was anything."""
+        raise NotImplementedError
+
+    @property
+    def descriptor(self) -> int | None:
+        """What to wait on until there is more; None where one can only look again."""
+        return None
+
+    @property
+    def full(self) -> bool:
+        """Whether there is enough to be counted at once."""
+        return bool(self._cut_off_files) or (len(self._held) >= self._most and b"\n" in self._held)
+
+    def batch(self, *, last: bool = False) -> Batch | None:
+        """The whole lines that are held; with `last` also a line that has no end. None where there are none."""
+        if self._cut_off_files:
+            return self._cut_off_files.popleft()
+        return self._rows(last=last)
+
+    def tell_rest(self) -> None:
+        """Says if a line is left that has no end."""
+        if _has_rows(self._held, self._kind):
+            self.notes.append(f"{self.name}:{self._before + 1}: the last line has no end yet and was not counted")
+
+    def close(self) -> None:
+        """Lets go of the log."""
+
+    def _rows(self, *, last: bool = False) -> Batch | None:
+        if last and self._kind is None and _has_rows(self._held, self._kind):
+            self._recognise()
+        if self._kind is None:
+            return None
+        end = len(self._held) if last else self._end_of_rows()
+        text, self._held = self._held[:end], self._held[end:]
+        if self._begins and self._kind != "json" and _has_rows(text, self._kind):
+            text = self._without_header(text)
+        if _has_rows(text, self._kind):
+            self._begins = False
+        before, self._before = self._before, self._before + line_count(text)
+        if not _has_rows(text, self._kind):
+            return None
+        return Batch(self.name, self.stem, self._kind, self._header, text, before)
+
+    def _without_header(self, text: bytes) -> bytes:
+        """Takes the line of names off; a file that goes on after another may do without it."""
+        end = first_row_end(text)
+        first = text[:end]
+        if not self._header or same_names(first, self._header):
+            self._header, self._before, self._begins = ended(first), line_count(first), False
+            return text[end:]
+        return text
+
+    def _end_of_rows(self) -> int:
+        whole = self._held.rfind(b"\n") + 1
+        if self._kind == "json":
+            return whole
+        opened = open_row(self._held[:whole])
+        if opened is None or (opened == 0 and len(self._held) >= self._most):
+            return whole
+        return opened
+
+    def _take(self, text: bytes) -> None:
+        self._held += text
+        if self._kind is None and (b"\n" in self._held.lstrip() or len(self._held) >= HEAD):
+            self._recognise()
+        if len(self._held) > LONGEST and b"\n" not in self._held:
+            raise DataError("the line is longer than 64 MB", where=f"{self.name}:{self._before + 1}:", fix=_PLAIN)
+
+    def _recognise(self) -> None:
+        head = self._held[:HEAD]
+        if compression_of(head):
+            raise _unfollowed(self.name, "is compressed", UNPACK)
+        kind = format_of(Path(self.name), head, self.name)
+        if kind == "parquet" or kind == "arrow":
+            raise _unfollowed(self.name, f"is a file of {kind.title()}", _PLAIN)
+        if kind == "json" and head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+            raise _unfollowed(self.name, "holds one JSON array", _PLAIN)
+        self._kind = kind
+
+    def _restart(self, what: str) -> None:
+        """Goes on with another file, whose lines are numbered afresh."""
+        if (rows := self._rows()) is not None:
+            self._cut_off_files.append(rows)
+        rest = _has_rows(self._held, self._kind)
+        lost = f"; its line {self._before + 1:,} had no end and was not counted" if rest else ""
+        self.notes.append(f"{self.name} {what}: the counts go on with the new rows{lost}")
+        self._held, self._before, self._begins = b"", 0, True
+
+
+class Tail(GrowingLog):
+    """A file that grows, may not be there yet, and may be cut off or replaced by another of its name."""
+
+    def __init__(self, path: str | Path, *, most: int = BATCH) -> None:
+        self._path = Path(path)
+        super().__init__(path_text(path), stem_of(self._path), most=most)
+        _refuse_by_name(self._path)
+        self._file: FileIO | None = None
+        self._head = b""
+        self._found = False
+
+    def more(self) -> bool:
+        """Reads what was added, up to a batch of it; tells whether there was anything."""
+        file = self._file or self._opened()
+        if file is None:
+            return False
+        if self._rewritten(file):
+            file.seek(0)
+            self._head = b""
+            self._restart("was cut off and begun anew")
+        text = file.read(self._most) or b""
+        if not text:
+            return self._replaced(file) and self.more()
+        if len(self._head) < HEAD:
+            self._head = _start_of(file, HEAD)
+        self._take(text)
+        return True
+
+    @property
+    def missing(self) -> bool:
+        """Whether the file has not come yet."""
+        return not self._found
+
+    def refuse_missing(self) -> None:
+        """Refuses a file that has not come."""
+        if self.missing:
+            expand(self._path)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _opened(self) -> FileIO | None:
+        try:
+            self._file = FileIO(self._path)
+        except FileNotFoundError:
+            return None
+        except IsADirectoryError:
+            raise DataError("is a folder, not a file", where=self.name, fix="name the log to follow") from None
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", where=self.name) from None
+        self._found = True
+        return self._file
+
+    def _rewritten(self, file: FileIO) -> bool:
+        """Whether the file is shorter than what was read of it, or begins otherwise."""
+        short = os.fstat(file.fileno()).st_size < file.tell()
+        return short or _start_of(file, len(self._head)) != self._head
+
+    def _replaced(self, file: FileIO) -> bool:
+        """Opens the file that has taken the name of the one that was read to its end, if there is one."""
+        try:
+            there = os.stat(self._path)
+        except OSError:
+            return False
+        if os.path.samestat(there, os.fstat(file.fileno())):
+            return False
+        file.close()
+        self._file, self._head = None, b""
+        self._restart("was replaced")
+        return True
+
+
+class Pipe(GrowingLog):
+    """Standard input, or a pipe with a name: it ends when its writer closes it."""
+
+    def __init__(self, descriptor: int, name: str, stem: str, *, most: int = BATCH) -> None:
+        super().__init__(name, stem, most=most)
+        self._descriptor = descriptor
+
+    @property
+    def descriptor(self) -> int | None:
+        """What to wait on until there is more."""
+        return None if self.ended else self._descriptor
+
+    def more(self) -> bool:
+        """Reads what came through, up to a batch of it; tells whether there was anything."""
+        any_came = False
+        while not self.ended and not self.full and _readable(self._descriptor):
+            text = os.read(self._descriptor, AT_ONCE)
+            if not text:
+                self.ended = True
+                break
+            any_came = True
+            self._take(text)
+        return any_came
+
+
+def growing_log(item: str | Path) -> Tail | Pipe:
+    """The log to follow: a file, which need not be there yet, a pipe, or `-` for standard input."""
+    if str(item) == "-":
+        return Pipe(sys.stdin.fileno(), "<stdin>", "stdin")
+    path = Path(item)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return Pipe(os.open(path, os.O_RDONLY), f"<{path.name}>", "pipe")
+    return Tail(path)
+
+
+Wait = Callable[[float, int | None], None]
+"""Waits for some seconds at most, less if there is more to read from a descriptor."""
+
+
+def batches(
+    log: GrowingLog,
+    *,
+    every: float,
+    until_idle: float | None = None,
+    clock: Callable[[], float],
+    wait: Wait,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[Batch | None]:
+    """What is added to a log as it comes; None says that it is time to show what was counted.
+
+    Ends with the log, when nothing has come for `until_idle` seconds, or when stopped. A line without its end waits
+    for it, and counts as it is when the log ends or rests.
+    """
+    try:
+        yield from _steps(log, every, until_idle, clock, wait, stopped)
+        while (batch := log.batch()) is not None:
+            yield batch
+        log.tell_rest()
+    finally:
+        log.close()
+
+
+def _steps(
+    log: GrowingLog,
+    every: float,
+    until_idle: float | None,
+    clock: Callable[[], float],
+    wait: Wait,
+    stopped: Callable[[], bool],
+) -> Iterator[Batch | None]:
+    moved = due = clock()
+    fresh = over = False
+    while not stopped() and not over:
+        if not log.full and log.more():
+            moved = clock()
+        elif not log.full:
+            over = log.ended or (until_idle is not None and clock() - moved >= until_idle)
+        if log.full or over or clock() >= due:
+            while (batch := log.batch(last=over)) is not None:
+                fresh = True
+                yield batch
+        if fresh and not over and clock() >= due:
+            fresh = False
+            yield None
+        now = clock()
+        due = due if due > now else now + every
+        if not log.full and not over:
+            rest = due if until_idle is None else min(due, moved + until_idle)
+            wait(max(0.0, rest - now), log.descriptor)
+
+
+def _has_rows(text: bytes, kind: Kind | None) -> bool:
+    """Whether there is a line that is not blank; in CSV and TSV spaces and tabs are cells."""
+    return bool(text.strip(b"\r\n") if kind in ("csv", "tsv") else text.strip())
+
+
+def _unfollowed(name: str, rule: str, fix: str) -> DataError:
+    return DataError(f"{rule}, which cannot be followed", where=name, fix=fix)
+
+
+def _refuse_by_name(path: Path) -> None:
+    if path.suffix.lower() in COMPRESSED:
+        raise _unfollowed(str(path), "is compressed", UNPACK)
+    if EXTENSIONS.get(path.suffix.lower()) in ("parquet", "arrow"):
+        raise _unfollowed(str(path), "is no text", _PLAIN)
+
+
+def _readable(descriptor: int) -> bool:
+    try:
+        return bool(select.select([descriptor], [], [], 0)[0])
+    except (OSError, ValueError):  # where pipes cannot be asked, reading them waits
+        return True
+
+
+def _start_of(file: FileIO, size: int) -> bytes:
+    place = file.tell()
+    file.seek(0)
+    start = file.read(size) or b""
+    file.seek(place)
+    return start

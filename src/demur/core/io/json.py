@@ -1,0 +1,232 @@
+"""Reads JSON: one object per line, or one array of objects."""
+
+import io
+import json
+import math
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from demur.core.io.sources import UNREADABLE, Source, exactly, first_bytes, lines, not_utf8
+from demur.core.io.tables import Request, Table, numbered
+from demur.errors import DataError
+
+NAMES_FROM = 1000
+"""How many lines are looked at for the names of columns before the rows are read."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+REPLACED = "\ufffd".encode()
+"""What stands for bytes that are not UTF-8 in lines decompressed by Polars."""
+
+NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises at text it cannot read."""
+
+CONVERT = "convert the text inside, for example with iconv -f Latin-1 -t UTF-8"
+
+_DOUBTFUL = r"[\\\x00-\x1f]"
+
+_keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def read_json(source: Source, request: Request) -> Table:
+    """Reads the objects of a JSON file as rows.
+
+    Column names are taken from the first thousand rows; a column that was asked for by name is found in
+    whichever row it first appears. Lists and objects arrive as their JSON text.
+    """
+    head = first_bytes(source.path, source.compression, source.name)
+    if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
+        return _read_array(source, request)
+    marked = head.startswith(BYTE_ORDER_MARK)
+    names = column_names(source, None if request.every_name else NAMES_FROM)
+    place = line_finder(source)
+    try:
+        frame = _read(whole_text(source) if marked else exactly(source.path), names, request)
+        if not _has_blank_row(frame) and not _has_doubtful_lists(frame):
+            return _table(frame, names, source.name, place)
+    except UNREADABLE:
+        pass
+    return _table(_read(_mended(source, request.numeric), names, request), names, source.name, place)
+
+
+def _table(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
+    if frame.is_empty():
+        raise DataError("holds no rows", where=name)
+    late = [column for column in frame.columns if column not in names and not _is_blank(frame[column])]
+    return numbered(frame, columns=(*names, *late), name=name, place=place)
+
+
+def _is_blank(column: pl.Series) -> bool:
+    return column.null_count() == len(column)
+
+
+def _has_blank_row(frame: pl.DataFrame) -> bool:
+    """Tells of rows in which nothing was found: older Polars reads a line that is no object as such a row."""
+    return bool(frame.width) and bool(frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
+
+
+def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
+    """Tells of lists and objects whose text may not be what they say.
+
+    Polars writes a backslash, a tab and the like in them as they are, so that a backslash and a b in a list would come
+    back as one control character. Of text that has neither in it all is well.
+    """
+    texts = frame.select(pl.col(pl.String))
+    listed = [one for one in texts if (one.str.starts_with("[") | one.str.starts_with("{")).any()]
+    return any(one.filter(one.str.contains(r"^[\[{]")).str.contains(_DOUBTFUL).any() for one in listed)
+
+
+def _read(data: str | io.BytesIO, names: Collection[str], request: Request) -> pl.DataFrame:
+    columns = dict.fromkeys(request.candidates(names))
+    text = dict.fromkeys(columns, pl.String())
+    numbers = {name: pl.Float64() for name in columns if name in request.numeric}
+    try:
+        return pl.read_ndjson(data, schema={**text, **numbers})
+    except UNREADABLE:
+        if isinstance(data, io.BytesIO):
+            data.seek(0)
+        return pl.read_ndjson(data, schema=text)
+
+
+def column_names(source: Source, limit: int | None) -> list[str]:
+    """Gives the names of columns in the first lines, or in all of them."""
+    names: dict[str, None] = {}
+    for line in lines(source.path, source.compression, source.name, limit=limit):
+        try:
+            names.update(dict.fromkeys(_keys.decode(line)))
+        except NOT_JSON:
+            names.update(dict.fromkeys(_lenient_keys(line)))
+    return list(names)
+
+
+def _lenient_keys(line: bytes) -> Collection[str]:
+    try:
+        row = json.loads(line.removeprefix(BYTE_ORDER_MARK))
+    except (ValueError, RecursionError):
+        return ()
+    return row if isinstance(row, dict) else ()
+
+
+def whole_text(source: Source) -> io.BytesIO:
+    """Gives all of a file, decompressed."""
+    text = b"".join(lines(source.path, source.compression, source.name))
+    return io.BytesIO(text.removeprefix(BYTE_ORDER_MARK))
+
+
+def line_finder(source: Source) -> Callable[[int], str]:
+    """Gives what says on which line a row stands, rows counted from 0 and blank lines not counted."""
+
+    def place(row: int) -> str:
+        found = -1
+        for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+            found += bool(line.strip())
+            if found == row:
+                return f"{source.name}:{number}"
+        return f"{source.name}: row {row + 1}"
+
+    return place
+
+
+def _mended(source: Source, numeric: Collection[str]) -> io.BytesIO:
+    """Gives the lines with lists, NaN and Infinity written so that they are read right, or raises the first fault."""
+    whole = io.BytesIO()
+    for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+        bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+        if source.compression == "zstd" and REPLACED in bare:
+            raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=CONVERT)
+        whole.write(_mended_line(bare, f"{source.name}:{number}:", numeric))
+    whole.seek(0)
+    return whole
+
+
+def _mended_line(line: bytes, where: str, numeric: Collection[str]) -> bytes:
+    if not line.strip():
+        return line
+    row = parsed_line(line, where)
+    if not isinstance(row, dict):
+        got = line.strip().decode(errors="replace")[:60]
+        raise DataError("each line must be a JSON object", where=where, got=got)
+    if not any(map(_needs_mending, row.values())):
+        return line if line.endswith(b"\n") else line + b"\n"
+    return msgspec.json.encode({key: _readable(key, value, numeric) for key, value in row.items()}) + b"\n"
+
+
+def _needs_mending(value: Any) -> bool:
+    return isinstance(value, list | dict) or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _readable(key: str, value: Any, numeric: Collection[str]) -> Any:
+    """Spells lists and objects as text, which keeps all their letters, and numbers that JSON has no sign for too.
+
+    Outside numeric columns NaN is a missing value.
+    """
+    if isinstance(value, list | dict):
+        return msgspec.json.encode(value).decode()
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) and key not in numeric else str(value)
+
+
+def parsed_line(line: bytes, where: str) -> Any:
+    """Gives what a line says, NaN and Infinity included, or raises what is wrong with it."""
+    try:
+        return msgspec.json.decode(line)
+    except NOT_JSON as error:
+        reason = str(error)
+    try:
+        row = json.loads(line)
+        json.dumps(row, ensure_ascii=False).encode()
+        return row
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise DataError("the line has half of a surrogate pair, which is no character", where=where, got=half) from None
+    except UnicodeDecodeError as error:
+        raise not_utf8(error, where) from None
+    except (ValueError, RecursionError):
+        pass
+    got = line.strip().decode()
+    if not line.endswith(b"\n") or "truncated" in reason:
+        raise DataError(
+            "the line is cut off",
+            where=where,
+            got=got[-60:],
+            fix="each line must hold one whole object, or the file one array of objects",
+        )
+    raise DataError(f"the line is not JSON: {reason}", where=where, got=got[:60])
+
+
+def _read_array(source: Source, request: Request) -> Table:
+    rows = list(array_elements(whole_text(source).getvalue(), source.name))
+    if not rows:
+        raise DataError("holds no rows", where=source.name)
+
+    def place(row: int) -> str:
+        return f"{source.name}: element {row + 1}"
+
+    whole = io.BytesIO(
+        b"".join(_mended_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
+    )
+    names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
+    return _table(_read(whole, names, request), names, source.name, place)
+
+
+def array_elements(text: bytes, name: str) -> Iterator[bytes]:
+    """Gives the elements of an array, each as JSON."""
+    try:
+        yield from map(bytes, msgspec.json.decode(msgspec.json.format(text, indent=-1), type=list[msgspec.Raw]))
+        return
+    except NOT_JSON:
+        pass
+    try:
+        rows = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise not_utf8(error, f"{name}:") from None
+    except json.JSONDecodeError as error:
+        rule = f"the array is cut off or not JSON: {error.msg}"
+        raise DataError(rule, where=f"{name}:{error.lineno}:", fix="write the file again") from None
+    except RecursionError:
+        raise DataError("the array is nested too deeply to be rows", where=f"{name}:") from None
+    yield from (json.dumps(row).encode() for row in rows)

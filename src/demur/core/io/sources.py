@@ -1,0 +1,411 @@
+"""Paths, globs and standard input become files of a known format; their bytes and lines, compressed or not."""
+
+import glob
+import gzip
+import os
+import re
+import select
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import partial
+from io import BufferedReader
+from itertools import count, islice
+from pathlib import Path
+from typing import Literal, cast
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from demur.core.show.results import path_text
+from demur.errors import DataError
+
+Compression = Literal["", "gzip", "zstd"]
+
+UNREADABLE = (PolarsError, OSError)
+"""What Polars raises when it cannot read a file."""
+
+HEAD = 4096
+_RARE = "\x01\x02\x03\x04\x1c\x1d\x1e\x1f"
+"""Characters that hardly any text holds, and none all of them."""
+
+_STILL_COMPRESSED = "(\ufffd/\ufffd"
+
+
+def exactly(path: Path) -> str:
+    """Gives a path as Polars must be told it, so that brackets and stars in it are not taken for a glob."""
+    name = path_text(path)
+    return glob.escape(name) if glob.has_magic(name) else name
+
+
+def compression_of(start: bytes) -> Compression:
+    """Tells from its first four bytes how a file is compressed."""
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if start.startswith(b"\x28\xb5\x2f\xfd") else ""
+
+
+def first_bytes(path: Path, compression: Compression, name: str) -> bytes:
+    """Gives the beginning of a file, decompressed."""
+    if compression == "zstd":
+        return b"\n".join(_zstd_lines(path, name, limit=2))[:HEAD]
+    if compression == "gzip":
+        try:
+            with gzip.open(path) as file:
+                return file.read1(HEAD)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise cut_off(name) from None
+    with path.open("rb") as file:
+        return file.read(HEAD)
+
+
+def lines(path: Path, compression: Compression, name: str, *, limit: int | None = None) -> Iterator[bytes]:
+    """Gives the lines of a text file, decompressed, at most `limit` of them."""
+    if compression == "zstd":
+        yield from _zstd_lines(path, name, limit=limit)
+        return
+    try:
+        with gzip.open(path) if compression == "gzip" else path.open("rb") as file:
+            yield from islice(file, limit)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise cut_off(name) from None
+
+
+def cut_off(name: str) -> DataError:
+    """Gives the fault of a compressed file that ends too early."""
+    return DataError(
+        "is cut off or damaged: its compressed data ends too early", where=name, fix="copy or write it again"
+    )
+
+
+def _zstd_lines(path: Path, name: str, *, limit: int | None) -> Iterator[bytes]:
+    """Reads each line as one cell of a one-column table: Polars decompresses zstd, older Pythons do not."""
+    cells = next((found for mark in _RARE if (found := _one_column(path, mark, limit)) is not None), None)
+    if cells is None or (not cells.is_empty() and (cells.item(0, 0) or "").startswith(_STILL_COMPRESSED)):
+        raise cut_off(name)
+    for cell in cells.to_series() if cells.width else ():
+        yield (cell or "").encode() + b"\n"
+
+
+def _one_column(path: Path, separator: str, limit: int | None) -> pl.DataFrame | None:
+    """Gives the lines of a file as a column; None where the separator occurs in them or they cannot be read."""
+    try:
+        cells = pl.read_csv(
+            exactly(path),
+            has_header=False,
+            separator=separator,
+            quote_char=None,
+            infer_schema=False,
+            n_rows=limit,
+            encoding="utf8-lossy",
+        )
+    except UNREADABLE as error:
+        return pl.DataFrame() if "empty" in str(error) else None
+    return cells if cells.width == 1 else None
+
+
+MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"BZh9", "a bzip2 archive"),
+    (b"\xfd7zXZ\0", "an xz archive"),
+    *((bytes([0x80, protocol]), "a Python pickle") for protocol in range(2, 6)),
+)
+"""How files of kinds that are not read here begin."""
+
+_CONTROL = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r\f\x1b")
+_MUCH = 0.02
+_SEVERAL = 8
+
+
+def refuse_other_kinds(head: bytes, name: str, readable: str) -> None:
+    """Refuses a file that begins as one of a known kind which is not a table."""
+    for start, kind in MAGIC:
+        if head.startswith(start):
+            raise DataError("is a binary file", where=name, fix=f"looks like {kind}; {readable}")
+
+
+def refuse_binary(head: bytes, name: str, readable: str) -> None:
+    """Refuses what begins with UTF-16 or with control bytes that text does not have."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError("is not UTF-8: it begins with the mark of UTF-16 at byte 0", where=name, fix=_convert(name))
+    if _is_utf16(head):
+        raise DataError("is not UTF-8: it looks like UTF-16 without its mark", where=name, fix=_convert(name))
+    count = _control_bytes(head)
+    if count > max(_SEVERAL, _MUCH * len(head)):
+        fix = f"{count:,} of its first {len(head):,} bytes are control characters; {readable}"
+        raise DataError("is a binary file", where=name, fix=fix)
+
+
+def not_utf8(error: UnicodeDecodeError, where: str) -> DataError:
+    """Gives the fault of a line that is not UTF-8, with the offending byte and how to convert the file."""
+    byte = error.object[error.start]
+    rule = f"byte {error.start} of the line (0x{byte:02x}) is not UTF-8"
+    if _control_bytes(error.object):
+        return DataError(rule, where=where, fix="the line also holds control bytes: is the file damaged or binary?")
+    guess = "Windows-1252" if any(0x80 <= byte <= 0x9F for byte in error.object) else "Latin-1"
+    fix = f"convert the file: iconv -f {guess} -t UTF-8 FILE > converted"
+    return DataError(f"{rule}; it looks like {guess}", where=where, fix=fix)
+
+
+def _convert(name: str) -> str:
+    return f"convert it: iconv -f UTF-16 -t UTF-8 {name} > converted"
+
+
+def _control_bytes(text: bytes) -> int:
+    return len(text) - len(text.translate(None, _CONTROL))
+
+
+def _is_utf16(head: bytes) -> bool:
+    """Tells UTF-16 by its zeros: most of the even or most of the odd bytes, and hardly any of the others."""
+    zeros = sorted(half.count(0) / max(len(half), 1) for half in (head[::2], head[1::2]))
+    return zeros[0] < 0.05 and zeros[1] > 0.7
+
+
+Format = Literal["json", "csv", "tsv", "parquet", "arrow"]
+
+EXTENSIONS: dict[str, Format] = {
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+COMPRESSED = (".gz", ".zst")
+CHUNK = 1 << 20
+
+READABLE = f"known endings: {' '.join(EXTENSIONS)}, the text formats also with .gz or .zst"
+_COLUMNAR = ("parquet", "arrow")
+_DESCRIPTOR = re.compile(r"/(dev|proc/[^/]+)/fd/\d+")
+_NEAR = 0.65
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read: its path, the name shown for it, how it is coded, and the system it would stand for."""
+
+    path: Path
+    name: str
+    format: Format
+    compression: Compression
+    stem: str
+
+
+@contextmanager
+def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
+    """Gives the files that paths, globs and `-` stand for; what a pipe held is removed at the end.
+
+    A source that was opened before is given as it is, so that a pipe can be read several times.
+    """
+    if not requested:
+        raise DataError("no file to read was given", fix='name a file, a glob, or "-" for standard input')
+    with ExitStack() as stack:
+        sources: list[Source] = []
+        for item in requested:
+            if isinstance(item, Source):
+                sources.append(item)
+                continue
+            if str(item) == "-":
+                stream = cast(BufferedReader, sys.stdin.buffer)
+                sources.append(_source(stack.enter_context(_spooled(stream, "stdin")), "<stdin>", "stdin"))
+                continue
+            for path in expand(item):
+                if path.is_file():
+                    readable = path if _is_text(path) else stack.enter_context(_linked(path))
+                    sources.append(_source(readable, path_text(path), stem_of(path)))
+                else:
+                    sources.append(stack.enter_context(_piped(path, {source.stem for source in sources})))
+        _refuse_repeats(sources)
+        yield sources
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a path is text; one that Python could not decode has surrogates, which Polars does not take."""
+    return path_text(path) == str(path)
+
+
+@contextmanager
+def _linked(path: Path) -> Iterator[Path]:
+    """Gives a link to a file under a name of ASCII with the same endings."""
+    with tempfile.TemporaryDirectory(prefix="demur-") as folder:
+        link = Path(folder) / f"link{_ascii_endings(path)}"
+        link.symlink_to(path.resolve())
+        yield link
+
+
+def _ascii_endings(path: Path) -> str:
+    return "".join(suffix for suffix in path.suffixes if suffix.isascii())
+
+
+@contextmanager
+def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
+    """Reads a pipe to its end, as it can be read only once; one without a name of its own is called `pipe`."""
+    name, stem = path_text(path), stem_of(path)
+    if _DESCRIPTOR.fullmatch(name):
+        stem = next(free for number in count(1) if (free := f"pipe-{number}" if number > 1 else "pipe") not in taken)
+        name = f"<{stem}>"
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(path.open("rb"))
+        except OSError as error:
+            raise _unreadable(error, name) from None
+        spool = stack.enter_context(_spooled(stream, f"pipe{_ascii_endings(path)}"))
+        yield _source(spool, name, stem)
+
+
+def _refuse_repeats(sources: list[Source]) -> None:
+    seen = set()
+    for source in sources:
+        path = source.path.resolve()
+        if path in seen:
+            raise DataError("is given twice", where=source.name, fix="its rows would count twice")
+        seen.add(path)
+
+
+def is_pipe(item: str | Path) -> bool:
+    """Whether what is named can be read only once: standard input, or a pipe."""
+    return str(item) == "-" or (Path(item).exists() and not Path(item).is_file() and not Path(item).is_dir())
+
+
+def expand(item: str | Path) -> list[Path]:
+    """Gives the files a path or glob stands for, in sorted order."""
+    path = Path(item)
+    if path.is_dir():
+        raise DataError("is a folder, not a file", where=f"{path}", fix=_inside(path))
+    if path.exists():
+        return [path]
+    if glob.has_magic(str(item)):
+        found = sorted(Path(match) for match in glob.glob(str(item), recursive=True) if Path(match).is_file())
+        if found:
+            return found
+        raise DataError("matches no file", where=str(item), fix=_near_misses(path))
+    raise DataError("does not exist", where=str(item), fix=_near_misses(path))
+
+
+def _inside(folder: Path) -> str:
+    """Says how to name the files in a folder; `score` takes one of Parquet as it is."""
+    if any(folder.rglob("*.parquet")):
+        return f'try "{folder}/*.parquet"; score, threshold and classes take the folder as one log with --engine polars'
+    return f'try "{folder}/*.jsonl"'
+
+
+def stem_of(path: Path) -> str:
+    """Gives a file's name without its endings: `run.jsonl.gz` is `run`, `run.v2.csv` is `run.v2`."""
+    bare = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return path_text(bare.stem or path.name)
+
+
+def _near_misses(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f'the folder "{folder}" does not exist either'
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    near = sorted((name for name in names if _likeness(path.name, name) >= _NEAR), key=partial(_likeness, path.name))
+    return "did you mean " + " or ".join(f'"{name}"' for name in near[:-4:-1]) + "?" if near else ""
+
+
+def _likeness(name: str, other: str) -> float:
+    """Compares names without their endings, as any two of a kind share these."""
+    stem, other_stem = (stem_of(Path(each)).casefold() for each in (name, other))
+    return SequenceMatcher(None, stem, other_stem).ratio()
+
+
+@contextmanager
+def _spooled(stream: BufferedReader, name: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="demur-") as folder:
+        path = Path(folder) / name
+        with path.open("wb") as spool:
+            while chunk := _next_chunk(stream):
+                spool.write(chunk)
+        yield path
+
+
+def _next_chunk(stream: BufferedReader) -> bytes:
+    """Waits for input in `select`, which Ctrl-C ends at once; Polars has a blocked read go on regardless."""
+    with suppress(OSError, ValueError):
+        select.select([stream], [], [])
+    return stream.read1(CHUNK)
+
+
+def _source(path: Path, name: str, stem: str) -> Source:
+    try:
+        with path.open("rb") as file:
+            compression = compression_of(file.read(4))
+    except OSError as error:
+        raise _unreadable(error, name) from None
+    head = first_bytes(path, compression, name)
+    if not head.strip():
+        raise DataError("is empty", where=name, fix="it needs at least one row")
+    return Source(path, name, format_of(path, head, name), compression, stem)
+
+
+def _unreadable(error: OSError, name: str) -> DataError:
+    return DataError(f"cannot be read: {error.strerror}", where=name)
+
+
+def format_of(path: Path, head: bytes, name: str) -> Format:
+    """Tells the format of a file by how it begins and ends its name."""
+    by_content = _sniffed(head)
+    if by_content in _COLUMNAR:
+        return by_content
+    refuse_other_kinds(head, name, READABLE)
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
+    by_ending = EXTENSIONS.get(endings[-1]) if endings else None
+    if by_ending in _COLUMNAR:
+        return by_ending
+    refuse_binary(head, name, READABLE)
+    found = by_ending or by_content
+    if found is None:
+        raise DataError("is in no format known here", where=name, fix=READABLE)
+    return found
+
+
+def _sniffed(head: bytes) -> Format | None:
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith((b"{", b"[")):
+        return "json"
+    first = text.split(b"\n", 1)[0]
+    if b"\t" in first:
+        return "tsv"
+    return "csv" if b"," in first else None
+
+
+def system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
+    """Names each file's system by its stem, with the folder before it where two files share a stem."""
+    stems = Counter(file.stem for file in files)
+    folders = Counter((_folder(file), file.stem) for file in files)
+    names, notes = [], []
+    for file in files:
+        folder = _folder(file)
+        shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
+        names.append(f"{folder}/{file.stem}" if shared else file.stem)
+        if shared:
+            notes.append(f'{file.name} read as system "{names[-1]}"')
+    return names, notes
+
+
+def _folder(file: Source) -> str:
+    """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
+    return path_text(Path(os.path.abspath(file.name)).parent.name)

@@ -1,0 +1,462 @@
+"""What every chart shares: Altair, the look, line styles, labels, legends, tooltips and names that fit."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from demur.core.arrays import Array
+from demur.core.show.chart_data import renamed
+from demur.core.show.numbers import middle_cut, shortened
+from demur.errors import UsageError
+
+try:
+    import altair as alt
+except ModuleNotFoundError:
+    raise UsageError("figures need the extra: pip install 'demur[plots]'") from None
+
+__all__ = ["HEIGHT", "WIDTH", "alt", "chart_table", "finished", "headroom", "inline", "rate_axis"]
+
+WIDTH, HEIGHT = 560, 340
+"""Pixels of the plot itself; with axes and titles a figure comes to about 640 x 440."""
+
+FONT = "Arial, 'Helvetica Neue', 'Liberation Sans', sans-serif"
+"""Fonts of one set of widths, so that text fits its place wherever the picture is shown."""
+INK, QUIET, GRID = "#1a1a1a", "#555555", "#e6e6e6"
+TITLE_WIDTH, SUBTITLE_WIDTH = 72, 100
+"""Characters of one line of title and subtitle."""
+
+
+def inline(frame: pl.DataFrame) -> alt.InlineData:
+    """The rows of a table as data inside a spec: rates to seven decimals, thresholds whole, no NaN or infinity."""
+    rates = pl.selectors.float() - pl.selectors.by_name("threshold", require_all=False)
+    tidy = frame.with_columns(rates.round(7))
+    finite = pl.selectors.float()
+    rows = tidy.with_columns(pl.when(finite.is_finite()).then(finite)).to_dicts()
+    with alt.utils.schemapi.debug_mode(False):  # to hold each row against the schema takes most of the time
+        return alt.InlineData(values=tuple(rows))  # a list would be copied, row by row, whenever charts are layered
+
+
+def chart_table(chart: Any) -> pl.DataFrame:
+    """The table of the data behind a figure."""
+    values = getattr(chart.data, "values", None)
+    if not isinstance(values, tuple):
+        raise UsageError("this chart holds no table of its own; pass a chart made by demur")
+    return pl.DataFrame(values, infer_schema_length=None)
+
+
+def rate_axis(
+    channel: type[Any], field: str, title: str, *, domain: tuple[float, float] = (0.0, 1.0), **axis: Any
+) -> Any:
+    """An axis that shows rates as percent."""
+    return channel(
+        field,
+        type="quantitative",
+        title=title,
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+        axis=alt.Axis(**{"format": "%", "labelExpr": "replace(datum.label, '%', ' %')", "tickCount": 6, **axis}),
+    )
+
+
+def headroom(highest: float) -> tuple[float, float]:
+    """Domain of an error axis that leaves a little air above the highest value."""
+    return 0.0, min(1.0, max(highest, 1e-4) * 1.06)
+
+
+def finished(
+    chart: Any, *, title: str, subtitle: Sequence[str], description: str, table: pl.DataFrame | None = None
+) -> Any:
+    """A chart with its titles, description for screen readers, table and the common look."""
+    words = alt.TitleParams(text=balanced(title, TITLE_WIDTH), subtitle=packed(subtitle, SUBTITLE_WIDTH))
+    given: dict[str, Any] = {} if table is None else {"data": inline(table)}
+    return chart.properties(title=words, description=description, **given).configure(**_look())
+
+
+def balanced(text: str, width: int) -> list[str]:
+    """Text in as few lines of at most `width` characters as it needs, of about equal length.
+
+    >>> balanced("four words and more", 16)
+    ['four words', 'and more']
+    """
+    joined = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = _wrapped(joined, width)
+    narrowest = next(less for less in range(1, width + 1) if len(_wrapped(joined, less)) <= len(lines))
+    return _wrapped(joined, narrowest)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def packed(facts: Sequence[str], width: int) -> list[str]:
+    """Facts in lines of at most `width` characters, several to a line where they fit, none broken without need.
+
+    >>> packed(["n = 3", "two words", "a longer fact"], 18)
+    ['n = 3 · two words', 'a longer fact']
+    """
+    lines: list[str] = []
+    for fact in facts:
+        if lines and len(lines[-1]) + len(fact) + 3 <= width:
+            lines[-1] += f" · {fact}"
+        else:
+            lines += balanced(fact, width)
+    return lines
+
+
+def _look() -> dict[str, Any]:
+    return {
+        "background": "white",
+        "font": FONT,
+        "padding": 10,
+        "view": {"stroke": None},
+        "title": {
+            "anchor": "start",
+            "frame": "bounds",
+            "fontSize": 16,
+            "fontWeight": 600,
+            "color": INK,
+            "lineHeight": 20,
+            "subtitleFontSize": 12,
+            "subtitleColor": QUIET,
+            "subtitleLineHeight": 16,
+            "subtitlePadding": 5,
+            "offset": 12,
+        },
+        "axis": {
+            "labelFontSize": 12,
+            "titleFontSize": 13,
+            "titleFontWeight": 500,
+            "labelColor": INK,
+            "titleColor": INK,
+            "titlePadding": 9,
+            "gridColor": GRID,
+            "domainColor": "#888888",
+            "tickColor": "#888888",
+            "labelLimit": 240,
+        },
+        "legend": {
+            "labelFontSize": 12,
+            "labelColor": INK,
+            "titleFontSize": 12,
+            "labelLimit": 280,
+            "symbolSize": 700,
+            "rowPadding": -8,
+        },
+        "header": {"labelFontSize": 12, "titleFontSize": 13},
+    }
+
+
+HOVER = "hover"
+"""Name of the layer and of its selection."""
+
+
+_SYNTAX = re.compile(r"[\\'\".\[\]:]")
+"""What Vega takes for more than a letter in the name of a field."""
+
+
+def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
+    """Points that show themselves and a tooltip under the pointer; all columns but `x` and `y` are told.
+
+    The points are large enough to cover the line between them. A selection of the nearest point would
+    reach further, but in Vega-Lite 6 its tooltips read "undefined" (vega/vega-lite, pull request 9707).
+    """
+    under = alt.selection_point(name=HOVER, on="pointerover", empty=False, clear="pointerout")
+    titles = [column for column in rows.columns if column not in (x, y)]
+    plain = {title: f"told_{place}" for place, title in enumerate(titles) if _SYNTAX.search(title)}
+    told = [alt.Tooltip(plain.get(title, title), type="nominal", title=title) for title in titles]
+    return (
+        alt.Chart(inline(rows.rename(plain)), name=f"{HOVER}_points")
+        .mark_point(filled=True, size=150, color="black", stroke="white", strokeWidth=2, clip=True)
+        .encode(
+            x=alt.X(x, type="quantitative"),
+            y=alt.Y(y, type="quantitative"),
+            opacity=alt.condition(under, alt.value(1), alt.value(0)),
+            tooltip=told,
+        )
+        .add_params(under)
+    )
+
+
+def without_hover(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec without its tooltip layers, for formats that cannot react."""
+    kept = {key: value for key, value in spec.items() if key != "params"}
+    params = [one for one in spec.get("params", []) if one.get("name") != HOVER]
+    if params:
+        kept["params"] = params
+    for group in ("layer", "vconcat", "hconcat"):
+        if group in kept:
+            kept[group] = [
+                without_hover(part) for part in kept[group] if not str(part.get("name", "")).startswith(HOVER)
+            ]
+    return kept
+
+
+LINE, LETTER = 15.0, 6.6
+"""Height of a label and width of a letter in pixels."""
+
+SHIFT = (26.0, 26.0)
+"""Pixels from a point to its label, right and up, unless said otherwise."""
+
+
+def placed_labels(
+    marks: pl.DataFrame,
+    domain: tuple[float, float],
+    *,
+    shift: tuple[float, float] = SHIFT,
+    align: Literal["left", "center"] = "left",
+) -> list[Any]:
+    """Points `x`, `y` with their `text` above and to the right, joined by a thin line; none where there are no points.
+
+    `domain` is that of the y axis; the x axis is taken to run from 0 to 1.
+    """
+    if marks.is_empty():
+        return []
+    scale = HEIGHT / (domain[1] - domain[0])
+    spots = _spread([(x * WIDTH, (y - domain[0]) * scale, len(text)) for x, y, text in marks.iter_rows()], shift)
+    rows = marks.with_columns(
+        label_x=pl.Series([across / WIDTH for across, _ in spots]),
+        label_y=pl.Series([domain[0] + up / scale for _, up in spots]),
+    )
+    base = alt.Chart(inline(rows))
+    where: dict[str, Any] = {"x": alt.X("label_x:Q"), "y": alt.Y("label_y:Q")}
+    dot: dict[str, Any] = {
+        "filled": True,
+        "size": 90,
+        "shape": "diamond",
+        "fill": "white",
+        "stroke": "black",
+        "strokeWidth": 1.8,
+    }
+    text: dict[str, Any] = {
+        "align": align,
+        "baseline": "middle" if align == "left" else "bottom",
+        "dx": 3 if align == "left" else 0,
+        "fontSize": 12,
+        "fontWeight": 600,
+    }
+    return [
+        base.mark_rule(color="#444444", strokeWidth=0.8).encode(x="x:Q", y="y:Q", x2="label_x:Q", y2="label_y:Q"),
+        base.mark_text(**text, stroke="white", strokeWidth=3, strokeJoin="round").encode(**where, text="text:N"),
+        base.mark_text(**text, color="#111111").encode(**where, text="text:N"),
+        base.mark_point(**dot, opacity=1).encode(x="x:Q", y="y:Q"),
+    ]
+
+
+def _spread(points: list[tuple[float, float, int]], shift: tuple[float, float]) -> list[tuple[float, float]]:
+    """Label spots from the rightmost point on, each lifted until it is clear of those already placed."""
+    spots: dict[int, tuple[float, float, float]] = {}
+    for place in sorted(range(len(points)), key=lambda place: -points[place][0]):
+        x, y, letters = points[place]
+        width = letters * LETTER
+        left = min(x + shift[0], WIDTH - width)
+        up = y + shift[1]
+        while any(_overlap(left, up, width, other) for other in spots.values()):
+            up += 2.0
+        spots[place] = (left, up, width)
+    return [spots[place][:2] for place in range(len(points))]
+
+
+def _overlap(left: float, up: float, width: float, other: tuple[float, float, float]) -> bool:
+    beside = left > other[0] + other[2] or other[0] > left + width
+    return not beside and abs(up - other[1]) < LINE
+
+
+Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left", "top"]
+
+
+@dataclass(frozen=True, slots=True)
+class LineStyle:
+    """Colour, width and dash of a line."""
+
+    colour: str
+    width: float
+    dash: tuple[int, ...]
+
+
+BASELINE = LineStyle("#000000", 3.4, (1, 0))
+"""The first or named system: thick and black, as in Artstein (2011)."""
+
+OTHERS = (
+    LineStyle("#D55E00", 1.7, (1, 0)),
+    LineStyle("#0072B2", 2.2, (8, 3)),
+    LineStyle("#56B4E9", 3.0, (14, 2, 2, 2, 2, 2)),
+    LineStyle("#7B3F76", 2.0, (2, 2)),
+    LineStyle("#E69F00", 2.6, (6, 2)),
+    LineStyle("#00664B", 1.8, (11, 3, 2, 3)),
+    LineStyle("#CC79A7", 2.8, (3, 3)),
+)
+"""The other systems, in colours of Okabe and Ito (two of them darkened), each with its own dash and width."""
+
+REFERENCES = (LineStyle("#777777", 1.0, (1, 0)), LineStyle("#777777", 1.0, (3, 3)))
+"""A random and a perfect ranking of the baseline's answers."""
+
+REFERENCE_LETTERS = 18
+"""Letters of the baseline's name in the names of its references."""
+
+
+def style_of(place: int) -> LineStyle:
+    """Style of the line at a place in the order of systems; from the ninth on the styles return as thin lines."""
+    if place == 0:
+        return BASELINE
+    turn, style = divmod(place - 1, len(OTHERS))
+    return replace(OTHERS[style], width=round(OTHERS[style].width / (1 + turn), 2))
+
+
+def reference_names(baseline: str) -> tuple[str, str]:
+    """What the two lines are called that show how far a ranking could make or mar the baseline."""
+    name = middle_cut(baseline, REFERENCE_LETTERS)
+    return f"random ranking of {name}", f"perfect ranking of {name}"
+
+
+def line_channels(
+    names: Sequence[str],
+    *,
+    corner: Corner,
+    references: Sequence[str] = (),
+    field: str = "system",
+    labels: Mapping[str, str] | None = None,
+) -> tuple[Any, ...]:
+    """Colour, dash and width of lines by name, with one legend that shows all three; `labels` replace names there."""
+    styles = [style_of(place) for place in range(len(names))] + list(REFERENCES[: len(references)])
+    domain = [*names, *references]
+    legend = legend_in(corner, shortened(names) if labels is None else labels) if len(domain) > 1 else None
+    ranges: tuple[tuple[Any, list[Any]], ...] = (
+        (alt.Color, [style.colour for style in styles]),
+        (alt.StrokeDash, [list(style.dash) for style in styles]),
+        (alt.StrokeWidth, [style.width for style in styles]),
+    )
+    return tuple(
+        channel(
+            field, type="ordinal", sort=None, scale=alt.Scale(type="ordinal", domain=domain, range=span), legend=legend
+        )
+        for channel, span in ranges
+    )
+
+
+def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:
+    """A legend in the corner that the curves leave free, or above the plot; `labels` stand for names that are long."""
+    changed = {name: label for name, label in (labels or {}).items() if name != label}
+    said: dict[str, Any] = {"labelExpr": _relabelled(changed)} if changed else {}
+    return alt.Legend(
+        title=None,
+        orient=corner,
+        symbolType="stroke",
+        fillColor="white",
+        strokeColor="#dddddd",
+        padding=7,
+        cornerRadius=3,
+        offset=6,
+        **said,
+    )
+
+
+def _relabelled(labels: Mapping[str, str]) -> str:
+    """An expression of Vega that gives each name its label."""
+    cases = (f"datum.label === {json.dumps(name)} ? {json.dumps(label)} : " for name, label in labels.items())
+    return f"{''.join(cases)}datum.label"
+
+
+Span = tuple[float, float]
+
+ROW, FRAME = 21, 26
+"""Pixels of a row of the legend, and of its frame with the distance from the edge."""
+
+CORNERS: tuple[Corner, ...] = ("top-right", "top-left", "bottom-right", "bottom-left")
+
+
+def legend_corner(x: Array, low: Array, high: Array, domain: Span, *, rows: int) -> tuple[Corner, Span]:
+    """A corner for a legend of so many rows, and the domain of y with room for it.
+
+    `x` are places of the lines from 0 (left) to 1 (right), `low` and `high` the ends of their bands there.
+
+    >>> x = np.array([0.0, 0.3, 0.8, 1.0])
+    >>> legend_corner(x, np.array([8.0, 7.0, 2.0, 1.0]), np.array([9.0, 8.0, 3.0, 2.0]), (0.0, 10.0), rows=2)
+    ('top-right', (0.0, 10.0))
+    """
+    if rows < 2:
+        return CORNERS[0], domain
+    gaps = {corner: _gap(corner, x, low, high, domain) for corner in CORNERS}
+    corner = max(CORNERS, key=lambda one: gaps[one])
+    share = min((FRAME + ROW * rows) / HEIGHT, 0.6)
+    bottom, top = domain
+    more = max(0.0, (share * (top - bottom) - gaps[corner]) / (1 - share))
+    return corner, (bottom, top + more) if corner.startswith("top") else (bottom - more, top)
+
+
+def _gap(corner: Corner, x: Array, low: Array, high: Array, domain: Span) -> float:
+    """Height that lies free in a corner, as wide as a legend of long names is."""
+    beside = (x >= 0.42) if corner.endswith("right") else (x <= 0.58)
+    ends = (high if corner.startswith("top") else low)[beside]
+    known = ends[np.isfinite(ends)]
+    if not known.size:
+        return domain[1] - domain[0]
+    return float(domain[1] - known.max() if corner.startswith("top") else known.min() - domain[0])
+
+
+FILLS = {"in-sample": "#ffffff", "leave-one-out": "#7fb2d6", "nested": "#1a1a1a"}
+"""Kinds of validation from the most hopeful to the most honest: the lighter, the less to be trusted."""
+
+SHAPES = {"in-sample": "square", "leave-one-out": "circle", "nested": "diamond"}
+
+
+def validations(table: pl.DataFrame) -> list[str]:
+    """The kinds of validation in a table, the most hopeful first; others than the known ones are refused."""
+    found = table["validation"].unique(maintain_order=True).to_list()
+    strange = [kind for kind in found if kind not in FILLS]
+    if strange:
+        known = ", ".join(f'"{kind}"' for kind in FILLS)
+        raise UsageError(f'validation is one of {known}; got "{strange[0]}"')
+    return [kind for kind in FILLS if kind in found]
+
+
+def most_honest(kinds: Sequence[str]) -> str:
+    """The kind of validation that a title speaks of."""
+    return kinds[-1]
+
+
+def name_axis(field: str, names: Sequence[str], *, letters: int, **more: Any) -> Any:
+    """A row for each name, long names cut in the middle."""
+    return alt.Y(
+        f"{field}:N",
+        title=None,
+        scale=alt.Scale(domain=list(names)),
+        axis=alt.Axis(
+            ticks=False,
+            domain=False,
+            labelPadding=8,
+            labelLimit=340,
+            labelExpr=renamed(shortened(names, letters)),
+            **{"grid": True, **more},
+        ),
+    )
+
+
+def number_axis(field: str, title: str, domain: tuple[float, float], **more: Any) -> Any:
+    """A horizontal axis of plain numbers from end to end of a domain."""
+    return alt.X(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+        axis=alt.Axis(**{"format": ".3~g", "tickCount": 6, **more}),
+    )
+
+
+def upright(place: float, **look: Any) -> Any:
+    """A line from top to bottom at one place of the horizontal axis."""
+    return alt.Chart(alt.InlineData(values=[{"at": place}])).mark_rule(**look).encode(x="at:Q")
+
+
+def capital(text: str) -> str:
+    """The text with its first letter large.
+
+    >>> capital("gain"), capital("")
+    ('Gain', '')
+    """
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,138 @@
+"""Pieces of HTML that need no extra: sentences, tables, the compact view of a result in a notebook."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from demur.core.show.markdown import visible
+from demur.core.show.presentation import Presentation, Table
+from demur.core.show.results import threshold_text
+
+MOST_ROWS, THINNED_ROWS = 250, 200
+"""Rows of data up to which all are shown under a figure, and to how many more of them are thinned."""
+
+NOTEBOOK_ROWS = 12
+
+_NARROWEST, _WIDEST = 16, 60
+"""Letters that a column of texts is taken to hold, at least and at most."""
+
+
+def written(text: str) -> str:
+    """Text as HTML: escaped, control characters made visible, no line break between a number and its percent sign."""
+    return escape(visible(text)).replace(" %", "&nbsp;%")
+
+
+def paragraphs(sentences: Sequence[str]) -> str:
+    """Sentences as paragraphs."""
+    return "".join(f"<p>{written(sentence)}</p>" for sentence in sentences)
+
+
+def table_html(table: Table) -> str:
+    """A table of text with its title as caption; the first column names the rows."""
+    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
+    body = "".join(f"<tr>{_row(row)}</tr>" for row in table.rows)
+    return _scrolling(
+        f"<table><caption>{written(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
+        table.title,
+    )
+
+
+def text_table(table: Table) -> str:
+    """A table of what people wrote: each cell stands apart, whichever way it is written, and breaks anywhere."""
+    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
+    body = "".join(f"<tr>{''.join(map(_text_cell, row))}</tr>" for row in table.rows)
+    widths = "".join(f'<col style="width: {share:.0f}%">' for share in _shares(table))
+    return _scrolling(
+        f'<table class="texts"><caption>{written(table.title)}</caption><colgroup>{widths}</colgroup>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
+        table.title,
+    )
+
+
+def _text_cell(text: str) -> str:
+    """A cell that breaks after the underscores that join words in labels, before it breaks within a word."""
+    broken = written(text).replace("_", "_<wbr>")
+    return f"<td><bdi>{broken}</bdi></td>"
+
+
+def _shares(table: Table) -> list[float]:
+    """Widths of columns in percent, by their longest cells but within bounds."""
+    longest = [max(map(len, cells)) for cells in zip(table.columns, *table.rows, strict=True)]
+    bounded = [min(max(length + 1, _NARROWEST), _WIDEST) for length in longest]
+    return [100 * length / sum(bounded) for length in bounded]
+
+
+def data_table(frame: pl.DataFrame, title: str) -> str:
+    """A frame to be unfolded: all of it up to 250 rows, else 200 of them."""
+    shown = frame if frame.height <= MOST_ROWS else evenly(frame, THINNED_ROWS)
+    extent = (
+        f"{frame.height:,} rows"
+        if shown.height == frame.height
+        else f"{shown.height} of {frame.height:,} rows, evenly spaced"
+    )
+    return f"<details><summary>{escape(title)} ({extent})</summary>{table_html(frame_table(shown, title))}</details>"
+
+
+def frame_table(frame: pl.DataFrame, title: str) -> Table:
+    """A frame as a table of text."""
+    rows = tuple(tuple(map(_cell, row, frame.columns)) for row in frame.iter_rows())
+    return Table(title, tuple(frame.columns), rows)
+
+
+def data_block(content: Mapping[str, Any], ident: str) -> str:
+    """Plain values for a script to read, in JSON that cannot end the element it stands in."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{escape(ident)}">{safe}</script>'
+
+
+def notebook(presentation: Presentation, figure: str = "") -> str:
+    """A result in a notebook: what it shows in sentences, its figure, then its tables, long ones cut."""
+    tables = "".join(table_html(_cut(table)) for table in presentation.tables)
+    return f"<div>{paragraphs(presentation.sentences)}{figure}{tables}</div>"
+
+
+def curve_notebook(result: Any, shorten: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame) -> str:
+    """A curve in a notebook: a few of its points, their numbers shortened."""
+    frame = shorten(evenly(result.frame(), NOTEBOOK_ROWS))
+    return f"<div>{table_html(frame_table(frame, f'{result.name}: {frame.height} points of the curve'))}</div>"
+
+
+def evenly(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
+    """At most `rows` rows, evenly spaced, the first and the last among them."""
+    if frame.height <= rows:
+        return frame
+    places = (pl.int_range(rows, eager=True) * (frame.height - 1) / (rows - 1)).round().cast(pl.UInt32)
+    return frame[places]
+
+
+def _cut(table: Table) -> Table:
+    if len(table.rows) <= 3 * NOTEBOOK_ROWS:
+        return table
+    left = len(table.rows) - NOTEBOOK_ROWS
+    more = (f"… {left:,} more rows", *("" for _ in table.columns[1:]))
+    return Table(table.title, table.columns, (*table.rows[:NOTEBOOK_ROWS], more))
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    first = f'<th scope="row">{written(cells[0])}</th>'
+    return first + "".join(f"<td>{written(cell)}</td>" for cell in cells[1:])
+
+
+def _scrolling(table: str, name: str) -> str:
+    """A wide table scrolls by itself, also with the keyboard."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(name))}">{table}</div>'
+
+
+def _cell(value: object, column: str) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if not isinstance(value, float):
+        return str(value)
+    return threshold_text(value) if column == "threshold" else f"{value:.6g}"

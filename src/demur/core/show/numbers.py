@@ -1,0 +1,186 @@
+"""Numbers in words: percent, counts, intervals, p-values, thresholds and lists."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from demur.core.show.results import threshold_text
+from demur.core.stats.intervals import Figure
+
+
+class Wording(NamedTuple):
+    """What is told of one thing and of several."""
+
+    one: str
+    many: str
+
+    def about(self, label: str) -> Wording:
+        """Gives the wording with a label put in.
+
+        >>> Wording('target "{}" is odd', 'targets "{}" are odd').about("x").one
+        'target "x" is odd'
+        """
+        return Wording(self.one.format(label), self.many.format(label))
+
+    def told(self, count: int) -> str:
+        """Gives the count with the words that go with it.
+
+        >>> Wording("row failed", "rows failed").told(1200)
+        '1,200 rows failed'
+        """
+        return f"{count:,} {self.one if count == 1 else self.many}"
+
+
+INPUTS = Wording("input", "inputs")
+ROWS = Wording("row", "rows")
+SUCH_IDS = Wording("such id", "such ids")
+SUCH_ROWS = Wording("such row", "such rows")
+
+
+def counted(counts: Iterable[Counter[Wording]]) -> list[str]:
+    """Gives what was counted, summed over all counters, one sentence for each thing that happened."""
+    total = sum(counts, start=Counter())
+    return [wording.told(count) for wording, count in total.items() if count]
+
+
+MOST_LETTERS = 36
+"""Letters of a name in a legend."""
+
+
+def shortened(names: Sequence[str], most: int = MOST_LETTERS) -> dict[str, str]:
+    """A short form of every name, no two of them alike.
+
+    >>> shortened(["one", "a-long-name-of-a-model", "a-long-name-of-another"], 12)
+    {'one': 'one', 'a-long-name-of-a-model': 'a-lon…-model', 'a-long-name-of-another': 'a-lon…nother'}
+    """
+    different = list(dict.fromkeys(names))
+    for tail in (most // 2, most - 4, 2, most // 4):
+        short = [middle_cut(name, most, tail=tail) for name in different]
+        if len(set(short)) == len(short):
+            return dict(zip(different, short, strict=True))
+    room = most - len(str(len(different))) - 3
+    return {
+        name: name if len(name) <= most else f"{middle_cut(name, room)} ({place})"
+        for place, name in enumerate(different, 1)
+    }
+
+
+def middle_cut(name: str, most: int = MOST_LETTERS, *, tail: int | None = None) -> str:
+    """A name of at most `most` letters, the last `tail` of them its own end.
+
+    >>> middle_cut("meta-llama/llama-3-70b", 11)
+    'meta-…3-70b'
+    """
+    if len(name) <= most:
+        return name
+    end = most // 2 if tail is None else tail
+    return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
+
+
+def percent(rate: float) -> str:
+    """A rate in percent, with as many decimals as it needs to differ from 0 and 100.
+
+    >>> percent(0.2422), percent(0.0004), percent(1.0), percent(0.2)
+    ('24.2 %', '0.04 %', '100 %', '20 %')
+    """
+    if math.isnan(rate):
+        return "undefined"
+    shown = 100 * rate
+    decimals = 1 if 0.1 <= shown <= 99.9 or shown in (0.0, 100.0) else 2
+    return f"{shown:.{decimals}f}".rstrip("0").rstrip(".") + " %"
+
+
+def number(value: float) -> str:
+    """A number in four significant digits.
+
+    >>> number(0.123456), number(1234.5), number(float("nan"))
+    ('0.1235', '1234', 'undefined')
+    """
+    return "undefined" if math.isnan(value) else f"{value:.4g}"
+
+
+def interval(figure: Figure, shown: object = percent) -> str:
+    """The ends of a figure's interval."""
+    if math.isnan(figure.low) or math.isnan(figure.high):
+        return "no interval"
+    assert callable(shown)
+    return f"{shown(figure.low)} to {shown(figure.high)}"
+
+
+def p_value(p: float) -> str:
+    """A p-value as one reads it.
+
+    >>> p_value(0.0312), p_value(1e-9)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Names or phrases as a sentence lists them.
+
+    >>> listed(["A"]), listed(["A", "B", "C"])
+    ('A', 'A, B and C')
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _rounded(count: int) -> str:
+    scale = 10 ** max(0, len(str(count)) - 2)
+    return f"{math.ceil(count / scale) * scale:,}"
+
+
+def count(value: float) -> str:
+    """A count with thousands separated; a fraction only where weights make one.
+
+    >>> count(5500), count(2.5)
+    ('5,500', '2.5')
+    """
+    return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else f"{value:,.4g}"
+
+
+def cutoff(threshold: float) -> str:
+    """What a threshold returns, in words.
+
+    >>> cutoff(0.51234567), cutoff(float("nan"))
+    ('confidence ≥ 0.51234567', 'nothing returned')
+    """
+    return "nothing returned" if math.isnan(threshold) else f"confidence ≥ {threshold_text(threshold)}"
+
+
+def inputs(sizes: list[int], *, clustered: bool = False) -> str:
+    """How many inputs stand behind a figure.
+
+    >>> inputs([200, 1500])
+    'n = 200 to 1,500 inputs'
+    """
+    least, most = min(sizes), max(sizes)
+    span = count(least) if least == most else f"{count(least)} to {count(most)}"
+    return f"n = {span} inputs" + (", drawn by dialogue" if clustered else "")
+
+
+def span(start: float, stop: float) -> str:
+    """A range of rates, as one rate where its ends read the same.
+
+    >>> span(0.1, 0.25), span(0.64501, 0.64502)
+    ('from 10 % to 25 %', 'at 64.5 %')
+    """
+    ends = percent(start), percent(stop)
+    return f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
+
+
+def tabled_percent(rate: float) -> str:
+    """A rate in percent with one decimal, so that a column lines up; more only where it would read as 0 or 100.
+
+    >>> tabled_percent(0.28), tabled_percent(0.0), tabled_percent(0.0004)
+    ('28.0 %', '0.0 %', '0.04 %')
+    """
+    plain = rate in (0.0, 1.0) or 0.0005 <= rate <= 0.9995
+    return f"{100 * rate:.1f} %" if plain else percent(rate)
+
+
+def _ends(low: float, high: float, form: str) -> str:
+    return "no interval" if low != low or high != high else f"{low:{form}} to {high:{form}}"

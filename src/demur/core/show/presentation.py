@@ -1,0 +1,70 @@
+"""A result made ready to be shown: sentences, tables, figures, data and the JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+
+from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of text: a heading, names of columns, and rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    brief: Table | None = None
+    """What matters of it, for places too narrow for all of it."""
+    crowded: bool = False
+    """Whether it has so many columns that a terminal shows it in brief however wide it is."""
+
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        return table_mark(self.title, self.columns, self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """Everything a result shows, in the order a reader wants it."""
+
+    title: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    figures: tuple[Callable[[], Any], ...]
+    """Each makes one chart; the first is the main one."""
+    data: Callable[[], pl.DataFrame]
+    """Makes the table behind the main figure."""
+    document: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    parts: tuple[Presentation, ...] = ()
+    """Results that this one is made of, each shown in a section of its own."""
+
+    def markdown(self) -> str:
+        """The result in Markdown: verdict, tables, notes, signatures."""
+        parts = [f"## {plain_mark(self.title)}", paragraph(self.sentences)]
+        parts += [table.markdown() for table in self.tables]
+        parts += [part.markdown() for part in self.parts]
+        parts += [warning_mark(warning) for warning in self.warnings]
+        parts += [bullets([note]) for note in self.notes]
+        parts += [code_mark(signature) for signature in self.signatures]
+        return "\n\n".join(parts) + "\n"
+
+
+def drawing(name: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
+    """A chart to be drawn when it is wanted, by the function at a path, so that nothing heavy loads before."""
+    return lambda: chart_function(name)(*arguments, **options)
+
+
+def chart_function(name: str) -> Callable[..., Any]:
+    """The chart function at a path such as `returns.charts.cost.cost_path_chart`, loaded now."""
+    module, _, function = name.rpartition(".")
+    found: Callable[..., Any] = getattr(import_module(f"demur.{module}"), function)
+    return found

@@ -1,0 +1,126 @@
+"""How results and long work show themselves without knowing the views."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from copy import copy
+from decimal import Decimal
+from importlib import import_module
+from os import PathLike
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+Step = Callable[[str, int, int], None]
+"""Hears what is being done, how much of it is done, and of how many."""
+
+_charts: dict[type, Callable[..., Any]] = {}
+_pages: dict[type, Callable[[Any], str]] = {}
+
+
+def path_text(path: str | PathLike[str]) -> str:
+    r"""A path as text that can be shown and stored: UTF-8 whatever the locale, bytes that are no UTF-8 as escapes.
+
+    >>> path_text("\udcc5\udc99.csv"), path_text("caf\udce9.csv")
+    ('ř.csv', 'caf\\xe9.csv')
+    """
+    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Hear of progress and say nothing."""
+
+
+def plain(value: Any) -> Any:
+    """The value with nothing that JSON lacks: null for NaN, "inf" and "-inf" for infinities, in lists and dicts too.
+
+    Numbers and flags of NumPy become Python's own.
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value.item() if hasattr(value, "item") else value
+
+
+def threshold_text(threshold: float) -> str:
+    """A threshold in the fewest digits that read back as the same float: the one way in which thresholds are written.
+
+    From 0.0001 up to a million it has no exponent, beyond that where it is shorter; `explorer_numbers.js` does so too.
+
+    >>> threshold_text(0.1 + 0.2), threshold_text(48.0), threshold_text(5e-05), threshold_text(-2.5e6)
+    ('0.30000000000000004', '48', '5e-5', '-2.5e6')
+    """
+    if threshold == 0 or not math.isfinite(threshold):
+        return "0" if threshold == 0 else str(float(threshold))
+    short = Decimal(repr(float(threshold))).normalize()
+    positional = f"{short:f}"
+    if 1e-4 <= abs(threshold) < 1e6:
+        return positional
+    sign, digits, _ = short.as_tuple()
+    first, others = str(digits[0]), "".join(map(str, digits[1:]))
+    scientific = f"{'-' * sign}{first}{'.' * bool(others)}{others}e{short.adjusted()}"
+    return min(positional, scientific, key=len)
+
+
+def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:
+    """Say how results of a kind are drawn and shown as HTML."""
+    if chart is not None:
+        _charts[kind] = chart
+    if page is not None:
+        _pages[kind] = page
+
+
+class Shown:
+    """A result that can draw itself and show itself in a notebook."""
+
+    __slots__ = ()
+
+    def chart(self, **options: Any) -> Any:
+        """The result's figure as an Altair chart."""
+        _load_views(type(self))
+        return _charts[type(self)](self, **options)
+
+    def _repr_html_(self) -> str:
+        _load_views(type(self))
+        return _pages[type(self)](self)
+
+
+def _load_views(kind: type) -> None:
+    """Load the module of a result's own question that says how it is shown."""
+    if kind not in _charts:
+        question = kind.__module__.split(".")[1]
+        import_module("demur.core.show.notebook" if question == "core" else f"demur.{question}.presentation")
+
+
+class Results(tuple[T, ...], Shown):
+    """Results of several systems that show themselves together, with notes and warnings on how they were made."""
+
+    _notes: tuple[str, ...]
+    _warnings: tuple[str, ...]
+
+    def __new__(cls, results: Iterable[T] = ()) -> Self:
+        """Makes results without notes."""
+        made = super().__new__(cls, results)
+        made._notes = made._warnings = ()
+        return made
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of how they were made."""
+        return self._notes
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the data."""
+        return self._warnings
+
+    def with_notes(self, notes: Iterable[str] = (), warnings: Iterable[str] = ()) -> Self:
+        """The same results with further notes and warnings."""
+        made = copy(self)
+        made._notes, made._warnings = (*self._notes, *notes), (*self._warnings, *warnings)
+        return made

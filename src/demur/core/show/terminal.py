@@ -1,0 +1,102 @@
+"""A result at the terminal: sentences, then tables that fit the room there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from demur.core.show.numbers import shortened
+from demur.core.show.presentation import Presentation, Table
+
+LEAST_LETTERS = 9
+"""Letters of a word that is not cut any shorter to make a table fit."""
+
+
+def show(presentation: Presentation, console: Console, *, tables: bool = True) -> None:
+    """Print the sentences of a result, then its tables and parts."""
+    for sentence in presentation.sentences:
+        console.print(sentence, markup=False)
+    for table in presentation.tables if tables else ():
+        console.print()
+        fitting = with_short_words(_fitting(table, console.width), console.width)
+        console.print(fitting.title, style="bold", markup=False)
+        console.print(_rich_table(fitting, console.width))
+    for part in presentation.parts:
+        console.print()
+        console.print(part.title, style="bold", markup=False)
+        show(part, console, tables=tables)
+
+
+def _fitting(table: Table, room: int) -> Table:
+    """The table, or its brief form where it holds many systems or would not fit."""
+    if table.brief is None:
+        return table
+    wide = sum(_natural_widths(table)) + _gaps(table) > room
+    return table.brief if table.crowded or wide else table
+
+
+def _rich_table(table: Table, room: int) -> RichTable:
+    shown = RichTable(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for column, width in zip(table.columns, column_widths(table, room), strict=True):
+        shown.add_column(Text(column), overflow="fold", width=width)
+    for row in table.rows:
+        shown.add_row(*(Text(cell) for cell in row))
+    return shown
+
+
+def with_short_words(table: Table, room: int) -> Table:
+    """The table with its longest words, which are names, cut in the middle as far as it needs to fit."""
+    words = [word for cells in _cells_by_column(table) for cell in cells for word in cell.split(" ")]
+    for letters in range(max(map(len, words)), LEAST_LETTERS, -1):
+        short = shortened(words, letters)
+        cut = [tuple(" ".join(short[word] for word in cell.split(" ")) for cell in row) for row in table.rows]
+        heads = tuple(" ".join(short[word] for word in cell.split(" ")) for cell in table.columns)
+        narrower = replace(table, columns=heads, rows=tuple(cut))
+        if sum(_least_widths(narrower)) + _gaps(table) <= room:
+            return narrower
+    return table
+
+
+def column_widths(table: Table, room: int) -> list[int] | list[None]:
+    """Widths that break cells between words only; None where even the longest words do not fit side by side."""
+    wanted, least = _natural_widths(table), _least_widths(table)
+    spare = room - _gaps(table) - sum(least)
+    if spare < 0:
+        return [None] * len(wanted)
+    widths = least
+    while spare and widths != wanted:
+        place = max(range(len(wanted)), key=lambda column: _need(column, widths, wanted))
+        widths[place], spare = widths[place] + 1, spare - 1
+    return widths
+
+
+def _need(column: int, widths: list[int], wanted: list[int]) -> tuple[bool, bool, int]:
+    """Who gets a letter more first: the column of names, then the narrowest that still breaks cells."""
+    return widths[column] < wanted[column], column == 0, -widths[column]
+
+
+def _natural_widths(table: Table) -> list[int]:
+    return [max(map(cell_len, cells)) for cells in _cells_by_column(table)]
+
+
+def _least_widths(table: Table) -> list[int]:
+    """Widths of the longest words."""
+    return [max(map(cell_len, [*" ".join(cells).split(), ""])) for cells in _cells_by_column(table)]
+
+
+def _cells_by_column(table: Table) -> list[tuple[str, ...]]:
+    return list(zip(table.columns, *table.rows, strict=True))
+
+
+def _gaps(table: Table) -> int:
+    """Cells that rich puts around and between columns."""
+    return 2 * len(table.columns)

@@ -1,0 +1,1 @@
+"""Sweeps, measures, resampling, intervals and tests."""

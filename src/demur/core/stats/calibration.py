@@ -1,0 +1,318 @@
+"""Do confidences mean what they say? Brier score, calibration error, normalised cross entropy, isotonic maps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import msgspec
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
+
+from demur.core.arrays import Array
+from demur.core.stats.measure import TermMeasure
+from demur.core.stats.sweep import Sweep, cells_as_rows
+from demur.errors import DataError, UsageError
+
+_OUTSIDE = "confidences that are missing or outside [0, 1] are no probabilities, so calibration has no meaning"
+
+
+@dataclass(frozen=True)
+class _OfProbabilities(TermMeasure):
+    """Shared by the calibration measures: answered rows only, and undefined where a confidence is no probability."""
+
+    population: ClassVar[str] = "answered"
+    """The column that says which rows are looked at."""
+
+    def terms(self) -> Mapping[str, nw.Expr]:
+        """How many were answered and how many confidences lie outside [0, 1], then the measure's own terms."""
+        answered, confidence = nw.col(self.population), nw.col("confidence")
+        outside = answered & ((confidence < 0) | (confidence > 1))
+        return {"answered": one_where(answered), "outside": one_where(outside), **self._own_terms()}
+
+    def _counted(self, term: nw.Expr) -> Any:
+        return nw.when(nw.col(self.population)).then(term).otherwise(0.0)
+
+    @abstractmethod
+    def _own_terms(self) -> Mapping[str, nw.Expr]: ...
+
+    @abstractmethod
+    def _own_finish(self, answered: Array, own: Array) -> Array: ...
+
+    def finish(self, totals: Array) -> Array:
+        """The measure's reading; NaN where nothing was answered or a confidence is no probability."""
+        answered, outside = totals[..., 0], totals[..., 1]
+        sound = (answered > 0) & (outside == 0)
+        value = self._own_finish(np.where(sound, answered, 1.0), np.where(sound[..., None], totals[..., 2:-1], 0.0))
+        return np.where(sound, value, np.nan)
+
+    def why_undefined(self, totals: Array) -> str:
+        """What stands in the way."""
+        if totals[1] > 0:
+            return _OUTSIDE
+        return "nothing was answered" if totals[0] == 0 else "every answer is right, or none is"
+
+
+@dataclass(frozen=True)
+class Brier(_OfProbabilities):
+    """Mean squared difference between confidence and being right (1 or 0), over answers. Lower is better.
+
+    0 is perfect; always saying 0.5 gives 0.25. Reference: Brier (1950).
+
+    >>> from demur.core.stats.sweep import Sweep
+    >>> Brier().finish(cell_totals(Brier(), Sweep.of([0.9, 0.6], [True, False]))).round(4).item()
+    0.185
+    """
+
+    name: ClassVar = "brier"
+    title: ClassVar = "Brier score"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Brier (1950)"
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        gap = nw.col("confidence") - one_where(nw.col("right"))
+        return {"squared_gap": self._counted(gap * gap)}
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        return np.asarray(own[..., 0] / answered)
+
+
+@dataclass(frozen=True)
+class ECE(_OfProbabilities):
+    """Expected calibration error: mean gap between confidence and accuracy over equal-width bins. Lower is better.
+
+    0 is calibrated. It depends on the bins, and grows with fewer rows per bin; 10 bins are the usual choice.
+    Reference: Naeini et al. (2015).
+
+    >>> from demur.core.stats.sweep import Sweep
+    >>> ECE().finish(cell_totals(ECE(), Sweep.of([0.95, 0.95, 0.55, 0.55], [True, True, True, False]))).round(4).item()
+    0.05
+    """
+
+    bins: int = 10
+
+    name: ClassVar = "ece"
+    title: ClassVar = "expected calibration error (ECE)"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Naeini et al. (2015)"
+    interval: ClassVar = "miscalibration"
+
+    def __post_init__(self) -> None:
+        if self.bins < 1:
+            raise UsageError(f"bins must be at least 1; got {self.bins}")
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        confidence = nw.col("confidence")
+        gap = one_where(nw.col("right")) - confidence
+        above = [nw.col(self.population) & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
+        return {f"gap_from_{place}": nw.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        within = own - np.concatenate([own[..., 1:], np.zeros_like(own[..., :1])], axis=-1)
+        return np.asarray(np.abs(within).sum(axis=-1) / answered)
+
+
+@dataclass(frozen=True)
+class NCE(_OfProbabilities):
+    """Normalised cross entropy of confidences over answers: share of the uncertainty they remove. Higher is better.
+
+    1 is perfect, 0 no better than always stating the overall accuracy, negative worse than that. With nc right of Nh
+    answers and p = nc/Nh, H = -(nc log p + (Nh - nc) log(1 - p)) and NCE = (H + sum log(d c + (1-d)(1-c))) / H.
+    Confidences are clipped to [clip, 1 - clip], 1e-7 as sclite does. Undefined when all or none is right.
+    Reference: Thomson et al. (2008), section 2.2, with the minus sign its base entropy lacks.
+
+    >>> from demur.core.stats.sweep import Sweep
+    >>> NCE().finish(cell_totals(NCE(), Sweep.of([0.5, 0.5], [True, False]))).item()
+    0.0
+    """
+
+    clip: float = 1e-7
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clip < 0.5:
+            raise UsageError(f"clip must lie between 0 and 0.5; got {self.clip}")
+
+    name: ClassVar = "nce"
+    title: ClassVar = "normalised cross entropy (NCE)"
+    better: ClassVar = "higher"
+    reference: ClassVar = "Thomson et al. (2008), section 2.2"
+
+    def _own_terms(self) -> Mapping[str, nw.Expr]:
+        confidence = nw.col("confidence").clip(self.clip, 1 - self.clip)
+        likelihood = nw.when(nw.col("right")).then(confidence).otherwise(1 - confidence)
+        return {
+            "log_likelihood": self._counted(likelihood.log()),
+            "right": one_where(nw.col(self.population) & nw.col("right")),
+        }
+
+    def _own_finish(self, answered: Array, own: Array) -> Array:
+        rate = own[..., 1] / answered
+        mixed = (rate > 0) & (rate < 1)
+        safe = np.where(mixed, rate, 0.5)
+        entropy = -answered * (safe * np.log(safe) + (1 - safe) * np.log(1 - safe))
+        return np.where(mixed, (entropy + own[..., 0]) / entropy, np.nan)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """Mean confidence and share right in each bin of confidence, with the weight of the bin."""
+
+    low: Array
+    high: Array
+    confidence: Array
+    accuracy: Array
+    weight: Array
+
+
+def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] = "width") -> Reliability:
+    """The reliability diagram's data: bins of equal width over [0, 1] or of about equal weight; empty ones left out."""
+    if bins < 1:
+        raise UsageError(f"bins must be at least 1; got {bins}")
+    weight = np.add(sweep.right, sweep.wrong, dtype=np.float64)
+    if kind == "width":
+        edges = np.arange(bins + 1) / bins
+        place = np.clip(np.searchsorted(edges, sweep.threshold, side="right") - 1, 0, bins - 1)
+    else:
+        middle = np.cumsum(weight) - weight / 2
+        place = np.minimum(middle / max(weight.sum(), 1e-300) * bins, bins - 1).astype(np.int64)
+        edges = np.array([])
+    parts = (weight, np.asarray(sweep.right, dtype=np.float64), weight * sweep.threshold)
+    size, right, mass = (np.bincount(place, weights=part, minlength=bins) for part in parts)
+    held = np.flatnonzero(size)
+    if kind == "width":
+        low, high = edges[held], edges[held + 1]
+    else:
+        starts = np.searchsorted(place, held)
+        low, high = sweep.threshold[starts], sweep.threshold[np.searchsorted(place, held, side="right") - 1]
+    return Reliability(
+        low, high, mass[held] / size[held], right[held] / size[held], np.asarray(size[held], dtype=np.float64)
+    )
+
+
+def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
+    """Totals of a term measure from a sweep, or from a stack of replicates, without going back to the rows.
+
+    A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell.
+    """
+    if sweep.right.ndim == 1:
+        return np.append(np.sum([_weighed(measure, part) for part in sweep.cells()], axis=0), float(sweep.n))
+    withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
+    counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
+    every = np.arange(counts.shape[-1])
+    terms = cells_as_rows(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
+    finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
+    sums = np.einsum("...c,tc->...t", counts, np.ascontiguousarray(finite.T))  # BLAS would sum otherwise by its threads
+    return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
+
+
+def _weighed(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
+    """The weighted sums of a measure's terms, each by one thread: a lazy sum is shared out, which moves last digits."""
+    sums = {name: (term * nw.col("weight")).sum() for name, term in measure.terms().items()}
+    return np.array(cells.select(**sums).row(0), dtype=np.float64)
+
+
+def one_where(condition: nw.Expr) -> Any:
+    """1 where the condition holds, else 0."""
+    return nw.when(condition).then(1.0).otherwise(0.0)
+
+
+def recalibrated(right: Array, wrong: Array) -> Array:
+    """The share right at each confidence, in rising order of confidence, made to rise by pooling (PAV).
+
+    >>> recalibrated(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])).round(4).tolist()
+    [0.3333, 0.3333, 1.0]
+    """
+    weight = np.asarray(right + wrong, dtype=np.float64)
+    held = weight > 0
+    fitted = np.zeros(weight.size)
+    if held.any():
+        fitted[held] = isotonic_regression(right[held] / weight[held], weights=weight[held]).x
+    return np.clip(fitted, 0.0, 1.0)
+
+
+FORMAT = "demur recalibration 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibration:
+    """A rising map from confidences to shares right, by isotonic regression; in between it is linear.
+
+    >>> fitted = Recalibration.fit([0.2, 0.4, 0.4, 0.9], [False, False, True, True])
+    >>> fitted(np.array([0.1, 0.3, 0.4, 1.0])).round(3).tolist()
+    [0.0, 0.25, 0.5, 1.0]
+    """
+
+    confidence: Array
+    share: Array
+    n: int
+    level: Literal["items", "acts"] = "items"
+
+    @classmethod
+    def fit(
+        cls,
+        confidence: ArrayLike,
+        right: ArrayLike,
+        *,
+        weight: ArrayLike | None = None,
+        level: Literal["items", "acts"] = "items",
+    ) -> Recalibration:
+        """The map that suits these confidences best, of all that rise."""
+        if not np.size(confidence):
+            raise DataError("there is nothing to fit a recalibration on: nothing is hypothesised")
+        sweep = Sweep.of(confidence, right, weight=weight)
+        share = recalibrated(np.asarray(sweep.right, dtype=np.float64), np.asarray(sweep.wrong, dtype=np.float64))
+        ends = _ends_of_steps(share)
+        return cls(sweep.threshold[ends], share[ends], sweep.n, level)
+
+    def __call__(self, confidence: ArrayLike) -> Array:
+        """The recalibrated confidences; 0 stays 0, for what was not hypothesised."""
+        given = np.asarray(confidence, dtype=np.float64)
+        return np.where(given > 0, np.interp(given, self.confidence, self.share), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The map as plain values."""
+        return {
+            "format": FORMAT,
+            "level": self.level,
+            "n": self.n,
+            "confidence": self.confidence.tolist(),
+            "share": self.share.tolist(),
+        }
+
+    @classmethod
+    def read(cls, path: str | Path) -> Recalibration:
+        """The map that a file holds."""
+        try:
+            found = msgspec.json.decode(Path(path).read_bytes(), type=_Stored)
+        except FileNotFoundError:
+            raise DataError("there is no such file", where=f"{path}:") from None
+        except OSError as fault:
+            raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}:") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+            raise DataError(f"this is no recalibration: {fault}", where=f"{path}:") from None
+        if found.format != FORMAT:
+            raise DataError(f'the format must be "{FORMAT}"', where=f"{path}:", got=found.format)
+        confidence, share = np.array(found.confidence), np.array(found.share)
+        rising = confidence.size == share.size > 0 and (np.diff(confidence) > 0).all() and (np.diff(share) >= 0).all()
+        if not rising or share.min() < 0 or share.max() > 1:
+            raise DataError("the map must rise, from confidences to shares in [0, 1]", where=f"{path}:")
+        return cls(confidence, share, found.n, found.level)
+
+
+class _Stored(msgspec.Struct):
+    format: str
+    level: Literal["items", "acts"]
+    n: int
+    confidence: list[float]
+    share: list[float]
+
+
+def _ends_of_steps(share: Array) -> NDArray[np.int64]:
+    """Where each level of a rising staircase starts and ends; nothing between them is needed to draw it."""
+    changes = np.flatnonzero(np.diff(share) != 0)
+    return np.unique(np.concatenate([[0], changes, changes + 1, [share.size - 1]]))

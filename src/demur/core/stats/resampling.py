@@ -1,0 +1,394 @@
+"""Replicates of a sweep: the bootstrap as counts per cell, so that no replicate sorts anything again.
+
+A cell is a level of confidence with right or wrong, or "withheld". What is drawn are *units*: inputs, or dialogues
+where turns of one dialogue are not independent. Inputs of one cell are alike, so independent inputs need only one
+multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one by one and summed into cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from demur.core.arrays import Array
+from demur.core.stats.calibration import cell_totals
+from demur.core.stats.measure import Measure, TermMeasure
+from demur.core.stats.sweep import Floats, Sweep, places_among
+
+CELL_LEVELS = 500
+"""Confidence levels kept for replicates; neighbours beyond are joined. It moves intervals, never values."""
+
+MOST_UNITS = 20_000
+"""Units drawn one by one; where there are more they are dealt at random into this many bundles."""
+
+MOST_OWNED = 200_000
+"""Rows up to which the cell of every single row is written out for a draw."""
+
+DRAWN_AT_ONCE = 640_000
+"""Numbers drawn at a time: few enough to stay in the processor's cache, which makes them twice as fast."""
+
+NARROW: tuple[tuple[float, type[np.number[Any]]], ...] = ((2**15, np.int16), (2**24, np.float32))
+"""Kinds of numbers that are exact where they are whole and below a limit; the narrower, the quicker they add up."""
+
+_TELLING = ("weight", "right", "answered", "confidence")
+"""What tells rows apart where nothing names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much a sample tells: equally weighted rows that would tell as much, units to draw, clustered or not."""
+
+    n: float
+    units: int
+    clustered: bool
+    dialogues: float | None = None
+    """How many dialogues there are, on the low side, where the units are buckets that hold several."""
+
+    @property
+    def independent(self) -> float:
+        """How many independent units there are, however they are drawn."""
+        return float(self.units) if self.dialogues is None else self.dialogues
+
+    @property
+    def most(self) -> float:
+        """Independent inputs that the sample stands for at most: turns of a dialogue may all tell the same."""
+        return min(self.n, self.independent) if self.clustered else self.n
+
+
+class Source(Protocol):
+    """What replicates are drawn from: rows in memory, or what was counted of rows elsewhere."""
+
+    @property
+    def known(self) -> Mapping[Measure, Array]:
+        """Totals of measures that are known better than from the sweep."""
+
+    @property
+    def spread(self) -> Spread:
+        """How much the rows tell."""
+
+    @property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike, so that the sweep tells all."""
+
+    @property
+    def heaviest(self) -> float:
+        """Weight of the heaviest unit."""
+
+    def sweep(self) -> Sweep:
+        """The exact sweep."""
+
+    def coarse(self, sweep: Sweep, levels: int) -> Sweep:
+        """The sweep at the levels of the replicates."""
+
+    def drawn(self, coarse: Sweep, *, replicates: int, seed: int) -> Sweep:
+        """The replicates, stacked along the first axis."""
+
+    def pulls(self, influence: Array, coarse: Sweep) -> Array:
+        """What each unit adds to a statistic, in rising order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Judged rows of one system as arrays: `confidence` is read only where `answered`.
+
+    `unit` numbers what is drawn in the bootstrap, from 0, in an order that does not depend on the order of rows; None
+    means that each row is a unit and rows alike are interchangeable.
+    """
+
+    confidence: Floats
+    right: NDArray[np.bool_]
+    answered: NDArray[np.bool_]
+    weight: Floats
+    unit: NDArray[np.int64] | None = None
+
+    known: ClassVar[Mapping[Measure, Array]] = {}
+
+    @classmethod
+    def of(cls, confidence: ArrayLike, right: ArrayLike) -> Rows:
+        """Answered rows of equal weight from two lists."""
+        scores = np.asarray(confidence, dtype=np.float64)
+        return cls(scores, np.asarray(right, dtype=np.bool_), np.ones(scores.size, np.bool_), np.ones(scores.size))
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame) -> Rows:
+        """Rows of one system's judged table; where it names dialogues, these are the units."""
+        return cls(
+            frame["confidence"].fill_null(0.0).to_numpy(),
+            frame["right"].to_numpy(),
+            frame["answered"].to_numpy(),
+            frame["weight"].to_numpy(),
+            dialogue_units(frame),
+        )
+
+    @property
+    def units(self) -> int:
+        """How many independent units there are: dialogues where they are known, else inputs."""
+        return self.weight.size if self.unit is None else int(self.unit.max()) + 1
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows count differently."""
+        return bool(self.weight.size) and bool((self.weight != 1.0).any())
+
+    @property
+    def effective_n(self) -> float:
+        """Kish's number of equally weighted rows that would tell as much."""
+        ordered = np.sort(self.weight)
+        return float(ordered.sum() ** 2 / np.square(ordered).sum())
+
+    @property
+    def spread(self) -> Spread:
+        """How much the rows tell."""
+        return Spread(self.effective_n, self.units, self.unit is not None)
+
+    @property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike."""
+        return self.unit is None and not self.weighted
+
+    @property
+    def heaviest(self) -> float:
+        """Weight of the heaviest unit."""
+        return float((self.weight if self.unit is None else np.bincount(self.unit, weights=self.weight)).max())
+
+    def sweep(self) -> Sweep:
+        """The exact sweep of the rows."""
+        return self._swept
+
+    @cached_property
+    def _swept(self) -> Sweep:
+        kept, aside = self.answered, ~self.answered
+        confidence, right = (part if kept.all() else part[kept] for part in (self.confidence, self.right))
+        if self.weighted:
+            withheld = float(np.sort(self.weight[aside]).sum())
+            return Sweep.of(
+                confidence, right, weight=self.weight[kept], withheld=withheld, withheld_rows=int(aside.sum())
+            )
+        return Sweep.of(confidence, right, withheld=float(aside.sum()))
+
+    def drawn_by(self, unit: NDArray[np.int64]) -> Rows:
+        """The same rows with other units; the sweep, which does not depend on these, is shared."""
+        other = replace(self, unit=unit)
+        other.__dict__["_swept"] = self._swept
+        return other
+
+    def cells(self, levels: Floats) -> NDArray[np.int64]:
+        """The cell of each row: right at a level, wrong at a level, or withheld (last)."""
+        size = levels.size
+        level = np.maximum(places_among(levels, np.where(self.answered, self.confidence, -np.inf)), 0)
+        return np.where(self.answered, np.where(self.right, level, size + level), 2 * size)
+
+    def coarse(self, sweep: Sweep, levels: int) -> Sweep:
+        """The sweep at the levels of the replicates."""
+        return sweep.coarsened(levels)
+
+    def drawn(self, coarse: Sweep, *, replicates: int, seed: int) -> Sweep:
+        """Replicates of the rows at the levels of the coarse sweep."""
+        if self.alike:
+            return replicate_counts(coarse, replicates=replicates, seed=seed)
+        return _drawn_together([self], [coarse.threshold], replicates=replicates, seed=seed)[0]
+
+    def pulls(self, influence: Array, coarse: Sweep) -> Array:
+        """What each unit adds to a statistic, in rising order; `influence` is what a row adds, by its cell."""
+        return self.pulled(influence[self.cells(coarse.threshold)])
+
+    def pulled(self, influence: Array) -> Array:
+        """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""
+        pull = influence * self.weight / np.sort(self.weight).sum()
+        if self.unit is not None and self.units < pull.size:
+            order = np.lexsort((pull, self.unit))
+            pull = np.bincount(self.unit[order], weights=pull[order])
+        return np.sort(pull)  # a fixed order of summing, so row order cannot move the last digit
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What analyses read of a log, each made once: exact sweep, replicates, the sweep they stand for, and their spread.
+
+    It is made from rows in memory or, with `demur.returns.tally`, from the tally of rows elsewhere.
+    """
+
+    source: Source
+    replicates: int = 1000
+    seed: int = 0
+    levels: int = CELL_LEVELS
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The exact sweep."""
+        return self.source.sweep()
+
+    @cached_property
+    def coarse(self) -> Sweep:
+        """The sweep at the levels of the replicates."""
+        return self.source.coarse(self.sweep, self.levels)
+
+    @cached_property
+    def drawn(self) -> Sweep:
+        """The replicates, stacked along the first axis."""
+        return self.source.drawn(self.coarse, replicates=self.replicates, seed=self.seed)
+
+    def forget(self) -> None:
+        """Let go of the replicates, which take most of the room; when asked for they are drawn again, and the same."""
+        self.__dict__.pop("drawn", None)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """How much the sample tells."""
+        return self.source.spread
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike."""
+        return self.source.alike
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.sweep.n
+
+    @cached_property
+    def heaviest(self) -> float:
+        """Weight of the heaviest unit."""
+        return self.source.heaviest
+
+    def pulls(self, influence: Array) -> Array:
+        """What each unit adds to a statistic, in rising order.
+
+        `influence` is what a row adds, by its cell: right at each level of `coarse`, wrong at each level, withheld.
+        """
+        return self.source.pulls(influence, self.coarse)
+
+    def totals(self, measure: TermMeasure) -> Array:
+        """The exact totals of a measure that is a sum over rows."""
+        known = self.source.known.get(measure)
+        return cell_totals(measure, self.sweep) if known is None else known
+
+
+def dialogue_units(frame: pl.DataFrame) -> NDArray[np.int64] | None:
+    """Numbers for dialogues in the order of their names; rows outside any dialogue are units of their own."""
+    dialogue = frame["dialogue"]
+    if dialogue.null_count() == dialogue.len():
+        return None
+    codes = np.array(dialogue.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()) - 1
+    alone = np.flatnonzero(codes < 0)
+    values = [frame[name].cast(pl.Float64).fill_null(0.0).to_numpy()[alone] for name in _TELLING]
+    codes[alone[np.lexsort(values)]] = codes.max() + 1 + np.arange(alone.size)
+    return codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """How often each unit is drawn in each replicate, made in chunks: rows are replicates, columns units."""
+
+    units: int
+    replicates: int
+    seed: int
+
+    def __iter__(self) -> Iterator[Array]:
+        rng = np.random.default_rng(self.seed)
+        chunk = max(1, DRAWN_AT_ONCE // max(self.units, 1))
+        for start in range(0, self.replicates, chunk):
+            size = min(chunk, self.replicates - start)
+            drawn = rng.integers(0, self.units, size=(size, self.units))
+            drawn += np.arange(size)[:, None] * self.units
+            yield (np.bincount(drawn.ravel(), minlength=size * self.units).reshape(size, self.units).astype(np.float64))
+
+
+def replicate_counts(sweep: Sweep, *, replicates: int, seed: int) -> Sweep:
+    """Replicates of an unweighted sweep whose rows are independent: one multinomial draw over its cells each."""
+    counts = np.concatenate([sweep.right, sweep.wrong, [sweep.withheld]]).astype(np.int64)
+    return stacked(sweep.threshold, multinomial(np.random.default_rng(seed), counts, replicates), sweep.n)
+
+
+def multinomial(rng: np.random.Generator, counts: NDArray[np.int64], replicates: int) -> Array:
+    """Draws of as many rows as there are, each row alike, summed by cell: exact, and quicker than one binomial a cell.
+
+    Given their sum, independent Poisson counts are multinomial. So Poisson counts for a little less than all rows are
+    topped up by single draws; the rare replicate that has too many is drawn afresh.
+    """
+    rows = int(counts.sum())
+    if rows > MOST_OWNED:
+        return rng.multinomial(rows, counts / rows, size=replicates).astype(np.float64)
+    owner = np.repeat(np.arange(counts.size), counts)
+    head = max(0.0, 1 - 3 / np.sqrt(rows))
+    drawn = rng.poisson(counts * head, size=(replicates, counts.size))
+    short = rows - drawn.sum(axis=1)
+    drawn[short < 0] = rng.multinomial(rows, counts / rows, size=int((short < 0).sum()))
+    missing = np.maximum(short, 0)
+    place = np.repeat(np.arange(replicates) * counts.size, missing) + owner[rng.integers(0, rows, size=missing.sum())]
+    drawn += np.bincount(place, minlength=drawn.size).reshape(drawn.shape)
+    return drawn.astype(np.float64)
+
+
+def replicate_together(systems: list[Rows], *, replicates: int, seed: int, levels: int = CELL_LEVELS) -> list[Sweep]:
+    """Replicates of several systems that answered the same inputs: the same units are drawn for all of them."""
+    thresholds = [rows.sweep().coarsened(levels).threshold for rows in systems]
+    return _drawn_together(systems, thresholds, replicates=replicates, seed=seed)
+
+
+def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates: int, seed: int) -> list[Sweep]:
+    bundle = _bundled(numbered_units(systems[0]), seed)
+    count = int(bundle.max()) + 1
+    tables = [
+        _cells_by_unit(rows, bundle, count, threshold) for rows, threshold in zip(systems, thresholds, strict=True)
+    ]
+    of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
+    most = math.inf if any(rows.weighted for rows in systems) else max(table.sum(axis=1).max() for table in tables)
+    drawn: list[list[Array]] = [[] for _ in systems]
+    for chunk in Draws(count, replicates, seed):
+        kind: Any = next((kind for limit, kind in NARROW if most * chunk.max() < limit), np.float64)
+        times = chunk.T.astype(kind, order="C")
+        for parts, table in zip(drawn, of_kind(kind), strict=True):
+            parts.append((table @ times).T)
+    return [
+        stacked(threshold, np.concatenate(parts, dtype=np.float64), rows.weight.size)
+        for threshold, parts, rows in zip(thresholds, drawn, systems, strict=True)
+    ]
+
+
+def stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
+    """Replicates as one sweep; `cells` has a row for each: right by threshold, wrong by threshold, withheld."""
+    size = threshold.size
+    return Sweep(threshold.copy(), cells[:, :size], cells[:, size : 2 * size], cells[:, -1], n)
+
+
+def _cells_by_unit(rows: Rows, bundle: NDArray[np.int64], count: int, levels: Floats) -> Any:
+    return units_by_cell(rows.cells(levels), bundle, rows.weight, cells=2 * levels.size + 1, units=count)
+
+
+def units_by_cell(cell: NDArray[np.int64], unit: NDArray[np.int64], weight: Floats, *, cells: int, units: int) -> Any:
+    """A sparse table of weights, cells by units, summed in an order that does not depend on the order of rows."""
+    from scipy import sparse  # heavy, and only drawn units need it
+
+    if weight.size and (weight != weight[0]).any():  # sums of one same weight do not depend on their order
+        order = np.lexsort((weight, unit, cell))
+        weight, unit, cell = weight[order], unit[order], cell[order]
+    return sparse.coo_array((weight, (cell, unit)), shape=(cells, units)).tocsr()
+
+
+def numbered_units(rows: Rows) -> NDArray[np.int64]:
+    """What is drawn, numbered from 0: the rows' units, or the rows themselves in an order of their own."""
+    if rows.unit is not None:
+        return rows.unit
+    key = np.where(rows.answered, rows.confidence, -np.inf)
+    order = np.lexsort((rows.weight, rows.right, rows.answered, key))
+    unit = np.empty(order.size, dtype=np.int64)
+    unit[order] = np.arange(order.size)
+    return unit
+
+
+def _bundled(unit: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Units dealt into at most MOST_UNITS bundles, at random but by number, so that row order plays no part."""
+    count = int(unit.max()) + 1
+    if count <= MOST_UNITS:
+        return unit
+    dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
+    return np.asarray(dealt[unit], dtype=np.int64)

@@ -1,1 +1,0 @@
-"""Files and frames become one validated, judged table; nothing here knows of scores."""

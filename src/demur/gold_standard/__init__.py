@@ -1,0 +1,1 @@
+"""How far systems are from people."""

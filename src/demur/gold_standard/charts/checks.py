@@ -1,0 +1,493 @@
+"""Charts of residuals, convergence and wizards, of cost functions (Paek 2001, figure 4), and of plans."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from demur.core.show.chart_data import extent, interval_words, refuse_repeats, short, tidy
+from demur.core.show.charts import HEIGHT, WIDTH, LineStyle, alt, capital, finished, inline, name_axis
+from demur.core.show.numbers import count, middle_cut, shortened
+from demur.core.show.numbers import percent as in_percent
+from demur.errors import UsageError
+from demur.gold_standard.charts.benchmark import (
+    GOLDS,
+    Quantity,
+    Scheme,
+    across,
+    bands,
+    bound_layers,
+    flat,
+    flat_label,
+    height_of,
+    hovering,
+    lone_dots,
+    own,
+    plain,
+    system_style,
+)
+
+MOST_NAMED = 4
+"""Wizards who stand apart that a title names."""
+
+PANEL, PANEL_GAP = 252, 30
+"""Pixels across each of two panels side by side, and between them."""
+
+POOLED, ALIKE, APART = "gold", "alike", "apart: "
+"""What lines of wizards are called in the data; the last stands before the name of a wizard who stands apart."""
+
+THIN = LineStyle("#8f8f8f", 1.0, (1, 0))
+
+
+def gold_residual_chart(
+    residuals: pl.DataFrame,
+    *,
+    x: str,
+    percent: bool = False,
+    x_percent: bool = False,
+    level: float = 0.95,
+    title: str | None = None,
+) -> Any:
+    """Mean residuals of trials near each other, a row of bars per performer; those off the fit are filled.
+
+    Columns of `residuals`: `performer`, `x`, `residual`, the ends `low` and `high` of its interval (or of the range
+    around 0 in which it should lie), and `n`. A residual is off the fit where 0 or it lies outside of the two.
+    """
+    table = tidy(residuals, {"performer": pl.String}, ("x", "residual", "low", "high", "n"))
+    refuse_repeats(table, "performer", "x")
+    measured, wanted = Quantity(x, x_percent), Quantity("residual", percent)
+    inside = pl.col("low") <= pl.col("high")
+    held = pl.lit(0.0).is_between("low", "high") & pl.col("residual").is_between("low", "high")
+    told = [wanted.with_interval(*row) for row in table.select("residual", "low", "high").iter_rows()]
+    marked = table.with_columns(off=inside & ~held, told=pl.Series(told))
+    names = marked["performer"].unique(maintain_order=True).to_list()
+    panels = [_residual_panel(marked, name, measured, wanted, last=name == names[-1]) for name in names]
+    return finished(
+        alt.vconcat(*panels, spacing=10),
+        title=title or _residual_title(marked),
+        subtitle=[f"n = {_trials(marked)}", *interval_words(marked, "bars", level), *_chance(marked, level)],
+        description=f"Residuals against {x}. {'; '.join(_residuals_told(marked, name, measured) for name in names)}.",
+        table=marked,
+    )
+
+
+def _chance(marked: pl.DataFrame, level: float) -> list[str]:
+    """How many residuals would be off a fit that is right."""
+    known = marked.filter(pl.col("low").is_finite()).height
+    return [f"filled: off the fit, by chance about {(1 - level) * known:.2g} of {count(known)}"] if known else []
+
+
+def _trials(table: pl.DataFrame) -> str:
+    return f"{count(float(table['n'].fill_nan(0.0).sum()))} trials"
+
+
+def _residual_panel(marked: pl.DataFrame, name: str, x: Quantity, y: Quantity, *, last: bool) -> Any:
+    most = max(abs(end) for end in extent(marked, ("residual", "low", "high")))
+    high = (-1.08 * most, 1.08 * most)
+    hidden: dict[str, Any] = {} if last else {"labels": False, "ticks": False}
+    below = x.axis(alt.X, "x", extent(marked, ("x",), air=0.03), title=x.name if last else "", **hidden)
+    up = y.axis(alt.Y, "residual", high, tickCount=4)
+    base = alt.Chart(inline(marked.filter(pl.col("performer") == name)))
+    ink = alt.condition("datum.off", alt.value("#b3261e"), alt.value("#777777"))
+    bar = base.mark_rule().encode(
+        x="x:Q",
+        y="low:Q",
+        y2="high:Q",
+        color=ink,
+        strokeWidth=alt.condition("datum.off", alt.value(3), alt.value(1.5)),
+    )
+    dot = base.mark_point(shape="circle", size=55, strokeWidth=1.6, opacity=1).encode(
+        below,
+        up,
+        stroke=ink,
+        fill=alt.condition("datum.off", alt.value("#b3261e"), alt.value("white")),
+        tooltip=[alt.Tooltip("told:N", title="residual"), alt.Tooltip("x:Q", format=".3~g"), alt.Tooltip("n:Q")],
+    )
+    words = alt.TitleParams(middle_cut(name, 60), anchor="start", fontSize=12, fontWeight=500, offset=4, frame="group")
+    layers = alt.layer(flat(0.0, color="#333333", strokeWidth=1), bar, dot)
+    return layers.properties(width=WIDTH, height=110, title=words)
+
+
+def _residual_title(marked: pl.DataFrame) -> str:
+    off = int(marked["off"].sum())
+    if not marked["low"].is_finite().any():
+        return "Residuals of the fits"
+    if not off:
+        return f"None of {count(marked.height)} mean residuals lies off the fit"
+    worst = marked.group_by("performer", maintain_order=True).agg(pl.col("off").sum()).sort("off", descending=True)
+    most = f", {worst['off'][0]} of them of {middle_cut(worst['performer'][0], 24)}" if worst.height > 1 else ""
+    return f"{count(off)} of {count(marked.height)} mean residuals {'lies' if off == 1 else 'lie'} off the fit{most}"
+
+
+def _residuals_told(marked: pl.DataFrame, name: str, x: Quantity) -> str:
+    part = marked.filter(pl.col("performer") == name)
+    off = [x.told(place) for place in part.filter("off")["x"]]
+    where = f", at {', '.join(off)}" if off else ""
+    return f"{name}: {len(off)} of {part.height} off the fit{where}"
+
+
+def convergence_chart(
+    steps: pl.DataFrame, *, percent: bool = False, tolerance: float | None = None, title: str | None = None
+) -> Any:
+    """How fits settle as subjects come in: distance to the data, and to the fit of one subject fewer.
+
+    Columns of `steps`: `performer`, `subjects`, `to_data` and `to_previous` (null for the first), and `role` ("gold" or
+    "system") where gold standards shall look like themselves. `tolerance` is the step under which a fit has settled.
+    """
+    table = tidy(steps, _named(steps), ("subjects", "to_data", "to_previous"))
+    refuse_repeats(table, "performer", "subjects")
+    scheme = Scheme.of(table)
+    distance = Quantity("distance", percent)
+    panels = [
+        _steps_panel(table, scheme, "to_data", distance, "distance of fit from data", None),
+        _steps_panel(table, scheme, "to_previous", distance, "distance from the fit before", tolerance),
+    ]
+    limit = [] if tolerance is None else [f"dashed: {distance.apart(tolerance)}, under which a fit has settled"]
+    return finished(
+        alt.hconcat(*panels, spacing=PANEL_GAP),
+        title=title or _steps_title(table, tolerance),
+        subtitle=["averaged over random orders of subjects", *limit],
+        description=_steps_description(table, distance, tolerance),
+        table=table,
+    )
+
+
+def _named(steps: pl.DataFrame) -> dict[str, Any]:
+    kinds: dict[str, Any] = {"performer": pl.String}
+    return {**kinds, "role": pl.String} if "role" in steps.columns else kinds
+
+
+def _steps_panel(
+    table: pl.DataFrame, scheme: Scheme, field: str, y: Quantity, title: str, tolerance: float | None
+) -> Any:
+    wide = extent(table, ("subjects",), air=0.02)
+    least, most = extent(table, (field,), air=0.08)
+    high = (least, most) if field == "to_data" else (0.0, 1.08 * max(most, tolerance or 0.0, 1e-9))
+    below = Quantity("subjects").axis(alt.X, "subjects", wide, format="d", tickMinStep=1)
+    up = y.axis(alt.Y, field, high, title=title)
+    channels = scheme.channels("top" if len(scheme.names) > 1 else None)
+    told = [alt.Tooltip("performer:N"), alt.Tooltip("subjects:Q"), alt.Tooltip(f"{field}:Q", format=".3~g")]
+    base = alt.Chart().transform_filter(f"isValid(datum.{field})")
+    dots = base.mark_point(filled=True, size=22, opacity=1).encode(
+        x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=told
+    )
+    limit = [] if tolerance is None else [flat(tolerance, color="#333333", strokeWidth=1.2, strokeDash=[5, 4])]
+    line = base.mark_line().encode(below, up, *channels, order="subjects:Q")
+    return alt.layer(*limit, line, dots).properties(width=PANEL, height=HEIGHT - 80)
+
+
+def _last_steps(table: pl.DataFrame) -> dict[str, float]:
+    """How far the last subject moved each fit."""
+    last = table.sort("subjects").group_by("performer", maintain_order=True).agg(pl.col("to_previous").last())
+    found = dict(last.iter_rows())
+    return {name: found[name] for name in table["performer"].unique(maintain_order=True)}
+
+
+def _steps_title(table: pl.DataFrame, tolerance: float | None) -> str:
+    most = max(table["subjects"].to_list())
+    if tolerance is None:
+        return f"Fits after each further subject, up to {count(most)}"
+    steps = _last_steps(table)
+    cut = shortened(list(steps), 24)
+    moving = [cut[name] for name, step in steps.items() if not step <= tolerance]
+    if not moving:
+        return (
+            "The fit has settled: one more subject would hardly move it"
+            if len(steps) == 1
+            else (f"All {len(steps)} fits have settled: one more subject would hardly move them")
+        )
+    who = ", ".join(moving) if len(moving) <= 3 else f"{len(moving)} of {len(steps)} fits"
+    return f"Not settled yet, so that more subjects are needed: {who}"
+
+
+def _steps_description(table: pl.DataFrame, y: Quantity, tolerance: float | None) -> str:
+    told = [f"{name}: the last subject moves the fit by {y.apart(step)}" for name, step in _last_steps(table).items()]
+    limit = "" if tolerance is None else f" A fit has settled under {y.apart(tolerance)}."
+    return f"Convergence of fits over subjects. {'; '.join(told)}.{limit}"
+
+
+def wizards_chart(
+    curves: pl.DataFrame,
+    gold: pl.DataFrame,
+    *,
+    x: str,
+    y: str,
+    upper: float | None = None,
+    percent: bool = False,
+    x_percent: bool = False,
+    level: float = 0.95,
+    title: str | None = None,
+) -> Any:
+    """A thin line for each wizard around the pooled gold standard; those that stand apart in colour.
+
+    Columns of `curves`: `subject`, `x`, `y` and `apart` (whether the wizard stands apart from the others). Columns of
+    `gold`: `x`, `y`, `low` and `high`.
+    """
+    each = tidy(curves, {"subject": pl.String, "apart": pl.Boolean}, ("x", "y"))
+    refuse_repeats(each, "subject", "x")
+    pooled = tidy(gold, {}, ("x", "y", "low", "high")).with_columns(subject=pl.lit(POOLED))
+    measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
+    loners = each.filter(pl.col("apart"))["subject"].unique(maintain_order=True).to_list()
+    lines = each.with_columns(line=pl.when(pl.col("apart")).then(APART + pl.col("subject")).otherwise(pl.lit(ALIKE)))
+    wizards = each["subject"].n_unique()
+    return finished(
+        alt.layer(*_wizard_layers(lines, pooled, _wizard_scheme(loners, wizards), measured, wanted, upper)).properties(
+            width=WIDTH, height=HEIGHT
+        ),
+        title=title or _wizards_title(loners, wizards),
+        subtitle=[
+            f"thin: each of {count(wizards)} {'wizard' if wizards == 1 else 'wizards'}",
+            "thick: all pooled",
+            *interval_words(pooled, "shaded", level),
+        ],
+        description=_wizards_description(each, loners, wizards, measured, wanted),
+        table=lines,
+    )
+
+
+def _wizard_scheme(loners: Sequence[str], wizards: int) -> Scheme:
+    cut = shortened(loners, 30)
+    styles = {POOLED: GOLDS[0]}
+    if len(loners) < wizards:
+        styles[ALIKE] = THIN
+    styles |= {APART + name: system_style(place) for place, name in enumerate(loners)}
+    labels = {POOLED: "gold standard, all pooled", ALIKE: "one wizard each"}
+    return Scheme(styles, labels | {APART + name: short for name, short in cut.items()})
+
+
+def _wizard_layers(
+    lines: pl.DataFrame, pooled: pl.DataFrame, scheme: Scheme, x: Quantity, y: Quantity, upper: float | None
+) -> list[Any]:
+    wide, high = across(x, lines, pooled), height_of(pooled, lines, y, upper)
+    ends = pl.concat([lines.select("x", "y"), pooled.select("x", "y")])
+    corner = scheme.corner(ends, ("x", "y", "y"), wide, high, upper)
+    every = pl.concat(
+        [
+            lines.select("subject", "line", "x", "y"),
+            pooled.with_columns(line=pl.lit(POOLED)).select("subject", "line", "x", "y"),
+        ]
+    )
+    axes = (x.axis(alt.X, "x", wide), y.axis(alt.Y, "y", high))
+    line = alt.Chart(inline(every)).mark_line(clip=True)
+    return [
+        bands(pooled.with_columns(colour=pl.lit(GOLDS[0].colour)), "subject"),
+        line.encode(*axes, *scheme.channels(corner, "line"), detail="subject:N", order="x:Q"),
+        *lone_dots(scheme.coloured(lines, "line"), "subject", "y"),
+        *bound_layers(y, upper),
+        hovering(lines, "subject", "y", x, y),
+    ]
+
+
+def _wizards_title(loners: Sequence[str], wizards: int) -> str:
+    if wizards == 1:
+        return "One wizard alone: nothing shows whether others would do as well"
+    if not loners:
+        return f"None of the {count(wizards)} wizards stands apart from the others"
+    cut = shortened(loners, 24)
+    who = f": {', '.join(cut.values())}" if len(loners) <= MOST_NAMED else " from the others"
+    return f"Of {count(wizards)} wizards, {len(loners)} {'stands' if len(loners) == 1 else 'stand'} apart{who}"
+
+
+def _wizards_description(each: pl.DataFrame, loners: Sequence[str], wizards: int, x: Quantity, y: Quantity) -> str:
+    low, high = extent(each, ("y",))
+    apart = f"Apart from the others: {', '.join(loners)}." if loners else "None stands apart from the others."
+    reach = f"from {y.told(low)} to {y.told(high)}" if not math.isnan(low) else "undefined"
+    return f"{y.name} against {x.name} of {count(wizards)} wizards, {reach}. {apart}"
+
+
+LANE = 24
+"""Pixels of the bar of one system under a cost function."""
+
+ENOUGH_POWER = 0.8
+"""Power that a plan is usually asked for."""
+
+
+def cost_chart(
+    cost: pl.DataFrame,
+    *,
+    y: str,
+    percent: bool = False,
+    marks: pl.DataFrame | None = None,
+    amount: str = "amount",
+    title: str | None = None,
+) -> Any:
+    """What the designer would pay for each performance, and below it the performances that systems would move through.
+
+    Columns of `cost`: `performance`, `amount` and `kind`: "point" for what was stated, "line" for places between.
+    Columns of `marks`: `system`, `from` and `to`, the stretch of performance that a system goes through.
+    """
+    table = tidy(cost, {"kind": pl.String}, ("performance", "amount"))
+    strange = table.filter(~pl.col("kind").is_in(["point", "line"]))
+    if strange.height:
+        raise UsageError(f'kind is "point" or "line"; got "{strange["kind"][0]}"')
+    performance = Quantity(y, percent)
+    stretches = _stretches(marks)
+    wide = extent(
+        pl.concat([table.select("performance"), *(stretches.select(performance=end) for end in ("from", "to"))]),
+        ("performance",),
+        air=0.02,
+    )
+    plot = _cost_plot(table, wide, performance, amount, alone=stretches.is_empty())
+    return finished(
+        plot if stretches.is_empty() else alt.vconcat(plot, _lanes(stretches, wide, performance), spacing=6),
+        title=title or _cost_title(table, performance, amount),
+        subtitle=_cost_words(table, stretches),
+        description=_cost_description(table, stretches, performance, amount),
+        table=table,
+    )
+
+
+def _stretches(marks: pl.DataFrame | None) -> pl.DataFrame:
+    if marks is None or marks.is_empty():
+        return pl.DataFrame(schema={"system": pl.String, "from": pl.Float64, "to": pl.Float64})
+    table = tidy(marks, {"system": pl.String}, ("from", "to"))
+    refuse_repeats(table, "system")
+    return table
+
+
+def _cost_plot(table: pl.DataFrame, wide: tuple[float, float], y: Quantity, amount: str, *, alone: bool) -> Any:
+    low, high = extent(table, ("amount",))
+    room = 0.06 * (high - min(low, 0.0)) or 1.0
+    domain = (low - room if low < 0 else 0.0, high + room)
+    hidden: dict[str, Any] = {} if alone else {"labels": False, "ticks": False}
+    below = y.axis(alt.X, "performance", wide, title=y.name if alone else "", **hidden)
+    up = Quantity(amount).axis(alt.Y, "amount", domain)
+    told = [alt.Tooltip("performance:Q", format=".3~g"), alt.Tooltip("amount:Q", format=",.4~r")]
+    line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(below, up, order="performance:Q")
+    dot = alt.Chart().transform_filter("datum.kind === 'point'")
+    points = dot.mark_point(shape="circle", size=75, fill="white", stroke="black", strokeWidth=1.8, opacity=1)
+    return alt.layer(line, points.encode(x="performance:Q", y="amount:Q", tooltip=told)).properties(
+        width=WIDTH, height=HEIGHT - 60
+    )
+
+
+def _lanes(stretches: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
+    """A bar per system over the performances that it goes through."""
+    names = stretches["system"].to_list()
+    told = [f"{y.told(start)} to {y.told(stop)}" for _, start, stop in stretches.iter_rows()]
+    bars = Scheme.named([], names).coloured(stretches, "system").with_columns(told=pl.Series(told))
+    base = alt.Chart(inline(bars)).encode(y=name_axis("system", names, letters=18))
+    words = [alt.Tooltip("system:N"), alt.Tooltip("told:N", title=y.name)]
+    bar = base.mark_bar(height=LANE - 12, fillOpacity=0.5, strokeWidth=1.4)
+    dot = base.mark_point(shape="circle", size=30, strokeWidth=0, opacity=1).encode(x="from:Q", fill=own(alt.Fill))
+    span = bar.encode(y.axis(alt.X, "from", wide), x2="to:Q", fill=own(alt.Fill), stroke=own(alt.Stroke), tooltip=words)
+    text = base.mark_text(align="left", fontSize=11, dx=8).encode(x=alt.value("width"), text="told:N")
+    return alt.layer(span, dot, text).properties(width=WIDTH, height=LANE * len(names))
+
+
+def _cost_title(table: pl.DataFrame, y: Quantity, amount: str) -> str:
+    known = table.filter(pl.col("performance").is_finite() & pl.col("amount").is_finite()).sort("performance")
+    if known.height < 2:
+        return capital(f"{amount} by {y.name}")
+    first, last = known.row(0, named=True), known.row(-1, named=True)
+    ends = f"from {plain(first['amount'])} at {y.told(first['performance'])}"
+    verb = "stays" if first["amount"] == last["amount"] else "rises" if last["amount"] > first["amount"] else "falls"
+    return capital(f"{amount} {verb} {ends} {y.name} to {plain(last['amount'])} at {y.told(last['performance'])}")
+
+
+def _cost_words(table: pl.DataFrame, stretches: pl.DataFrame) -> list[str]:
+    stated = table.filter(pl.col("kind") == "point").height
+    return [
+        "circles: amounts as stated" if stated else "the amounts of an expression",
+        *(["bars: performances that each system goes through"] if stretches.height else []),
+    ]
+
+
+def _cost_description(table: pl.DataFrame, stretches: pl.DataFrame, y: Quantity, amount: str) -> str:
+    stated = table.filter(pl.col("kind") == "point")
+    told = [
+        f"{plain(paid)} at {y.told(reached)}"
+        for reached, paid in (stated if stated.height else table).select("performance", "amount").head(12).iter_rows()
+    ]
+    spans = [f"{name} from {y.told(start)} to {y.told(stop)}" for name, start, stop in stretches.iter_rows()]
+    moved = f" Systems go through these performances: {'; '.join(spans)}." if spans else ""
+    return f"Cost function: {amount} by {y.name}. {', '.join(told)}.{moved}"
+
+
+def plan_chart(
+    plan: pl.DataFrame,
+    *,
+    target: float,
+    percent: bool = False,
+    quantity: str = "half-width of the interval",
+    title: str | None = None,
+) -> Any:
+    """How precise a study would be by its number of subjects, a line per number of trials, and the precision wanted.
+
+    Columns of `plan`: `subjects`, `trials` (of each subject), `half_width`, and `power` (null where none was asked
+    for), which has a panel of its own.
+    """
+    rows = plan if "power" in plan.columns else plan.with_columns(power=pl.lit(None, pl.Float64))
+    table = tidy(rows, {"trials": pl.Int64}, ("subjects", "half_width", "power")).sort("trials", "subjects")
+    refuse_repeats(table, "trials", "subjects")
+    lines = table.with_columns(line=pl.format("{} trials each", "trials"))
+    wanted, told_apart = Quantity(quantity, percent), Quantity("told apart, hardest pair", percent=True)
+    powered = bool(table["power"].is_finite().any())
+    panels = [
+        _plan_panel(lines, "half_width", wanted, target, wide=not powered),
+        *([_plan_panel(lines, "power", told_apart, ENOUGH_POWER, wide=False)] if powered else []),
+    ]
+    return finished(
+        alt.hconcat(*panels, spacing=PANEL_GAP),
+        title=title or _plan_title(table, target, wanted),
+        subtitle=[
+            f"dashed: wanted, {wanted.apart(target)}"
+            + (f", and power of {in_percent(ENOUGH_POWER)}" if powered else "")
+        ],
+        description=_plan_description(table, target, wanted),
+        table=lines,
+    )
+
+
+def _plan_panel(lines: pl.DataFrame, field: str, y: Quantity, target: float, *, wide: bool) -> Any:
+    scheme = Scheme.named([], lines["line"].unique(maintain_order=True).to_list())
+    most = 1.0 if field == "power" else max(extent(lines, (field,))[1], target)
+    below = Quantity("subjects").axis(
+        alt.X, "subjects", extent(lines, ("subjects",), air=0.03), format="d", tickMinStep=1
+    )
+    up = y.axis(alt.Y, field, (0.0, 1.06 * most))
+    channels = scheme.channels("top", "line")
+    told = [
+        alt.Tooltip("subjects:Q"),
+        alt.Tooltip("trials:Q", title="trials each"),
+        alt.Tooltip(f"{field}:Q", format=".3~g", title=y.name),
+    ]
+    base = alt.Chart().transform_filter(f"isValid(datum.{field})")
+    dots = base.mark_point(filled=True, size=34, opacity=1)
+    return alt.layer(
+        flat(target, color="#333333", strokeWidth=1.2, strokeDash=[5, 4]),
+        base.mark_line().encode(below, up, *channels, order="subjects:Q"),
+        dots.encode(x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=told),
+        *(flat_label(target, f"wanted, {y.apart(target)}") if wide else []),
+    ).properties(width=WIDTH if wide else PANEL, height=HEIGHT - 40)
+
+
+def _cheapest(table: pl.DataFrame, target: float) -> dict[str, Any] | None:
+    """The fewest subjects, and then the fewest trials of each, that are precise enough."""
+    enough = table.filter(pl.col("half_width") <= target).sort("subjects", "trials")
+    return enough.row(0, named=True) if enough.height else None
+
+
+def _plan_title(table: pl.DataFrame, target: float, y: Quantity) -> str:
+    found = _cheapest(table, target)
+    if found is None:
+        most = max(table["subjects"].to_list())
+        return f"Not even {count(most)} subjects bring the {y.name} down to {y.apart(target)}"
+    who = f"{count(found['subjects'])} subjects with {count(found['trials'])} trials each"
+    return f"{who} bring the {y.name} down to {y.apart(found['half_width'])} (wanted: {y.apart(target)})"
+
+
+def _plan_description(table: pl.DataFrame, target: float, y: Quantity) -> str:
+    told = []
+    for part in table.partition_by("trials", maintain_order=True):
+        ends = [f"{y.apart(width)} with {short(people)}" for people, width in _ends(part)]
+        told.append(f"{part['trials'][0]} trials each: {', '.join(ends)} subjects")
+    return f"Plan of a study: {y.name} by number of subjects, {y.apart(target)} wanted. {'; '.join(told)}."
+
+
+def _ends(part: pl.DataFrame) -> list[tuple[float, float]]:
+    rows = part.select("subjects", "half_width").rows()
+    return [rows[0], rows[-1]] if len(rows) > 1 else rows

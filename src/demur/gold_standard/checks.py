@@ -1,0 +1,434 @@
+"""Whether curves can be trusted: residuals of the fits, and convergence over subjects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.core.show.results import Step, plain, silent
+from demur.core.stats.intervals import student
+from demur.errors import UsageError
+from demur.gold_standard.curves import Counts, means
+from demur.gold_standard.fitting import CurveFit, Performer
+from demur.gold_standard.trial_rows import Role
+
+ARITHMETIC = 1e-6
+"""Part of the size of values below which a difference is what arithmetic leaves of none."""
+
+_SPREADS = 4.0
+"""Standard deviations that values without an upper bound are taken to span."""
+
+
+def size_of(counts: Counts) -> float:
+    """How large shares are: the root of their mean square."""
+    return float(np.sqrt(counts.squares.sum() / counts.sizes.sum()))
+
+
+def span(counts: Counts) -> float:
+    """The metric's width; without an upper bound about what the values span, four standard deviations of them."""
+    if counts.scale.upper is not None:
+        return counts.scale.width
+    n = float(counts.sizes.sum())
+    spread = float(counts.squares.sum()) / n - (float(counts.totals.sum()) / n) ** 2
+    return _SPREADS * float(np.sqrt(max(spread, 0.0)))
+
+
+def variance(fit: CurveFit, dispersion: float | None = None) -> Array:
+    """Of the share of one trial at each place, if the curve is right.
+
+    A curve that reaches a bound is kept half a trial of all away from it, so that no outcome is impossible.
+    """
+    counts = fit.counts
+    over = fit.dispersion if dispersion is None else dispersion
+    if fit.link == "identity" and not counts.binomial:
+        least = max(ARITHMETIC * size_of(counts), 1e-12) ** 2
+        return np.full(len(counts.places), max(over, least))
+    edge = 0.5 / (float(counts.sizes.sum()) + 1)
+    inside = np.clip(fit.shares, edge, 1 - edge)
+    return np.asarray(inside * (1 - inside) * (1.0 if counts.binomial else max(over, 1e-9)))
+
+
+def told(amount: float, counts: Counts) -> str:
+    """A difference of performance in words: in points of a hundred where trials are right or wrong."""
+    if not counts.binomial:
+        return f"{amount:.3g}"
+    shown = points(amount)
+    if shown == "0":
+        return "less than 0.1 points"
+    return f"{shown} point" if shown == "1" else f"{shown} points"
+
+
+def points(amount: float) -> str:
+    """A rate in points of a hundred, to a tenth where there are few.
+
+    >>> points(0.008), points(0.01), points(0.1234)
+    ('0.8', '1', '12')
+    """
+    shown = 100 * amount
+    return f"{shown:.0f}" if shown >= 9.95 else f"{shown:.1f}".removesuffix(".0")
+
+
+TOLERANCE = 0.01
+"""Part of the metric's width; a curve that a further subject moves by less has settled: a point of a hundred."""
+
+FEW = 25
+"""Up to this many subjects the curve is refitted after each; of more, after some `STEPS` of them."""
+
+STEPS = 20
+
+_REFITS, _FEWEST_ORDERS, _MOST_ORDERS = 1000, 10, 50
+_GRID = 101
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """Distances of a performer's curve to its data and to the curve of one subject fewer, as subjects come in."""
+
+    performer: str
+    role: Role
+    subjects: tuple[int, ...]
+    to_data: tuple[float, ...]
+    """Root mean square distance of trials from the curve of these subjects."""
+    to_previous: tuple[float, ...]
+    """Root mean square difference, over the range, from the curve of one subject fewer."""
+    tolerance: float
+    orders: int
+    seed: int
+    counts: Counts = field(repr=False)
+
+    @property
+    def moved(self) -> float:
+        """How far the last subject moves the curve; NaN with one alone."""
+        return self.to_previous[-1] if self.to_previous else float("nan")
+
+    @property
+    def needed(self) -> bool:
+        """Whether more subjects are needed."""
+        return not self.moved <= self.tolerance
+
+    @property
+    def enough(self) -> float:
+        """About how many subjects would do, since what one of k moves falls about as 1 / k; NaN if not known."""
+        if not self.needed:
+            return float(self.subjects[-1])
+        wanted = self.counts.subjects * self.moved / self.tolerance if self.tolerance > 0 else float("nan")
+        return float("nan") if math.isnan(wanted) else float(math.ceil(wanted - 1e-9))
+
+    def words(self) -> str:
+        """What the last subject did to the curve, and whether more are needed."""
+        if not self.subjects:
+            return "With one subject alone, nothing shows how far others would move the curve."
+        moved = (
+            f"The last of {self.subjects[-1]:,} subjects moved the curve by {told(self.moved, self.counts)} on average"
+        )
+        limit = points(self.tolerance) if self.counts.binomial else f"{self.tolerance:.3g}"
+        if not self.needed:
+            return f"{moved} (tolerance {limit}): one more would change it little."
+        if math.isnan(self.enough):
+            return f"{moved}."
+        return f"{moved}; roughly {_round(self.enough)} subjects would bring it below {limit}."
+
+    def frame(self) -> pl.DataFrame:
+        """The steps as rows: `performer`, `role`, `subjects`, `to_data` and `to_previous`."""
+        return pl.DataFrame(
+            {
+                "performer": [self.performer] * len(self.subjects),
+                "role": [self.role] * len(self.subjects),
+                "subjects": self.subjects,
+                "to_data": self.to_data,
+                "to_previous": self.to_previous,
+            },
+            schema_overrides={"performer": pl.String, "role": pl.String, "to_data": pl.Float64}
+            | {"subjects": pl.Int64, "to_previous": pl.Float64},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The distances as plain values."""
+        found = {
+            "performer": self.performer,
+            "subjects": self.subjects,
+            "to_data": self.to_data,
+            "to_previous": self.to_previous,
+            "tolerance": self.tolerance,
+            "needed": self.needed,
+            "enough": self.enough,
+            "orders": self.orders,
+            "seed": self.seed,
+            "words": self.words(),
+        }
+        return dict(plain(found))
+
+
+def convergence(performer: Performer, *, orders: int | None = None, seed: int = 0, step: Step = silent) -> Convergence:
+    """Refits a performer's curve to more and more of its subjects, averaged over random orders of them.
+
+    All curves are as smooth as the one of all subjects. `orders` is how many random orders there are: so many that
+    there are about a thousand refits, but from 10 to 50.
+    """
+    if orders is not None and orders < 1:
+        raise UsageError(f"convergence needs at least one order of the subjects; got {orders}")
+    fit = performer.fit
+    present = fit.counts.present
+    chosen = orders or min(max(_REFITS // len(present), _FEWEST_ORDERS), _MOST_ORDERS)
+    sizes = _sizes(len(present))
+    fitted = np.union1d(sizes - 1, sizes)
+    weights = _weights(fit.counts, fitted, chosen, seed)
+    found = fit.refits(weights, step=step, what="refitting to fewer subjects")
+    last = np.searchsorted(fitted, sizes)
+    curves = _curves(fit, found).reshape(chosen, len(fitted), _GRID)
+    moved = np.sqrt(((curves[:, last] - curves[:, last - 1]) ** 2).mean(axis=2)).mean(axis=0)
+    distance = _to_data(fit, weights, found).reshape(chosen, len(fitted))[:, last].mean(axis=0)
+    return Convergence(
+        performer=performer.name,
+        role=performer.role,
+        subjects=tuple(sizes.tolist()),
+        to_data=tuple(distance.tolist()),
+        to_previous=tuple(moved.tolist()),
+        tolerance=TOLERANCE * span(fit.counts),
+        orders=chosen,
+        seed=seed,
+        counts=fit.counts,
+    )
+
+
+def _sizes(subjects: int) -> NDArray[np.int64]:
+    """After how many subjects there is a fit to be compared with the one before."""
+    if subjects <= FEW:
+        return np.arange(2, subjects + 1)
+    return np.unique(np.geomspace(2, subjects, STEPS).round().astype(np.int64))
+
+
+def _weights(counts: Counts, sizes: NDArray[np.int64], orders: int, seed: int) -> Array:
+    """Who counts: for each order a row for each number of subjects, the first so many in that order."""
+    rng = np.random.default_rng(seed)
+    present = counts.present
+    weights = np.zeros((orders, len(sizes), counts.totals.shape[0]))
+    for order in weights:
+        order[:, present] = rng.permutation(len(present)) < sizes[:, None]
+    return weights.reshape(orders * len(sizes), counts.totals.shape[0])
+
+
+def _curves(fit: CurveFit, found: Array) -> Array:
+    """The performance that curves give over the range."""
+    return fit.performance(fit.predictor(np.linspace(fit.basis.low, fit.basis.high, _GRID), found))
+
+
+def _to_data(fit: CurveFit, weights: Array, found: Array) -> Array:
+    """How far each curve is from the trials of the subjects who count, in units of the metric."""
+    counts = fit.counts
+    shares = means(fit.link, fit.predictor(counts.places, found))
+    totals, sizes = counts.weighted(weights)
+    squares = weights @ np.asarray(counts.squares.sum(axis=1)).ravel()
+    squared = squares + (shares * (shares * sizes - 2 * totals)).sum(axis=1)
+    return np.asarray(counts.scale.width * np.sqrt(np.maximum(squared, 0) / sizes.sum(axis=1)))
+
+
+def _round(number: float) -> str:
+    """A number of subjects that is known roughly, to two digits."""
+    digits = max(len(str(round(number))) - 2, 0)
+    return f"{math.ceil(number / 10**digits) * 10**digits:,}"
+
+
+BINS = 10
+"""Stretches that x is divided into, with about as many trials in each."""
+
+LEAST = 5
+"""Trials that a stretch should have; with fewer in all there are fewer stretches."""
+
+WIDELY = 2.0
+"""How many times the least spread the greatest must be to be called uneven: then a fit by least squares would count
+some trials four times as much as they deserve beside others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """A stretch of x: how far its trials lie from the curve on average, and how widely they scatter around it."""
+
+    x: float
+    """Mean place of the trials."""
+    start: float
+    end: float
+    n: float
+    subjects: int
+    residual: float
+    """Mean of observed minus fitted performance."""
+    low: float
+    high: float
+    off: bool
+    """Whether the residual differs from 0, allowing for how many stretches are looked at."""
+    spread: float
+    """Root mean square of observed minus fitted."""
+    expected: float
+    """What the spread would be if the curve were right: of chance alone, or the same everywhere for scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """The residuals of a performer's curve.
+
+    `ratio` is the greatest spread over the least. It is `uneven` where that is `WIDELY` or more and beyond chance. Of a
+    metric with a bound this is no surprise (Paek 2001, section 3.2), and a fit on the logit scale allows for it.
+    """
+
+    performer: str
+    bins: tuple[Bin, ...]
+    ratio: float
+    uneven: bool
+    level: float
+    counts: Counts = field(repr=False)
+
+    @property
+    def misfit(self) -> tuple[Bin, ...]:
+        """The stretches where trials lie off the curve."""
+        return tuple(one for one in self.bins if one.off)
+
+    def words(self) -> str | None:
+        """Where trials lie farthest off the curve, in a sentence; None where they do not."""
+        if not self.misfit:
+            return None
+        stretch = _stretch(self.bins)
+        mean = sum(one.n * one.residual for one in stretch) / sum(one.n for one in stretch)
+        start, end = stretch[0].start, stretch[-1].end
+        where = f"At {start:.3g}" if start == end else f"Between {start:.3g} and {end:.3g}"
+        side = "above" if mean > 0 else "below"
+        return f"{where} the trials lie {told(abs(mean), self.counts)} {side} the curve."
+
+    def frame(self) -> pl.DataFrame:
+        """The stretches as rows: `performer`, `x`, `residual`, `low`, `high` and `n`."""
+        names = ("x", "residual", "low", "high", "n")
+        columns = {name: [float(getattr(one, name)) for one in self.bins] for name in names}
+        return pl.DataFrame({"performer": [self.performer] * len(self.bins), **columns})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The residuals as plain values."""
+        found = {
+            "performer": self.performer,
+            "bins": [asdict(one) for one in self.bins],
+            "misfit": len(self.misfit),
+            "words": self.words(),
+            "spread_ratio": self.ratio,
+            "uneven": self.uneven,
+            "level": self.level,
+        }
+        return dict(plain(found))
+
+
+def residuals(performer: Performer) -> Residuals:
+    """How far trials lie from the curve, by stretches of x.
+
+    The interval of a mean residual takes subjects as clusters, with Student's t on one degree of freedom less than
+    there are subjects in the stretch. Its standard error is never below that of independent trials.
+    """
+    fit = performer.fit
+    sums = _Sums.of(fit, _bins(fit.counts.whole()[1]))
+    width = fit.counts.scale.width
+    mean = sums.residual.sum(axis=0) / sums.n.sum(axis=0)
+    mean[np.abs(mean) <= ARITHMETIC * size_of(fit.counts)] = 0.0
+    error = np.sqrt(np.maximum(_cluster_variance(sums.residual, sums.n), sums.chance))
+    critical = [student(performer.level, subjects - 1) for subjects in sums.subjects]
+    strict = [student(1 - (1 - performer.level) / len(mean), subjects - 1) for subjects in sums.subjects]
+    bins = tuple(
+        Bin(
+            x=float(sums.x[k]),
+            start=float(sums.start[k]),
+            end=float(sums.end[k]),
+            n=float(sums.n[:, k].sum()),
+            subjects=int(sums.subjects[k]),
+            residual=float(width * mean[k]),
+            low=float(width * (mean[k] - critical[k] * error[k])),
+            high=float(width * (mean[k] + critical[k] * error[k])),
+            off=bool(abs(mean[k]) > strict[k] * error[k]),
+            spread=float(width * np.sqrt(sums.squared[:, k].sum() / sums.n[:, k].sum())),
+            expected=float(width * sums.expected[k]),
+        )
+        for k in range(len(mean))
+    )
+    ratio, uneven = _unevenness(sums, performer.level)
+    return Residuals(performer.name, bins, ratio, uneven, performer.level, fit.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What subjects (rows) have in stretches (columns), in shares."""
+
+    residual: Array
+    squared: Array
+    n: Array
+    subjects: NDArray[np.int64]
+    chance: Array
+    """Variance of the mean residual of independent trials."""
+    expected: Array
+    x: Array
+    start: Array
+    end: Array
+
+    @classmethod
+    def of(cls, fit: CurveFit, label: NDArray[np.int64]) -> _Sums:
+        counts, shares = fit.counts, fit.shares[:, None]
+        member = (label[:, None] == np.arange(label[-1] + 1)).astype(float)
+        n = np.asarray(counts.sizes @ member)
+        total = n.sum(axis=0)
+        _, sizes = counts.whole()
+        chance = (variance(fit) * sizes) @ member
+        squared = counts.squares @ member - 2 * (counts.totals @ (shares * member))
+        squared += counts.sizes @ (shares**2 * member)
+        return cls(
+            residual=np.asarray(counts.totals @ member - counts.sizes @ (shares * member)),
+            squared=np.maximum(squared, 0),
+            n=n,
+            subjects=(n > 0).sum(axis=0),
+            chance=np.asarray(chance / total**2),
+            expected=np.asarray(np.sqrt(chance / total)),
+            x=np.asarray((sizes * counts.places) @ member / total),
+            start=np.array([counts.places[label == k][0] for k in range(label[-1] + 1)]),
+            end=np.array([counts.places[label == k][-1] for k in range(label[-1] + 1)]),
+        )
+
+
+def _bins(sizes: Array) -> NDArray[np.int64]:
+    """The stretch of each place: about equally many trials in each, all trials of a place in the same."""
+    wanted = int(max(1, min(BINS, sizes.sum() // LEAST, len(sizes))))
+    if wanted == len(sizes):
+        return np.arange(wanted)
+    middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    return np.unique(np.floor(middle * wanted), return_inverse=True)[1].astype(np.int64)
+
+
+def _cluster_variance(sums: Array, n: Array) -> Array:
+    """Of the mean over trials, when those of a subject stand or fall together; 0 where one subject is alone."""
+    subjects = (n > 0).sum(axis=0)
+    mean = sums.sum(axis=0) / n.sum(axis=0)
+    spread = ((sums - mean * n) ** 2).sum(axis=0) / n.sum(axis=0) ** 2
+    return np.asarray(spread * np.where(subjects > 1, subjects / np.maximum(subjects - 1, 1), 0.0))
+
+
+def _unevenness(sums: _Sums, level: float) -> tuple[float, bool]:
+    """The greatest spread over the least, and whether the two differ, allowing for all pairs that might have been."""
+    squared = sums.squared.sum(axis=0) / sums.n.sum(axis=0)
+    pairs = len(squared) * (len(squared) - 1) / 2
+    if not pairs or squared.max() <= 0:
+        return float("nan"), False
+    most, least = int(squared.argmax()), int(squared.argmin())
+    ratio = float(np.sqrt(squared[most] / squared[least])) if squared[least] > 0 else float("inf")
+    error = np.sqrt(_cluster_variance(sums.squared, sums.n)[[most, least]].sum())
+    freedom = min(sums.subjects[most], sums.subjects[least]) - 1
+    beyond = squared[most] - squared[least] > student(1 - (1 - level) / pairs, freedom) * error
+    return ratio, bool(ratio >= WIDELY and freedom > 0 and beyond)
+
+
+def _stretch(bins: Sequence[Bin]) -> Sequence[Bin]:
+    """The stretch that is farthest off, with neighbours that are off on the same side."""
+    first = last = int(np.argmax([abs(one.residual) if one.off else -1.0 for one in bins]))
+    side = bins[first].residual > 0
+    while first > 0 and bins[first - 1].off and (bins[first - 1].residual > 0) == side:
+        first -= 1
+    while last + 1 < len(bins) and bins[last + 1].off and (bins[last + 1].residual > 0) == side:
+        last += 1
+    return bins[first : last + 1]

@@ -1,0 +1,516 @@
+"""Families of curves, trials as counts, and penalised likelihood fits of many curves at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.gold_standard.trials import Trials
+
+FitKind = Literal["spline", "logistic", "linear", "polynomial", "isotonic"]
+Direction = Literal["falling", "rising"]
+Link = Literal["logit", "identity"]
+
+FIT_KINDS: tuple[FitKind, ...] = ("spline", "logistic", "linear", "polynomial", "isotonic")
+
+STRETCHES = 10
+"""Into how many stretches a spline divides the range; its smoothness is set by the penalty, so more change little."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The functions of x that a curve is a sum of, over the range of a performer's trials."""
+
+    kind: FitKind
+    low: float
+    high: float
+    link: Link
+    direction: Direction | None = None
+    degree: int = 3
+    """Of a polynomial."""
+    steps: tuple[float, ...] = ()
+    """The places at which an isotonic curve is estimated."""
+
+    def rows(self, x: Array) -> Array:
+        """The functions at places, one row each; a curve is these times its coefficients."""
+        place = (np.asarray(x, dtype=float) - self.low) / (self.high - self.low)
+        if self.kind == "spline":
+            return _falling(_b_splines(place), self.direction)
+        if self.kind == "isotonic":
+            return _hats(np.asarray(x, dtype=float), np.array(self.steps))
+        if self.kind == "logistic":
+            sign = 1.0 if self.direction == "rising" else -1.0
+            return np.stack([np.ones_like(place), sign * place], axis=1)
+        degree = 1 if self.kind == "linear" else self.degree
+        return np.asarray(np.polynomial.legendre.legvander(2 * place - 1, degree), dtype=np.float64)
+
+    @cached_property
+    def size(self) -> int:
+        """How many functions there are."""
+        return int(self.rows(np.array([self.low])).shape[1])
+
+    @cached_property
+    def bounded(self) -> NDArray[np.bool_]:
+        """Which coefficients may not be negative, so that the curve is monotone."""
+        held = np.zeros(self.size, dtype=bool)
+        if self.direction is not None and self.kind in ("spline", "logistic"):
+            held[1:] = True
+        return held
+
+    @cached_property
+    def roughness(self) -> Array:
+        """What the penalty of a spline measures: squared second differences of its B-spline coefficients."""
+        if self.kind != "spline":
+            return np.zeros((self.size, self.size))
+        differences = np.diff(_falling(np.eye(self.size), self.direction), n=2, axis=0)
+        return np.asarray(differences.T @ differences)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Where a curve or one of its derivatives may jump."""
+        if self.kind == "isotonic":
+            return self.steps
+        if self.kind == "spline":
+            return tuple(np.linspace(self.low, self.high, STRETCHES + 1))
+        return ()
+
+
+def _b_splines(place: Array) -> Array:
+    """Cubic B-splines over equal stretches of [0, 1] (de Boor's recursion, all places at once)."""
+    knots = np.arange(-3, STRETCHES + 4) / STRETCHES
+    inside = np.clip(place, 0, 1)[:, None]
+    last = np.clip(np.floor(inside * STRETCHES), 0, STRETCHES - 1) + 3
+    values = (np.arange(len(knots) - 1) == last).astype(float)
+    for degree in (1, 2, 3):
+        left = (inside - knots[: -degree - 1]) / (degree / STRETCHES)
+        right = (knots[degree + 1 :] - inside) / (degree / STRETCHES)
+        values = left * values[:, :-1] + right * values[:, 1:]
+    return np.asarray(values)
+
+
+def _falling(columns: Array, direction: Direction | None) -> Array:
+    """From B-spline coefficients to the first of them and the steps from each to the next, downwards if falling."""
+    if direction is None:
+        return columns
+    steps = np.cumsum(columns[:, ::-1], axis=1)[:, ::-1].copy()
+    steps[:, 1:] *= -1.0 if direction == "falling" else 1.0
+    return steps
+
+
+def _hats(x: Array, steps: Array) -> Array:
+    """Linear interpolation between steps, level beyond the first and the last."""
+    if len(steps) == 1:
+        return np.ones((len(x), 1))
+    after = np.clip(np.searchsorted(steps, x, side="right"), 1, len(steps) - 1)
+    share = np.clip((x - steps[after - 1]) / (steps[after] - steps[after - 1]), 0, 1)
+    rows = np.zeros((len(x), len(steps)))
+    rows[np.arange(len(x)), after - 1] = 1 - share
+    rows[np.arange(len(x)), after] += share
+    return rows
+
+
+MOST_PLACES = 2000
+"""Distinct places of x that are told apart; more are rounded to this part of the range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The metric's bounds; performance is fitted as a share of the way from one to the other."""
+
+    lower: float
+    upper: float | None
+
+    @property
+    def width(self) -> float:
+        """How far apart the bounds are; 1 where there is no upper bound, so that shares are the values themselves."""
+        return 1.0 if self.upper is None else self.upper - self.lower
+
+    @property
+    def foot(self) -> float:
+        """What a share of 0 stands for."""
+        return 0.0 if self.upper is None else self.lower
+
+    def share(self, performance: Array) -> Array:
+        """Performance as a share."""
+        return (performance - self.foot) / self.width
+
+    def performance(self, share: Array) -> Array:
+        """What a share stands for."""
+        return self.foot + self.width * share
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """What a performer's trials sum to, by subject (row) and place (column)."""
+
+    places: Array
+    totals: Any
+    """Sparse: the shares achieved, times the trials behind them."""
+    sizes: Any
+    """Sparse: the trials."""
+    squares: Any
+    """Sparse: squared shares achieved, times the trials behind them."""
+    entropy: float
+    """Log likelihood of a model that knows every value: 0 where each is 0 or 1."""
+    rows: int
+    """How many values there are, each the share of one trial or of several."""
+    scale: Scale
+    binomial: bool
+    """Whether trials are right or wrong, so that their variance is known."""
+    rounded: bool
+    """Whether there were so many places that they were rounded."""
+
+    @property
+    def low(self) -> float:
+        """The least x."""
+        return float(self.places[0])
+
+    @property
+    def high(self) -> float:
+        """The greatest x."""
+        return float(self.places[-1])
+
+    @property
+    def present(self) -> NDArray[np.int64]:
+        """The subjects who have trials."""
+        return np.flatnonzero(np.asarray(self.sizes.sum(axis=1)).ravel() > 0)
+
+    @property
+    def subjects(self) -> int:
+        """How many subjects have trials."""
+        return len(self.present)
+
+    def weighted(self, weights: Array) -> tuple[Array, Array]:
+        """Totals and sizes at each place when subjects count by these weights; one row of weights each."""
+        return np.asarray((self.totals.T @ weights.T).T), np.asarray((self.sizes.T @ weights.T).T)
+
+    def whole(self) -> tuple[Array, Array]:
+        """Totals and sizes at each place, every subject counted once."""
+        totals, sizes = self.weighted(np.ones((1, self.totals.shape[0])))
+        return totals[0], sizes[0]
+
+    def squared_distance(self, shares: Array) -> float:
+        """Squared distances of what was achieved from these shares, one for each place, times trials."""
+        totals, sizes = self.whole()
+        squares = np.asarray(self.squares.sum(axis=0)).ravel()
+        return float(np.maximum(squares - 2 * shares * totals + shares**2 * sizes, 0).sum())
+
+
+def counts_of(trials: Trials, rows: NDArray[np.bool_]) -> Counts:
+    """The counts of these trials."""
+    from scipy.sparse import csr_array
+
+    scale = Scale(trials.lower, trials.upper)
+    x, rounded = _places(trials.x[rows])
+    places, column = np.unique(x, return_inverse=True)
+    shape = (len(trials.subjects), len(places))
+    where = (trials.subject[rows], column)
+    n = trials.n[rows]
+    share = scale.share(trials.y[rows])
+    return Counts(
+        places=places,
+        totals=csr_array((n * share, where), shape=shape),
+        sizes=csr_array((n, where), shape=shape),
+        squares=csr_array((n * share**2, where), shape=shape),
+        entropy=_entropy(share, n) if scale.upper is not None else 0.0,
+        rows=len(share),
+        scale=scale,
+        binomial=trials.kind != "scores",
+        rounded=rounded,
+    )
+
+
+def _entropy(share: Array, n: Array) -> float:
+    inside = (share > 0) & (share < 1)
+    part, weight = share[inside], n[inside]
+    return float((weight * (part * np.log(part) + (1 - part) * np.log1p(-part))).sum())
+
+
+def _places(x: Array) -> tuple[Array, bool]:
+    low, high = x.min(), x.max()
+    if len(np.unique(x)) <= MOST_PLACES:
+        return x, False
+    step = (high - low) / MOST_PLACES
+    return np.clip(low + np.rint((x - low) / step) * step, low, high), True
+
+
+def separation(counts: Counts) -> str | None:
+    """How successes and failures are perfectly separated along x, in words; None where they are not."""
+    if not counts.binomial:
+        return None
+    totals, sizes = counts.whole()
+    won, lost = counts.places[totals > 0], counts.places[sizes - totals > 1e-9]
+    if not len(lost):
+        return "every trial succeeded"
+    if not len(won):
+        return "every trial failed"
+    for first, last, order in ((won, lost, "succeeded"), (lost, won, "failed")):
+        if first.max() < last.min():
+            other = "failed" if order == "succeeded" else "succeeded"
+            return (
+                f"every trial up to {first.max():g} {order} and every trial from {last.min():g} on {other}, so that "
+                "nothing tells how steep the curve is between"
+            )
+    return None
+
+
+_ROUNDS = 200
+ARRIVED = 1e-9
+"""Newton's decrement, in units of log likelihood, at which a curve has arrived: 3e-5 standard errors off."""
+
+EXACTLY = 1e-16
+"""The same for a curve that figures are read from."""
+
+_RIDGE = 1e-9
+"""Keeps a direction that nothing informs from being undefined."""
+
+_NEAR = 0.1
+"""How close to its bound a coefficient rests, as a part of how far the curve still is from its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What all the curves of a batch share: functions at the cells, penalty, bounds and link."""
+
+    rows: Array
+    """One row of functions per cell."""
+    penalty: Array
+    bounded: NDArray[np.bool_]
+    link: Link
+
+
+def solve(problem: Problem, totals: Array, sizes: Array, start: Array, arrived: float = ARRIVED) -> Array:
+    """The coefficients of each curve, for what its cells sum to and how many trials they hold: one row a curve."""
+    if problem.link == "identity" and not problem.bounded.any():
+        return _least_squares(problem, totals, sizes)
+    found = np.array(np.broadcast_to(start, (len(totals), problem.rows.shape[1])))
+    found[:, problem.bounded] = np.maximum(found[:, problem.bounded], 0)
+    pairs = _pairs(problem.rows)
+    open_ = np.arange(len(totals))
+    value = _objective(problem, found, totals, sizes)
+    for _ in range(_ROUNDS):
+        here = found[open_]
+        direction, decrement = _newton(problem, pairs, here, totals[open_], sizes[open_])
+        moving = decrement > arrived
+        if not moving.any():
+            break
+        open_, here, direction = open_[moving], here[moving], direction[moving]
+        found[open_], value[open_] = _search(problem, here, direction, value[open_], totals[open_], sizes[open_])
+    return found
+
+
+def _least_squares(problem: Problem, totals: Array, sizes: Array) -> Array:
+    hessian = _unpacked(sizes @ _pairs(problem.rows), problem.rows.shape[1]) + problem.penalty
+    hessian += _RIDGE * np.eye(len(problem.penalty))
+    return np.asarray(np.linalg.solve(hessian, (totals @ problem.rows)[..., None])[..., 0])
+
+
+def means(link: Link, eta: Array) -> Array:
+    """What the linear predictor stands for."""
+    if link == "identity":
+        return eta
+    return np.asarray(0.5 * (1 + np.tanh(eta / 2)))
+
+
+def _objective(problem: Problem, found: Array, totals: Array, sizes: Array) -> Array:
+    eta = found @ problem.rows.T
+    rough = 0.5 * np.einsum("bi,ij,bj->b", found, problem.penalty, found) + 0.5 * _RIDGE * (found**2).sum(axis=1)
+    if problem.link == "identity":
+        return np.asarray((0.5 * sizes * eta**2 - totals * eta).sum(axis=1) + rough)
+    return np.asarray((sizes * np.logaddexp(0, eta) - totals * eta).sum(axis=1) + rough)
+
+
+def _newton(problem: Problem, pairs: Array, found: Array, totals: Array, sizes: Array) -> tuple[Array, Array]:
+    """The way to go for each curve, and how much the quadratic model promises."""
+    mean = means(problem.link, found @ problem.rows.T)
+    weight = sizes if problem.link == "identity" else sizes * mean * (1 - mean)
+    gradient = (sizes * mean - totals) @ problem.rows + found @ problem.penalty + _RIDGE * found
+    size = problem.rows.shape[1]
+    hessian = _unpacked(weight @ pairs, size) + problem.penalty + _RIDGE * np.eye(size)
+    own = hessian[:, np.arange(size), np.arange(size)]
+    resting = problem.bounded & (gradient > 0) & (found <= _near(problem, found, gradient / own))
+    free = ~resting
+    hessian = hessian * free[:, :, None] * free[:, None, :]
+    hessian[:, np.arange(size), np.arange(size)] += own * resting
+    direction = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+    promised = np.where(resting, np.minimum(-direction, found), -direction)
+    return np.asarray(direction, dtype=np.float64), np.asarray((gradient * promised).sum(axis=1))
+
+
+def _near(problem: Problem, found: Array, fall: Array) -> Array:
+    """Below what a coefficient that is pulled down goes to its bound alone, so that it cannot hold up the others.
+
+    It shrinks to 0 as a curve arrives, by how far each coefficient would still move by itself.
+    """
+    moved = np.where(problem.bounded, np.minimum(fall, found), fall)
+    return np.asarray(_NEAR * np.sqrt((moved**2).sum(axis=1, keepdims=True)))
+
+
+def _search(
+    problem: Problem, here: Array, direction: Array, value: Array, totals: Array, sizes: Array
+) -> tuple[Array, Array]:
+    """A step along each direction, halved until the curve is no worse; bounds are kept by stopping at them."""
+    best, reached = here.copy(), value.copy()
+    left, step = np.arange(len(here)), 1.0
+    while left.size and step > 1e-10:
+        there = here[left] + step * direction[left]
+        there[:, problem.bounded] = np.maximum(there[:, problem.bounded], 0)
+        new = _objective(problem, there, totals[left], sizes[left])
+        better = new <= value[left] + 1e-12 * np.abs(value[left])
+        best[left[better]], reached[left[better]] = there[better], new[better]
+        left, step = left[~better], step / 2
+    return best, reached
+
+
+def _pairs(rows: Array) -> Array:
+    """Products of each two functions at each cell, those of a symmetric matrix written once."""
+    upper = np.triu_indices(rows.shape[1])
+    return rows[:, upper[0]] * rows[:, upper[1]]
+
+
+def _unpacked(packed: Array, size: int) -> Array:
+    upper = np.triu_indices(size)
+    whole = np.empty((len(packed), size, size))
+    whole[:, upper[0], upper[1]] = packed
+    whole[:, upper[1], upper[0]] = packed
+    return whole
+
+
+PRIOR = 1.0
+"""Trials added to those of a performer, half of one a success, spread over the range.
+
+They keep curves finite where every trial succeeds, or where success and failure are perfectly separated.
+"""
+_PRIOR_PLACES = 5
+_BATCH = 4_000_000
+"""Cells of a batch of refits, for the sake of memory."""
+
+
+def batch_size(counts: Counts) -> int:
+    """How many curves are fitted at once."""
+    return max(1, _BATCH // (len(counts.places) + _PRIOR_PLACES))
+
+
+def problem_of(basis: Basis, counts: Counts, smoothness: float) -> Problem:
+    """What all fits of this kind to these places share."""
+    places = counts.places
+    if basis.link == "logit":
+        places = np.concatenate([places, np.linspace(basis.low, basis.high, _PRIOR_PLACES)])
+    return Problem(basis.rows(places), smoothness * basis.roughness, basis.bounded, basis.link)
+
+
+def with_prior(basis: Basis, totals: Array, sizes: Array) -> tuple[Array, Array]:
+    """Counts with the prior's half success and half failure behind them."""
+    if basis.link != "logit":
+        return totals, sizes
+    each = np.full((len(totals), _PRIOR_PLACES), PRIOR / _PRIOR_PLACES)
+    return np.hstack([totals, each / 2]), np.hstack([sizes, each])
+
+
+def estimated(
+    basis: Basis, counts: Counts, weights: Array, smoothness: float, start: Array, arrived: float = ARRIVED
+) -> Array:
+    """The coefficients when subjects count by these weights; a row each."""
+    totals, sizes = counts.weighted(weights)
+    if basis.kind == "isotonic":
+        return np.stack([_pooled(basis, *pair) for pair in zip(totals, sizes, strict=True)])
+    problem = problem_of(basis, counts, smoothness)
+    return solve(problem, *with_prior(basis, totals, sizes), start, arrived)
+
+
+def _pooled(basis: Basis, totals: Array, sizes: Array) -> Array:
+    """The monotone means nearest the data: neighbours that are out of order are pooled (pool adjacent violators)."""
+    from scipy.optimize import isotonic_regression
+
+    seen = sizes > 0
+    means = totals[seen] / sizes[seen]
+    pooled = isotonic_regression(means, weights=sizes[seen], increasing=basis.direction == "rising").x
+    places = np.array(basis.steps)
+    return np.asarray(np.interp(places, places[seen], pooled))
+
+
+FOLDS = 10
+"""Groups of subjects that are left out in turn; with fewer subjects each is left out alone."""
+
+UNDERSMOOTHING = 0.1
+"""What is kept of the likeliest smoothness: a band says nothing of the bias that smoothing brings, so less of it."""
+
+_POWERS = np.arange(2.0, -2.1, -0.5)
+"""Powers of ten of the smoothness that are tried, the smoothest first.
+
+Beyond the first a curve is all but straight on its scale: for that there is a kind of curve with two parameters, and
+with few trials the likelihood would often flatten a step away.
+"""
+
+
+def chosen_smoothness(basis: Basis, counts: Counts) -> float:
+    """The smoothness to fit with: the likeliest one of curves that need not be monotone, less some."""
+    free = replace(basis, direction=None)
+    totals, sizes = (part[None] for part in counts.whole())
+    totals, sizes = with_prior(free, totals, sizes)
+    dispersion = _dispersion(free, counts, totals, sizes)
+    best, chosen, start = -np.inf, 1.0, np.zeros(free.size)
+    for power in _POWERS:
+        smoothness = 10.0**power
+        problem = problem_of(free, counts, smoothness)
+        start = solve(problem, totals / dispersion, sizes / dispersion, start)[0]
+        likelihood = _marginal(problem, start, totals[0] / dispersion, sizes[0] / dispersion, counts, smoothness)
+        if likelihood > best + 1e-9:
+            best, chosen = likelihood, smoothness
+    return float(chosen * dispersion * UNDERSMOOTHING)
+
+
+def _dispersion(basis: Basis, counts: Counts, totals: Array, sizes: Array) -> float:
+    """How much bounded scores vary beside trials that are right or wrong; 1 for these, and where it cancels out."""
+    if counts.binomial or basis.link == "identity":
+        return 1.0
+    problem = problem_of(basis, counts, 1.0)
+    shares = means(basis.link, problem.rows @ solve(problem, totals, sizes, np.zeros(basis.size))[0])
+    expected = float((sizes[0] * shares * (1 - shares)).sum())
+    return max(counts.squared_distance(shares[: len(counts.places)]) / max(expected, 1e-12), 1e-6)
+
+
+def _marginal(problem: Problem, found: Array, totals: Array, sizes: Array, counts: Counts, smoothness: float) -> float:
+    """Log marginal likelihood of a smoothness by Laplace's method, or restricted likelihood of a Gaussian curve."""
+    predictor = problem.rows @ found
+    shares = means(problem.link, predictor)
+    weight = sizes * shares * (1 - shares) if problem.link == "logit" else sizes
+    hessian = (problem.rows * weight[:, None]).T @ problem.rows + problem.penalty + 1e-9 * np.eye(len(found))
+    rough = float(found @ problem.penalty @ found)
+    occam = float(0.5 * (len(found) - 2) * np.log(smoothness) - 0.5 * np.linalg.slogdet(hessian)[1])
+    if problem.link == "identity":
+        left = max(counts.squared_distance(shares) + rough, 1e-300)
+        return float(-0.5 * max(counts.rows - 2, 1) * np.log(left) + occam)
+    fit = float((totals * predictor - sizes * np.logaddexp(0, predictor)).sum())
+    return fit - 0.5 * rough + occam
+
+
+def held_out(basis: Basis, counts: Counts, smoothness: float) -> float:
+    """Deviance of subjects left out in turn, a group at a time."""
+    weights = _without(counts)
+    found = estimated(basis, counts, weights, smoothness, np.zeros(basis.size))
+    totals, sizes = counts.weighted(np.ones_like(weights) - weights)
+    return deviance(basis, means(basis.link, found @ basis.rows(counts.places).T), totals, sizes)
+
+
+def deviance(basis: Basis, shares: Array, totals: Array, sizes: Array) -> float:
+    """Twice what the log likelihood falls short of, up to what does not depend on the curve."""
+    if basis.link == "identity":
+        return float((sizes * shares**2 - 2 * totals * shares).sum())
+    inside = np.clip(shares, 1e-12, 1 - 1e-12)
+    return float(-2 * (totals * np.log(inside) + (sizes - totals) * np.log1p(-inside)).sum())
+
+
+def _without(counts: Counts) -> Array:
+    """Weights of subjects, a row for each group left out."""
+    present = counts.present
+    folds = min(FOLDS, len(present))
+    weights = np.ones((folds, counts.totals.shape[0]))
+    for place, subject in enumerate(present):
+        weights[place % folds, subject] = 0.0
+    return weights

@@ -1,0 +1,398 @@
+"""One performer's curve: fitted to counts, refitted to resampled subjects, and its band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.core.show.results import Step, silent
+from demur.core.stats.intervals import student
+from demur.errors import DataError, UsageError
+from demur.gold_standard.curves import (
+    EXACTLY,
+    Basis,
+    Counts,
+    FitKind,
+    Link,
+    batch_size,
+    chosen_smoothness,
+    deviance,
+    estimated,
+    held_out,
+    means,
+    problem_of,
+    with_prior,
+)
+from demur.gold_standard.curves import Direction as Slope
+from demur.gold_standard.trial_rows import Role
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """How often each subject (column) was drawn in each replicate (row), and what a draw counts."""
+
+    times: NDArray[np.uint8]
+    worth: Array
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __getitem__(self, rows: slice) -> Array:
+        return np.asarray(self.times[rows] * self.worth)
+
+
+def strata(performers: Sequence[Counts]) -> NDArray[np.int64]:
+    """The stratum of each subject: those linked by a performer whom both have trials with; -1 without trials."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    subjects = performers[0].totals.shape[0]
+    pairs = [(subject, subjects + k) for k, one in enumerate(performers) for subject in one.present]
+    rows, columns = np.array(pairs).T
+    size = subjects + len(performers)
+    graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
+    labels = connected_components(graph, directed=False)[1][:subjects]
+    labels[~np.isin(np.arange(subjects), rows)] = -1
+    return np.asarray(labels, dtype=np.int64)
+
+
+def draws(performers: Sequence[Counts], replicates: int, seed: int) -> Draws:
+    """Subjects drawn anew, so that every performer has trials in every replicate."""
+    rng = np.random.default_rng(seed)
+    label = strata(performers)
+    times = np.zeros((replicates, len(label)), dtype=np.uint8)
+    worth = np.ones(len(label))
+    for stratum in np.unique(label[label >= 0]):
+        members = np.flatnonzero(label == stratum)
+        worth[members] = len(members) / max(len(members) - 1, 1)
+    missing = np.arange(replicates)
+    for _ in range(1000):
+        for stratum in np.unique(label[label >= 0]):
+            members = np.flatnonzero(label == stratum)
+            times[np.ix_(missing, members)] = _drawn(rng, len(members), len(missing))
+        present = [one.present for one in performers]
+        empty = np.any([times[np.ix_(missing, who)].sum(axis=1) == 0 for who in present], axis=0)
+        missing = missing[empty]
+        if not len(missing):
+            return Draws(times, worth)
+    raise DataError(
+        "subjects cannot be drawn anew so that every performer has trials", fix="are there enough subjects?"
+    )
+
+
+def _drawn(rng: np.random.Generator, subjects: int, replicates: int) -> NDArray[np.uint8]:
+    if subjects < 2:
+        return np.ones((replicates, subjects), dtype=np.uint8)
+    drawn = rng.multinomial(subjects - 1, np.full(subjects, 1 / subjects), size=replicates)
+    return np.minimum(drawn, 255).astype(np.uint8)
+
+
+Direction = Literal["harmful", "helpful", "any"]
+Kind = FitKind | Literal["auto"]
+_SLOPES: dict[Direction, Slope | None] = {"harmful": "falling", "helpful": "rising", "any": None}
+
+FEW_SUBJECTS = 15
+"""Below this many subjects a simple curve is taken unless a spline predicts subjects left out better."""
+
+_NOTHING = 1e-9
+"""A sum of shares no larger than this is what arithmetic leaves of none."""
+
+_CLEARLY = 10.8
+"""What a slope gains in deviance once in a thousand times where there is none (chi-squared, one degree)."""
+
+_FEW_PLACES = 4
+"""Below this many distinct x a spline has nothing to bend at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """What kind of curve to fit, and whether x may only harm, or only help."""
+
+    kind: Kind = "auto"
+    direction: Direction = "harmful"
+    degree: int = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CurveFit:
+    """A curve, the counts it was fitted to, and why it is of this kind."""
+
+    basis: Basis
+    coefficients: Array
+    smoothness: float
+    counts: Counts
+    reason: str
+
+    @property
+    def kind(self) -> FitKind:
+        """The kind of curve."""
+        return self.basis.kind
+
+    @property
+    def link(self) -> Link:
+        """The scale on which the curve is a sum of functions, and on which its band is symmetric."""
+        return self.basis.link
+
+    def __call__(self, x: Array) -> Array:
+        """Performance at these places; NaN outside the range of the trials, since nothing is known there."""
+        places = np.asarray(x, dtype=float)
+        slack = 1e-12 * (self.basis.high - self.basis.low)
+        known = (places >= self.basis.low - slack) & (places <= self.basis.high + slack)
+        share = means(self.link, self.basis.rows(places.ravel()) @ self.coefficients).reshape(places.shape)
+        return np.where(known, self.counts.scale.performance(share), np.nan)
+
+    def predictor(self, x: Array, coefficients: Array | None = None) -> Array:
+        """The linear predictor at places, of this curve or of refits (a row each)."""
+        chosen = self.coefficients if coefficients is None else coefficients
+        return np.asarray(chosen @ self.basis.rows(x).T)
+
+    def performance(self, predictor: Array) -> Array:
+        """What a linear predictor stands for."""
+        return self.counts.scale.performance(means(self.link, predictor))
+
+    def band(self, x: Array, reach: Array) -> tuple[Array, Array]:
+        """What lies within reach of the linear predictor at places; within the bounds of the metric.
+
+        Where every trial further on failed, or every one before succeeded, the band goes to the bound: on the logit
+        scale it never would, and no trial there speaks against it.
+        """
+        middle, scale = self.predictor(x), self.counts.scale
+        low, high = (self.performance(middle + sign * reach) for sign in (-1, 1))
+        if scale.upper is None:
+            return low, high
+        totals, sizes = self.counts.whole()
+        won, lost = (self.counts.places[amount > _NOTHING] for amount in (totals, sizes - totals))
+        low, high = (np.clip(end, scale.lower, scale.upper) for end in (low, high))
+        return np.where(_beyond(x, won), scale.lower, low), np.where(_beyond(x, lost), scale.upper, high)
+
+    def refits(self, weights: Draws | Array, *, step: Step = silent, what: str = "refitting") -> Array:
+        """The coefficients of the same kind of curve, as smooth, when subjects count by weights: a row each."""
+        size = batch_size(self.counts)
+        found = np.empty((len(weights), len(self.coefficients)))
+        for first in range(0, len(weights), size):
+            step(what, first, len(weights))
+            part = np.asarray(weights[first : first + size], dtype=float)
+            found[first : first + size] = estimated(self.basis, self.counts, part, self.smoothness, self.coefficients)
+        step(what, len(weights), len(weights))
+        return found
+
+    @property
+    def shares(self) -> Array:
+        """The fitted share at each place that has trials."""
+        return means(self.link, self.predictor(self.counts.places))
+
+    @property
+    def dispersion(self) -> float:
+        """How much trials vary beside what the model takes for granted; 1 for trials that are right or wrong."""
+        if self.link == "logit" and self.counts.binomial:
+            return 1.0
+        distance = self.counts.squared_distance(self.shares)
+        freedom = max(self.counts.rows - self._chosen, 1)
+        if self.link == "identity":
+            return distance / freedom
+        _, sizes = self.counts.whole()
+        expected = float((sizes * self.shares * (1 - self.shares)).sum())
+        return distance / max(expected, 1e-12)
+
+    @property
+    def _chosen(self) -> int:
+        """How many numbers were free to be chosen: of an isotonic curve its levels, not its places."""
+        return len(np.unique(self.coefficients.round(12)) if self.kind == "isotonic" else self.coefficients)
+
+    def model_error(self, x: Array) -> Array:
+        """Standard error of the linear predictor if trials were independent."""
+        if self.kind == "isotonic":
+            return _pooled_error(self, x)
+        rows = self.basis.rows(x)
+        return np.asarray(np.sqrt(np.maximum(np.einsum("mi,ij,mj->m", rows, self._covariance, rows), 0)))
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Of the coefficients, allowing for what smoothing leaves out (the Bayesian one, Wood 2017, section 6.10)."""
+        problem = problem_of(self.basis, self.counts, self.smoothness)
+        totals, sizes = self.counts.whole()
+        _, padded = with_prior(self.basis, totals[None], sizes[None])
+        mean = means(self.link, problem.rows @ self.coefficients)
+        weight = padded[0] * (mean * (1 - mean) if self.link == "logit" else 1.0)
+        information = (problem.rows * weight[:, None]).T @ problem.rows + problem.penalty
+        free = np.flatnonzero(~(problem.bounded & (self.coefficients <= 0)))
+        covariance = np.zeros_like(information)
+        covariance[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)] + 1e-9 * np.eye(len(free)))
+        return np.asarray(covariance * self.dispersion)
+
+
+def fit_curve(counts: Counts, options: FitOptions, *, who: str = "the performer") -> CurveFit:
+    """The curve of a performer; where the kind is left open, the one that suits the number of subjects."""
+    _check_places(counts, options, who)
+    if options.kind != "auto" and options.kind != "spline":
+        return _estimated(_basis(counts, options.kind, options), counts, 0.0, "asked for")
+    spline = _basis(counts, "spline", options)
+    if options.kind == "auto" and len(counts.places) < _FEW_PLACES:
+        simple = _basis(counts, _simple(counts), options)
+        return _estimated(simple, counts, 0.0, f"{len(counts.places)} distinct x")
+    smoothness = chosen_smoothness(spline, counts)
+    if options.kind == "spline":
+        return _estimated(spline, counts, smoothness, "asked for")
+    if counts.subjects >= FEW_SUBJECTS:
+        return _estimated(spline, counts, smoothness, f"{counts.subjects} subjects")
+    simple = _basis(counts, _simple(counts), options)
+    few = f"{counts.subjects} subjects, fewer than {FEW_SUBJECTS}"
+    if held_out(spline, counts, smoothness) < held_out(simple, counts, 0.0):
+        why = f"{few}, but a {simple.kind} curve predicts subjects left out less well"
+        return _estimated(spline, counts, smoothness, why)
+    return _estimated(simple, counts, 0.0, few)
+
+
+def goes_against(fit: CurveFit, direction: Direction) -> bool:
+    """Whether trials clearly go the way that a curve is not allowed to: a free slope gains more than chance would."""
+    if direction == "any" or fit.kind not in ("spline", "logistic", "isotonic"):
+        return False
+    counts = fit.counts
+    free = _basis(counts, _simple(counts), FitOptions(direction="any"))
+    free = replace(free, kind="linear", link="logit" if counts.scale.upper is not None else "identity")
+    found = _estimated(free, counts, 0.0, "")
+    slope = found.coefficients[1] * (1 if direction == "harmful" else -1)
+    totals, sizes = counts.whole()
+    level = np.full(len(sizes), totals.sum() / sizes.sum())
+    gained = deviance(free, level, totals, sizes) - deviance(free, found.shares, totals, sizes)
+    return bool(slope > 0 and gained > _CLEARLY * found.dispersion)
+
+
+def _simple(counts: Counts) -> FitKind:
+    return "linear" if counts.scale.upper is None else "logistic"
+
+
+def _check_places(counts: Counts, options: FitOptions, who: str) -> None:
+    if len(counts.places) < 2:
+        rule = f"all trials of {who} are at one x, {counts.low:g}, and a curve needs several"
+        raise DataError(rule, fix="leave the performer out, or run trials at other x")
+    if options.kind == "logistic" and counts.scale.upper is None:
+        raise UsageError("a logistic curve needs the metric's upper bound; --upper gives it")
+    if options.kind == "isotonic" and options.direction == "any":
+        raise UsageError("an isotonic curve is monotone: --direction harmful or helpful")
+    if options.kind == "polynomial" and len(counts.places) <= options.degree:
+        rule = f"a polynomial of degree {options.degree} needs trials at more than {options.degree} distinct x"
+        raise DataError(rule, where=f"{who}:", got=len(counts.places), fix="--degree, or another --fit")
+
+
+def _basis(counts: Counts, kind: FitKind, options: FitOptions) -> Basis:
+    bounded = counts.scale.upper is not None
+    return Basis(
+        kind=kind,
+        low=counts.low,
+        high=counts.high,
+        link="logit" if kind in ("spline", "logistic") and bounded else "identity",
+        direction=_SLOPES[options.direction],
+        degree=options.degree,
+        steps=tuple(counts.places.tolist()) if kind == "isotonic" else (),
+    )
+
+
+def _estimated(basis: Basis, counts: Counts, smoothness: float, reason: str) -> CurveFit:
+    everyone = np.ones((1, counts.totals.shape[0]))
+    coefficients = estimated(basis, counts, everyone, smoothness, np.zeros(basis.size), EXACTLY)[0]
+    return CurveFit(basis, coefficients, smoothness, counts, reason)
+
+
+def _beyond(x: Array, places: Array) -> NDArray[np.bool_]:
+    """Which places lie before the first or after the last of others; all, where there are none."""
+    if not len(places):
+        return np.ones(np.shape(x), dtype=bool)
+    return np.asarray((x < places[0]) | (x > places[-1]))
+
+
+def _pooled_error(fit: CurveFit, x: Array) -> Array:
+    """Of an isotonic curve: that of a mean over the neighbours that were pooled, with half a trial added either way."""
+    _, sizes = fit.counts.whole()
+    value = fit.coefficients.round(12)
+    _, block = np.unique(value, return_inverse=True)
+    trials = np.bincount(block, weights=sizes)[block]
+    if fit.counts.scale.upper is None or not fit.counts.binomial:
+        error = np.sqrt(fit.dispersion / trials)
+    else:
+        share = (np.clip(value, 0, 1) * trials + 0.5) / (trials + 1)
+        error = np.sqrt(share * (1 - share) / (trials + 1))
+    return np.interp(x, fit.counts.places, error)
+
+
+_STILL = 1e-3
+"""Replicates that spread less than this part of the model's own error say nothing: all subjects were alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class Performer:
+    """Who performed, how well as x grows, and what is known of that."""
+
+    name: str
+    role: Role
+    fit: CurveFit
+    refits: Array
+    """Coefficients, a row for each replicate."""
+    noise: Array
+    """A standard normal number for each replicate, used where the replicates do not spread at all."""
+    level: float
+    system: str = ""
+    """Whose combination of components this is, where they are told apart; else the name."""
+    components: frozenset[str] | None = None
+    """What was switched on, where combinations are told apart."""
+
+    @property
+    def subjects(self) -> int:
+        """How many subjects have trials."""
+        return self.fit.counts.subjects
+
+    @property
+    def trials(self) -> int:
+        """How many trials there are."""
+        return round(float(self.fit.counts.sizes.sum()))
+
+    @property
+    def critical(self) -> float:
+        """Student's critical value with one degree of freedom less than there are subjects."""
+        return student(self.level, self.subjects - 1)
+
+    def error(self, x: Array) -> Array:
+        """Standard error of the linear predictor: that of the replicates, and no less than independent trials have."""
+        drawn = self.fit.predictor(x, self.refits)
+        return np.asarray(np.maximum(drawn.std(axis=0, ddof=1), self.fit.model_error(x)))
+
+    def band(self, x: Array) -> tuple[Array, Array]:
+        """Where the curve can be at each place, each taken alone; within the bounds of the metric."""
+        return self.fit.band(x, self.critical * self.error(x))
+
+    def drawn(self, x: Array) -> Array:
+        """Performance at places in each replicate, spread as widely as the band says."""
+        middle = self.fit.predictor(x)
+        around = self.fit.predictor(x, self.refits) - middle
+        spread, least = around.std(axis=0, ddof=1), self.fit.model_error(x)
+        still = spread <= _STILL * least
+        stretch = np.divide(np.maximum(spread, least), spread, out=np.ones_like(spread), where=~still)
+        moved = np.where(still, self.noise[:, None] * least, around * stretch)
+        return self.fit.performance(middle + moved)
+
+    @cached_property
+    def r2(self) -> float:
+        """The share of the variance of trials that the curve accounts for; NaN where all trials came out alike."""
+        counts = self.fit.counts
+        totals, sizes = counts.whole()
+        mean = np.full(len(sizes), totals.sum() / sizes.sum())
+        spread = counts.squared_distance(mean)
+        return float("nan") if spread <= 1e-12 * sizes.sum() else 1 - counts.squared_distance(self.fit.shares) / spread
+
+    @cached_property
+    def deviance_explained(self) -> float:
+        """The share of the deviance from one rate for all x that the curve accounts for; NaN where R2 is."""
+        counts = self.fit.counts
+        if self.fit.link == "identity" or np.isnan(self.r2):
+            return self.r2
+        totals, sizes = counts.whole()
+        mean = np.full(len(sizes), totals.sum() / sizes.sum())
+        full = -2 * counts.entropy
+        left, none = (deviance(self.fit.basis, shares, totals, sizes) - full for shares in (self.fit.shares, mean))
+        return 1 - left / none

@@ -1,0 +1,588 @@
+"""How many subjects and trials a study needs, by simulating studies from a pilot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.core.show.results import Shown, Step, plain, silent
+from demur.core.stats.intervals import student
+from demur.errors import DataError, UsageError
+from demur.gold_standard.curves import Counts, Link, counts_of, estimated, means
+from demur.gold_standard.fitting import FEW_SUBJECTS, CurveFit, FitOptions, fit_curve, strata
+from demur.gold_standard.integrals import Grid
+from demur.gold_standard.trial_rows import Role
+from demur.gold_standard.trials import Trials
+
+_PERSONS = 32
+"""Points of the Gauss-Hermite rule over persons."""
+_WIDEST = 4.0
+"""The largest spread that is looked for on the logit; at 4 nearly everybody always or never succeeds."""
+_EDGE = 1e-4
+"""How near to a bound the curve of a simulated performer may come."""
+_NEWTON = 12
+_MOST_PLACES = 101
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """A performer of the pilot study."""
+
+    name: str
+    role: Role
+    fit: CurveFit
+    alternative: CurveFit
+    """The curve that is fitted where the number of subjects no longer calls for a simple one."""
+    spread: float
+    """Standard deviation of persons on the scale of the linear predictor."""
+    stratum: int
+    """Performers of one stratum have the same subjects."""
+
+    @property
+    def counts(self) -> Counts:
+        """The trials."""
+        return self.fit.counts
+
+    def fit_for(self, subjects: int) -> CurveFit:
+        """The curve that a study of so many subjects would fit."""
+        return self.alternative if subjects >= FEW_SUBJECTS else self.fit
+
+    def departures(self) -> Array:
+        """What each subject's trials came to, less what the curve expects."""
+        return np.asarray(self.counts.totals.sum(axis=1) - self.counts.sizes @ curve_of(self.fit)).ravel()
+
+    def expected(self) -> Array:
+        """What each subject's trials come to (row) for persons of each kind (column)."""
+        return np.asarray(self.counts.sizes @ shares_of(self.fit, self.spread, _normal()[0]))
+
+    def simulated(self, departures: Array, trials: int, rng: np.random.Generator) -> Counts:
+        """The counts of studies, a row for each row of persons' departures; x is drawn from that of the pilot."""
+        chance = np.cumsum(self.counts.sizes.sum(axis=0))
+        where = np.searchsorted(chance, rng.random((*departures.shape, trials)) * chance[-1], side="right")
+        middle = average_person(self.fit, self.spread)
+        mean = means(_link(self.counts), middle[where] + self.spread * departures[..., None])
+        return _counted(self.counts, where, _luck(self, mean, rng))
+
+
+@dataclass(frozen=True, eq=False)
+class Pilots:
+    """All performers of a pilot study."""
+
+    performers: tuple[Pilot, ...]
+    correlation: Array
+    """Of a person's departures with two performers; 0 for those that share no subjects."""
+
+    def simulated(self, subjects: int, trials: int, studies: int, rng: np.random.Generator) -> list[Counts]:
+        """The counts of each performer, a row for each study."""
+        values, vectors = np.linalg.eigh(self.correlation)
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        root /= np.linalg.norm(root, axis=1, keepdims=True)
+        departures = rng.standard_normal((studies, subjects, len(root))) @ root.T
+        return [one.simulated(departures[..., place], trials, rng) for place, one in enumerate(self.performers)]
+
+
+def pilots_of(trials: Trials, options: FitOptions) -> Pilots:
+    """What the trials of a study know of others like it."""
+    counts = [_coarse(trials, trials.performer == place) for place in range(len(trials.performers))]
+    label = strata(counts)
+    found = []
+    for name, role, one in zip(trials.performers, trials.roles, counts, strict=True):
+        fit = fit_curve(one, options, who=name)
+        simple = options.kind == "auto" and fit.kind != "spline" and "distinct x" not in fit.reason
+        other = fit_curve(one, replace(options, kind="spline"), who=name) if simple else fit
+        found.append(Pilot(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
+    return Pilots(tuple(found), _correlation(found))
+
+
+def _coarse(trials: Trials, rows: NDArray[np.bool_]) -> Counts:
+    """The counts of trials, with x rounded so that there are few places and thousands of studies are soon fitted."""
+    mine = trials.taken(rows)
+    low, high = mine.x.min(), mine.x.max()
+    if len(np.unique(mine.x)) > _MOST_PLACES:
+        gap = (high - low) / (_MOST_PLACES - 1)
+        mine = replace(mine, x=np.clip(low + np.rint((mine.x - low) / gap) * gap, low, high))
+    return counts_of(mine, np.ones(len(mine), dtype=bool))
+
+
+def spread_of(fit: CurveFit) -> float:
+    """Standard deviation of persons, on the logit or on the metric itself; 0 where nobody has two trials."""
+    counts, curve = fit.counts, curve_of(fit)
+    sizes = np.asarray(counts.sizes.sum(axis=1)).ravel()
+    if counts.subjects < 2 or not (sizes > 1).any():
+        return 0.0
+    residual = np.asarray(counts.totals.sum(axis=1) - counts.sizes @ curve).ravel()
+    # The curve was fitted to the same subjects, which brings them nearer to it.
+    observed = _freed(counts.subjects) * float(residual @ residual) - _alone(counts, curve)
+    if observed <= 0:
+        return 0.0
+    if counts.scale.upper is None:
+        return float(np.sqrt(observed / _between(fit, 1.0)))
+    if observed >= _between(fit, _WIDEST):
+        return _WIDEST
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda spread: _between(fit, spread) - observed, 0.0, _WIDEST, xtol=1e-4))
+
+
+def curve_of(fit: CurveFit) -> Array:
+    """The fitted share at each place, kept off the bounds of the metric."""
+    return fit.shares if fit.counts.scale.upper is None else np.clip(fit.shares, _EDGE, 1 - _EDGE)
+
+
+def average_person(fit: CurveFit, spread: float) -> Array:
+    """The linear predictor of the person in the middle, such that all persons together have the fitted curve.
+
+    Newton's method, from what the formula of Zeger, Liang and Albert (1988) gives.
+    """
+    curve = curve_of(fit)
+    if fit.counts.scale.upper is None or spread == 0:
+        return curve if fit.counts.scale.upper is None else _logit(curve)
+    nodes, weights = _normal()
+    found = _logit(curve) * np.sqrt(1 + 0.346 * spread**2)
+    for _ in range(_NEWTON):
+        share = means("logit", found[:, None] + spread * nodes)
+        found = found - np.clip((share @ weights - curve) / ((share * (1 - share)) @ weights), -2, 2)
+    return np.asarray(found)
+
+
+def shares_of(fit: CurveFit, spread: float, persons: Array) -> Array:
+    """The share at each place (row) of persons who depart so far (column), in standard deviations."""
+    middle = average_person(fit, spread)[:, None] + spread * persons
+    return means(_link(fit.counts), middle)
+
+
+def _link(counts: Counts) -> Link:
+    return "identity" if counts.scale.upper is None else "logit"
+
+
+def _logit(share: Array) -> Array:
+    return np.asarray(np.log(share) - np.log1p(-share))
+
+
+@cache
+def _normal() -> tuple[Array, Array]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_PERSONS)
+    return nodes, weights / weights.sum()
+
+
+def _freed(subjects: int) -> float:
+    return subjects / max(subjects - 1, 1)
+
+
+def _alone(counts: Counts, curve: Array) -> float:
+    """What trials add to the squared residuals of their subjects each by itself."""
+    if counts.binomial and counts.scale.upper is not None:
+        return float((counts.sizes @ (curve * (1 - curve))).sum())
+    return counts.squared_distance(curve)
+
+
+def _between(fit: CurveFit, spread: float) -> float:
+    """What the products of residuals of two trials of a subject sum to when persons differ so much."""
+    persons, weights = _normal()
+    shares, curve = shares_of(fit, spread, persons), curve_of(fit)
+    sizes = fit.counts.sizes
+    together = (sizes @ shares) ** 2 @ weights - (sizes @ curve) ** 2
+    same = sizes @ (shares**2 @ weights - curve**2)
+    return float((together - same).sum())
+
+
+def _correlation(found: Sequence[Pilot]) -> Array:
+    whole = np.eye(len(found))
+    for (row, one), (column, other) in combinations(enumerate(found), 2):
+        if one.stratum == other.stratum:
+            whole[row, column] = whole[column, row] = _alike(one, other)
+    return whole
+
+
+def _alike(one: Pilot, other: Pilot) -> float:
+    """How far a person who is good with one performer is good with another, by moments."""
+    shared = np.intersect1d(one.counts.present, other.counts.present)
+    if len(shared) < 2 or not one.spread or not other.spread:
+        return 0.0
+    observed = _freed(len(shared)) * float(one.departures()[shared] @ other.departures()[shared])
+    weights = _normal()[1]
+    left, right = one.expected()[shared], other.expected()[shared]
+    full = float(((left * right) @ weights - (left @ weights) * (right @ weights)).sum())
+    return float(np.clip(observed / full, -1, 1))
+
+
+def _luck(pilot: Pilot, mean: Array, rng: np.random.Generator) -> Array:
+    """How trials come out whose expectation is the mean."""
+    if pilot.counts.scale.upper is None:
+        return np.asarray(mean + np.sqrt(_left(pilot)) * rng.standard_normal(mean.shape))
+    if pilot.counts.binomial:
+        return (rng.random(mean.shape) < mean).astype(float)
+    weight = 1 / np.clip(_left(pilot), 1e-4, 0.99) - 1
+    inside = np.clip(mean, _EDGE, 1 - _EDGE)
+    return np.asarray(rng.beta(weight * inside, weight * (1 - inside)))
+
+
+def _left(pilot: Pilot) -> float:
+    """Variance within a person: of scores with an upper bound beside that of trials that are right or wrong."""
+    counts, curve = pilot.counts, curve_of(pilot.fit)
+    persons, weights = _normal()
+    _, sizes = counts.whole()
+    shares = shares_of(pilot.fit, pilot.spread, persons)
+    left = counts.squared_distance(curve) - float(sizes @ (shares**2 @ weights - curve**2))
+    if counts.scale.upper is None:
+        return max(left / float(sizes.sum()), 0.0)
+    return max(left / float(sizes @ ((shares * (1 - shares)) @ weights)), 0.0)
+
+
+def _counted(like: Counts, where: NDArray[np.int64], share: Array) -> Counts:
+    """Counts with a row for each study of simulated trials."""
+    from scipy.sparse import csr_array
+
+    shape = (len(where), len(like.places))
+    cell = (where + len(like.places) * np.arange(len(where))[:, None, None]).ravel()
+
+    def summed(values: Array) -> Any:
+        return csr_array(np.bincount(cell, weights=values.ravel(), minlength=shape[0] * shape[1]).reshape(shape))
+
+    return replace(
+        like,
+        totals=summed(share),
+        sizes=summed(np.ones_like(share)),
+        squares=summed(share**2),
+        rows=where[0].size,
+        entropy=0.0,
+    )
+
+
+_PLACES = 41
+"""Places of x at which the width of a band is looked at."""
+_FEWEST_STUDIES = 20
+_LOOKED_AT = 40
+"""Studies of a design whose bands are looked at; their width varies little."""
+_ESTIMATES = 9
+"""Points that stand for the distribution of an estimated standard deviation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A study that might be run, and what is to be expected of it; widths are in units of the metric."""
+
+    subjects: int
+    """Wizards, and as many callers."""
+    trials: int
+    """Of each subject with each performer."""
+    half_widths: Mapping[str, float]
+    """By performer: half the width of the band, the mean over x."""
+    worst: Mapping[str, float]
+    """By performer: half the width of the band where it is widest."""
+    mass_half_widths: Mapping[str, float]
+    """By system: half the width of the interval of the impurity mass."""
+    power: Mapping[str, float]
+    """By pair: the share of studies that tell the two apart."""
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the band, the mean over x, of the performer known least well."""
+        return max(self.half_widths.values())
+
+    @property
+    def size(self) -> int:
+        """Trials with each performer."""
+        return self.subjects * self.trials
+
+    def to_dict(self) -> dict[str, Any]:
+        """The design as plain values."""
+        return {
+            "subjects": self.subjects,
+            "trials": self.trials,
+            "half_width": self.half_width,
+            "performers": {
+                name: {"half_width": self.half_widths[name], "worst": self.worst[name]} for name in self.half_widths
+            },
+            "mass_half_width": dict(self.mass_half_widths),
+            "power": dict(self.power),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan(Shown):
+    """Designs that were tried, smallest first, and what was taken from the pilot."""
+
+    designs: tuple[Design, ...]
+    target: float
+    """The half-width that is aimed at, in units of the metric."""
+    level: float
+    studies: int
+    seed: int
+    spreads: Mapping[str, float]
+    """By performer: standard deviation of persons, on the logit where the metric has an upper bound."""
+    correlations: Mapping[str, float]
+    """By pair that shares subjects: how far those who do well with one do well with the other."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> Design | None:
+        """The smallest design whose bands are narrow enough; None where none of those tried is."""
+        return next((design for design in self.designs if design.half_width <= self.target), None)
+
+    @property
+    def would_do(self) -> tuple[int, int] | None:
+        """Subjects and trials each that should be enough where no design tried is: widths fall as 1/sqrt(subjects)."""
+        if self.needed is not None:
+            return None
+        best = min(self.designs, key=lambda design: design.half_width)
+        spread = best.half_width / student(self.level, best.subjects - 1) * np.sqrt(best.subjects)
+        subjects = best.subjects + 1
+        for _ in range(100):
+            enough = int(np.ceil((spread * student(self.level, subjects - 1) / self.target) ** 2))
+            if enough == subjects:
+                break
+            subjects = enough
+        return max(subjects, best.subjects + 1), best.trials
+
+    def words(self) -> str:
+        """What to do."""
+        if (enough := self.needed) is not None:
+            told = "".join(f"; tells {pair} apart in {share:.2f} of studies" for pair, share in enough.power.items())
+            return (
+                f"{enough.subjects} subjects with {enough.trials} trials each with every performer are enough for "
+                f"bands of ±{self.target:g} on average over x: expected ±{enough.half_width:.3g}{told}"
+            )
+        best = min(self.designs, key=lambda design: design.half_width)
+        subjects, trials = self.would_do or (0, 0)
+        return (
+            f"no design tried gives bands of ±{self.target:g} on average over x: the best, {best.subjects} subjects "
+            f"with {best.trials} trials each, gives ±{best.half_width:.3g}; about {subjects} subjects with {trials} "
+            "trials each should do"
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each design: widths of the performer or system that is known least well, and power by pair."""
+        rows = [
+            {
+                "subjects": design.subjects,
+                "trials": design.trials,
+                "half_width": design.half_width,
+                "worst": max(design.worst.values()),
+                "mass_half_width": max(design.mass_half_widths.values(), default=None),
+                **{f"power, {pair}": share for pair, share in design.power.items()},
+            }
+            for design in self.designs
+        ]
+        return pl.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        shown: dict[str, Any] = plain(
+            {
+                "needed": None if self.needed is None else self.needed.to_dict(),
+                "would_do": self.would_do and {"subjects": self.would_do[0], "trials": self.would_do[1]},
+                "words": self.words(),
+                "half_width": self.target,
+                "level": self.level,
+                "studies": self.studies,
+                "seed": self.seed,
+                "spread": dict(self.spreads),
+                "correlation": dict(self.correlations),
+                "designs": [design.to_dict() for design in self.designs],
+                "notes": list(self.notes),
+            }
+        )
+        return shown
+
+
+def plan(
+    trials: Trials,
+    *,
+    fit: FitOptions | None = None,
+    subjects: Sequence[int] = (8, 12, 16, 24, 32),
+    trials_each: Sequence[int] = (10, 20, 40),
+    half_width: float = 0.05,
+    level: float = 0.95,
+    studies: int = 200,
+    seed: int = 0,
+    step: Step = silent,
+) -> Plan:
+    """What designs of so many subjects and trials can tell, if they are as the pilot study is.
+
+    `half_width` is what bands should have at most, as a share of the way from the metric's lower bound to its upper
+    one; in its own units where there is no upper bound. Each design is simulated `studies` times: persons depart from
+    the pilot's curves as they do in the pilot, x is drawn from the pilot's, and the pilot's kind of curve (a spline
+    from 15 subjects on where the kind is left open), as smooth as there, is fitted to each study. The spread of these
+    fits is what a study's bootstrap estimates, and Student's t with one degree of freedom less than subjects is put
+    on it. Performers that share subjects in the pilot share them in the designs.
+
+    Smoothness is kept since it stands for the curve and not for the number of trials. A study chooses its own, which
+    costs a little: its bands come out wider than is said here, mostly by less than a seventh, at worst by a quarter.
+    """
+    _check(subjects, trials_each, half_width, level, studies)
+    known = pilots_of(trials, fit or FitOptions())
+    low, high = _common(known.performers)
+    tried = sorted({(many, each) for many in subjects for each in trials_each}, key=lambda one: (one[0] * one[1], one))
+    found = []
+    for place, (many, each) in enumerate(tried):
+        step("simulating studies", place, len(tried))
+        rng = np.random.default_rng([seed, many, each])
+        found.append(_design(known, _Sized(many, each, studies, level), (low, high), rng))
+    step("simulating studies", len(tried), len(tried))
+    return Plan(
+        designs=tuple(found),
+        target=half_width * known.performers[0].counts.scale.width,
+        level=level,
+        studies=studies,
+        seed=seed,
+        spreads={one.name: one.spread for one in known.performers},
+        correlations=_correlations(known),
+        notes=_notes(trials, known),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    subjects: int
+    trials: int
+    studies: int
+    level: float
+
+    @property
+    def critical(self) -> float:
+        return student(self.level, self.subjects - 1)
+
+
+def _check(subjects: Sequence[int], trials_each: Sequence[int], half_width: float, level: float, studies: int) -> None:
+    if not subjects or min(subjects) < 2:
+        raise UsageError(f"a design needs two subjects or more; got {list(subjects)}")
+    if not trials_each or min(trials_each) < 1:
+        raise UsageError(f"a design needs a trial or more of each subject; got {list(trials_each)}")
+    if not half_width > 0:
+        raise UsageError(f"the half-width of a band is above 0; got {half_width:g}")
+    if not 0 < level < 1:
+        raise UsageError(f"a level lies between 0 and 1; got {level:g}")
+    if studies < _FEWEST_STUDIES:
+        raise UsageError(f"a spread is estimated from {_FEWEST_STUDIES} studies or more; got {studies}")
+
+
+def _common(performers: Sequence[Pilot]) -> tuple[float, float]:
+    low, high = max(one.counts.low for one in performers), min(one.counts.high for one in performers)
+    if not low < high:
+        covered = ", ".join(f"{one.name} {one.counts.low:g} to {one.counts.high:g}" for one in performers)
+        raise DataError("the performers have no range of x in common", got=covered, fix="run trials at the same x")
+    return low, high
+
+
+def _design(known: Pilots, sized: _Sized, ends: tuple[float, float], rng: np.random.Generator) -> Design:
+    drawn = known.simulated(sized.subjects, sized.trials, sized.studies, rng)
+    fits = [one.fit_for(sized.subjects) for one in known.performers]
+    refits = [_refitted(fit, counts) for fit, counts in zip(fits, drawn, strict=True)]
+    names = [one.name for one in known.performers]
+    widths = [_widths(*parts, sized) for parts in zip(fits, drawn, refits, strict=True)]
+    gaps = _gaps(known, fits, refits, ends)
+    masses = {name: gap.below + gap.above for name, gap in gaps.items()}
+    return Design(
+        subjects=sized.subjects,
+        trials=sized.trials,
+        half_widths={name: float(width.mean()) for name, width in zip(names, widths, strict=True)},
+        worst={name: float(width.max()) for name, width in zip(names, widths, strict=True)},
+        mass_half_widths={name: sized.critical * float(mass.std(ddof=1)) for name, mass in masses.items()},
+        power=_power(known.performers[0].name, gaps, sized.critical),
+    )
+
+
+def _refitted(fit: CurveFit, drawn: Counts) -> Array:
+    """The coefficients for each simulated study."""
+    return estimated(fit.basis, drawn, np.eye(drawn.totals.shape[0]), fit.smoothness, fit.coefficients)
+
+
+def _widths(fit: CurveFit, drawn: Counts, refits: Array, sized: _Sized) -> Array:
+    """Half the width of the band at places of x, averaged over studies.
+
+    A study estimates the spread of its curve from its subjects, as a root of chi-square over its degrees of freedom,
+    and takes the error of independent trials where that is larger; so what is expected is no width of the mean study.
+    """
+    x = np.linspace(fit.basis.low, fit.basis.high, _PLACES)
+    predictors = fit.predictor(x, refits)
+    estimates = predictors.std(axis=0, ddof=1) * _roots_of_chi_square(sized.subjects - 1)[:, None]
+    looked_at = range(min(_LOOKED_AT, len(refits)))
+    return np.asarray(
+        np.mean([_width(_study(fit, drawn, refits, one), x, estimates, sized) for one in looked_at], axis=0)
+    )
+
+
+def _study(fit: CurveFit, drawn: Counts, refits: Array, place: int) -> CurveFit:
+    """The curve of one simulated study."""
+    rows = [place]
+    counts = replace(drawn, totals=drawn.totals[rows], sizes=drawn.sizes[rows], squares=drawn.squares[rows])
+    return replace(fit, counts=counts, coefficients=refits[place])
+
+
+def _width(study: CurveFit, x: Array, estimates: Array, sized: _Sized) -> Array:
+    reach = sized.critical * np.maximum(estimates, study.model_error(x))
+    low, high = study.band(x, reach)
+    return np.asarray((high - low).mean(axis=0) / 2)
+
+
+def _roots_of_chi_square(freedom: int) -> Array:
+    """Points that stand for what an estimated standard deviation is, beside the true one."""
+    from scipy.special import chdtri
+
+    tails = (np.arange(_ESTIMATES) + 0.5) / _ESTIMATES
+    return np.asarray(np.sqrt(chdtri(freedom, tails) / freedom))
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """How far a system is below the gold standard, and how far above it, in each study."""
+
+    below: Array
+    above: Array
+
+
+def _gaps(
+    known: Pilots, fits: Sequence[CurveFit], refits: Sequence[Array], ends: tuple[float, float]
+) -> dict[str, _Gap]:
+    grid = Grid.over(*ends, [point for fit in fits for point in fit.basis.breaks if fit.kind != "isotonic"])
+    heights = [fit.performance(fit.predictor(grid.nodes, refit)) for fit, refit in zip(fits, refits, strict=True)]
+    systems = zip(known.performers[1:], heights[1:], strict=True)
+    return {one.name: _Gap(*grid.parts(heights[0] - height)) for one, height in systems}
+
+
+def _power(gold: str, gaps: Mapping[str, _Gap], critical: float) -> dict[str, float]:
+    """The share of studies in which a difference exceeds its own error.
+
+    Between systems it is the difference of impurity masses; from the gold standard, whose own mass is 0 whatever it
+    does, it is the signed area between the curves.
+    """
+    found = {f"{name} and {gold}": _shown(gap.below - gap.above, critical) for name, gap in gaps.items()}
+    for (name, one), (other, two) in combinations(gaps.items(), 2):
+        found[f"{name} and {other}"] = _shown(one.below + one.above - two.below - two.above, critical)
+    return found
+
+
+def _shown(difference: Array, critical: float) -> float:
+    return float((np.abs(difference) > critical * difference.std(ddof=1)).mean())
+
+
+def _correlations(known: Pilots) -> dict[str, float]:
+    pairs = combinations(enumerate(known.performers), 2)
+    return {
+        f"{one.name} and {other.name}": float(known.correlation[row, column])
+        for (row, one), (column, other) in pairs
+        if one.stratum == other.stratum
+    }
+
+
+def _notes(trials: Trials, known: Pilots) -> tuple[str, ...]:
+    notes = []
+    if trials.independent:
+        notes.append("the pilot names no subjects, so persons are taken as alike; real ones differ, and need more")
+    else:
+        alike = [one.name for one in known.performers if one.spread == 0]
+        if alike:
+            notes.append(f"subjects of {', '.join(alike)} differ no more in the pilot than chance has them do")
+    few = min(one.counts.subjects for one in known.performers)
+    if few < 6 and not trials.independent:
+        notes.append(f"how far persons differ is known from {few} subjects only, so the plan is rough")
+    return tuple(notes)

@@ -1,0 +1,496 @@
+"""How studies against a gold standard are shown: tables, figures, data and the JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from demur.core.show.chart_data import short
+from demur.core.show.html import paragraphs
+from demur.core.show.notebook import pictured, presented
+from demur.core.show.numbers import p_value, percent
+from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.results import register
+from demur.gold_standard.checks import Residuals
+from demur.gold_standard.fitting import Performer
+from demur.gold_standard.planning import Plan
+from demur.gold_standard.study import Domain, GoldStudies, GoldStudy
+from demur.gold_standard.trials import Trials
+from demur.gold_standard.verdict import ComponentAnalysis
+from demur.gold_standard.wizards import WizardAgreement
+from demur.gold_standard.words import Units, figure, study_sentences, verdict
+
+PLACES = 101
+"""Places of a curve in a figure or a file."""
+
+
+def curve_frame(study: GoldStudy) -> pl.DataFrame:
+    """Every curve over the range of its own trials: `performer, role, x, y, low, high`."""
+    return pl.concat([_curve(one) for one in study.performers])
+
+
+def _curve(one: Performer) -> pl.DataFrame:
+    x = np.linspace(one.fit.basis.low, one.fit.basis.high, PLACES)
+    low, high = one.band(x)
+    return pl.DataFrame({"x": x, "y": one.fit(x), "low": low, "high": high}).select(
+        pl.lit(one.name).alias("performer"), pl.lit(one.role).alias("role"), "x", "y", "low", "high"
+    )
+
+
+def point_frame(study: GoldStudy) -> pl.DataFrame:
+    """Means of trials by stretches of x: `performer, role, x, y, n`."""
+    return pl.concat([_points(one, found) for one, found in zip(study.performers, study.residuals, strict=True)])
+
+
+def _points(one: Performer, found: Residuals) -> pl.DataFrame:
+    counts = one.fit.counts
+    totals, sizes = counts.whole()
+    rows = []
+    for part in found.bins:
+        inside = (counts.places >= part.start) & (counts.places <= part.end)
+        share = totals[inside].sum() / sizes[inside].sum()
+        rows.append({"x": part.x, "y": float(counts.scale.performance(share)), "n": float(sizes[inside].sum())})
+    return pl.DataFrame(rows).select(pl.lit(one.name).alias("performer"), pl.lit(one.role).alias("role"), "x", "y", "n")
+
+
+def impurity_frame(study: GoldStudy) -> pl.DataFrame:
+    """Every system's distance from the gold standard: `system, x, impurity, low, high, signed`."""
+    return pl.concat(
+        [
+            pl.DataFrame(
+                {"x": one.x, "impurity": one.impurity, "low": one.low, "high": one.high, "signed": one.signed}
+            ).select(pl.lit(one.system).alias("system"), "x", "impurity", "low", "high", "signed")
+            for one in study.impurities
+        ]
+    )
+
+
+def range_frame(study: GoldStudy) -> pl.DataFrame:
+    """Which system is nearest the gold standard where, shown against every other one: `from, to, nearer`."""
+    rows = [{"from": one.low, "to": one.high, "nearer": one.holds} for one in study.nearest]
+    return pl.DataFrame(rows, schema={"from": pl.Float64, "to": pl.Float64, "nearer": pl.String})
+
+
+def cost_frame(study: GoldStudy) -> pl.DataFrame:
+    """The cost function: `performance, amount, kind` (line or point)."""
+    cost = study.options.cost
+    assert cost is not None
+    scale = study.gold.fit.counts.scale
+    if cost.points is not None:
+        rows = [(p, amount, "point") for p, amount in cost.points]
+        return pl.DataFrame(rows, schema=["performance", "amount", "kind"], orient="row")
+    values = np.concatenate([one.fit(study.ground.x) for one in study.performers])
+    low = scale.lower if scale.upper is not None else float(values.min())
+    high = scale.upper if scale.upper is not None else float(values.max())
+    p = np.linspace(low, high, PLACES)
+    return pl.DataFrame({"performance": p, "amount": cost(p)}).with_columns(pl.lit("line").alias("kind"))
+
+
+def cost_marks(study: GoldStudy) -> pl.DataFrame:
+    """The performances of each system over the stretch that its cost is taken of: `system, from, to`."""
+    rows = []
+    for system, cost in zip(study.systems, study.costs, strict=True):
+        if cost.spans:
+            values = np.concatenate([system.fit(np.linspace(*span, PLACES)) for span in cost.spans])
+            rows.append({"system": system.name, "from": float(values.min()), "to": float(values.max())})
+    schema = {"system": pl.String, "from": pl.Float64, "to": pl.Float64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def effect_frame(found: ComponentAnalysis) -> pl.DataFrame:
+    """Changes of impurity mass: `effect, value, low, high, kind`; undefined ones are left out."""
+    rows = [
+        {
+            "effect": effect_name(effect.kind, effect.components, effect.others),
+            "value": effect.change.value,
+            "low": effect.change.low,
+            "high": effect.change.high,
+            "kind": effect.kind,
+        }
+        for effect in found.effects
+        if effect.change.defined
+    ]
+    schema = {"effect": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "kind": pl.String}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def effect_name(kind: str, components: tuple[str, ...], others: tuple[str, ...] | None) -> str:
+    """How an effect is called.
+
+    >>> effect_name("lesion", ("confirm",), ("spell",)), effect_name("interaction", ("confirm", "spell"), None)
+    ('without confirm (spell on)', 'confirm × spell')
+    """
+    if kind == "lesion":
+        rest = f"{'+'.join(others)} on" if others else "nothing else on"
+        return f"without {components[0]} ({rest})"
+    return " × ".join(components)
+
+
+def residual_frame(study: GoldStudy) -> pl.DataFrame:
+    """What the curves leave of the trials: `performer, x, residual, low, high, n`."""
+    return pl.concat([one.frame() for one in study.residuals])
+
+
+def gold_band(study: GoldStudy) -> pl.DataFrame:
+    """The pooled gold standard with its band: `x, y, low, high`."""
+    return _curve(study.gold).select("x", "y", "low", "high")
+
+
+def performer_table(study: GoldStudy) -> Table:
+    """Who performed, how well, and how far from the gold standard."""
+    units = Units.of(study.trials)
+    rows = [
+        (
+            one.name,
+            one.role,
+            f"{one.subjects:,}",
+            f"{one.trials:,}",
+            figure(mean, units.y),
+            "–" if one.role == "gold" else figure(study.impurities[place - 1].mass),
+            "–" if one.role == "gold" else figure(study.impurities[place - 1].below),
+            "–" if one.role == "gold" else figure(study.impurities[place - 1].above),
+        )
+        for place, (one, mean) in enumerate(zip(study.performers, study.means, strict=True))
+    ]
+    low, high = study.ground.low, study.ground.high
+    return Table(
+        f"Performers, over {units.span(low, high)}",
+        (
+            "performer",
+            "role",
+            "subjects",
+            "trials",
+            f"mean {study.trials.y_name}",
+            "impurity mass",
+            "below gold",
+            "above gold",
+        ),
+        tuple(rows),
+        brief=Table(
+            f"Performers, over {units.span(low, high)}",
+            ("performer", f"mean {study.trials.y_name}", "impurity mass"),
+            tuple((row[0], row[4], row[5]) for row in rows),
+        ),
+    )
+
+
+def fit_table(study: GoldStudy) -> Table:
+    """The curves, and how well they fit."""
+    rows = tuple(
+        (
+            one.name,
+            one.fit.kind,
+            one.fit.reason,
+            short(one.r2),
+            short(one.deviance_explained),
+            found.words() or "no misfit shown",
+        )
+        for one, found in zip(study.performers, study.residuals, strict=True)
+    )
+    return Table("Curves", ("performer", "curve", "because", "R²", "deviance explained", "residuals"), rows)
+
+
+def pair_table(study: GoldStudy) -> Table:
+    """Systems by their distance from the gold standard, two at a time."""
+    units = Units.of(study.trials)
+    rows = tuple(
+        (
+            f"{pair.a} / {pair.b}",
+            "; ".join(f"{one.holds} {units.x(one.low)} to {units.x(one.high)}" for one in pair.ranges),
+            ", ".join(f"{units.x(one.x)}{'' if one.shown else ' (not shown)'}" for one in pair.crossings) or "none",
+            figure(pair.mass_difference),
+            p_value(pair.p),
+        )
+        for pair in study.pairs
+    )
+    return Table(
+        "Nearer the gold standard",
+        ("systems", f"by {study.trials.x_name}", "crossing", "difference of mass", "p"),
+        rows,
+    )
+
+
+def cost_table(study: GoldStudy) -> Table:
+    """What it is worth to bring each system nearer."""
+    units = Units.of(study.trials)
+    rows = tuple(
+        (
+            one.system,
+            ", ".join(f"{units.x(low)} to {units.x(high)}" for low, high in one.spans) or "nowhere",
+            figure(one.average),
+            figure(one.difference),
+        )
+        for one in study.costs
+    )
+    return Table("Cost", ("system", study.trials.x_name, "average marginal cost", "average cost difference"), rows)
+
+
+def component_tables(found: ComponentAnalysis) -> tuple[Table, ...]:
+    """The combinations of components that were run, and what each component does."""
+    masses = tuple(("+".join(sorted(on)) or "none", figure(mass)) for on, mass in found.masses)
+    effects = tuple(
+        (effect.kind, effect_name(effect.kind, effect.components, effect.others), figure(effect.change))
+        for effect in found.effects
+    )
+    return (
+        Table(f"Combinations of {found.system}", ("components on", "impurity mass"), masses),
+        Table("Components", ("kind", "effect", "change of impurity mass"), effects),
+    )
+
+
+def wizard_table(found: WizardAgreement, units: Units) -> Table:
+    """Those behind the gold standard, the farthest from the pooled curve first."""
+    ordered = sorted(found.wizards, key=lambda one: -abs(one.departure))
+    rows = tuple(
+        (one.name, f"{one.n:g}", _signed(one.departure, units), _plain(one.error, units), "yes" if one.apart else "no")
+        for one in ordered[:50]
+    )
+    return Table("Wizards", ("wizard", "trials", "departure", "standard error", "apart"), rows)
+
+
+def _signed(value: float, units: Units) -> str:
+    told = f"{100 * value:+.1f} points" if units.y_percent else f"{value:+.3g}"
+    return told.replace("-", "−")
+
+
+def _plain(value: float, units: Units) -> str:
+    return f"{100 * value:.1f} points" if units.y_percent else f"{value:.3g}"
+
+
+def convergence_table(study: GoldStudy) -> Table:
+    """Whether the curves have settled."""
+    rows = tuple((one.performer, one.words(), "more" if one.needed else "enough") for one in study.convergence)
+    return Table("Convergence over subjects", ("performer", "what the last subject did", "subjects"), rows)
+
+
+def domain_table(domains: Sequence[Domain]) -> Table:
+    """Systems across studies."""
+    rows = tuple((one.study, one.system, figure(one.complexity), figure(one.relative, percent)) for one in domains)
+    return Table("Across domains", ("study", "system", "complexity", "impurity mass / gold"), rows)
+
+
+def plan_table(plan: Plan, units: Units) -> Table:
+    """What each design would give."""
+    pairs = list(plan.designs[0].power)
+    rows = tuple(
+        (
+            str(one.subjects),
+            str(one.trials),
+            f"± {units.y(one.half_width)}",
+            f"± {units.y(max(one.worst.values()))}",
+            f"± {short(max(one.mass_half_widths.values()))}",
+            *(percent(one.power[pair]) for pair in pairs),
+        )
+        for one in plan.designs
+    )
+    columns = ("subjects", "trials each", "curve, mean", "curve, worst", "impurity mass")
+    return Table("Designs", (*columns, *(f"tells {pair} apart" for pair in pairs)), rows)
+
+
+def of_gold(studies: GoldStudies) -> Presentation:
+    """How one or more studies are shown; several are held against each other first."""
+    if len(studies) == 1:
+        return of_study(studies[0])
+    parts = tuple(replace(of_study(study), title=study.trials.study) for study in studies)
+    return Presentation(
+        title="Across domains",
+        sentences=tuple(_across(studies)),
+        tables=(domain_table(studies.domains),),
+        figures=(main_figure(studies),),
+        data=studies.frame,
+        document={**studies.to_dict(), "studies": [part.document for part in parts]},
+        notes=tuple(f"{study.trials.study}: {note}" for study in studies for note in study.notes),
+        warnings=tuple(f"{study.trials.study}: {told}" for study in studies for told in _warnings(study)),
+        signatures=tuple(study.signature for study in studies),
+        parts=tuple(replace(part, notes=(), warnings=(), signatures=()) for part in parts),
+    )
+
+
+def of_study(study: GoldStudy) -> Presentation:
+    """How one study is shown."""
+    units = Units.of(study.trials)
+    found = [
+        performer_table(study),
+        *([pair_table(study)] if study.pairs else []),
+        *([cost_table(study)] if study.costs else []),
+        *(table for one in study.components for table in component_tables(one)),
+        fit_table(study),
+        *_check_tables(study, units),
+    ]
+    return Presentation(
+        title="How far from the gold standard",
+        sentences=tuple(study_sentences(study)),
+        tables=tuple(found),
+        figures=tuple(_figures(study, units)),
+        data=lambda: curve_frame(study),
+        document=document(study),
+        notes=_notes(study, units),
+        warnings=_warnings(study),
+        signatures=(study.signature,),
+    )
+
+
+def _check_tables(study: GoldStudy, units: Units) -> list[Table]:
+    found = []
+    if study.wizards is not None and len(study.wizards.wizards) > 1:
+        found.append(wizard_table(study.wizards, units))
+    if study.convergence:
+        found.append(convergence_table(study))
+    return found
+
+
+def benchmark(study: GoldStudy, **options: Any) -> Callable[[], Any]:
+    """The benchmark graph of a study, drawn when it is called."""
+    x, y = _axes(study, Units.of(study.trials))
+    curves, points = curve_frame(study), point_frame(study)
+    return drawing(
+        "gold_standard.charts.benchmark.benchmark_chart",
+        curves,
+        points,
+        **{**x, **y, "upper": study.trials.upper, **options},
+    )
+
+
+def main_figure(studies: GoldStudies, **options: Any) -> Callable[[], Any]:
+    """The benchmark graph of one study, or several studies across domains."""
+    if len(studies) == 1:
+        return benchmark(studies[0], **options)
+    return drawing(
+        "gold_standard.charts.impurity.domains_chart", studies.frame(), **{"level": studies[0].options.level, **options}
+    )
+
+
+def _axes(study: GoldStudy, units: Units) -> tuple[dict[str, Any], dict[str, Any]]:
+    x = {"x": units.x_name, "x_percent": units.x_percent, "level": study.options.level}
+    return x, {"y": units.y_name, "percent": units.y_percent}
+
+
+def _figures(study: GoldStudy, units: Units) -> list[Callable[[], Any]]:
+    level, upper = study.options.level, study.trials.upper
+    x, y = _axes(study, units)
+    made: list[Callable[[], Any]] = [
+        benchmark(study),
+        drawing("gold_standard.charts.impurity.impurity_chart", impurity_frame(study), range_frame(study), **x, **y),
+    ]
+    if study.options.cost is not None:
+        marks = cost_marks(study)
+        made.append(
+            drawing(
+                "gold_standard.charts.checks.cost_chart", cost_frame(study), marks=marks if marks.height else None, **y
+            )
+        )
+    effects = [effect_frame(one) for one in study.components]
+    made += [
+        drawing("gold_standard.charts.impurity.components_chart", found, level=level)
+        for found in effects
+        if found.height
+    ]
+    made.append(
+        drawing("gold_standard.charts.checks.gold_residual_chart", residual_frame(study), percent=units.y_percent, **x)
+    )
+    if study.wizards is not None and study.wizards.frame().height:
+        curves = study.wizards.frame()
+        made.append(
+            drawing("gold_standard.charts.checks.wizards_chart", curves, gold_band(study), upper=upper, **x, **y)
+        )
+    if study.convergence:
+        steps = pl.concat([one.frame() for one in study.convergence])
+        tolerance = study.convergence[0].tolerance
+        made.append(
+            drawing(
+                "gold_standard.charts.checks.convergence_chart", steps, percent=units.y_percent, tolerance=tolerance
+            )
+        )
+    return made
+
+
+def document(study: GoldStudy) -> dict[str, Any]:
+    """A study as plain values, with its verdict in words."""
+    return {**study.to_dict(), "verdict": " ".join(verdict(study))}
+
+
+def _notes(study: GoldStudy, units: Units) -> tuple[str, ...]:
+    level = percent(study.options.level)
+    wizards = study.wizards.notes if study.wizards is not None else ()
+    cost = study.options.cost
+    return (
+        *study.notes,
+        *(note for one in study.components for note in one.notes),
+        *(() if cost is None else (f"cost: {cost.words()}", *cost.notes)),
+        *wizards,
+        f"every integral is over {units.span(study.ground.low, study.ground.high)}, which all curves cover; "
+        f"complexity over the trials of {study.gold.name}; nothing is extrapolated",
+        f"{level} bands and intervals: subjects drawn anew {study.options.replicates:,} times (seed "
+        f"{study.options.seed}), standard error times Student's t",
+    )
+
+
+def _warnings(study: GoldStudy) -> tuple[str, ...]:
+    agreement: WizardAgreement | None = study.wizards
+    misfits = [
+        f"{one.name}: {found.words()} Another --fit may suit it better."
+        for one, found in zip(study.performers, study.residuals, strict=True)
+        if found.words() is not None
+    ]
+    return (*study.warnings, *misfits, *(agreement.warnings if agreement is not None else ()))
+
+
+def _across(studies: GoldStudies) -> list[str]:
+    known = [study for study in studies if study.complexity.defined]
+    told = []
+    if len(known) > 1:
+        ordered = sorted(known, key=lambda study: study.complexity.value)
+        easy, hard = ordered[0], ordered[-1]
+        told.append(
+            f"{hard.trials.study} comes out hardest for its gold standard, complexity {figure(hard.complexity)}, "
+            f"{easy.trials.study} easiest, {figure(easy.complexity)}."
+        )
+    domains = sorted((one for one in studies.domains if one.relative.defined), key=lambda one: one.relative.value)
+    if len(domains) > 1:
+        best = domains[0]
+        told.append(
+            f"{best.system} in {best.study} comes out nearest its own gold standard: its impurity mass is "
+            f"{figure(best.relative, percent)} of what that achieves."
+        )
+    return told
+
+
+def plan_figure(plan: Plan, **options: Any) -> Callable[[], Any]:
+    """The widths that designs give, drawn when it is called."""
+    told = {"target": plan.target, "quantity": "half-width of curves"}
+    frame = plan.frame()
+    pairs = [name for name in frame.columns if name.startswith("power, ")]
+    powered = frame.with_columns(power=pl.min_horizontal(pairs)) if pairs else frame
+    return drawing("gold_standard.charts.checks.plan_chart", powered, **{**told, **options})
+
+
+def of_plan(plan: Plan, trials: Trials) -> Presentation:
+    """How a plan is shown."""
+    units = Units.of(trials)
+    return Presentation(
+        title="How many subjects and trials",
+        sentences=(_capital(plan.words()) + ".",),
+        tables=(plan_table(plan, units),),
+        figures=(plan_figure(plan, percent=units.y_percent),),
+        data=plan.frame,
+        document=plan.to_dict(),
+        notes=(*trials.notes, *plan.notes),
+        warnings=trials.warnings,
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+register(GoldStudy, chart=lambda study, **options: benchmark(study, **options)(), page=presented(of_study))
+register(
+    Plan,
+    chart=lambda plan, **options: plan_figure(plan, **options)(),
+    page=pictured(lambda plan: f"<div>{paragraphs([plan.words()])}</div>"),
+)
+register(GoldStudies, chart=lambda studies, **options: main_figure(studies, **options)(), page=presented(of_gold))

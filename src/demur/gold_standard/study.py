@@ -1,0 +1,427 @@
+"""A study as a whole: curves, impurity, verdicts, complexity, cost, components and checks; and studies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur import __version__
+from demur.core.io.columns import nearest as nearest_name
+from demur.core.show.results import Shown, Step, silent
+from demur.core.stats.intervals import Figure, check_level, holm
+from demur.errors import DataError, UsageError
+from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
+from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, marginal_cost
+from demur.gold_standard.curves import FitKind, counts_of, separation
+from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draws, fit_curve, goes_against
+from demur.gold_standard.impurity import Ground, Impurity, Stretch, complexity, impurity, mean_performance, sureness
+from demur.gold_standard.trial_rows import Role
+from demur.gold_standard.trials import Trials
+from demur.gold_standard.verdict import ComponentAnalysis, Nearer, check_components, nearer, nearest, take_apart
+from demur.gold_standard.wizards import WizardAgreement, wizards
+
+_CURVE = 51
+"""Places of a curve."""
+
+
+def study_values(study: GoldStudy) -> dict[str, Any]:
+    """All readings of a study as plain values."""
+    low, high = study.ground.low, study.ground.high
+    gold_low, gold_high = study.gold.fit.basis.low, study.gold.fit.basis.high
+    found: dict[str, Any] = {
+        "study": study.trials.study,
+        "x": study.trials.x_name,
+        "y": study.trials.y_name,
+        "range": {"from": low, "to": high},
+        "performers": [_performer(study, place) for place in range(len(study.performers))],
+        "complexity": {**study.complexity.to_dict(), "from": gold_low, "to": gold_high},
+        "pairs": [pair.to_dict() for pair in study.pairs],
+    }
+    if study.costs:
+        found["average_marginal_cost"] = {one.system: one.to_dict() for one in study.costs}
+    if study.components:
+        found["components"] = [one.to_dict() for one in study.components]
+    if study.wizards is not None:
+        found["wizards"] = study.wizards.to_dict()
+    if study.convergence:
+        found["convergence"] = [one.to_dict() for one in study.convergence]
+    return found
+
+
+def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
+    one = study.performers[place]
+    distance: dict[str, Any] = {"impurity_mass": None}
+    if one.role == "system":
+        distance = study.impurities[place - 1].to_dict()
+        if study.costs:
+            distance["average_marginal_cost"] = study.costs[place - 1].average.to_dict()
+    return {
+        "performer": one.name,
+        "role": one.role,
+        "subjects": one.subjects,
+        "trials": one.trials,
+        **({} if one.components is None else {"components": sorted(one.components)}),
+        **distance,
+        "mean": study.means[place].to_dict(),
+        "fit": one.fit.kind,
+        "because": one.fit.reason,
+        "r2": one.r2,
+        "deviance_explained": one.deviance_explained,
+        "residuals": study.residuals[place].to_dict(),
+        "curve": _curve(one),
+    }
+
+
+def _curve(one: Performer) -> list[dict[str, float]]:
+    x = np.linspace(one.fit.basis.low, one.fit.basis.high, _CURVE)
+    columns = (x, one.fit(x), *one.band(x))
+    return [dict(zip(("x", "y", "low", "high"), map(float, row), strict=True)) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldOptions:
+    """How a study is read."""
+
+    fit: FitOptions = field(default_factory=FitOptions)
+    fits: Mapping[str, FitKind] = field(default_factory=dict)
+    """Kinds of curves for single performers."""
+    within: tuple[float, float] | None = None
+    """The range of x to read; by default all that every curve covers."""
+    components: bool = False
+    cost: CostFunction | None = None
+    gain: Gain | None = None
+    checks: bool = True
+    """Whether to hold wizards against each other and to look at convergence."""
+    level: float = 0.95
+    replicates: int = 1000
+    seed: int = 0
+
+    def with_cost(self, cost: CostFunction | None) -> GoldOptions:
+        """The same, with this cost function."""
+        return replace(self, cost=cost)
+
+
+AS_USUAL = GoldOptions()
+
+
+@dataclass(frozen=True, eq=False)
+class GoldStudy(Shown):
+    """How far systems are from the gold standard of a study."""
+
+    trials: Trials
+    options: GoldOptions
+    gold: Performer
+    systems: tuple[Performer, ...]
+    ground: Ground
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    step: Step = field(default=silent, repr=False)
+
+    @property
+    def performers(self) -> tuple[Performer, ...]:
+        """The gold standard, then the systems."""
+        return (self.gold, *self.systems)
+
+    @cached_property
+    def complexity(self) -> Figure:
+        """Intellectual complexity: how far the gold standard itself stays from the metric's upper bound."""
+        return complexity(self.gold)
+
+    @cached_property
+    def impurities(self) -> tuple[Impurity, ...]:
+        """Each system's distance from the gold standard."""
+        return tuple(impurity(self.gold, system, self.ground) for system in self.systems)
+
+    @cached_property
+    def pairs(self) -> tuple[Nearer, ...]:
+        """Each two systems by their distance from the gold standard."""
+        both = combinations(zip(self.systems, self.impurities, strict=True), 2)
+        found = [nearer(self.gold, a, b, (mass_a, mass_b), self.ground) for (a, mass_a), (b, mass_b) in both]
+        corrected = holm(np.array([pair.p for pair in found]))
+        return tuple(replace(pair, p=float(p)) for pair, p in zip(found, corrected, strict=True))
+
+    @property
+    def nearest(self) -> tuple[Stretch, ...]:
+        """Which system is shown to be nearest the gold standard of all, and where; none where there is only one."""
+        return nearest(self.pairs, [one.name for one in self.systems])
+
+    @cached_property
+    def means(self) -> tuple[Figure, ...]:
+        """Each performer's performance on average over the range."""
+        return tuple(mean_performance(one, self.ground) for one in self.performers)
+
+    @cached_property
+    def costs(self) -> tuple[MarginalCost, ...]:
+        """Each system's average marginal cost; none without a cost function."""
+        if self.options.cost is None:
+            return ()
+        cost, gain = self.options.cost, self.options.gain
+        return tuple(marginal_cost(self.gold, one, cost, self.ground, gain) for one in self.systems)
+
+    @cached_property
+    def cheapest(self) -> tuple[MarginalCost, Figure] | None:
+        """The system of least average marginal cost, and how much dearer the next is; none without two of them."""
+        known = sorted((one for one in self.costs if one.average.defined), key=lambda one: one.average.value)
+        if len(known) < 2:
+            return None
+        systems = [one for one in self.systems if one.name in (known[0].system, known[1].system)]
+        return known[0], cheaper_by(known[0], known[1], self.gold, *systems)
+
+    @cached_property
+    def components(self) -> tuple[ComponentAnalysis, ...]:
+        """What components contribute; none unless asked for."""
+        if not self.options.components:
+            return ()
+        families = _families(self.systems)
+        mass = {one.name: found for one, found in zip(self.systems, self.impurities, strict=True)}
+        return tuple(
+            take_apart(
+                family, {one.components or frozenset(): mass[one.name] for one in run}, sureness(self.gold, *run)
+            )
+            for family, run in families.items()
+        )
+
+    @cached_property
+    def residuals(self) -> tuple[Residuals, ...]:
+        """What the curves leave of the trials."""
+        return tuple(residuals(one) for one in self.performers)
+
+    @cached_property
+    def wizards(self) -> WizardAgreement | None:
+        """How far those behind the gold standard agree; none where nobody is named."""
+        return None if self.trials.independent or not self.options.checks else wizards(self.trials, self.gold)
+
+    @cached_property
+    def convergence(self) -> tuple[Convergence, ...]:
+        """How the curves settled as subjects came in; none where nobody is named."""
+        if self.trials.independent or not self.options.checks:
+            return ()
+        return tuple(convergence(one, seed=self.options.seed, step=self.step) for one in self.performers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study as plain values."""
+        return study_values(self)
+
+    @property
+    def signature(self) -> str:
+        """What was computed, from which data, by which version."""
+        options, ground = self.options, self.ground
+        how = f"x={self.trials.x_name}, y={self.trials.y_name}, fit={options.fit.kind}"
+        how += f", over={ground.low:g}..{ground.high:g}"
+        drawn = f"replicates={options.replicates}, seed={options.seed}"
+        return f"Gold({how}, {drawn}) | n={len(self.trials)} | data={self.trials.digest} | demur {__version__}"
+
+
+def analyse(trials: Trials, options: GoldOptions = AS_USUAL, *, step: Step = silent) -> GoldStudy:
+    """Fits a curve to every performer of a study, and refits it to subjects drawn anew."""
+    check_level(options.level)
+    if options.replicates < 2:
+        raise UsageError(f"intervals need two replicates or more; got {options.replicates}")
+    _check_names(trials, options)
+    cast, notes = _cast(trials, options)
+    counted = [counts_of(trials, one.rows) for one in cast]
+    for one, counts in zip(cast, counted, strict=True):
+        if counts.subjects < 2:
+            who = trials.subjects[int(counts.present[0])]
+            raise DataError(
+                f"{one.name} has trials with one subject only ({who}), and one subject says nothing of others",
+                fix="run more subjects, or leave the performer out with --where",
+            )
+    step("fitting", 0, len(cast))
+    fits = []
+    for place, (one, counts) in enumerate(zip(cast, counted, strict=True)):
+        fits.append(fit_curve(counts, _fit_options(one, options), who=one.name))
+        step("fitting", place + 1, len(cast))
+    low, high = _range(cast, fits, options)
+    drawn = draws(counted, options.replicates, options.seed)
+    noise = np.random.default_rng(options.seed + 1).standard_normal((len(cast), options.replicates))
+    performers = tuple(
+        Performer(
+            name=one.name,
+            role=one.role,
+            fit=fit,
+            refits=fit.refits(drawn, step=step, what=f"refitting {one.name}"),
+            noise=noise[place],
+            level=options.level,
+            system=one.system,
+            components=one.components,
+        )
+        for place, (one, fit) in enumerate(zip(cast, fits, strict=True))
+    )
+    return GoldStudy(
+        trials=trials,
+        options=options,
+        gold=performers[0],
+        systems=performers[1:],
+        ground=Ground.between(low, high, performers),
+        notes=(*trials.notes, *notes, *_fit_notes(performers)),
+        warnings=(*trials.warnings, *_separations(performers), *_contrary(performers, options)),
+        step=step,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A performer, or a combination of components of it: its name, role and trials."""
+
+    name: str
+    system: str
+    role: Role
+    rows: NDArray[np.bool_]
+    components: frozenset[str] | None
+
+
+def _cast(trials: Trials, options: GoldOptions) -> tuple[list[_Part], tuple[str, ...]]:
+    parts, notes = [], []
+    for place, (name, role) in enumerate(zip(trials.performers, trials.roles, strict=True)):
+        rows = trials.performer == place
+        run = np.unique(trials.combination[rows])
+        if role == "gold" or not options.components:
+            parts.append(_Part(name, name, role, rows, None))
+            if role == "system" and len(run) > 1:
+                notes.append(f"{name} pools {len(run)} combinations of components; --components tells them apart")
+            continue
+        for one in run:
+            on = trials.combinations[one]
+            shown = f"{name} [{'+'.join(sorted(on)) or 'none'}]" if len(run) > 1 else name
+            parts.append(_Part(shown, name, role, rows & (trials.combination == one), on))
+    if options.components:
+        _check_taken_apart([part for part in parts if part.role == "system"])
+    return parts, tuple(notes)
+
+
+def _check_taken_apart(parts: list[_Part]) -> None:
+    systems = {part.system for part in parts}
+    if len(parts) == len(systems) and len({part.components for part in parts}) < 2:
+        check_components(" and ".join(sorted(systems)), [parts[0].components or frozenset()])
+
+
+def _families(systems: tuple[Performer, ...]) -> dict[str, list[Performer]]:
+    """Combinations of one system; where each system has only one, the systems are taken for combinations of one."""
+    found: dict[str, list[Performer]] = {}
+    for one in systems:
+        found.setdefault(one.system, []).append(one)
+    several = {system: run for system, run in found.items() if len(run) > 1}
+    if several:
+        return several
+    run = list({one.components: one for one in systems}.values())
+    return {" / ".join(one.name for one in run): run}
+
+
+def _check_names(trials: Trials, options: GoldOptions) -> None:
+    for name in options.fits:
+        if name not in trials.performers:
+            raise UsageError(f"--fit {name}: there is no such performer; {nearest_name(name, trials.performers)}")
+
+
+def _fit_options(one: _Part, options: GoldOptions) -> FitOptions:
+    kind = options.fits.get(one.system, options.fit.kind)
+    return FitOptions(kind=kind, direction=options.fit.direction, degree=options.fit.degree)
+
+
+def _range(cast: list[_Part], fits: list[CurveFit], options: GoldOptions) -> tuple[float, float]:
+    """What every curve covers: nothing is read outside it."""
+    low, high = max(fit.basis.low for fit in fits), min(fit.basis.high for fit in fits)
+    told = ", ".join(f"{one.name} {fit.basis.low:g} to {fit.basis.high:g}" for one, fit in zip(cast, fits, strict=True))
+    if not low < high:
+        raise DataError(
+            f"no range of x is covered by all: {told}",
+            fix="curves are never extended; leave performers out with --where, or run trials where they meet",
+        )
+    if options.within is None:
+        return low, high
+    start, end = options.within
+    if not start < end:
+        raise UsageError(f"--range runs from a lower x to a higher one; got {start:g} to {end:g}")
+    if start < low - 1e-12 or end > high + 1e-12:
+        raise DataError(f"--range {start:g}:{end:g} goes beyond what all curves cover, {low:g} to {high:g}: {told}")
+    return start, end
+
+
+def _fit_notes(performers: tuple[Performer, ...]) -> tuple[str, ...]:
+    notes = [f"{one.name}: {one.fit.kind} curve ({one.fit.reason})" for one in performers]
+    rounded = [one.name for one in performers if one.fit.counts.rounded]
+    if rounded:
+        notes.append(f"x rounded to a 2,000th of its range for {', '.join(rounded)}")
+    return tuple(notes)
+
+
+def _separations(performers: tuple[Performer, ...]) -> tuple[str, ...]:
+    """Performers whose trials leave open how steep the curve is, and what is done about it."""
+    found = [(one.name, separation(one.fit.counts)) for one in performers]
+    held = "the curve is held finite by one trial in all, half of it a success, spread over the range"
+    return tuple(f"{name}: {told}; {held}" for name, told in found if told is not None)
+
+
+def _contrary(performers: tuple[Performer, ...], options: GoldOptions) -> tuple[str, ...]:
+    """Performers whose trials go against the direction that curves are held to."""
+    found = [one.name for one in performers if goes_against(one.fit, options.fit.direction)]
+    way, fix = ("rises", "helpful") if options.fit.direction == "harmful" else ("falls", "harmful")
+    return tuple(
+        f"{name}: performance {way} with x, but --direction {options.fit.direction} rules that out, so the curve is "
+        f"flat; --direction {fix} or any lets it follow"
+        for name in found
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A system of a study, as it can be held against systems of other studies."""
+
+    study: str
+    system: str
+    complexity: Figure
+    relative: Figure
+    """Impurity mass as a share of the area under the study's own gold standard."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of the table."""
+        return {
+            "study": self.study,
+            "system": self.system,
+            "complexity": self.complexity.to_dict(),
+            "relative_mass": self.relative.to_dict(),
+        }
+
+
+class GoldStudies(tuple[GoldStudy, ...], Shown):
+    """One or more studies, each with a gold standard of its own, which show themselves together."""
+
+    __slots__ = ()
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Every system by the complexity of its study and by its distance from that study's gold standard."""
+        return tuple(
+            Domain(study.trials.study, one.system, study.complexity, one.relative)
+            for study in self
+            for one in study.impurities
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The studies as plain values, and their systems side by side."""
+        return {"domains": [one.to_dict() for one in self.domains], "studies": [study.to_dict() for study in self]}
+
+    def frame(self) -> pl.DataFrame:
+        """The systems of all studies as rows."""
+        rows = [
+            {
+                "study": one.study,
+                "system": one.system,
+                "complexity": one.complexity.value,
+                "complexity_low": one.complexity.low,
+                "complexity_high": one.complexity.high,
+                "relative_mass": one.relative.value,
+                "low": one.relative.low,
+                "high": one.relative.high,
+            }
+            for one in self.domains
+        ]
+        return pl.DataFrame(rows)

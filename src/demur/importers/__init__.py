@@ -1,0 +1,1 @@
+"""Logs in formats of other tools; one file per format."""

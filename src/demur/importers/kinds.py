@@ -1,0 +1,141 @@
+"""Tells which kind of table a file holds by the names of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIAL_ALIASES
+from demur.core.io.delimited import header_of
+from demur.core.io.files import schema_of
+from demur.core.io.json import BYTE_ORDER_MARK, NAMES_FROM, column_names, read_json
+from demur.core.io.sources import Source, compression_of, first_bytes, opened
+from demur.core.io.tables import Request
+from demur.errors import DataError
+from demur.importers.dstc import is_dstc
+
+Kind = Literal["responses", "nbest", "dialogues", "trials"]
+"""What a row of a table is: an answer, an N-best list, a dialogue, or a trial of a study with a gold standard."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+DSTC_COLUMNS = ("id", "dialogue", "reference", "hypotheses", "asr", "cnet")
+"""What dialogues of the challenges are read as."""
+
+SUCCESS = ("success", "successful", "task_success")
+"""Columns that say how a dialogue ended, where none is called outcome and no tests were taken."""
+
+CHOOSING = '--kind FILE=KIND, or kind="KIND", chooses'
+
+
+def kind_of(columns: Collection[str], *, where: str = "") -> Kind:
+    """Tells the kind of a table by its columns; refuses one that could be several.
+
+    >>> kind_of(["id", "text", "gold", "prediction", "confidence"]), kind_of(["id", "reference", "hypotheses"])
+    ('responses', 'nbest')
+    >>> kind_of(["dialogue", "pre", "post"]), kind_of(["performer", "wer", "completed"])
+    ('dialogues', 'trials')
+    """
+    names = {name.casefold() for name in columns}
+    found = [kind for kind, speaks in _EVIDENCE.items() if speaks(names)]
+    if len(found) > 1:
+        rule = f"may be a table of {' or of '.join(found)}, by its columns {_listed(columns)}"
+        raise DataError(rule, where=where, fix=f"{CHOOSING}: {', '.join(found)}")
+    if found:
+        return found[0]
+    return next((kind for kind, speaks in _HINTS.items() if speaks(names)), "responses")
+
+
+def kind_at(path: str | Path) -> Kind:
+    """Tells the kind of the table in a file, or in a folder of dialogues of a challenge."""
+    return kind_of(columns_of(path), where=f"{path}:")
+
+
+def columns_of(path: str | Path) -> tuple[str, ...]:
+    """Gives the names of the columns of a file, from its first thousand rows where each row has names of its own."""
+    if is_dstc(Path(path)) and not _is_array(Path(path)):
+        return DSTC_COLUMNS
+    with opened(path) as sources:
+        return tuple(dict.fromkeys(name for source in sources for name in columns_in(source)))
+
+
+def outcome_column(columns: Collection[str]) -> str | None:
+    """Gives the column to take for the outcome where none is called so and no tests were taken: that of success.
+
+    >>> outcome_column(["dialogue", "Success"]), outcome_column(["dialogue", "outcome", "success"])
+    ('Success', None)
+    """
+    names = {name.casefold() for name in columns}
+    if _any(names, "outcome", DIALOGUE_ALIASES) or _both_tests(names):
+        return None
+    return next((name for name in columns if name.casefold() in SUCCESS), None)
+
+
+def _is_array(path: Path) -> bool:
+    """Whether a file is an array of rows, which no log of the challenges is, whatever it is called."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        compression = compression_of(file.read(4))
+    return first_bytes(path, compression, str(path)).removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"[")
+
+
+def columns_in(source: Source) -> Collection[str]:
+    """Gives the names of the columns of an opened file."""
+    if source.format in ("parquet", "arrow"):
+        return schema_of(source)
+    if source.format in ("csv", "tsv"):
+        return header_of(source)
+    head = first_bytes(source.path, source.compression, source.name).removeprefix(BYTE_ORDER_MARK).lstrip()
+    if head.startswith(b"["):
+        return read_json(source, Request()).columns
+    return column_names(source, NAMES_FROM)
+
+
+def _any(names: Collection[str], part: str, aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> bool:
+    return any(name in names for name in (part, *aliases[part]))
+
+
+def _answers(names: Collection[str]) -> bool:
+    return _any(names, "prediction") or "correct" in names
+
+
+def _lists(names: Collection[str]) -> bool:
+    """Whether there are N-best lists; a column nbest beside predictions only shows what else was thought of."""
+    if "hypotheses" in names or "hyps" in names:
+        return True
+    heard = "nbest" in names or _any(names, "asr", NBEST_ALIASES) or _any(names, "cnet", NBEST_ALIASES)
+    return heard and ("reference" in names or "ref" in names) and not _answers(names)
+
+
+def _trials(names: Collection[str]) -> bool:
+    return "performer" in names
+
+
+def _dialogues(names: Collection[str]) -> bool:
+    ended = "outcome" in names or _both_tests(names) or any(name in names for name in SUCCESS)
+    return ended and _any(names, "dialogue", DIALOGUE_ALIASES) and not _answers(names) and not _lists(names)
+
+
+def _both_tests(names: Collection[str]) -> bool:
+    return _any(names, "pre", DIALOGUE_ALIASES) and _any(names, "post", DIALOGUE_ALIASES)
+
+
+def _unnamed_trials(names: Collection[str]) -> bool:
+    """Whether a table without a column performer speaks of roles or of who took part, and of no labels."""
+    takes_part = "role" in names or "components" in names or _any(names, "subject", TRIAL_ALIASES)
+    return takes_part and _any(names, "performer", TRIAL_ALIASES) and not _any(names, "target")
+
+
+_EVIDENCE: dict[Kind, Callable[[Collection[str]], bool]] = {
+    "responses": _answers,
+    "nbest": _lists,
+    "dialogues": _dialogues,
+    "trials": _trials,
+}
+_HINTS: dict[Kind, Callable[[Collection[str]], bool]] = {"trials": _unnamed_trials}
+
+
+def _listed(columns: Collection[str]) -> str:
+    return ", ".join(f'"{name}"' for name in list(columns)[:12])

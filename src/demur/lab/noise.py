@@ -1,0 +1,186 @@
+"""Noise for the experiments: a channel that confuses slot values of acts, and real speech where it is installed."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from demur.core.acts import Act, Slot, parse_acts, print_acts
+from demur.core.arrays import Array
+from demur.errors import DemurError, UsageError
+from demur.nbest_lists.asr.networks import Network, paths
+from demur.understanding.noise import SoundAlikes, generator, posterior, required, slot
+from demur.understanding.tokens import words
+
+ACTS = 10
+"""Acts of a list where nobody says how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActChannel:
+    """A recogniser that mishears each value of a slot with the chance `rate`.
+
+    `values` are those that each slot can have; slots that are not named, or have a single value, come through. What
+    is heard of an utterance depends on the seed, its act and its id only.
+
+    >>> line = ActChannel(values={"food": ["thai", "turkish", "chinese"]}, rate=0.0)
+    >>> line.heard(["inform(food=thai)"])
+    [[{'act': 'inform(food=thai)', 'confidence': 1.0}]]
+    """
+
+    values: Mapping[str, Sequence[str]]
+    rate: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        required()
+        if not 0 <= self.rate <= 1:
+            raise UsageError(f"the rate at which values are misheard lies from 0 to 1; got {self.rate:g}")
+
+    def heard(
+        self, acts: Sequence[str], ids: Sequence[Hashable] | None = None, *, n: int = ACTS
+    ) -> list[list[dict[str, Any]]]:
+        """At most n acts with confidences for each utterance, what was heard first; without ids each act is its own."""
+        if n < 1:
+            raise UsageError(f"a list has at least one act; asked for {n}")
+        ids = acts if ids is None else ids
+        if len(ids) != len(acts):
+            raise UsageError(f"there must be an id for each act; got {len(ids)} for {len(acts)}")
+        return [self._list(parse_acts(act), name, n) for act, name in zip(acts, ids, strict=True)]
+
+    @cached_property
+    def _alikes(self) -> dict[str, SoundAlikes]:
+        return {name: SoundAlikes(values) for name, values in self.values.items() if len(set(values)) > 1}
+
+    def _list(self, acts: tuple[Act, ...], name: Hashable, n: int) -> list[dict[str, Any]]:
+        rng = generator(self.seed, name, "acts")
+        network = Network(tuple(self._slot(one, rng) for one in self._confusable(acts)))
+        found: dict[str, float] = {}
+        for path in paths(network):
+            found.setdefault(print_acts(self._filled(acts, iter(path.words))), math.exp(path.logprob))
+            if len(found) == n:
+                break
+        # rounded down, so that no list sums to more than 1
+        rounded = {act: math.floor(1e4 * share + 1e-6) / 1e4 for act, share in found.items()}
+        return [{"act": act, "confidence": share} for act, share in rounded.items() if share]
+
+    def _confusable(self, acts: Sequence[Act]) -> list[Slot]:
+        return [one for act in acts for one in act.slots if self._is_confusable(one)]
+
+    def _is_confusable(self, one: Slot) -> bool:
+        return self.rate > 0 and one.value is not None and one.name in self._alikes
+
+    def _slot(self, one: Slot, rng: np.random.Generator) -> tuple[tuple[str, float], ...]:
+        said = str(one.value)
+        rivals = self._alikes[str(one.name)].of([said])[said]
+        wrong, draw, rank = rng.random(3)
+        heard = rivals.picked(draw) if wrong < self.rate else said
+        weights = dict(zip(rivals.words, rivals.weights.tolist(), strict=True))
+        # the value said may stand anywhere among the rivals of the one that was heard
+        weights[said] = rivals.weights[int(rank * len(rivals.words))]
+        return slot(heard, posterior(heard == said, 1 - self.rate, rng), weights)
+
+    def _filled(self, acts: Sequence[Act], values: Iterator[str]) -> list[Act]:
+        return [replace(act, slots=tuple(self._with(one, values) for one in act.slots)) for act in acts]
+
+    def _with(self, one: Slot, values: Iterator[str]) -> Slot:
+        return replace(one, value=next(values)) if self._is_confusable(one) else one
+
+
+HEARD_AT = 16_000
+"""Samples a second that the recogniser wants."""
+_LOUDEST = 32_767
+_VOICE = "en-us"
+
+
+def available() -> bool:
+    """Whether the program that speaks and the package that listens are both installed."""
+    return shutil.which("espeak-ng") is not None and find_spec("pocketsphinx") is not None
+
+
+def said_and_heard(
+    texts: Sequence[str], *, snr_db: float, seed: int = 0, ids: Sequence[Hashable] | None = None
+) -> list[str]:
+    """What is heard of each text when it is spoken in white noise; "" where nothing is.
+
+    `snr_db` is how many decibels the speech is above the noise: 30 is a quiet room, at 0 both are equally loud. The
+    noise of an utterance depends on the seed and its id (without ids, its text) only.
+    """
+    if not available():
+        raise UsageError(
+            "speaking needs espeak-ng (apt-get install espeak-ng), and listening needs pocketsphinx "
+            "(pip install pocketsphinx)"
+        )
+    ids = texts if ids is None else ids
+    if isinstance(texts, str) or len(ids) != len(texts):
+        raise UsageError("there must be a list of texts, and an id for each of them")
+    listener = _listener()
+    return [
+        _understood(listener, noisy(spoken(text), snr_db, generator(seed, name, "speech"))) if words(text) else ""
+        for text, name in zip(texts, ids, strict=True)
+    ]
+
+
+def spoken(text: str) -> Array:
+    """The text as sound, 16,000 samples a second from -1 to 1."""
+    # what is read from the input is never taken for an option
+    command = ["espeak-ng", "-v", _VOICE, "--stdin", "--stdout"]
+    done = subprocess.run(command, input=text.encode("utf-8", "replace"), capture_output=True, check=False)
+    if done.returncode:
+        raise DemurError(f'espeak-ng could not say "{text}": {done.stderr.decode(errors="replace").strip()}')
+    return samples_of(done.stdout)
+
+
+def samples_of(wave: bytes) -> Array:
+    """The samples of a WAVE file of 16 bits and one channel, brought to 16,000 a second.
+
+    The lengths in its header are not trusted: a program that writes as it speaks does not know them yet.
+    """
+    start = wave.find(b"data")
+    if wave[:4] != b"RIFF" or start < 0:
+        raise DemurError("espeak-ng gave no WAVE file")
+    per_second = int.from_bytes(wave[24:28], "little")
+    sound = wave[start + 8 :]
+    return _resampled(np.frombuffer(sound[: len(sound) // 2 * 2], dtype="<i2") / (_LOUDEST + 1), per_second)
+
+
+def noisy(sound: Array, snr_db: float, rng: np.random.Generator) -> Array:
+    """The sound with white noise, so many decibels below it on average."""
+    power = float(np.mean(sound**2)) if sound.size else 0.0
+    loudness = math.sqrt(power / 10 ** (snr_db / 10))
+    return sound + loudness * rng.standard_normal(sound.size)
+
+
+def _resampled(sound: Array, per_second: int) -> Array:
+    if per_second == HEARD_AT:
+        return sound
+    from scipy.signal import resample_poly
+
+    common = np.gcd(HEARD_AT, per_second)
+    found: Array = resample_poly(sound, HEARD_AT // common, per_second // common)
+    return found
+
+
+def _listener() -> Any:
+    # not an import: where it is not installed there are no types of it either
+    return import_module("pocketsphinx").Decoder(samprate=float(HEARD_AT), cmn="batch", loglevel="FATAL")
+
+
+def _understood(listener: Any, sound: Array) -> str:
+    loud = max(1.0, float(np.abs(sound).max(initial=0.0)))
+    raw = (sound / loud * _LOUDEST).astype("<i2").tobytes()
+    listener.reinit_feat()  # else what is heard depends on what was heard before
+    listener.start_utt()
+    listener.process_raw(raw, no_search=False, full_utt=True)
+    listener.end_utt()
+    best = listener.hyp()
+    return "" if best is None else " ".join(words(best.hypstr))

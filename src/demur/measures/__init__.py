@@ -1,1 +1,0 @@
-"""Pure readings of judged rows: sweeps, curves, scores, and how sure they are."""

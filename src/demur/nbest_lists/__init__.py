@@ -1,0 +1,1 @@
+"""Lists of hypotheses with confidences: what they are worth."""

@@ -1,0 +1,1 @@
+"""From what a recogniser gives to N-best lists."""

@@ -1,0 +1,490 @@
+"""A semantic parser from a readable file: slots with values and synonyms, and patterns for dialogue acts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from demur.core.acts import Act, Slot, parse_acts, print_acts
+from demur.errors import DataError
+
+LIMIT = 10_000
+"""How many plain phrases one phrase may stand for."""
+
+_CLOSING = {"[": "]", "(": ")"}
+_piece = re.compile(r"[\[\]()|]|\{[^{}\s]*\}|[^\s\[\]()|{}]+|[{}]")
+_apostrophe = re.compile(r"['’]")
+_word = re.compile(r"\w+")
+
+Meaning = TypeVar("Meaning")
+Phrase = tuple[str, ...]
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text, without regard to case, apostrophes and punctuation.
+
+    >>> tokens("I don't care -- Any part-of town!")
+    ['i', 'dont', 'care', 'any', 'part', 'of', 'town']
+    """
+    return _word.findall(_apostrophe.sub("", text.casefold()))
+
+
+def expanded(phrase: str, where: str) -> list[Phrase]:
+    """Every plain phrase that a phrase stands for: [word] may be left out, (one|other) is a choice.
+
+    >>> expanded("[the] phone (number|code)", "file")
+    [('the', 'phone', 'number'), ('the', 'phone', 'code'), ('phone', 'number'), ('phone', 'code')]
+    """
+    ways = _Reader(phrase, where).phrases()
+    if () in ways:
+        raise DataError("must not be a phrase without words", where=where, got=phrase, fix="leave a word unbracketed")
+    return list(dict.fromkeys(ways))
+
+
+class _Reader:
+    """Reads a phrase from left to right."""
+
+    def __init__(self, phrase: str, where: str) -> None:
+        self.phrase = phrase
+        self.where = where
+        self.pieces = deque(_piece.findall(phrase))
+
+    def phrases(self) -> list[Phrase]:
+        ways = self._choice("")
+        if self.pieces:
+            raise self._fault(f'"{self.pieces[0]}" closes nothing')
+        return ways
+
+    def _choice(self, closing: str) -> list[Phrase]:
+        ways = self._sequence()
+        while self.pieces and self.pieces[0] == "|" and closing:
+            self.pieces.popleft()
+            ways = ways + self._sequence()
+        return ways
+
+    def _sequence(self) -> list[Phrase]:
+        ways: list[Phrase] = [()]
+        while self.pieces and self.pieces[0] not in ("]", ")", "|"):
+            parts = self._part()
+            if len(ways) * len(parts) > LIMIT:
+                raise self._fault(f"it stands for more than {LIMIT:,} phrases")
+            ways = [before + after for before, after in product(ways, parts)]
+        return ways
+
+    def _part(self) -> list[Phrase]:
+        piece = self.pieces.popleft()
+        if piece in _CLOSING:
+            ways = self._choice(_CLOSING[piece])
+            if not self.pieces or self.pieces.popleft() != _CLOSING[piece]:
+                raise self._fault(f'"{piece}" has no "{_CLOSING[piece]}"')
+            return [*ways, ()] if piece == "[" else ways
+        if piece in ("{", "}"):
+            raise self._fault(f'"{piece}" does not go with a name')
+        return [(piece,) if piece.startswith("{") else tuple(tokens(piece))]
+
+    def _fault(self, reason: str) -> DataError:
+        return DataError(f"must be a phrase, but {reason}", where=self.where, got=self.phrase, fix="mend the brackets")
+
+
+class Found(NamedTuple, Generic[Meaning]):
+    """A phrase in a sentence: where it starts, where the rest goes on, what it means."""
+
+    start: int
+    end: int
+    meaning: Meaning
+
+
+class Finder(Generic[Meaning]):
+    """Finds phrases in sentences: leftmost first, the longest of those, none over another (Aho and Corasick, 1975).
+
+    >>> finder = Finder({("north",): "an area", ("north", "african"): "a food"})
+    >>> [found.meaning for found in finder.found(["north", "african", "north"])]
+    ['a food', 'an area']
+    """
+
+    def __init__(self, phrases: Mapping[Phrase, Meaning]) -> None:
+        self._onward: list[dict[str, int]] = [{}]
+        self._depth = [0]
+        self._meaning: list[tuple[int, Meaning] | None] = [None]
+        for phrase, meaning in phrases.items():
+            state = self._grown(phrase)
+            self._meaning[state] = (len(phrase), meaning)
+        self._back = [0] * len(self._depth)
+        self._link()
+
+    def found(self, sentence: Sequence[str]) -> Iterator[Found[Meaning]]:
+        """The phrases of a sentence, from left to right."""
+        begin = 0
+        while (first := self._first(sentence, begin)) is not None:
+            yield first
+            begin = first.end
+
+    def _first(self, sentence: Sequence[str], begin: int) -> Found[Meaning] | None:
+        best: Found[Meaning] | None = None
+        state = 0
+        for end, word in enumerate(sentence[begin:], start=begin + 1):
+            state = self._after(state, word)
+            if best is not None and end - self._depth[state] > best.start:
+                return best
+            ended = self._meaning[state]
+            if ended is not None and (best is None or end - ended[0] <= best.start):
+                best = Found(end - ended[0], end, ended[1])
+        return best
+
+    def _after(self, state: int, word: str) -> int:
+        while state and word not in self._onward[state]:
+            state = self._back[state]
+        return self._onward[state].get(word, 0)
+
+    def _grown(self, phrase: Iterable[str]) -> int:
+        state = 0
+        for word in phrase:
+            if word not in self._onward[state]:
+                self._onward[state][word] = len(self._depth)
+                self._onward.append({})
+                self._depth.append(self._depth[state] + 1)
+                self._meaning.append(None)
+            state = self._onward[state][word]
+        return state
+
+    def _link(self) -> None:
+        """Give each state the longest other that ends with the same words, and the longest phrase that ends there."""
+        waiting = deque(self._onward[0].values())
+        while waiting:
+            state = waiting.popleft()
+            for word, child in self._onward[state].items():
+                self._back[child] = self._after(self._back[state], word)
+                if self._meaning[child] is None:
+                    self._meaning[child] = self._meaning[self._back[child]]
+                waiting.append(child)
+
+
+ANY_VALUE, ANY_SLOT = "{value}", "{slot}"
+"""In a pattern: any value of any slot, and any name of a slot."""
+
+
+class _SlotSpec(msgspec.Struct):
+    """A slot as the file has it."""
+
+    names: list[str] = []
+    after: list[str] = []
+    values: list[str] = []
+    synonyms: dict[str, list[str]] = {}
+
+
+class _PatternSpec(msgspec.Struct):
+    """A pattern as the file has it."""
+
+    say: list[str]
+    gives: str = ""
+    values_as: str = ""
+    values: int | None = None
+    negated: bool = False
+    alone: bool = False
+    priority: int = 0
+
+
+class _Spec(msgspec.Struct):
+    """The whole file."""
+
+    title: str = ""
+    default_act: str = "inform"
+    otherwise: str = ""
+    ignore: list[str] = []
+    slots: dict[str, _SlotSpec] = {}
+    patterns: list[_PatternSpec] = []
+
+
+class _Value(NamedTuple):
+    """A value that a phrase stands for."""
+
+    slot: str
+    value: str
+
+
+class _Reading(NamedTuple):
+    """What a pattern means: acts, in which placeholders are still to be filled, and how values after it are read."""
+
+    number: int
+    spec: _PatternSpec
+    acts: tuple[Act, ...]
+    slot: str | None
+
+
+class _Frame(NamedTuple):
+    """How the values that come next are read: under which act, negated or not, and how many of them."""
+
+    act: str
+    negated: bool = False
+    left: int | None = None
+
+    def used(self, default: _Frame) -> _Frame:
+        if self.left is None:
+            return self
+        return self._replace(left=self.left - 1) if self.left > 1 else default
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Turns sentences into dialogue acts; see the file of the restaurant guide for how one is written.
+
+    First the longest phrases that stand for values are found, from left to right, then in the same way the patterns
+    among words and values. A value in no pattern is read under `default_act`, or as the pattern before it says.
+    """
+
+    title: str
+    ignored: frozenset[str]
+    otherwise: str
+    frame: _Frame
+    values: Finder[_Value]
+    patterns: Finder[_Reading]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Grammar:
+        """The grammar of a TOML file."""
+        try:
+            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError("does not exist", where=str(path), fix="name a grammar file") from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(f"cannot be read as TOML: {error}", where=str(path)) from None
+        return cls.of(document, str(path))
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], where: str = "grammar") -> Grammar:
+        """The grammar of a document that was read already; `where` names it in faults.
+
+        >>> slots = {"food": {"values": ["thai"], "synonyms": {"thai": ["siamese"]}}}
+        >>> Grammar.of({"slots": slots}).parse("Siamese, please")
+        'inform(food=thai)'
+        """
+        spec = _checked(document, where)
+        values = Finder(_value_phrases(spec, where))
+        return cls(
+            spec.title,
+            frozenset(word for phrase in spec.ignore for word in tokens(phrase)),
+            print_acts(_acts_of(spec.otherwise, f"{where}: otherwise")),
+            _Frame(spec.default_act),
+            values,
+            Finder(_pattern_phrases(spec, values, where)),
+        )
+
+    def parse(self, text: str) -> str:
+        """The acts that a sentence stands for, as text; `otherwise` where nothing in it is recognised."""
+        return print_acts(self._merged(text)) or self.otherwise
+
+    __call__ = parse
+
+    def _merged(self, text: str) -> Iterator[Act]:
+        """The acts of a sentence, those of one name put together."""
+        slots: dict[str, dict[Slot, None]] = {}
+        acts = list(self._acts(text))
+        beside = [act for act, alone in acts if not alone]
+        for act in beside or [act for act, _ in acts]:
+            slots.setdefault(act.name, {}).update(dict.fromkeys(act.slots))
+        return (Act(name, tuple(theirs)) for name, theirs in slots.items())
+
+    def _acts(self, text: str) -> Iterator[tuple[Act, bool]]:
+        """Every act of a sentence in the order of its words, and whether it counts only where it is alone."""
+        heard = self._with_values([word for word in tokens(text) if word not in self.ignored])
+        frame, done = self.frame, 0
+        for found in self.patterns.found([one if isinstance(one, str) else f"{{{one.slot}}}" for one in heard]):
+            yield from _framed(heard[done : found.start], frame, self.frame)
+            reading, values = found.meaning, [one for one in heard[found.start : found.end] if isinstance(one, _Value)]
+            for act in reading.acts:
+                yield (
+                    Act(act.name, tuple(_filled(slot, reading.slot, values) for slot in act.slots)),
+                    reading.spec.alone,
+                )
+            spec = reading.spec
+            frame = _Frame(spec.values_as, spec.negated, spec.values) if spec.values_as else self.frame
+            done = found.end
+        yield from _framed(heard[done:], frame, self.frame)
+
+    def _with_values(self, words: list[str]) -> list[str | _Value]:
+        """The words with each phrase that stands for a value replaced by it."""
+        heard: list[str | _Value] = []
+        done = 0
+        for found in self.values.found(words):
+            heard += words[done : found.start]
+            heard.append(found.meaning)
+            done = found.end
+        return heard + words[done:]
+
+
+def bundled(name: str = "restaurant") -> Grammar:
+    """A grammar that comes with the package.
+
+    >>> bundled().parse("I'm looking for a cheap Thai restaurant in the north part of town")
+    'inform(pricerange=cheap, food=thai, area=north)'
+    """
+    resource = files("demur.corpora") / name / "grammar.toml"
+    return Grammar.of(tomllib.loads(resource.read_text(encoding="utf-8")), f"grammar of {name}")
+
+
+def _framed(heard: Sequence[str | _Value], frame: _Frame, default: _Frame) -> Iterator[tuple[Act, bool]]:
+    for one in heard:
+        if isinstance(one, _Value):
+            yield Act(frame.act, (Slot(one.slot, one.value, frame.negated),)), False
+            frame = frame.used(default)
+
+
+def _filled(slot: Slot, named: str | None, values: Sequence[_Value]) -> Slot:
+    """A slot of a pattern's act with its placeholder filled."""
+    if slot.name == ANY_SLOT:
+        return Slot(named, slot.value, slot.negated)
+    if slot.name is None or not slot.name.startswith("{"):
+        return slot
+    taken = next(one for one in values if slot.name in (ANY_VALUE, f"{{{one.slot}}}"))
+    return Slot(taken.slot, taken.value)
+
+
+def _checked(document: Mapping[str, Any], where: str) -> _Spec:
+    _refuse_unknown(document, _Spec, where)
+    for name, slot in _tables(document.get("slots")):
+        _refuse_unknown(slot, _SlotSpec, f"{where}: slots.{name}")
+    patterns = document.get("patterns")
+    for place, pattern in enumerate(patterns if isinstance(patterns, list) else [], start=1):
+        if isinstance(pattern, dict):
+            _refuse_unknown(pattern, _PatternSpec, f"{where}: pattern {place}")
+    try:
+        return msgspec.convert(document, _Spec)
+    except msgspec.ValidationError as error:
+        rule, _, key = str(error).partition(" - at ")
+        raise DataError(f"does not fit: {rule}", where=f"{where}: {key.strip('`$.')}".rstrip(": ")) from None
+
+
+def _tables(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(value, dict):
+        yield from ((name, table) for name, table in value.items() if isinstance(table, dict))
+
+
+def _refuse_unknown(table: Mapping[str, Any], spec: type[msgspec.Struct], where: str) -> None:
+    for key in table:
+        if key not in spec.__struct_fields__:
+            raise DataError(
+                "is no key of a grammar", where=f"{where}: {key}", fix=_nearest(key, spec.__struct_fields__)
+            )
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f'did you mean "{near[0]}"?' if near else f"known are {', '.join(known)}"
+
+
+def _acts_of(text: str, where: str) -> tuple[Act, ...]:
+    try:
+        return parse_acts(text)
+    except DataError as error:
+        raise DataError(f"must be acts: {error}", where=where) from None
+
+
+def _value_phrases(spec: _Spec, where: str) -> dict[Phrase, _Value]:
+    phrases: dict[Phrase, _Value] = {}
+    for name, slot in spec.slots.items():
+        here = f"{where}: slots.{name}"
+        after = [(), *(way for phrase in slot.after for way in expanded(phrase, f"{here}.after"))]
+        for said, value in _said(slot, here):
+            for way in (before + tail for before in expanded(said, here) for tail in after):
+                known = phrases.setdefault(way, _Value(name, value))
+                if known != (name, value):
+                    told = f"both {known.slot}={known.value} and {name}={value}"
+                    raise DataError(f"must not stand for {told}", where=here, got=" ".join(way), fix="keep it in one")
+    return phrases
+
+
+def _said(slot: _SlotSpec, where: str) -> Iterator[tuple[str, str]]:
+    """Each way to say a value with that value."""
+    for value in slot.values:
+        yield value, value
+    for value, synonyms in slot.synonyms.items():
+        if value not in slot.values:
+            raise DataError("is no value", where=f"{where}.synonyms: {value}", fix=_nearest(value, slot.values))
+        yield from ((synonym, value) for synonym in synonyms)
+
+
+def _pattern_phrases(spec: _Spec, values: Finder[_Value], where: str) -> dict[Phrase, _Reading]:
+    readings: dict[Phrase, _Reading] = {}
+    for number, pattern in enumerate(spec.patterns, start=1):
+        here = f"{where}: pattern {number}"
+        acts = _acts_of(pattern.gives, f"{here}: gives")
+        if not (acts or pattern.values_as):
+            raise DataError("must have acts", where=f"{here}: gives", fix='gives = "affirm()", or values_as = "deny"')
+        for say in pattern.say:
+            for way, slot in _ways(say, spec, f"{here}: say"):
+                _refuse_unfillable(acts, way, slot, f"{here}: gives")
+                _refuse_hidden(way, values, f"{here}: say")
+                _enter(readings, way, _Reading(number, pattern, acts, slot), here)
+    return readings
+
+
+def _ways(say: str, spec: _Spec, where: str) -> Iterator[tuple[Phrase, str | None]]:
+    """The plain phrases of a pattern, values as {slot's name}, and the slot that {slot} stands for."""
+    for way in expanded(say, where):
+        placeholders = [word for word in way if word.startswith("{")]
+        for word in placeholders:
+            if word not in (ANY_VALUE, ANY_SLOT) and word[1:-1] not in spec.slots:
+                raise DataError("is no slot", where=where, got=word, fix=_nearest(word[1:-1], list(spec.slots)))
+        if len(set(placeholders)) < len(placeholders) or (ANY_VALUE in placeholders and len(placeholders) > 1):
+            raise DataError("must have placeholders that differ, {value} alone", where=where, got=say)
+        if ANY_SLOT in placeholders:
+            yield from _with_names(way, spec, where)
+        elif ANY_VALUE in placeholders:
+            yield from (
+                (_with(way, ANY_VALUE, (f"{{{name}}}",)), None) for name in spec.slots if spec.slots[name].values
+            )
+        else:
+            yield way, None
+
+
+def _with_names(way: Phrase, spec: _Spec, where: str) -> Iterator[tuple[Phrase, str]]:
+    for name, slot in spec.slots.items():
+        for phrase in slot.names:
+            for words in expanded(phrase, f"{where} {{slot}} as {name}"):
+                yield _with(way, ANY_SLOT, words), name
+
+
+def _with(way: Phrase, placeholder: str, words: Phrase) -> Phrase:
+    at = way.index(placeholder)
+    return way[:at] + words + way[at + 1 :]
+
+
+def _refuse_unfillable(acts: Sequence[Act], way: Phrase, slot: str | None, where: str) -> None:
+    for one in (slot for act in acts for slot in act.slots):
+        if one.value is not None and one.value.startswith("{"):
+            told = f"write {one.value} alone, which stands for slot and value"
+            raise DataError("must not be a placeholder", where=where, got=f"{one.name}={one.value}", fix=told)
+        if one.name is None or not one.name.startswith("{"):
+            continue
+        filled = slot is not None if one.name == ANY_SLOT else one.name in way
+        if not filled and not (one.name == ANY_VALUE and any(word.startswith("{") for word in way)):
+            raise DataError(
+                "must be in every phrase of `say`", where=where, got=one.name, fix=f"not in: {' '.join(way)}"
+            )
+
+
+def _refuse_hidden(way: Phrase, values: Finder[_Value], where: str) -> None:
+    """Values are found first, so that a pattern which spells one out would never be met."""
+    for found in values.found(way):
+        words, fix = " ".join(way[found.start : found.end]), f"write {{{found.meaning.slot}}} for it"
+        raise DataError("must not spell out a value", where=where, got=words, fix=fix)
+
+
+def _enter(readings: dict[Phrase, _Reading], way: Phrase, reading: _Reading, where: str) -> None:
+    """Keep the reading of higher priority; two of the same are a fault unless they are one pattern."""
+    known = readings.get(way)
+    if known is None or known.spec.priority < reading.spec.priority:
+        readings[way] = reading
+    elif known.spec.priority == reading.spec.priority and (known.number, known.slot) != (reading.number, reading.slot):
+        told = f"must not be that of pattern {known.number} too"
+        raise DataError(told, where=f"{where}: say", got=" ".join(way), fix="give one of them a higher priority")

@@ -1,0 +1,336 @@
+"""From recognised sentences to dialogue acts with confidences (Thomson et al. 2008, section 4)."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.core.acts import Slot, parse_acts
+from demur.errors import DataError, UsageError
+from demur.nbest_lists.asr.networks import Sentence, nbest, network_of
+from demur.nbest_lists.asr.networks import sentences_of as listed_sentences
+
+Parse: TypeAlias = Callable[[str], str]
+"""From a sentence to the text of its acts, such as `inform(food=thai)&bye()`; "" for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandParser:
+    """A program that reads one sentence a line from standard input and answers each with one line of acts."""
+
+    command: tuple[str, ...]
+
+    def __call__(self, text: str) -> str:
+        """The acts of one sentence; many at a time are far quicker through `parse_all`."""
+        return self.parse_all([text])[0]
+
+    def parse_all(self, texts: Sequence[str]) -> list[str]:
+        """The acts of each sentence, from one run of the program."""
+        if not texts:
+            return []
+        lines = [" ".join(text.split()) for text in texts]
+        answers = self._run("".join(f"{line}\n" for line in lines)).splitlines()
+        if len(answers) != len(texts):
+            got = f"{len(answers):,} lines for {len(texts):,} sentences"
+            raise DataError(
+                "must answer each sentence with one line", where=self._name, got=got, fix="an empty line for none"
+            )
+        return [answer.strip() for answer in answers]
+
+    def _run(self, sentences: str) -> str:
+        try:
+            done = subprocess.run(self.command, input=sentences, capture_output=True, text=True, encoding="utf-8")
+        except (FileNotFoundError, PermissionError):
+            raise UsageError(f'the parser "{self.command[0]}" cannot be run: is it there, and a program?') from None
+        except UnicodeDecodeError:
+            raise DataError("must answer in UTF-8", where=self._name) from None
+        if done.returncode:
+            said = done.stderr.strip().splitlines()
+            last = said[-1] if said else "it said nothing on standard error"
+            raise DataError(f"failed with exit code {done.returncode}: {last}", where=self._name)
+        return done.stdout
+
+    @property
+    def _name(self) -> str:
+        return f"parser {shlex.join(self.command)}"
+
+
+def command_parser(command: str) -> CommandParser:
+    """The parser that a command line names, split as a shell would but run without one.
+
+    >>> command_parser("my-parser --lang en").command
+    ('my-parser', '--lang', 'en')
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"the parser's command cannot be split into words: {error}; got: {command}") from None
+    if not words:
+        raise UsageError("the parser's command is empty")
+    return CommandParser(tuple(words))
+
+
+def parse_each(parse: Parse, texts: Iterable[str]) -> dict[str, str]:
+    """The acts of each distinct sentence, each parsed once; all in one go where the parser can.
+
+    >>> parse_each(str.upper, ["a", "b", "a"])
+    {'a': 'A', 'b': 'B'}
+    """
+    distinct = list(dict.fromkeys(texts))
+    if isinstance(parse, CommandParser):
+        return dict(zip(distinct, parse.parse_all(distinct), strict=True))
+    return {text: _checked(parse(text), text) for text in distinct}
+
+
+def _checked(answer: object, text: str) -> str:
+    if not isinstance(answer, str):
+        fix = 'a parser answers with acts as text, "" for none'
+        raise DataError("must be text", where=f'the parser\'s answer to "{text}"', got=repr(answer), fix=fix)
+    return answer
+
+
+Weights: TypeAlias = NDArray[np.float64]
+ScoredActs: TypeAlias = list[tuple[str, float]]
+"""Acts as text with their confidences, best first."""
+
+TOP_ONE = "-tp1"
+"""Behind the name of a scorer: only its best act is kept, with confidence 1."""
+
+_KEPT_ACTS = 1 << 16
+
+
+def _const(sentences: Sequence[Sentence], _where: str) -> Weights:
+    return np.ones(len(sentences))
+
+
+def _avgword(sentences: Sequence[Sentence], where: str) -> Weights:
+    return np.array([_mean_confidence(sentence, where) for sentence in sentences])
+
+
+def _infev(sentences: Sequence[Sentence], where: str) -> Weights:
+    logprobs = np.array([sentence.logprob for sentence in sentences])
+    unknown = np.flatnonzero(~(logprobs < np.inf))
+    if unknown.size:
+        sentence = sentences[int(unknown[0])]
+        fix = "give a natural-log `logprob` for every sentence, or a cnet, or score by const"
+        raise DataError("infev needs a logprob", where=_named(where, sentence), got=_told(sentence.logprob), fix=fix)
+    best = logprobs.max(initial=-np.inf)
+    if best == -np.inf:
+        fix = "the recogniser must give one of them a logprob above -inf"
+        raise DataError("must have a sentence that is possible", where=where or "the list", got="-inf for all", fix=fix)
+    weights: Weights = np.exp(logprobs - best)
+    return weights
+
+
+SCORERS: Mapping[str, Callable[[Sequence[Sentence], str], Weights]] = {
+    "const": _const,
+    "avgword": _avgword,
+    "infev": _infev,
+}
+"""const: all sentences alike. avgword: by the mean confidence of their words, 0 for a sentence without words.
+infev: by inference evidence, the exponentiated sum of log posteriors along the path, renormalised over the list."""
+
+NAMES = (*SCORERS, *(f"{name}{TOP_ONE}" for name in SCORERS))
+"""Every scorer that can be asked for."""
+
+
+def weights(name: str, sentences: Sequence[Sentence], *, where: str = "") -> Weights:
+    """How much each sentence of a list counts; they sum to 1.
+
+    Where all score 0 (no words anywhere under avgword) all count alike. An empty list has no weights.
+
+    >>> heard = [Sentence(("thai",), math.log(0.6)), Sentence(("tie",), math.log(0.2))]
+    >>> weights("infev", heard).round(3).tolist(), weights("const", heard).tolist()
+    ([0.75, 0.25], [0.5, 0.5])
+    """
+    base, _ = _split(name)
+    if not sentences:
+        return np.zeros(0)
+    scores = SCORERS[base](sentences, where)
+    total = scores.sum()
+    return scores / total if total > 0 else np.full(len(sentences), 1 / len(sentences))
+
+
+def scored(
+    sentences: Sequence[Sentence], *, scorer: str, parse: Parse, n: int | None = None, where: str = ""
+) -> ScoredActs:
+    """The acts of one utterance with their confidences, best first.
+
+    Of the list the first `n` sentences are taken, all where it is None. Sentences that parse to the same acts, however
+    these are ordered, are one hypothesis, written as the first of them; acts of equal confidence keep the order of
+    the list. A list without sentences gives no acts.
+
+    >>> heard = [Sentence(("thai",), -0.7), Sentence(("thai", "food"), -1.2), Sentence(("tie",), -1.6)]
+    >>> acts = scored(heard, scorer="const", parse=lambda text: "inform(food=thai)" if "thai" in text else "")
+    >>> [(act, round(confidence, 3)) for act, confidence in acts]
+    [('inform(food=thai)', 0.667), ('', 0.333)]
+    """
+    return scored_all([sentences], scorer=scorer, parse=parse, n=n, where=[where])[0]
+
+
+def scored_all(
+    lists: Iterable[Sequence[Sentence]],
+    *,
+    scorer: str,
+    parse: Parse,
+    n: int | None = None,
+    where: Sequence[str] | None = None,
+) -> list[ScoredActs]:
+    """What `scored` gives for each of many utterances; a sentence that occurs in several is parsed once.
+
+    `where` names the utterances in faults.
+    """
+    _, top_one = _split(scorer)
+    if n is not None and n < 1:
+        raise UsageError(f"a list has at least one sentence; asked for {n}")
+    kept = [sentences[:n] for sentences in lists]
+    names = where if where is not None else [""] * len(kept)
+    acts = parse_each(parse, (sentence.text for sentences in kept for sentence in sentences))
+    summed = [
+        _summed([acts[sentence.text] for sentence in sentences], weights(scorer, sentences, where=name), name)
+        for sentences, name in zip(kept, names, strict=True)
+    ]
+    return [[(best, 1.0) for best, _ in one[:1]] for one in summed] if top_one else summed
+
+
+def check_name(scorer: str) -> None:
+    """Refuses a scorer that is not there, with the one that was likely meant."""
+    _split(scorer)
+
+
+def _split(scorer: str) -> tuple[str, bool]:
+    """The scorer of sentences that a name stands for, and whether only the best act is kept."""
+    if scorer not in NAMES:
+        near = get_close_matches(scorer.lower(), NAMES, n=1)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        raise UsageError(f'there is no scorer "{scorer}"; there are {", ".join(NAMES)}{hint}')
+    return scorer.removesuffix(TOP_ONE), scorer.endswith(TOP_ONE)
+
+
+def _summed(acts: Sequence[str], confidences: Weights, where: str) -> ScoredActs:
+    """Confidences of equal acts added up, best first."""
+    total: dict[frozenset[tuple[str, Slot | None]], list[float]] = {}
+    text: dict[frozenset[tuple[str, Slot | None]], str] = {}
+    for act, confidence in zip(acts, confidences.tolist(), strict=True):
+        try:
+            said = _said_by(act)
+        except DataError as fault:
+            begin = f"{where}: " if where else ""
+            raise DataError(
+                f"must be acts: {fault}", where=f"{begin}the parser's answer", fix="mend the parser"
+            ) from None
+        total.setdefault(said, []).append(confidence)
+        text.setdefault(said, act)
+    ordered = [(text[said], math.fsum(parts)) for said, parts in total.items()]
+    return sorted(ordered, key=lambda one: -one[1])
+
+
+@lru_cache(_KEPT_ACTS)
+def _said_by(text: str) -> frozenset[tuple[str, Slot | None]]:
+    """What acts say, whatever the order in which they say it."""
+    return frozenset((act.name, slot) for act in parse_acts(text) for slot in act.slots or (None,))
+
+
+def _mean_confidence(sentence: Sentence, where: str) -> float:
+    if not sentence.words:
+        return 0.0
+    if sentence.confidences is None:
+        fix = "give `words` with confidences, or a cnet, or score by const or infev"
+        raise DataError("avgword needs the confidence of every word", where=_named(where, sentence), fix=fix)
+    mean = math.fsum(sentence.confidences) / len(sentence.words)
+    if not 0 <= mean <= 1:
+        raise DataError("must have words with confidences between 0 and 1", where=_named(where, sentence), got=mean)
+    return mean
+
+
+def _named(where: str, sentence: Sentence) -> str:
+    begin = f"{where}: " if where else ""
+    return f'{begin}sentence "{sentence.text}":'
+
+
+def _told(logprob: float) -> str | None:
+    return None if math.isnan(logprob) else f"{logprob:g}"
+
+
+Heard = tuple[str, Any, Any]
+"""Where an utterance stands, its list of sentences, its confusion network."""
+Ear = Literal["auto", "asr", "cnet", "network"]
+
+SENTENCES = 100
+"""Sentences taken from a confusion network where nobody says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesiser:
+    """Makes acts with confidences of what was heard, many utterances at a time.
+
+    `ear` says where sentences come from: the recogniser's list (`asr`), the confusion network (`cnet`), or whichever
+    there is (`auto`: the list first, unless its words lack the confidences that avgword needs; `network`: the network
+    first, so that all scorers hear the same).
+    """
+
+    scorer: str
+    parse: Parse
+    sentences: int | None = None
+    ear: Ear = "auto"
+    acts: int | None = None
+
+    def __call__(self, heard: Sequence[Heard]) -> list[ScoredActs]:
+        """The acts of each utterance with their confidences, best first.
+
+        >>> grammar = lambda text: "inform(food=thai)" if "thai" in text else "bye"
+        >>> heard = [("u1", [{"text": "thai", "logprob": -0.1}, {"text": "bye", "logprob": -2.0}], None)]
+        >>> Hypothesiser("const", grammar)(heard)
+        [[('inform(food=thai)', 0.5), ('bye', 0.5)]]
+        """
+        lists = [self.sentences_of(*one) for one in heard]
+        found = scored_all(
+            lists, scorer=self.scorer, parse=self.parse, n=self.sentences, where=[where for where, _, _ in heard]
+        )
+        return [one[: self.acts] for one in found]
+
+    def sentences_of(self, where: str, asr: Any, cnet: Any) -> list[Sentence]:
+        """The sentences of one utterance, from its list or its network."""
+        if self.ear == "asr" and asr is None:
+            raise DataError("has no asr list", where=f"{where}:", fix="--heard cnet takes the confusion network")
+        if self.ear == "cnet" and cnet is None:
+            raise DataError("has no cnet", where=f"{where}:", fix="--heard asr takes the list of sentences")
+        if asr is None and cnet is None:
+            raise DataError("has neither asr nor cnet", where=f"{where}:", fix='"asr": [] says that nothing was heard')
+        if cnet is None or self.ear == "asr":
+            return listed_sentences(asr, where)
+        if asr is None or self.ear in ("cnet", "network"):
+            return self._from_network(cnet, where)
+        sentences = listed_sentences(asr, where)
+        unsure = any(one.confidences is None and one.words for one in sentences)
+        return self._from_network(cnet, where) if unsure and self.scorer.startswith("avgword") else sentences
+
+    def _from_network(self, cnet: Any, where: str) -> list[Sentence]:
+        return nbest(network_of(cnet, where), self.sentences or SENTENCES)
+
+
+def remembering(parse: Parse) -> Parse:
+    """The parser, asked only once for each sentence it is ever given; a program is asked in batches as it is."""
+    if not _is_plain(parse):
+        return parse
+    known: dict[str, str] = {}
+
+    def asked(text: str) -> str:
+        if text not in known:
+            known.update(parse_each(parse, [text]))
+        return known[text]
+
+    return asked
+
+
+def _is_plain(parse: Callable[[str], str]) -> bool:
+    return not hasattr(parse, "parse_all")

@@ -1,0 +1,487 @@
+"""Charts of N-best evaluation: the parts of the ICE, scorers side by side, paired systems, list lengths."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from demur.core.show.chart_data import (
+    aligned,
+    check_better,
+    extent,
+    in_percent,
+    interval_words,
+    refuse_repeats,
+    renamed,
+    short,
+    tidy,
+    with_interval,
+)
+from demur.core.show.charts import (
+    HEIGHT,
+    WIDTH,
+    Corner,
+    Span,
+    alt,
+    finished,
+    inline,
+    legend_corner,
+    line_channels,
+    rate_axis,
+    style_of,
+)
+from demur.core.show.numbers import count, number, percent, shortened
+from demur.errors import UsageError
+
+Kept = Literal["hypotheses", "sentences"]
+_ONE: dict[Kept, str] = {"hypotheses": "hypothesis", "sentences": "sentence"}
+_WHICH: dict[Kept, str] = {
+    "hypotheses": "hypotheses kept: the most confident of each list",
+    "sentences": "sentences kept: the most probable of each utterance",
+}
+
+
+def sweep_chart(
+    rows: pl.DataFrame,
+    *,
+    what: Kept = "hypotheses",
+    measure_title: str = "ICE",
+    condition_title: str = "",
+    title: str | None = None,
+    level: float = 0.95,
+) -> Any:
+    """A measure against the number of hypotheses or sentences kept, one line per condition.
+
+    Figure 1 of Thomson et al. (2008).
+
+    Columns of `rows`: `condition` (text, in the order of the legend), `kept` (whole number from 1), `value`, and the
+    ends of its interval, `low` and `high` (null or NaN where there is none). The axis is logarithmic, with a tick at
+    every number that was tried.
+    """
+    table = tidy(rows, {"condition": pl.String, "kept": pl.Int64}, ("value", "low", "high"))
+    fewest = min(table["kept"].to_list())
+    if fewest < 1:
+        raise UsageError(f"the number of {what} kept starts at 1; got {fewest}")
+    names = table["condition"].unique(maintain_order=True).to_list()
+    labels = {name: f"{condition_title} {cut}".strip() for name, cut in shortened(names).items()}
+    told = [with_interval(*row) for row in table.select("value", "low", "high").iter_rows()]
+    return finished(
+        alt.layer(
+            *_sweep_layers(table.with_columns(told=pl.Series(told)), names, labels, (measure_title, what))
+        ).properties(width=WIDTH, height=HEIGHT),
+        title=title or _sweep_title(table, labels, measure_title, what),
+        subtitle=[*interval_words(table, "shaded", level), _WHICH[what]],
+        description=_sweep_description(table, labels, measure_title, what),
+        table=table,
+    )
+
+
+def _sweep_layers(table: pl.DataFrame, names: list[str], labels: dict[str, str], titles: tuple[str, Kept]) -> list[Any]:
+    kept = sorted(set(table["kept"].to_list()))
+    colours = [style_of(place).colour for place in range(len(names))]
+    coloured = table.with_columns(pl.col("condition").replace_strict(names, colours).alias("colour"))
+    corner, domain = _sweep_room(table, len(names))
+    across = alt.X(
+        "kept:Q",
+        title=f"{titles[1]} kept (logarithmic)",
+        scale=alt.Scale(type="log", domain=[kept[0], max(kept[-1], kept[0] + 1)], nice=False),
+        axis=alt.Axis(values=kept, format="d", labelOverlap=True, labelFlush=False, grid=False),
+    )
+    up = alt.Y(
+        "value:Q",
+        title=titles[0],
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+        axis=alt.Axis(format=".3~g", tickCount=6),
+    )
+    channels = line_channels(names, corner=corner, field="condition", labels=labels)
+    base = alt.Chart(inline(coloured))
+    fill = alt.Fill("colour:N", scale=None)
+    band = base.mark_area(opacity=0.16).encode(x="kept:Q", y="low:Q", y2="high:Q", detail="condition:N", fill=fill)
+    dots = base.mark_point(shape="circle", size=52, stroke="white", strokeWidth=1, opacity=1).encode(
+        x="kept:Q",
+        y="value:Q",
+        fill=fill,
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("condition", "kept", "told")],
+    )
+    return [band, alt.Chart().mark_line().encode(across, up, *channels), dots]
+
+
+def _sweep_room(table: pl.DataFrame, rows: int) -> tuple[Corner, Span]:
+    """Corner of the legend and range of the measure."""
+    places = np.log(table["kept"].to_numpy())
+    value, low, high = (table[column].to_numpy() for column in ("value", "low", "high"))
+    across = (places - places.min()) / (np.ptp(places) or 1.0)
+    return legend_corner(
+        across, np.fmin(low, value), np.fmax(high, value), extent(table, ("value", "low", "high"), air=0.05), rows=rows
+    )
+
+
+def _sweep_title(table: pl.DataFrame, labels: dict[str, str], measure_title: str, what: Kept) -> str:
+    ends = {name: _ends(table.filter(pl.col("condition") == name)) for name in labels}
+    moves = {name: np.sign(last[1] - first[1]) for name, (first, last) in ends.items()}
+    words = {-1.0: "falls", 1.0: "rises", 0.0: "stays"}
+    if len(ends) == 1:
+        (fewest, first), (most, last) = next(iter(ends.values()))
+        move = words.get(float(moves.popitem()[1]), "is undefined")
+        kept = _ONE[what] if fewest == 1 else what
+        return f"{measure_title} {move} from {short(first)} with {fewest:g} {kept} to {short(last)} with {most:g}"
+    alike = set(moves.values())
+    if len(alike) == 1 and not alike & {0.0}:
+        return f"{measure_title} {words[float(alike.pop())]} as more {what} are kept, {_in_all(len(ends))} conditions"
+    fall = sum(move == -1 for move in moves.values())
+    return f"As more {what} are kept, {measure_title} falls in {fall} of {len(ends)} conditions"
+
+
+def _in_all(conditions: int) -> str:
+    return "in both" if conditions == 2 else f"in all {conditions}"
+
+
+def _ends(table: pl.DataFrame) -> tuple[tuple[float, float], tuple[float, float]]:
+    known = table.filter(pl.col("value").is_finite()).sort("kept").select("kept", "value").rows()
+    return (known[0], known[-1]) if known else ((math.nan, math.nan),) * 2
+
+
+def _sweep_description(table: pl.DataFrame, labels: dict[str, str], measure_title: str, what: Kept) -> str:
+    told = [
+        f"{label or 'all'}: {', '.join(f'{number(value)} at {kept}' for kept, value in rows)}"
+        for name, label in labels.items()
+        if (rows := table.filter(pl.col("condition") == name).sort("kept").select("kept", "value").rows())
+    ]
+    return f"{measure_title} against the number of {what} kept. {'; '.join(told[:8])}."
+
+
+PARTS = ("missing", "uncertainty", "miscalibration", "discrimination")
+"""What ICE is made of: the first three add up, the last is taken off."""
+
+LANES = (*PARTS, "ICE")
+FILLS = ("#4d4d4d", "#7fb2d6", "#E69F00", "#ffffff", "#000000")
+SIGNS = ("", "+ ", "+ ", "− ", "= ")
+LANE = 19
+"""Pixels of one bar of a waterfall."""
+
+PANEL, COLUMNS = 178, 3
+"""Pixels of a panel, and panels in a row."""
+
+
+def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95) -> Any:
+    """What ICE is made of, as a waterfall per system: missing + uncertainty + miscalibration - discrimination = ICE.
+
+    Columns of `rows`: `system`, `missing`, `uncertainty`, `miscalibration`, `discrimination`; where there are `low`
+    and `high`, they are the ends of the interval of ICE. All systems share one axis.
+    """
+    spans = [name for name in ("low", "high") if name in rows.columns]
+    table = tidy(rows, {"system": pl.String}, (*PARTS, *spans)).with_columns(ICE=_ice())
+    refuse_repeats(table, "system")
+    names = table["system"].to_list()
+    bars = pl.concat([_bars(row) for row in table.iter_rows(named=True)])
+    return finished(
+        alt.layer(*_parts_layers(bars, table, names)).properties(
+            width=WIDTH, height=alt.Step(LANE, **{"for": "offset"})
+        ),
+        title=title or _parts_title(table),
+        subtitle=[
+            "missing: reference items in no hypothesis",
+            "uncertainty: cost if all items had one confidence",
+            "miscalibration: won back by recalibration alone",
+            "discrimination: won by telling right from wrong",
+            *([f"line on the last bar: {percent(level)} interval of ICE"] if spans else []),
+        ],
+        description=f"ICE and its parts. {'; '.join(_parts_told(row) for row in table.iter_rows(named=True))}.",
+        table=bars,
+    )
+
+
+def _ice() -> pl.Expr:
+    return pl.col("missing") + pl.col("uncertainty") + pl.col("miscalibration") - pl.col("discrimination")
+
+
+def _bars(row: dict[str, Any]) -> pl.DataFrame:
+    """From where to where each bar of one system runs, and what is written beside it."""
+    steps = np.array([row["missing"], row["uncertainty"], row["miscalibration"], -row["discrimination"]])
+    ends = np.cumsum(steps)
+    start, stop = [0.0, *ends[:-1], 0.0], [*ends, row["ICE"]]
+    values = [*(row[part] for part in PARTS), row["ICE"]]
+    told = [f"{sign}{lane} {_cost_words(value)}" for sign, lane, value in zip(SIGNS, LANES, values, strict=True)]
+    edge = np.fmax(np.maximum(start, stop), [math.nan] * len(PARTS) + [row.get("high", math.nan)])
+    columns = {"part": LANES, "value": values, "start": start, "stop": stop, "edge": edge, "told": told}
+    return pl.DataFrame(columns).select(pl.lit(row["system"]).alias("system"), pl.all())
+
+
+def _cost_words(cost: float) -> str:
+    return "undefined" if math.isnan(cost) else f"{cost:.3f}".replace("-", "−")
+
+
+def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame, names: list[str]) -> list[Any]:
+    least, most = extent(bars, ("start", "stop", "edge"))
+    scale = alt.Scale(domain=[min(least, 0.0), most + 0.38 * (most - min(least, 0.0))], nice=False)
+    across = alt.X("start:Q", title="cost per reference item (nats)", scale=scale, axis=alt.Axis(tickCount=6))
+    up = alt.Y(
+        "system:N",
+        title=None,
+        scale=alt.Scale(domain=names, paddingInner=0.16, paddingOuter=0.06),
+        axis=alt.Axis(
+            labelLimit=220,
+            labelFontWeight=600,
+            ticks=False,
+            domain=False,
+            labelPadding=8,
+            labelExpr=renamed(shortened(names, 26)),
+        ),
+    )
+    lane = alt.YOffset("part:N", scale=alt.Scale(domain=list(LANES)))
+    fill = alt.Fill("part:N", scale=alt.Scale(domain=list(LANES), range=list(FILLS)), legend=None)
+    base = alt.Chart().encode(y=up, yOffset=lane)
+    bar = base.mark_bar(stroke="#333333", strokeWidth=1, height=LANE - 5).encode(across, x2="stop:Q", fill=fill)
+    text = base.mark_text(align="left", dx=6, fontSize=12, color="#1a1a1a").encode(x="edge:Q", text="told:N")
+    if "low" not in table.columns:
+        return [bar, text]
+    spans = table.select("system", "low", "high", part=pl.lit("ICE"))
+    rule = alt.Chart(inline(spans)).mark_rule(strokeWidth=3, color="#999999")
+    return [bar, rule.encode(y=up, yOffset=lane, x="low:Q", x2="high:Q"), text]
+
+
+def _parts_title(table: pl.DataFrame) -> str:
+    known = table.filter(pl.col("ICE").is_finite()).sort("ICE")
+    if known.is_empty():
+        return "ICE is undefined"
+    best = known.row(0, named=True)
+    name, cost = best["system"], _cost_words(best["ICE"])
+    if table.height == 1:
+        share = best["miscalibration"] / best["ICE"] if best["ICE"] > 0 else math.nan
+        return f"{name}: of an ICE of {cost}, recalibration alone would win back {_share(share)}"
+    return f"{name} has the lowest ICE, {cost}; missing items cost it {_cost_words(best['missing'])}"
+
+
+def _parts_told(row: dict[str, Any]) -> str:
+    return f"{row['system']}: {', '.join(f'{part} {_cost_words(row[part])}' for part in LANES)}"
+
+
+def _share(share: float) -> str:
+    return "an undefined share" if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def scorer_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95) -> Any:
+    """Scorers side by side, a panel per measure with intervals (Thomson et al. 2008, table 3).
+
+    Columns of `rows`: `scorer`, `measure` (title of the panel), `value`, `low`, `high` (null or NaN where there is no
+    interval) and `better` ("lower" or "higher"); where there is a column `percent`, rows in which it holds are shown in
+    percent. Each panel has its own axis and says which way is better; the best value is drawn full, the others hollow.
+    """
+    kinds = {"scorer": pl.String, "measure": pl.String, "better": pl.String}
+    table = tidy(in_percent(rows, ("value", "low", "high")), kinds, ("value", "low", "high"))
+    refuse_repeats(table, "scorer", "measure")
+    check_better(table)
+    told = [with_interval(*row) for row in table.select("value", "low", "high").iter_rows()]
+    table = table.with_columns(
+        told=pl.Series(told),
+        best=(_cost() == _cost().fill_nan(None).min().over("measure")).fill_null(value=False),
+        panel=pl.col("measure") + " (" + pl.col("better") + " is better)",
+        shown=pl.col("value").map_batches(_aligned, return_dtype=pl.String).over("measure"),
+    )
+    return finished(
+        _panels(table),
+        title=title or _scorer_title(table),
+        subtitle=[*interval_words(table, "lines", level), *_best_words(table)],
+        description=f"Scorers by measure. {_panels_told(table)}.",
+        table=table,
+    )
+
+
+def _best_words(table: pl.DataFrame) -> list[str]:
+    return ["full dot: best of its panel"] if table["scorer"].n_unique() > 1 else []
+
+
+def _aligned(values: pl.Series) -> pl.Series:
+    return pl.Series(aligned(values.to_list()))
+
+
+def _cost() -> pl.Expr:
+    """The value as something of which less is better."""
+    return pl.when(pl.col("better") == "lower").then("value").otherwise(-pl.col("value"))
+
+
+def _panels(table: pl.DataFrame) -> Any:
+    scorers = table["scorer"].unique(maintain_order=True).to_list()
+    panels = table["panel"].unique(maintain_order=True).to_list()
+    labels = shortened(scorers, 26)
+    up = alt.Y(
+        "scorer:N",
+        title=None,
+        scale=alt.Scale(domain=scorers),
+        axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=170, labelExpr=renamed(labels)),
+    )
+    span = alt.Chart().mark_rule(strokeWidth=2, color="#555555")
+    dot = alt.Chart().mark_point(shape="circle", size=80, strokeWidth=1.8, stroke="black", opacity=1)
+    text = alt.Chart().mark_text(dy=-12, fontSize=11, color="#1a1a1a")
+    axis = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=26), axis=alt.Axis(tickCount=4))
+    full = alt.condition("datum.best", alt.value("black"), alt.value("white"))
+    layers = alt.layer(
+        span.encode(alt.X("low:Q", title=None), y=up, x2="high:Q"),
+        dot.encode(axis, y=up, fill=full, tooltip=["scorer:N", "measure:N", "told:N"]),
+        text.encode(axis, y=up, text="shown:N"),
+    ).properties(width=PANEL, height=36 * len(scorers))
+    header = alt.Header(title=None, labelFontSize=12, labelFontWeight=600, labelAnchor="start")
+    by_measure = alt.Facet("panel:N", sort=panels, header=header)
+    columns = 2 if len(panels) == 4 else min(COLUMNS, len(panels))
+    return layers.facet(by_measure, columns=columns, data=inline(table)).resolve_scale(x="independent")
+
+
+def _scorer_title(table: pl.DataFrame) -> str:
+    alone = pl.col("best") & (pl.col("best").sum().over("panel") == 1)
+    best = table.filter(alone)
+    wins = best.group_by("scorer", maintain_order=True).len().sort("len", descending=True, maintain_order=True)
+    panels = table["panel"].n_unique()
+    if not table["best"].any():
+        return "No scorer has a value on any measure"
+    if wins.is_empty():
+        return f"No scorer is better than the others on any of {panels} measures"
+    name, won = wins.row(0)
+    tied = wins.filter(pl.col("len") == won).height > 1
+    if tied or table["scorer"].n_unique() == 1:
+        return f"{table['scorer'].n_unique()} scorers on {panels} measures" if tied else f"{name} on {panels} measures"
+    return f"{name} alone has the best value on {'all' if won == panels else won} of {panels} measures"
+
+
+def _panels_told(table: pl.DataFrame) -> str:
+    lists = pl.concat_str("scorer", "told", separator=" ").str.join(", ")
+    told = table.group_by("panel", maintain_order=True).agg(lists.alias("values"))
+    return "; ".join(": ".join(pair) for pair in told.iter_rows())
+
+
+def paired_chart(rows: pl.DataFrame, *, a: str, b: str, title: str | None = None, level: float = 0.95) -> Any:
+    """Differences of measures between two systems, `a` less `b`, with intervals around 0.
+
+    Columns of `rows`: `measure`, `difference`, `low`, `high` (null or NaN where there is no interval) and `better`
+    ("lower" or "higher"); rows in which a column `percent` holds are shown in percent. Measures have scales of their
+    own, so each row is drawn on its own, turned so that right of 0 `a` is better, and its numbers stand beside it. A
+    full dot has an interval that leaves 0.
+    """
+    ends = ("difference", "low", "high")
+    table = tidy(in_percent(rows, ends), {"measure": pl.String, "better": pl.String}, ends)
+    refuse_repeats(table, "measure")
+    check_better(table)
+    marks = _marks(table)
+    names = shortened((a, b), 22)
+    return finished(
+        alt.layer(*_paired_layers(marks, names[a], names[b])).properties(width=WIDTH - 190, height=34 * table.height),
+        title=title or _paired_title(marks, a, b),
+        subtitle=[
+            f"{names[a]} less {names[b]}",
+            *interval_words(table, "lines", level),
+            "full dot: the interval leaves 0",
+            "each row has its own scale",
+        ],
+        description=f"{a} less {b}: {'; '.join(' '.join(pair) for pair in marks['measure', 'told'].iter_rows())}.",
+        table=marks,
+    )
+
+
+def _marks(table: pl.DataFrame) -> pl.DataFrame:
+    """Where the dots and lines of pairs stand between -1 and 1, right of 0 where the first system is better."""
+    ends = [pl.col(name).fill_nan(None) for name in ("difference", "low", "high")]
+    widest = pl.max_horizontal(end.abs() for end in ends)
+    turn = pl.when(pl.col("better") == "lower").then(-1.0).otherwise(1.0)
+    told = [with_interval(*row, plus=True) for row in table.select("difference", "low", "high").iter_rows()]
+    scale = turn / pl.when(widest > 0).then(widest).otherwise(1.0)
+    shown = (ends[1] > 0) | (ends[2] < 0)
+    return table.with_columns(
+        at=ends[0] * scale,
+        start=ends[1] * scale,
+        stop=ends[2] * scale,
+        shown=shown.fill_null(value=False),
+        told=pl.Series(told),
+        row=pl.col("measure") + " (" + pl.col("better") + " is better)",
+    )
+
+
+def _paired_layers(marks: pl.DataFrame, a: str, b: str) -> list[Any]:
+    names = marks["row"].to_list()
+    up = alt.Y(
+        "row:N",
+        title=None,
+        scale=alt.Scale(domain=names),
+        axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260),
+    )
+    across = alt.X(
+        "at:Q",
+        title=f"← {b} better  |  {a} better →",
+        scale=alt.Scale(domain=[-1.08, 1.08], nice=False),
+        axis=alt.Axis(values=[0], labels=False, ticks=False, grid=False, domain=False),
+    )
+    zero = alt.Chart(inline(pl.DataFrame({"at": [0.0]}))).mark_rule(color="black", strokeWidth=1).encode(x="at:Q")
+    base = alt.Chart().encode(y=up)
+    span = base.mark_rule(strokeWidth=2, color="#555555").encode(x="start:Q", x2="stop:Q")
+    full = alt.condition("datum.shown", alt.value("black"), alt.value("white"))
+    dot = base.mark_point(shape="circle", size=90, stroke="black", strokeWidth=1.8, opacity=1)
+    text = base.mark_text(align="left", dx=8, fontSize=12, color="#1a1a1a")
+    return [
+        zero,
+        span,
+        dot.encode(across, fill=full, tooltip=["measure:N", "told:N"]),
+        text.encode(x=alt.value("width"), text="told:N"),
+    ]
+
+
+def _paired_title(marks: pl.DataFrame, a: str, b: str) -> str:
+    shown = marks.filter("shown")
+    better, worse = int((shown["at"] > 0).sum()), int((shown["at"] < 0).sum())
+    if not better + worse:
+        return f"No difference shown between {a} and {b}"
+    of = f"of {marks.height} measures"
+    if better and worse:
+        return f"{a} is better than {b} on {better} and worse on {worse} {of}"
+    first, second = (a, b) if better else (b, a)
+    return f"{first} is better than {second} on {better + worse} {of}"
+
+
+COLOUR = "#0b5a8a"
+
+
+def rank_chart(rows: pl.DataFrame, *, n: float, level: float = 0.95, title: str | None = None) -> Any:
+    """Dots with intervals of top-k accuracy over k; a line joins them, as the k in between mean nothing.
+
+    Columns of `rows`: `k`, `accuracy`, `low`, `high` and `here`, how often the right label stands at just that place.
+    """
+    table = tidy(rows, {"k": pl.Int64}, ("accuracy", "low", "high", "here")).sort("k")
+    across = alt.X(
+        "k:O", title="labels looked at, the surest first (k)", axis=alt.Axis(labelAngle=0, grid=False, domain=True)
+    )
+    least = min(float(table["low"].fill_nan(1.0).min() or 0.0), float(table["accuracy"].min() or 0.0))  # type: ignore[arg-type]
+    bottom = max(0.0, least - 0.04)
+    base = alt.Chart().encode(across)
+    told = [
+        alt.Tooltip("k:O"),
+        alt.Tooltip("accuracy:Q", format=".2%", title="among the first k"),
+        alt.Tooltip("here:Q", format=".2%", title="at this place"),
+    ]
+    up = rate_axis(alt.Y, "accuracy", "inputs whose right label is among them", domain=(bottom, 1.0))
+    shown = alt.layer(
+        base.mark_line(color=COLOUR, strokeWidth=1.5, opacity=0.55).encode(up),
+        base.mark_rule(color=COLOUR, strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+        base.mark_point(filled=True, size=90, opacity=1, color=COLOUR).encode(up, tooltip=told),
+    )
+    return finished(
+        shown.properties(width=WIDTH, height=0.8 * HEIGHT),
+        title=title or _title(table),
+        subtitle=[f"n = {count(n)} inputs with a list", f"lines: {percent(level)} intervals"],
+        description=_description(table),
+        table=table,
+    )
+
+
+def _title(table: pl.DataFrame) -> str:
+    first, last = table.row(0, named=True), table.row(-1, named=True)
+    if table.height == 1:
+        return f"The right label is first for {percent(first['accuracy'])}"
+    return (
+        f"The right label is first for {percent(first['accuracy'])}, and among the first {last['k']} for "
+        f"{percent(last['accuracy'])}"
+    )
+
+
+def _description(table: pl.DataFrame) -> str:
+    told = "; ".join(f"first {row['k']}: {percent(row['accuracy'])}" for row in table.iter_rows(named=True))
+    return f"How often the right label is among the first k of the list. {told}."

@@ -1,0 +1,350 @@
+"""What N-best lists show: every measure with its interval, the parts of the ICE, and what each utterance adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.acts import ItemSets
+from demur.core.io.columns import MOST_SLICES
+from demur.core.show.results import Shown, Step, silent
+from demur.core.stats.calibration import ECE, NCE, Reliability, cell_totals, reliability
+from demur.core.stats.intervals import Figure, Scale, check_level, unit_figure
+from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
+from demur.core.stats.resampling import Rows, Sample
+from demur.errors import DataError
+from demur.nbest_lists.exploded import Taken, UnitTotals, exploded
+from demur.nbest_lists.measures import FLOOR, ItemScore, TopNCE
+from demur.nbest_lists.registry import ICE_PARTS, OF_ACTS, OF_ITEMS
+from demur.nbest_lists.table import NBest
+from demur.returns.evaluate import Evaluation, evaluate, figure_of
+from demur.returns.measures import AUROC
+from demur.returns.table import Responses
+
+CLIP = 1e-7
+"""How near 0 and 1 the NCE lets a confidence come."""
+
+NONE = "(none)"
+
+NO_ITEM = "no reference and no hypothesis holds any item"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How lists are evaluated: the parameters of measures, and how uncertainty is computed."""
+
+    floor: float = FLOOR
+    clip: float = CLIP
+    level: float = 0.95
+    replicates: int = 1000
+    seed: int = 0
+
+    def of_acts(self) -> dict[str, TermMeasure]:
+        """The measures of acts with these parameters."""
+        return {key: self._with(measure) for key, measure in OF_ACTS.items()}
+
+    def of_items(self) -> dict[str, TermMeasure]:
+        """The measures of items with these parameters; the calibration error is read from the items' sample."""
+        return {key: self._with(measure) for key, measure in OF_ITEMS.items() if not isinstance(measure, ECE)}
+
+    def parts(self) -> dict[str, Measure]:
+        """The parts of the ICE with these parameters."""
+        return {key: self._with(measure) for key, measure in ICE_PARTS.items()}
+
+    def _with(self, measure: Any) -> Any:
+        chosen = {"floor": self.floor, "clip": self.clip}
+        return replace(measure, **{name: value for name, value in chosen.items() if hasattr(measure, name)})
+
+
+@dataclass(frozen=True, eq=False)
+class NBestEvaluation(Shown):
+    """What the N-best lists of one system show."""
+
+    system: str
+    part: str | None
+    """The slice, as `column=value`; None for all utterances."""
+    n: int
+    reference_items: float
+    given_out: float
+    """Mean mass that lists give out."""
+    empty: int
+    """Utterances for which nothing was hypothesised."""
+    figures: Mapping[str, Figure]
+    parts: Mapping[str, Figure]
+    taken: Taken
+    totals: UnitTotals
+    manner: Manner
+
+    @property
+    def name(self) -> str:
+        """System and slice in one."""
+        return self.system if self.part is None else f"{self.system} [{self.part}]"
+
+    @cached_property
+    def signature(self) -> str:
+        """How the numbers were made: the signature of the ICE, which names the data."""
+        return signature(self.totals.measures["ice"], self.n, digest_of(self.totals.totals))
+
+    @cached_property
+    def top(self) -> Evaluation:
+        """The surest hypothesis of each utterance as an answer that may be withheld: curve, bands and all."""
+        answers = self.taken.top_answers()
+        judged = Responses(answers.with_columns(pl.lit(f"{self.name}, top hypothesis").alias("system")))
+        how = self.manner
+        return evaluate(judged, level=how.level, replicates=how.replicates, seed=how.seed)[0]
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """Mean confidence and share right of items, by bins of confidence; None where there is no item."""
+        return None if self.taken.rows.items.is_empty() else reliability(self.taken.item_sweep)
+
+    def per_dialogue(self) -> pl.DataFrame:
+        """Every measure on each dialogue alone (on each utterance, where there are no dialogues), null if undefined."""
+        frame = self.taken.nbest.frame.with_columns(unit=self.taken.numbered)
+        first = frame.group_by("unit").agg(pl.all().first(), pl.len().alias("utterances")).sort("unit")
+        values = {key: self.totals.by_unit(key) for key in self.totals.measures}
+        return first.drop("unit", "weight").with_columns(
+            **{key: pl.Series(value).fill_nan(None) for key, value in values.items()}
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as plain values."""
+        figures = {key: figure.to_dict() for key, figure in self.figures.items() if key != "ice_floored_share"}
+        figures["nce"]["population"] = "all hypothesised items"
+        figures["nce_top"]["population"] = "items of the top hypothesis"
+        share = self.figures["ice_floored_share"]
+        return {
+            "system": self.system,
+            **({} if self.part is None else {"slice": self.part}),
+            "n": self.n,
+            "reference_items": self.reference_items,
+            "measures": figures,
+            "ice_floor": self.manner.floor,
+            "ice_floored_share": None if np.isnan(share.value) else share.value,
+            "ice_parts": {key: None if np.isnan(one.value) else one.value for key, one in self.parts.items()},
+            "intervals": {
+                "ice_floored_share": share.to_dict(),
+                **{f"ice_{key}": one.to_dict() for key, one in self.parts.items()},
+            },
+            "nce_clip": self.manner.clip,
+            "mass_given_out": self.given_out,
+            "nothing_hypothesised": self.empty,
+            "clustered_by_dialogue": self.totals.clustered,
+            "signature": self.signature,
+        }
+
+
+class NBestEvaluations(tuple[NBestEvaluation, ...], Shown):
+    """The evaluations of one or more systems and slices, which show themselves together."""
+
+    __slots__ = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Every measure of every system as a table, one row each."""
+        rows = [
+            {"system": one.system, "slice": one.part, "n": one.n, "measure": key, **_ends(figure)}
+            for one in self
+            for key, figure in (*one.figures.items(), *((f"ice_{key}", part) for key, part in one.parts.items()))
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluations as plain values; a single one stands at the top."""
+        documents = [one.to_dict() for one in self]
+        return documents[0] if len(documents) == 1 else {"systems": documents}
+
+
+def evaluate_nbest(
+    nbest: NBest, *, by: str | None = None, manner: Manner | None = None, step: Step = silent, **options: Any
+) -> NBestEvaluations:
+    """Evaluate the lists of every system, and with `by` of every slice as well; options are those of `Manner`.
+
+    >>> from demur.nbest_lists.table import nbest as table
+    >>> rows = [{"id": k, "reference": ["a"], "hypotheses": [{"items": ["a"], "confidence": 0.5}]} for k in range(3)]
+    >>> round(evaluate_nbest(table(rows))[0].figures["ice"].value, 4)
+    0.6931
+    """
+    how = Manner(**options) if manner is None else manner
+    check_level(how.level)
+    parts = list(_parts(nbest, by))
+    found = []
+    for done, (system, part, lists) in enumerate(parts):
+        step(f"evaluating {system}", done, len(parts))
+        found.append(_evaluation(system, part, Taken.of(lists), how))
+    return NBestEvaluations(found)
+
+
+def nbest_values(nbest: NBest, manner: Manner | None = None) -> dict[str, float]:
+    """Every measure's value on the lists of one system, without intervals."""
+    how = manner or Manner()
+    taken = Taken.of(nbest)
+    values = _values(taken.rows.acts, how.of_acts())
+    values |= _item_values(taken, how)
+    values["roc_auc"] = float(AUROC().finish(Rows.from_frame(taken.top_answers()).sweep()))
+    return values
+
+
+def _values(rows: pl.DataFrame, measures: Mapping[str, TermMeasure]) -> dict[str, float]:
+    """Values of measures; those of one kind, such as precision and recall, are read from the same sums."""
+    frame, sums = nw.from_native(rows), {}
+    for measure in measures.values():
+        if type(measure) not in sums:
+            sums[type(measure)] = measure.reduce(frame)
+    return {key: float(measure.finish(sums[type(measure)])) for key, measure in measures.items()}
+
+
+def _item_values(taken: Taken, how: Manner) -> dict[str, float]:
+    items, parts = taken.rows.items, {f"ice_{key}": measure for key, measure in how.parts().items()}
+    by_row: dict[str, TermMeasure] = {**how.of_items(), "item_ece": ECE()}
+    if items.is_empty():
+        return dict.fromkeys((*by_row, *parts), float("nan"))
+    by_confidence = {key: by_row.pop(key) for key in ("nce", "item_ece")}  # confidences tie, so these are fewer
+    values, sweep = _values(items, by_row), taken.item_sweep
+    values |= {key: float(measure.finish(cell_totals(measure, sweep))) for key, measure in by_confidence.items()}
+    return values | {key: float(measure.finish(sweep)) for key, measure in parts.items()}
+
+
+def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBest]]:
+    for system in nbest.systems:
+        lists = nbest.of(system)
+        yield system, None, lists
+        if by is None:
+            continue
+        if by not in lists.frame.columns:
+            raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
+        values = lists.frame[by].fill_null(NONE)
+        if values.n_unique() > MOST_SLICES:
+            raise DataError(
+                f'"{by}" has {values.n_unique():,} values, too many to slice by (at most {MOST_SLICES})',
+                fix="slice by a column that groups the utterances, such as a condition",
+            )
+        for value in sorted(values.unique()):
+            yield system, f"{by}={value}", lists.taken((values == value).to_numpy())
+
+
+def _evaluation(system: str, part: str | None, taken: Taken, how: Manner) -> NBestEvaluation:
+    totals = taken.totals(how.of_acts(), how.of_items())
+    drawn = totals.drawn(replicates=how.replicates, seed=how.seed)
+    figures = {key: _figure(totals, drawn, key, how.level) for key in totals.measures}
+    figures["item_ece"], parts = _item_figures(taken, totals.units, how)
+    top = Sample(Rows.from_frame(taken.top_answers()), how.replicates, how.seed)
+    figures["roc_auc"] = figure_of(AUROC(), top, how.level)
+    count = np.diff(taken.nbest.start)
+    return NBestEvaluation(
+        system=system,
+        part=part,
+        n=totals.n,
+        reference_items=_whole(float(totals.of("ice", totals.totals)[1])),
+        given_out=_mean_mass(taken.nbest),
+        empty=int((count == 0).sum()),
+        figures=figures,
+        parts=parts,
+        taken=taken,
+        totals=totals,
+        manner=how,
+    )
+
+
+def _figure(totals: UnitTotals, drawn: Any, key: str, level: float) -> Figure:
+    value = float(totals.values(key, totals.totals))
+
+    def why() -> str:
+        return totals.measures[key].why_undefined(totals.of(key, totals.totals))
+
+    scale = scale_of(totals.measures[key])
+    return unit_figure(value, totals.values(key, drawn), totals.units, level=level, scale=scale, why=why)
+
+
+def _item_figures(taken: Taken, units: int, how: Manner) -> tuple[Figure, dict[str, Figure]]:
+    """The calibration error of items and the parts of the ICE, from the sweep of items."""
+    if taken.rows.items.is_empty():
+        undefined = Figure(float("nan"), why=NO_ITEM)
+        return undefined, dict.fromkeys(how.parts(), undefined)
+    items = Sample(taken.item_rows, how.replicates, how.seed)
+    parts = {key: _part_figure(measure, items, units, how.level) for key, measure in how.parts().items()}
+    return figure_of(ECE(), items, how.level), parts
+
+
+def _part_figure(measure: Measure, items: Sample, units: int, level: float) -> Figure:
+    value, drawn = float(measure.finish(items.sweep)), measure.finish(items.drawn)
+    return unit_figure(value, drawn, units, level=level, scale="plain", why=lambda: measure.why_undefined(items.sweep))
+
+
+def scale_of(measure: Measure) -> Scale:
+    """The scale on which a measure's replicates are about normal."""
+    if isinstance(measure, ItemScore) or measure.name == "ice_floored_share":
+        return "logit"
+    return "plain" if isinstance(measure, NCE | TopNCE) else "log"
+
+
+def _ends(figure: Figure) -> dict[str, float | None]:
+    shown = figure.to_dict()
+    return {key: shown[key] for key in ("value", "low", "high")}
+
+
+def _mean_mass(nbest: NBest) -> float:
+    """How much of its mass a list gives out, on average."""
+    return float(np.average(np.minimum(nbest.given_out, 1.0), weights=nbest.frame["weight"].to_numpy()))
+
+
+def _whole(count: float) -> float:
+    return int(count) if count == int(count) else count
+
+
+ITEMS = pl.List(pl.String)
+
+
+def act_turns(nbest: NBest, manner: Manner | None = None) -> pl.DataFrame:
+    """A row per utterance: what was meant, its list, and its own share of the error counts and of the ICE.
+
+    `ice` is what its items cost, `ser` the errors of the surest hypothesis, `wser` those expected under confidences,
+    `oracle` those of the best hypothesis, `meant` the items meant. Sums of these over utterances, divided by that of
+    `meant`, are the measures (where all utterances weigh the same). `right` says whether the surest is what was meant,
+    and `sure` how sure it is; null where the list is empty.
+
+    >>> from demur.nbest_lists.table import nbest
+    >>> hypotheses = [{"items": ["b"], "confidence": 0.5}, {"items": ["a"], "confidence": 0.5}]
+    >>> row, = act_turns(nbest([{"reference": ["a"], "hypotheses": hypotheses}])).to_dicts()
+    >>> row["reference"], row["acts"], row["ser"], row["wser"], row["oracle"], round(row["ice"], 4), row["right"]
+    (['a'], [['b'], ['a']], 1.0, 0.5, 0.0, 1.3863, False)
+    """
+    how = manner or Manner()
+    rows = exploded(nbest)
+    of_acts = {key: measure for key, measure in how.of_acts().items() if key in ("ser", "wser", "oracle")}
+    of_items = {key: measure for key, measure in how.of_items().items() if key == "ice"}
+    sums = Taken(nbest, rows, None).totals(of_acts, of_items)
+    weight = nbest.frame["weight"].replace(0.0, 1.0).to_numpy()[:, None]
+    share = {key: sums.table[:, sums.columns[key]] / weight for key in sums.measures}
+    first = rows.acts.filter("top")
+    own = ("id", "system", "dialogue", "weight")
+    return nbest.frame.select(
+        "id",
+        "system",
+        "dialogue",
+        *(name for name in nbest.frame.columns if name not in own),
+        pl.Series("reference", _items(nbest.sets, nbest.reference), dtype=ITEMS),
+        pl.Series("acts", _nested(_items(nbest.sets, nbest.act), nbest.start), dtype=pl.List(ITEMS)),
+        pl.Series("confidence", _nested(nbest.confidence.tolist(), nbest.start), dtype=pl.List(pl.Float64)),
+        *(pl.Series(key, values[:, 0] + 0.0) for key, values in share.items()),
+        pl.Series("meant", share["ice"][:, 1]),
+        first["right"],
+        first.select(pl.when("answered").then("confidence").alias("sure")).to_series(),
+    )
+
+
+def _items(sets: ItemSets, codes: NDArray[np.int32]) -> list[tuple[str, ...]]:
+    known = {code: sets.items_of(code) for code in np.unique(codes).tolist()}
+    return [known[code] for code in codes.tolist()]
+
+
+def _nested(values: list[Any], start: NDArray[np.int64]) -> list[list[Any]]:
+    ends = start.tolist()
+    return [values[a:b] for a, b in pairwise(ends)]

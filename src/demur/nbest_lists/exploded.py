@@ -1,0 +1,402 @@
+"""N-best lists taken apart into rows of items and acts, and their totals by utterance or dialogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.acts import Codes, ItemSets
+from demur.core.arrays import Array, Flags
+from demur.core.stats.measure import TermMeasure
+from demur.core.stats.resampling import MOST_UNITS, Draws, Rows
+from demur.core.stats.sweep import Sweep
+from demur.nbest_lists.reading import sums_of
+from demur.nbest_lists.table import NBest
+
+Places = NDArray[np.int64]
+Sizes = NDArray[np.int32]
+Columns = dict[str, NDArray[Any]]
+
+DIGITS = 12
+"""Decimal places that are kept of the confidence of an item, unless it is tiny."""
+
+_TINY = 1e-6
+
+AT_ONCE = 8192
+"""Utterances taken apart at a time: few enough that their rows stay in the processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exploded:
+    """The rows of items and of acts, each in the order of utterances.
+
+    Items: `confidence` (what the acts that hold the item sum to), `right` (whether it was meant), `answered` (whether
+    any act with some confidence holds it), `top` (whether, then, the surest act holds it), `weight`. Every item that
+    was meant, or hypothesised with some confidence, has a row.
+
+    Acts: `confidence`, `right` (whether it is the act that was meant), `answered` (whether the list names it),
+    `errors` (substitutions, deletions and insertions against what was meant), `items`, `right_items`, `top`, `weight`.
+    An act that was meant and not hypothesised has a row. The mass that no hypothesis holds has a row for each
+    utterance, as an empty act marked `rest`, never right, and `top` only where the list is empty; that row alone has
+    the `reference_items` of the utterance and its `best_errors`, others have 0.
+    """
+
+    items: pl.DataFrame
+    acts: pl.DataFrame
+    item_start: Places
+    act_start: Places
+    item: Codes
+    """Which item each row of items is of, by its number in the sets."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """Some utterances that follow each other, and what is computed of them once."""
+
+    sets: ItemSets
+    reference: Codes
+    start: Places
+    act: Codes
+    confidence: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, nbest: NBest, first: int, weight: Array) -> _Lists:
+        """The utterances from this one on."""
+        here = slice(first, first + AT_ONCE)
+        start = nbest.start[first : first + AT_ONCE + 1]
+        held = slice(int(start[0]), int(start[-1]))
+        return cls(
+            nbest.sets,
+            nbest.reference[here],
+            start - start[0],
+            nbest.act[held],
+            nbest.confidence[held],
+            weight[here],
+        )
+
+    def __len__(self) -> int:
+        return self.reference.size
+
+    @cached_property
+    def count(self) -> Places:
+        return np.diff(self.start)
+
+    @cached_property
+    def owner(self) -> Places:
+        return np.repeat(np.arange(len(self)), self.count)
+
+    @cached_property
+    def meant(self) -> Sizes:
+        """How many items each reference has."""
+        return self.sets.size[self.reference].astype(np.int32)
+
+    @cached_property
+    def size(self) -> Sizes:
+        """How many items each hypothesis has."""
+        return self.sets.size[self.act].astype(np.int32)
+
+    @cached_property
+    def is_top(self) -> Flags:
+        """Whether a hypothesis is the surest of its list, the first of equals."""
+        flags = np.zeros(self.act.size, dtype=np.bool_)
+        held = np.flatnonzero(self.count)
+        if held.size:
+            highest = np.maximum.reduceat(self.confidence, self.start[held])
+            surest = np.flatnonzero(self.confidence == np.repeat(highest, self.count[held]))
+            owner = self.owner[surest]
+            flags[surest[np.diff(owner, prepend=-1) > 0]] = True
+        return flags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Items:
+    """Items of utterances: how many each has, their columns, and how many items of each hypothesis were meant."""
+
+    count: Places
+    columns: Columns
+    right_by_act: Sizes
+
+
+def exploded(nbest: NBest) -> Exploded:
+    """The rows of items and acts of a table of N-best lists."""
+    weight = nbest.frame["weight"].to_numpy()
+    items, acts, item_counts, act_counts = [], [], [], []
+    for first in range(0, max(len(nbest), 1), AT_ONCE):
+        lists = _Lists.of(nbest, first, weight)
+        found = _item_rows(lists)
+        columns, count = _act_rows(lists, found.right_by_act)
+        items.append(found.columns)
+        item_counts.append(found.count)
+        acts.append(columns)
+        act_counts.append(count)
+    of_items = _joined(items)
+    which = of_items.pop("item")
+    return Exploded(
+        pl.DataFrame(of_items), pl.DataFrame(_joined(acts)), _starts(item_counts), _starts(act_counts), which
+    )
+
+
+def _joined(parts: list[Columns]) -> Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _starts(counts: list[Places]) -> Places:
+    return np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+
+
+def _item_rows(lists: _Lists) -> _Items:
+    """Sums over the acts that hold an item, by one stable sort of (utterance, item); references follow their lists."""
+    every, hypothesised = _with_references(lists)
+    item, start = lists.sets.expanded(every)
+    size = np.diff(start)
+    number = max(len(lists.sets.names), 1)
+    base = np.repeat(np.arange(len(lists)) * number, lists.count + 1)
+    key = np.repeat(base, size) + item
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    first = np.ones(key.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    edges = np.flatnonzero(first)
+    ends = np.append(edges, key.size)[1:]
+    group = np.repeat(np.arange(edges.size), ends - edges)
+    holder = np.repeat(np.arange(every.size), size)[order]
+    confidence = _settled(np.bincount(group, _scattered(lists.confidence, hypothesised)[holder], edges.size))
+    right = ~hypothesised[holder[ends - 1]]  # the reference comes last among those that hold an item
+    right_by_act = np.bincount(holder, right[group], every.size)[hypothesised].astype(np.int32)
+    top = np.bincount(group, _scattered(lists.is_top * 1.0, hypothesised)[holder], edges.size) > 0
+    answered = confidence > 0
+    columns = {
+        "key": ordered[edges],
+        "confidence": np.minimum(confidence, 1.0),
+        "right": right,
+        "answered": answered,
+        "top": top & answered,
+        "item": item[order[edges]],
+    }
+    held = right | answered  # what is neither would count as missed
+    if not held.all():
+        columns = {name: column[held] for name, column in columns.items()}
+    count = np.diff(np.searchsorted(columns.pop("key"), np.arange(len(lists) + 1) * number))
+    columns["weight"] = np.repeat(lists.weight, count)
+    return _Items(count, columns, right_by_act)
+
+
+def _settled(sums: NDArray[Any]) -> Array:
+    """Sums without their last digits, which the order of adding moves: what is equal must tie, and share a bin.
+
+    >>> _settled(np.array([0.7 + 0.2 + 0.1, 0.1 + 0.2, 1e-30])).tolist()
+    [1.0, 0.3, 1e-30]
+    """
+    return np.where(sums > _TINY, np.round(sums, DIGITS), sums)
+
+
+def _with_references(lists: _Lists) -> tuple[Codes, Flags]:
+    """The sets hypothesised for each utterance and then its reference, and which of all are hypothesised."""
+    hypothesised = np.ones(lists.act.size + len(lists), dtype=np.bool_)
+    hypothesised[lists.start[1:] + np.arange(len(lists))] = False
+    every = np.empty(hypothesised.size, dtype=np.int32)
+    every[hypothesised], every[~hypothesised] = lists.act, lists.reference
+    return every, hypothesised
+
+
+def _scattered(values: NDArray[Any], where: Flags) -> NDArray[Any]:
+    spread = np.zeros(where.size, dtype=values.dtype)
+    spread[where] = values
+    return spread
+
+
+def _act_rows(lists: _Lists, right_items: Sizes) -> tuple[Columns, Places]:
+    """Hypotheses, then the act that was meant where none is it, then the rest of the mass as the empty act."""
+    right = lists.act == lists.reference[lists.owner]
+    found = np.zeros(len(lists), dtype=np.bool_)
+    found[lists.owner[right]] = True
+    count = lists.count + ~found + 1
+    end = np.cumsum(count)
+    mine = np.arange(right.size) + np.repeat(end - count - lists.start[:-1], lists.count)
+    rest, missing = end - 1, (end - 2)[~found]
+    missed = lists.meant[~found]
+    errors = np.maximum(lists.size, lists.meant[lists.owner]) - right_items
+    best = lists.meant.copy()
+    held = np.flatnonzero(lists.count)
+    if held.size:
+        best[held] = np.minimum.reduceat(errors, lists.start[held])
+    given_out = sums_of(lists.confidence, lists.count)
+    rows = int(count.sum())
+    return {
+        "confidence": _placed(
+            rows, np.float64, (mine, np.minimum(lists.confidence, 1.0)), (rest, np.maximum(1.0 - given_out, 0.0))
+        ),
+        "right": _placed(rows, np.bool_, (mine, right), (missing, True)),
+        "answered": _placed(rows, np.bool_, (mine, True)),
+        "errors": _placed(rows, np.int32, (mine, errors), (rest, lists.meant)),
+        "items": _placed(rows, np.int32, (mine, lists.size), (missing, missed)),
+        "right_items": _placed(rows, np.int32, (mine, right_items), (missing, missed)),
+        "top": _placed(rows, np.bool_, (mine, lists.is_top), (rest, lists.count == 0)),
+        "rest": _placed(rows, np.bool_, (rest, True)),
+        "reference_items": _placed(rows, np.int32, (rest, lists.meant)),
+        "best_errors": _placed(rows, np.int32, (rest, best)),
+        "weight": np.repeat(lists.weight, count),
+    }, count
+
+
+def _placed(rows: int, kind: Any, *parts: tuple[Places, Any]) -> NDArray[Any]:
+    """A column with some of its places filled, others 0."""
+    column = np.zeros(rows, dtype=kind)
+    for place, values in parts:
+        column[place] = values
+    return column
+
+
+Units = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTotals:
+    """What each unit, a dialogue or an utterance, adds to the totals of measures.
+
+    `table` has a row per unit; `columns` says which of its columns are the terms of a measure.
+    """
+
+    table: Array
+    columns: Mapping[str, slice]
+    measures: Mapping[str, TermMeasure]
+    n: int
+    clustered: bool
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return int(self.table.shape[0])
+
+    @cached_property
+    def totals(self) -> Array:
+        """The totals over all units."""
+        return np.asarray(self.table.sum(axis=0))
+
+    def of(self, key: str, totals: Array) -> Array:
+        """A measure's own totals, with the number of utterances last, from those of all measures."""
+        own = totals[..., self.columns[key]]
+        return np.concatenate([own, np.full((*own.shape[:-1], 1), float(self.n))], axis=-1)
+
+    def values(self, key: str, totals: Array) -> Array:
+        """A measure's value, or those of many replicates."""
+        return np.asarray(self.measures[key].finish(self.of(key, totals)))
+
+    def by_unit(self, key: str) -> Array:
+        """A measure's value on each unit alone."""
+        return self.values(key, self.table)
+
+    def drawn(self, *, replicates: int, seed: int) -> Array:
+        """The totals of replicates, one row each; the same seed draws the same units of another table."""
+        table = self.table
+        if self.units > MOST_UNITS:
+            bundle = np.random.default_rng([seed, 1]).permutation(self.units) % MOST_UNITS
+            table = np.stack([np.bincount(bundle, weights=column, minlength=MOST_UNITS) for column in table.T], axis=1)
+        return np.concatenate([counts @ table for counts in Draws(table.shape[0], replicates, seed)])
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """A table of N-best lists taken apart, with what is drawn of it."""
+
+    nbest: NBest
+    rows: Exploded
+    unit: Units | None
+    """The number of each utterance's dialogue; None where utterances are units of their own."""
+
+    @classmethod
+    def of(cls, nbest: NBest) -> Taken:
+        """The rows of a table; where it names dialogues, these are the units."""
+        return cls(nbest, exploded(nbest), dialogue_numbers(nbest.frame))
+
+    @property
+    def numbered(self) -> Units:
+        """The unit of each utterance."""
+        return np.arange(len(self.nbest)) if self.unit is None else self.unit
+
+    def totals(self, of_acts: Mapping[str, TermMeasure], of_items: Mapping[str, TermMeasure]) -> UnitTotals:
+        """What each unit adds to measures of acts and of items."""
+        rows = self.rows
+        parts = [
+            _summed(rows.acts, rows.act_start, of_acts),
+            _summed(rows.items, rows.item_start, of_items),
+        ]
+        table = np.concatenate(parts, axis=1)
+        if self.unit is not None:
+            count = int(self.unit.max()) + 1
+            table = np.stack([np.bincount(self.unit, weights=part, minlength=count) for part in table.T], axis=1)
+        measures = {**of_acts, **of_items}
+        return UnitTotals(table, _places(measures), measures, len(self.nbest), self.unit is not None)
+
+    @cached_property
+    def item_sweep(self) -> Sweep:
+        """Right and wrong items by confidence; withheld are those meant that no hypothesis holds."""
+        return self.item_rows.sweep()
+
+    @cached_property
+    def item_rows(self) -> Rows:
+        """The items as rows of which units are drawn."""
+        items = self.rows.items
+        return Rows(
+            items["confidence"].to_numpy(),
+            items["right"].to_numpy(),
+            items["answered"].to_numpy(),
+            items["weight"].to_numpy(),
+            np.repeat(self.numbered, np.diff(self.rows.item_start)),
+        )
+
+    def top_answers(self) -> pl.DataFrame:
+        """The surest hypothesis of each utterance as a judged answer."""
+        frame = self.nbest.frame
+        first = self.rows.acts.filter("top")
+        return frame.select("id", "system", "dialogue", "weight").with_columns(
+            first.select("answered", "right", confidence=pl.when("answered").then("confidence")),
+            failed=pl.lit(False),
+            out_of_scope=pl.lit(False),
+            target=pl.lit(None, dtype=pl.List(pl.String)),
+            prediction=pl.lit(None, dtype=pl.String),
+        )
+
+
+def dialogue_numbers(frame: pl.DataFrame) -> Units | None:
+    """Numbers for dialogues in the order of their names; utterances outside any are units of their own."""
+    dialogue = frame["dialogue"]
+    if dialogue.null_count() == dialogue.len():
+        return None
+    codes = np.array(dialogue.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()) - 1
+    alone = np.flatnonzero(codes < 0)
+    codes[alone] = codes.max() + 1 + np.arange(alone.size)
+    return codes
+
+
+def _places(measures: Mapping[str, TermMeasure]) -> dict[str, slice]:
+    found, start = {}, 0
+    for key, measure in measures.items():
+        stop = start + len(measure.terms())
+        found[key] = slice(start, stop)
+        start = stop
+    return found
+
+
+def _summed(frame: pl.DataFrame, start: NDArray[np.int64], measures: Mapping[str, TermMeasure]) -> Array:
+    """The weighted terms of all measures summed over the rows of each utterance."""
+    terms = {
+        f"{key}:{name}": term * nw.col("weight")
+        for key, measure in measures.items()
+        for name, term in measure.terms().items()
+    }
+    columns = nw.from_native(frame).select(**terms).to_native()
+    held = np.flatnonzero(np.diff(start))
+    table = np.zeros((start.size - 1, len(terms)))
+    if held.size:
+        for place, name in enumerate(terms):
+            table[held, place] = np.add.reduceat(columns[name].to_numpy(), start[held])
+    return table

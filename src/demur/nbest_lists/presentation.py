@@ -1,0 +1,430 @@
+"""How results about N-best lists are shown: sentences, tables, figures and data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from demur.core.show.html import paragraphs
+from demur.core.show.notebook import drawn, pictured, presented
+from demur.core.show.numbers import Wording, count, interval, listed, number, p_value, percent, tabled_percent
+from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.results import register
+from demur.core.stats.calibration import Reliability
+from demur.core.stats.intervals import Difference, Figure
+from demur.nbest_lists.compare import NBestComparison, NBestPair
+from demur.nbest_lists.evaluate import NBestEvaluation, NBestEvaluations
+from demur.nbest_lists.recalibrate import Recalibrated
+from demur.returns.presentation import MOST_IN_COLUMNS
+
+NAMES = {
+    "ice": "ICE",
+    "ser": "SER, top hypothesis",
+    "wser": "WSER",
+    "oracle": "oracle error (ORA)",
+    "nce": "NCE, all hypothesised items",
+    "nce_top": "NCE, top hypothesis' items",
+    "ace": "ACE",
+    "precision": "precision, top hypothesis",
+    "recall": "recall, top hypothesis",
+    "f1": "F1, top hypothesis",
+    "weighted_precision": "weighted precision",
+    "weighted_recall": "weighted recall",
+    "weighted_f1": "weighted F1",
+    "roc_auc": "ROC area, top hypothesis",
+    "item_ece": "ECE of items",
+    "ice_floored_share": "meant items at the floor",
+}
+"""What measures of N-best lists are called in tables and figures, in the order in which they are shown."""
+
+AS_PERCENT = frozenset(
+    {
+        "ser",
+        "wser",
+        "oracle",
+        "precision",
+        "recall",
+        "f1",
+        "weighted_precision",
+        "weighted_recall",
+        "weighted_f1",
+        "ice_floored_share",
+    }
+)
+"""Measures shown in percent."""
+
+UTTERANCES = Wording("utterance", "utterances")
+
+MUCH = 0.05
+"""Share of the ICE from which it is worth a sentence."""
+
+
+def shown(key: str, value: float) -> str:
+    """A measure's value as it is read.
+
+    >>> shown("wser", 0.2061), shown("ice", 1.86635)
+    ('20.6 %', '1.866')
+    """
+    return percent(value) if key in AS_PERCENT else number(value)
+
+
+def nbest_sentences(one: NBestEvaluation) -> list[str]:
+    """What the lists of one system show."""
+    ice = one.figures["ice"]
+    if not ice.defined:
+        return [f"{one.name}: the ICE of {UTTERANCES.told(one.n)} is undefined ({ice.why})."]
+    share = one.figures["ice_floored_share"].value
+    told = [
+        f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.told(one.n)} with "
+        f"{_items_meant(one)} meant; {percent(share)} of these are at the floor of {one.manner.floor:g}."
+    ]
+    told += _part_sentences(one)
+    told.append(_choice_sentence(one.figures["ser"].value, one.figures["oracle"].value))
+    if one.given_out < 1 - 1e-6:
+        told.append(f"On average {percent(1 - one.given_out)} of the mass belongs to no hypothesis.")
+    return told
+
+
+def _items_meant(one: NBestEvaluation) -> str:
+    return f"{count(one.reference_items)} {'item' if one.reference_items == 1 else 'items'}"
+
+
+def _choice_sentence(ser: float, oracle: float) -> str:
+    """How far the top hypotheses are from the best of the lists; errors may outnumber the items, so no shares.
+
+    >>> _choice_sentence(0.25, 0.2)
+    'The top hypothesis makes 25 errors per 100 items meant, the best of each list 20: choosing better within the \
+lists could mend 20 % of them.'
+    """
+    made, least = (percent(rate).removesuffix(" %") for rate in (ser, oracle))
+    told = f"The top hypothesis makes {made} errors per 100 items meant, the best of each list {least}"
+    if ser <= 0:
+        return f"{told}."
+    if oracle >= ser:
+        return f"{told}: no other choice within the lists would help."
+    return f"{told}: choosing better within the lists could mend {percent((ser - oracle) / ser)} of them."
+
+
+def _part_sentences(one: NBestEvaluation) -> list[str]:
+    ice = one.figures["ice"].value
+    missing, mendable = one.parts["missing"], one.parts["miscalibration"]
+    if not ice > 0:
+        return []
+    told = [
+        f"{percent(missing.value / ice)} of it are items that no hypothesis holds; only better or longer lists help."
+    ]
+    gain = f"recalibrating could win back {number(mendable.value)} ({interval(mendable, number)})"
+    if mendable.value / ice < MUCH:
+        return [*told, f"Confidences are about right: {gain}."]
+    if mendable.low > 0:
+        return [*told, f"Confidences are off: {gain}."]
+    return [*told, f"Confidences look off, but that is not shown: {gain}."]
+
+
+def comparison_sentences(comparison: NBestComparison) -> list[str]:
+    """What a comparison of lists shows."""
+    return [sentence for pair in comparison.pairs for sentence in pair_sentences(pair)]
+
+
+def pair_sentences(pair: NBestPair) -> list[str]:
+    """The verdict on two systems, and the measures that say otherwise."""
+    one = pair.differences["ice"]
+    verdict = pair.verdict
+    if one.why is not None:
+        return [f"{pair.a} and {pair.b}: the ICE is {one.why}."]
+    spans = "" if one.low != one.low else f" ({number(one.low)} to {number(one.high)})"
+    tested = "not tested" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
+    gap = f"ICE of {pair.a} less that of {pair.b}: {one.value:+.4g}{spans}, {tested}"
+    if verdict == "no difference shown":
+        told = [f"{pair.a} and {pair.b}: no difference shown. {gap}."]
+    else:
+        best, other = (pair.a, pair.b) if verdict == "a is better" else (pair.b, pair.a)
+        told = [f"{best} is better than {other}. {gap}."]
+    against = [NAMES[key] for key in ("wser", "oracle", "nce", "f1") if _opposed(pair, key)]
+    if against:
+        told.append(f"{listed(against)} {'says' if len(against) == 1 else 'say'} the opposite.")
+    return told
+
+
+def _opposed(pair: NBestPair, key: str) -> bool:
+    sides = {pair.verdict, pair.side(key)}
+    return sides == {"a is better", "b is better"}
+
+
+def recalibration_sentences(change: Recalibrated) -> list[str]:
+    """What recalibrating on another file did."""
+    one = change.differences["ice"]
+    if one.why is not None:
+        return [f"{change.system}: recalibrated on {change.fitted_on:,} items of another file; the ICE is undefined."]
+    spans = "" if one.low != one.low else f" ({number(one.low)} to {number(one.high)})"
+    before, after = number(change.before["ice"]), number(change.after["ice"])
+    return [
+        f"{change.system}: recalibrated on {change.fitted_on:,} items of another file, the ICE goes from {before} to "
+        f"{after}; change {one.value:+.4g}{spans}."
+    ]
+
+
+BRIEF = ("ice", "ser", "oracle", "wser", "nce")
+"""Measures that a narrow table keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCalibration:
+    """What a reliability diagram needs to know about the items of a system."""
+
+    name: str
+    n: int
+    reliability: Reliability | None
+    figures: Mapping[str, Figure]
+
+    @classmethod
+    def of(cls, one: NBestEvaluation) -> ItemCalibration:
+        """The calibration of the items that some hypothesis holds."""
+        hypothesised = int(one.taken.rows.items["answered"].sum())
+        return cls(one.name, hypothesised, one.reliability, {"ece": one.figures["item_ece"]})
+
+
+def of_nbest(evaluations: Sequence[NBestEvaluation], *, recalibrated: Sequence[Recalibrated] = ()) -> Presentation:
+    """How the evaluation of N-best lists is shown, and what recalibrating did."""
+    whole = [one for one in evaluations if one.part is None]
+    defined = [one for one in evaluations if one.figures["ice"].defined]
+    document = NBestEvaluations(evaluations).to_dict()
+    if recalibrated:
+        document["recalibrated"] = [change.to_dict() for change in recalibrated]
+    return Presentation(
+        title="N-best lists",
+        sentences=tuple(
+            [sentence for one in whole for sentence in nbest_sentences(one)]
+            + [sentence for change in recalibrated for sentence in recalibration_sentences(change)]
+        ),
+        tables=(
+            measure_table(evaluations),
+            part_table(evaluations),
+            *(recalibration_table(change) for change in recalibrated),
+            count_table(evaluations),
+        ),
+        figures=_figures(whole, defined),
+        data=lambda: NBestEvaluations(evaluations).frame(),
+        document=document,
+        notes=(_how_made(evaluations[0]),),
+        signatures=tuple(one.signature for one in evaluations),
+    )
+
+
+def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation]) -> tuple[Any, ...]:
+    figures: list[Any] = []
+    if defined:
+        figures.append(drawing("nbest_lists.charts.parts_chart", parts_frame(defined), level=defined[0].manner.level))
+    answered = [one for one in whole if one.empty < one.n]
+    if answered:
+        items = [ItemCalibration.of(one) for one in answered]
+        figures.append(drawing("returns.charts.readings.reliability_chart", items, what="items"))
+        figures += [partial(_top_chart, name, answered) for name in ("error_return_chart", "roc_chart")]
+    return tuple(figures)
+
+
+def _top_chart(name: str, evaluations: Sequence[NBestEvaluation]) -> Any:
+    return drawing(name, [one.top for one in evaluations])()
+
+
+def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
+    """How a comparison of N-best lists is shown."""
+    systems = comparison.evaluations
+    return Presentation(
+        title="Comparison of N-best lists",
+        sentences=tuple(comparison_sentences(comparison)),
+        tables=(
+            *(pair_table(pair) for pair in comparison.pairs),
+            measure_table(systems),
+            part_table(systems),
+            count_table(systems),
+        ),
+        figures=(
+            *(
+                drawing(
+                    "nbest_lists.charts.paired_chart",
+                    difference_frame(pair),
+                    a=pair.a,
+                    b=pair.b,
+                    level=comparison.level,
+                )
+                for pair in comparison.pairs
+            ),
+            *_figures(systems, [one for one in systems if one.figures["ice"].defined]),
+        ),
+        data=comparison.frame,
+        document=comparison.to_dict(),
+        notes=(comparison.note, _how_made(systems[0])),
+        signatures=tuple(one.signature for one in systems),
+    )
+
+
+def parts_frame(evaluations: Sequence[NBestEvaluation]) -> pl.DataFrame:
+    """The parts of the ICE, a row per system or slice, with the interval of the ICE."""
+    rows = [
+        {
+            "system": one.name,
+            **{key: part.value for key, part in one.parts.items()},
+            "low": one.figures["ice"].low,
+            "high": one.figures["ice"].high,
+        }
+        for one in evaluations
+    ]
+    return pl.DataFrame(rows)
+
+
+def difference_frame(pair: NBestPair) -> pl.DataFrame:
+    """The differences of a pair, a row per measure, for the figure."""
+    rows = [
+        {
+            "measure": NAMES[key],
+            "difference": pair.differences[key].value,
+            "low": pair.differences[key].low,
+            "high": pair.differences[key].high,
+            "better": pair.better[key],
+            "percent": key in AS_PERCENT,
+        }
+        for key in NAMES
+        if key in pair.differences and pair.differences[key].why is None
+    ]
+    return pl.DataFrame(rows)
+
+
+def measure_table(evaluations: Sequence[NBestEvaluation]) -> Table:
+    """Every measure of every system with its interval; in brief a row per system with those asked for most."""
+    rows = tuple((NAMES[key], *(_cell(key, one.figures[key]) for one in evaluations)) for key in NAMES)
+    columns = ("measure", *(one.name for one in evaluations))
+    brief = Table(
+        "Measures (all of them with intervals: -o page.html or --json)",
+        ("system", "utterances", *(NAMES[key] for key in BRIEF)),
+        tuple((one.name, f"{one.n:,}", *(_value(key, one.figures[key]) for key in BRIEF)) for one in evaluations),
+    )
+    level = 100 * evaluations[0].manner.level
+    crowded = len(evaluations) > MOST_IN_COLUMNS
+    return Table(f"Measures with {level:g} % intervals", columns, rows, brief=brief, crowded=crowded)
+
+
+def part_table(evaluations: Sequence[NBestEvaluation]) -> Table:
+    """What the ICE of each system is made of."""
+    rows = tuple(
+        (
+            one.name,
+            _cell("ice", one.figures["ice"]),
+            *(_cell(key, one.parts[key]) for key in ("missing", "miscalibration", "discrimination", "uncertainty")),
+        )
+        for one in evaluations
+    )
+    columns = ("system", "ICE", "= missing", "+ miscalibration", "- discrimination", "+ uncertainty")
+    short = tuple((row[0], *(cell.partition(" (")[0] for cell in row[1:])) for row in rows)
+    title = "What the ICE is made of"
+    return Table(title, columns, rows, brief=Table(title, columns, short), crowded=len(evaluations) > MOST_IN_COLUMNS)
+
+
+def count_table(evaluations: Sequence[NBestEvaluation]) -> Table:
+    """How much there is of everything."""
+    rows = tuple(
+        (
+            one.name,
+            f"{one.n:,}",
+            count(one.reference_items),
+            f"{one.taken.nbest.act.size:,}",
+            f"{one.empty:,}",
+            tabled_percent(one.given_out),
+        )
+        for one in evaluations
+    )
+    columns = ("system", "utterances", "items meant", "hypotheses", "without hypothesis", "mass given out")
+    return Table("Utterances", columns, rows)
+
+
+def pair_table(pair: NBestPair) -> Table:
+    """The difference of two systems in every measure."""
+    rows = []
+    for key in NAMES:
+        if key not in pair.differences:
+            continue
+        one = pair.differences[key]
+        value, ends = _change(key, one)
+        side = {"a is better": pair.a, "b is better": pair.b}.get(pair.side(key), "–")
+        p = "–" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
+        rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), value, ends, p, side))
+    columns = ("measure", "difference", f"{100 * pair.level:g} % interval", "corrected p", "better")
+    return Table(f"{pair.a} less {pair.b}", columns, tuple(rows))
+
+
+def recalibration_table(change: Recalibrated) -> Table:
+    """Measures of items before and after recalibrating."""
+    rows = tuple(
+        (
+            NAMES[key],
+            _value(key, Figure(change.before[key])),
+            _value(key, Figure(change.after[key])),
+            "{} ({})".format(*_change(key, one)) + (" points" if key in AS_PERCENT else ""),
+        )
+        for key, one in change.differences.items()
+    )
+    return Table(f"{change.system} recalibrated", ("measure", "as given", "recalibrated", "change"), rows)
+
+
+def _cell(key: str, figure: Figure) -> str:
+    if not figure.defined:
+        return f"undefined ({figure.why})"
+    scale, form = (100, ".1f") if key in AS_PERCENT else (1, ".4f")
+    ends = "no interval" if figure.low != figure.low else f"{scale * figure.low:{form}} to {scale * figure.high:{form}}"
+    return f"{_value(key, figure)} ({ends})"
+
+
+def _change(key: str, one: Difference) -> tuple[str, str]:
+    """A difference and the ends of its interval, rates in percentage points."""
+    scale, form = (100, "+.1f") if key in AS_PERCENT else (1, "+.4f")
+    ends = "no interval" if one.low != one.low else f"{scale * one.low:{form}} to {scale * one.high:{form}}"
+    return "undefined" if one.value != one.value else f"{scale * one.value:{form}}", ends
+
+
+def _value(key: str, figure: Figure) -> str:
+    if not figure.defined:
+        return "–"
+    return tabled_percent(figure.value) if key in AS_PERCENT else f"{figure.value:.4f}"
+
+
+def _how_made(one: NBestEvaluation) -> str:
+    return (
+        f"ICE and ACE with a floor of {one.manner.floor:g} under probabilities; NCE over items that some hypothesis "
+        f"holds, confidences clipped to [{one.manner.clip:g}, 1 - {one.manner.clip:g}]"
+    )
+
+
+register(
+    NBestEvaluation,
+    chart=drawn(
+        "nbest_lists.charts.parts_chart", lambda one: parts_frame([one]), lambda one: {"level": one.manner.level}
+    ),
+    page=presented(lambda one: of_nbest([one])),
+)
+register(
+    NBestEvaluations,
+    chart=drawn("nbest_lists.charts.parts_chart", parts_frame, lambda several: {"level": several[0].manner.level}),
+    page=presented(of_nbest),
+)
+register(
+    NBestPair,
+    chart=drawn(
+        "nbest_lists.charts.paired_chart",
+        difference_frame,
+        lambda pair: {"a": pair.a, "b": pair.b, "level": pair.level},
+    ),
+    page=pictured(lambda pair: f"<div>{paragraphs(pair_sentences(pair))}</div>"),
+)
+register(
+    NBestComparison,
+    chart=drawn(
+        "nbest_lists.charts.parts_chart",
+        lambda several: parts_frame(several.evaluations),
+        lambda several: {"level": several.level},
+    ),
+    page=presented(of_nbest_comparison),
+)

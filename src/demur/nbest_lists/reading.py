@@ -1,0 +1,655 @@
+"""Reads rows of N-best lists in batches: acts as sets of items, confidences checked, equal acts merged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress, islice
+from math import isnan
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.acts import ITEMISERS, Interned, parse_acts
+from demur.core.arrays import Array
+from demur.core.io.columns import NBEST_ALIASES, resolve, resolve_clear, unknown_column
+from demur.core.io.files import read_source, table_of
+from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
+from demur.core.io.sources import Source, first_bytes, lines
+from demur.core.io.tables import ROW, Request, Table
+from demur.errors import DataError, UsageError
+
+AT_ONCE = 2000
+"""Rows decoded at a time: few enough that they stay in the processor's cache until all is read from them."""
+
+NAMES_FROM = 1000
+"""Rows looked at for the names of columns."""
+
+HYPOTHESIS_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "act": ("acts", "label", "hypothesis"),
+    "items": (),
+    "confidence": ("score", "probability", "prob", "p"),
+}
+"""What the parts of a hypothesis may be called."""
+
+JSON_CELLS = ("hypotheses", "asr", "cnet")
+"""Columns that hold lists of objects, or JSON that spells them where a file knows only text."""
+
+_HYPOTHESIS_SHAPE = '[{"act": "inform(food=thai)", "confidence": 0.7}, ...]'
+_KINDS = {
+    "float": "a number",
+    "int": "a number",
+    "str": "text",
+    "array": "a list",
+    "object": "an object",
+    "bool": "true or false",
+    "null": "nothing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a source: columns named by the user, others to carry along, and the parts there must be."""
+
+    mapped: Mapping[str, str]
+    extras: tuple[str, ...]
+    needed: tuple[str, ...] = ("hypotheses",)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns of a source play which part, and which others are carried along."""
+
+    columns: Mapping[str, str]
+    extras: tuple[str, ...]
+    hypothesis: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def labelled(self) -> bool:
+        """Whether hypotheses are plain labels, each an item as it stands, and so is the reference."""
+        return self.hypothesis.get("act") == "label"
+
+    def row_type(self) -> type[msgspec.Struct]:
+        """The shape of a row, for msgspec to check while it decodes.
+
+        A part that the first rows do not show may still come under its own name. One column may play several parts.
+        """
+        shape: dict[str, Any] = {
+            "id": str | int | float | None,
+            "dialogue": str | int | float | None,
+            "system": str | int | float | None,
+            "weight": float | None,
+            "reference": str | tuple[str, ...] | None,
+            "hypotheses": list[self._hypothesis_type()] | None,  # type: ignore[misc]
+            "asr": Any,
+            "cnet": Any,
+        }
+        unasked = {part: f"demur:{part}" for part in JSON_CELLS}
+        rename = {part: self.columns.get(part, unasked.get(part, part)) for part in shape}
+        rename |= {f"extra_{place}": name for place, name in enumerate(self.extras)}
+        reader = {name: part for part, name in reversed(rename.items())}
+        read = {part: name for part, name in rename.items() if reader[name] == part}
+        fields: list[tuple[str, Any, Any]] = [(part, shape.get(part, Any), None) for part in read]
+        shared = {part: property(attrgetter(reader[name])) for part, name in rename.items() if part not in read}
+        return msgspec.defstruct("Row", fields, rename=read, namespace=shared, gc=False)
+
+    def _hypothesis_type(self) -> type[msgspec.Struct]:
+        listed = tuple[str, ...]
+        fields: list[tuple[str, Any, Any]] = [("act", str | listed | None, None), ("items", listed | None, None)]
+        fields.append(("confidence", float | None, None))
+        return msgspec.defstruct("Hypothesis", fields, rename=dict(self.hypothesis), gc=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows of a source; the first of them is row number `first`."""
+
+    rows: Sequence[Any]
+    first: int
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the rows."""
+        return range(self.first, self.first + len(self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """Rows to read: a name, the layout, the batches, and what says where a row stands."""
+
+    name: str
+    layout: Layout
+    batches: Iterable[Batch]
+    place: Callable[[int], str]
+
+
+def rows_of_file(source: Source, wanted: Wanted) -> RowSource:
+    """The rows of a file."""
+    if source.format != "json":
+        request = Request(every_name=False)
+        return _of_table(read_source(source, request), wanted)
+    head = first_bytes(source.path, source.compression, source.name)
+    array = head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"[")
+    if array:
+        elements = list(array_elements(whole_text(source).getvalue(), source.name))
+        first = elements[:NAMES_FROM]
+        names = list(dict.fromkeys(name for element in first for name in _keys(element)))
+    else:
+        first = list(lines(source.path, source.compression, source.name, limit=NAMES_FROM))
+        names = column_names(source, NAMES_FROM)
+    place = (lambda row: f"{source.name}: element {row + 1}") if array else line_finder(source)
+    if not names:
+        raise _no_names(first, source.name, place)
+    layout = _layout(names, wanted, source.name, first)
+    texts: Iterator[bytes] = iter(elements) if array else lines(source.path, source.compression, source.name)
+    return RowSource(source.name, layout, _decoded(texts, layout, place), place)
+
+
+def rows_of_data(data: object, wanted: Wanted) -> RowSource:
+    """The rows of a frame, of columns, or of a list of dictionaries."""
+    if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
+        names = list(dict.fromkeys(name for row in data for name in row))
+        first = [msgspec.json.encode(row, enc_hook=str) for row in data[:NAMES_FROM]]
+        return _of_dicts(data, names, first, wanted, "data", lambda row: f"data: row {row + 1}")
+    return _of_table(table_of(data, Request()), wanted)
+
+
+def _of_table(table: Table, wanted: Wanted) -> RowSource:
+    frame = table.frame.drop(ROW)
+    if frame.is_empty():
+        raise DataError("holds no rows", where=table.name)
+    rows = (row for part in frame.iter_slices(AT_ONCE) for row in part.iter_rows(named=True))
+    first = [msgspec.json.encode(row, enc_hook=str) for row in frame.head(NAMES_FROM).iter_rows(named=True)]
+    numbers = table.frame[ROW]
+    return _of_dicts(rows, frame.columns, first, wanted, table.name, lambda row: table.place(int(numbers[row])))
+
+
+def _of_dicts(
+    rows: Any,
+    names: Sequence[str],
+    first: Sequence[bytes],
+    wanted: Wanted,
+    name: str,
+    place: Callable[[int], str],
+) -> RowSource:
+    layout = _layout(names, wanted, name, first)
+    return RowSource(name, layout, _converted(iter(rows), layout, place), place)
+
+
+def _layout(
+    names: Sequence[str],
+    wanted: Wanted,
+    name: str,
+    first: Sequence[bytes],
+) -> Layout:
+    found = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
+    faults = [*found.faults.values()]
+    columns = {
+        part: column for part, column in found.columns.items() if part in wanted.needed or part not in JSON_CELLS
+    }
+    faults += [unknown_column(extra, names, name) for extra in wanted.extras if extra not in names]
+    known = {*columns, *found.faults}
+    for part in ("reference", *wanted.needed):
+        if part not in known and not (part in ("asr", "cnet") and {"asr", "cnet"} & known):
+            faults.append(_no_column(part, names, name))
+    if faults:
+        raise DataError.joined(faults)
+    hypothesis, notes = _hypothesis_keys(first, columns.get("hypotheses"), name)
+    told = tuple(note for note in found.notes if note.partition(" <- ")[0] in columns)
+    return Layout(columns, wanted.extras, hypothesis, (*told, *notes))
+
+
+def _no_names(first: Sequence[bytes], name: str, place: Callable[[int], str]) -> DataError:
+    """Why rows have no columns: they are not JSON, no objects, or there are none."""
+    for text in first:
+        if text.strip():
+            value = parsed_line(text.removeprefix(BYTE_ORDER_MARK), f"{place(0)}:")
+            if not isinstance(value, dict):
+                return _no_object(value, place(0))
+    return DataError("holds no rows", where=name)
+
+
+def _no_object(value: Any, place: str) -> DataError:
+    return DataError("each row must be an object", where=f"{place}:", got=str(value)[:60])
+
+
+def _no_column(part: str, names: Sequence[str], name: str) -> DataError:
+    shapes = {
+        "reference": 'reference is the act that was meant, such as "inform(food=thai)", or a list of items',
+        "hypotheses": f"hypotheses are a list such as {_HYPOTHESIS_SHAPE}",
+        "asr": 'a scorer needs asr, [{"text": "thai food", "logprob": -0.3}], or cnet, a confusion network',
+    }
+    listed = ", ".join(f'"{column}"' for column in names[:12])
+    rule = f"there is no column {part} ({shapes.get(part, shapes['asr'])}); there are {listed}"
+    return DataError(rule, where=f"{name}:", fix=f"--map {part}=COLUMN names another")
+
+
+def _hypothesis_keys(first: Sequence[bytes], column: str | None, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What hypotheses call their parts in the first rows."""
+    seen: dict[str, None] = {}
+    for text in first if column is not None else ():
+        try:
+            cell = _from_json(msgspec.json.decode(text).get(column))
+        except (msgspec.MsgspecError, AttributeError, UnicodeDecodeError, RecursionError):
+            continue
+        for one in cell if isinstance(cell, list) else ():
+            seen.update(dict.fromkeys(one if isinstance(one, Mapping) else ()))
+    found = resolve(list(seen), {}, where=f"{name}: hypotheses:", aliases=HYPOTHESIS_ALIASES)
+    return dict(found.columns), tuple(f"hypotheses: {note}" for note in found.notes)
+
+
+def _decoded(texts: Iterator[bytes], layout: Layout, place: Callable[[int], str]) -> Iterator[Batch]:
+    """Batches of decoded lines; a line that does not decode is looked at again for what exactly is wrong."""
+    decode = msgspec.json.Decoder(layout.row_type()).decode_lines
+    careful = _careful(layout)
+    first = 0
+    marked = True
+    while some := list(islice(texts, AT_ONCE)):
+        if marked:
+            some[0], marked = some[0].removeprefix(BYTE_ORDER_MARK), False
+        rows = _decoded_together(some, decode)
+        if rows is None:
+            kept = (text for text in some if text.strip())
+            rows = [
+                careful(parsed_line(text, f"{place(row)}:"), row, place) for row, text in enumerate(kept, start=first)
+            ]
+        yield Batch(rows, first)
+        first += len(rows)
+
+
+def _decoded_together(texts: list[bytes], decode: Callable[[bytes], list[Any]]) -> list[Any] | None:
+    """The rows of several lines, blank ones left out; None where they are not one a line, or not all sound."""
+    try:
+        rows = decode(b"".join(texts))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    one_a_line = len(rows) == len(texts) or len(rows) == sum(1 for text in texts if text.strip())
+    return rows if one_a_line else None
+
+
+def _converted(rows: Iterator[Mapping[str, Any]], layout: Layout, place: Callable[[int], str]) -> Iterator[Batch]:
+    careful = _careful(layout)
+    first = 0
+    while some := list(islice(rows, AT_ONCE)):
+        yield Batch([careful(dict(row), first + at, place) for at, row in enumerate(some)], first)
+        first += len(some)
+
+
+def _careful(layout: Layout) -> Callable[[Any, int, Callable[[int], str]], Any]:
+    """What makes a row of a decoded value, forgiving numbers written as text, or says what is wrong with it."""
+    kind = layout.row_type()
+    cells = [layout.columns[part] for part in JSON_CELLS if part in layout.columns]
+
+    def careful(value: Any, row: int, place: Callable[[int], str]) -> Any:
+        if not isinstance(value, dict):
+            raise _no_object(value, place(row))
+        for name in cells:
+            value[name] = _from_json(value.get(name))
+        try:
+            return msgspec.convert(value, kind, strict=False)
+        except msgspec.ValidationError:
+            pass
+        try:
+            return msgspec.convert(_plain(value), kind, strict=False)
+        except msgspec.ValidationError as fault:
+            raise _misshapen(str(fault), value, layout, place(row)) from None
+
+    return careful
+
+
+def _misshapen(said: str, value: Mapping[str, Any], layout: Layout, place: str) -> DataError:
+    what, _, path = said.partition(" - at `$")
+    inside = path.rstrip("`").removeprefix(".")
+    named = value.get(layout.columns.get("id", "id"))
+    utterance = f': utterance "{named}"' if named is not None else ""
+    shaped = inside.startswith(layout.columns.get("hypotheses", "hypotheses"))
+    fix = f"hypotheses look like {_HYPOTHESIS_SHAPE}" if shaped else ""
+    return DataError(f"{inside or 'the row'} {_in_words(what)}", where=f"{place}{utterance}:", fix=fix)
+
+
+def _in_words(what: str) -> str:
+    """What msgspec says of types, in words.
+
+    >>> _in_words("Expected `float | null`, got `str`")
+    'must be a number, not text'
+    """
+    found = re.fullmatch(r"Expected `(.+)`, got `(.+)`", what)
+    if found is None:
+        return f"cannot be read: {what}"
+    wanted = dict.fromkeys(_KINDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null")
+    return f"must be {' or '.join(wanted)}, not {_KINDS.get(found[2], found[2])}"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON would have it: the numbers and arrays of NumPy as Python's own."""
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(part) for part in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _from_json(cell: Any) -> Any:
+    """What a cell of text spells; anything else as it is."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        return msgspec.json.decode(cell) if cell.strip() else None
+    except (msgspec.MsgspecError, RecursionError):
+        return cell
+
+
+def _keys(text: bytes) -> Collection[str]:
+    try:
+        row = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ()
+    return row if isinstance(row, dict) else ()
+
+
+Items = Literal["thomson", "dstc"]
+Heard = tuple[str, Any, Any]
+"""An utterance as a recogniser heard it: where it stands, its list of sentences, its confusion network."""
+Hypothesise = Callable[[Sequence[Heard]], Sequence[Sequence[tuple[str, float]]]]
+"""Makes acts with confidences of what was heard."""
+
+TOLERANCE = 1e-3
+"""How far over 1 the confidences of a list may sum by rounding."""
+
+SOURCE = "demur:source"
+"""The column that names the source of a row while a table is put together."""
+
+FEW = 16
+"""Hypotheses up to which a list is short."""
+
+GO_ON = "--normalise, or normalise=True, scales lists that sum to over 1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some utterances: one row of `frame` each, and their lists one after the other."""
+
+    frame: pl.DataFrame
+    reference: NDArray[np.int64]
+    count: NDArray[np.int64]
+    act: NDArray[np.int64]
+    confidence: Array
+
+
+@dataclass(slots=True)
+class Builder:
+    """Takes rows in batches and keeps only numbers of them."""
+
+    items: Items = "thomson"
+    normalise: bool = False
+    where: tuple[tuple[str, str], ...] = ()
+    hypothesise: Hypothesise | None = None
+    parts: list[Part] = field(default_factory=list)
+    normalised: int = 0
+    merged: int = 0
+    interned: Interned = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.items not in ITEMISERS:
+            raise UsageError(f'items is one of {", ".join(ITEMISERS)}; got "{self.items}"')
+        self.interned = Interned(self._read_items)
+
+    def _read_items(self, written: Hashable) -> frozenset[str]:
+        listed = _as_list(written) if isinstance(written, str) else written
+        if isinstance(listed, tuple):
+            return frozenset(listed)
+        if written is None:
+            raise DataError(
+                "a hypothesis has neither act nor items", fix='"act": "" is the hypothesis that nothing was meant'
+            )
+        return ITEMISERS[self.items](parse_acts(str(written)))
+
+    def add(self, source: RowSource, system: str) -> int:
+        """Takes all rows of a source, which stand for this system where they name none; gives how many were kept."""
+        kept = 0
+        for batch in source.batches:
+            rows = self._asked_for(_Rows(batch.rows, batch.numbers, source, system))
+            if rows.rows:
+                self.parts.append(self._part(rows))
+                kept += len(rows.rows)
+        return kept
+
+    def _asked_for(self, rows: _Rows) -> _Rows:
+        for column, value in self.where:
+            name = _field(column, rows.source.layout)
+            unsaid = rows.system if name == "system" else None
+            chosen = [(as_text(getattr(row, name)) or unsaid) == value for row in rows.rows]
+            kept, numbers = (list(compress(part, chosen)) for part in (rows.rows, rows.numbers))
+            rows = replace(rows, rows=kept, numbers=numbers)
+        return rows
+
+    def _part(self, rows: _Rows) -> Part:
+        written, confidence, count = self._lists(rows)
+        reference = self._numbers(rows.references(), rows, lambda place: place)
+        owner = np.repeat(np.arange(count.size), count)
+        act = self._numbers(written, rows, lambda place: int(owner[place]))
+        self._check(confidence, count, owner, rows)
+        confidence = self._scaled(confidence, count, owner)
+        act, confidence, count = self._without_repeats(act, confidence, count, owner)
+        return Part(rows.frame(), reference, count, act, confidence)
+
+    def _lists(self, rows: _Rows) -> tuple[list[Hashable], Array, NDArray[np.int64]]:
+        """Everything hypothesised, one list after the other: what is written, how sure, and how many in each list."""
+        if self.hypothesise is not None:
+            lists = self.hypothesise(rows.heard())
+            flat = list(chain.from_iterable(lists))
+            scored = np.array([confidence for _, confidence in flat], dtype=np.float64)
+            return [act for act, _ in flat], scored, np.array([len(one) for one in lists], dtype=np.int64)
+        given = [row.hypotheses for row in rows.rows]
+        if None in given:
+            where = rows.named(given.index(None))
+            raise DataError("has no hypotheses", where=where, fix="give a list, [] where nothing was understood")
+        count = np.fromiter(map(len, given), dtype=np.int64, count=len(given))
+        hypotheses = list(chain.from_iterable(given))
+        written = [one.act if one.items is None else one.items for one in hypotheses]
+        try:
+            confidence = np.array([one.confidence for one in hypotheses], dtype=np.float64)
+        except TypeError:
+            confidence = np.array([np.nan if one.confidence is None else one.confidence for one in hypotheses])
+        return rows.as_items(written), confidence, count
+
+    def _numbers(self, written: list[Hashable], rows: _Rows, owner: Callable[[int], int]) -> NDArray[np.int64]:
+        try:
+            return self.interned.numbers(written)
+        except DataError:
+            pass
+        for place, one in enumerate(written):
+            try:
+                self.interned[one]
+            except DataError as fault:
+                raise DataError(str(fault), where=f"{rows.named(owner(place))}:") from None
+        raise AssertionError("the fault did not come back")
+
+    def _check(self, confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64], rows: _Rows) -> None:
+        with np.errstate(invalid="ignore"):
+            bad = ~(confidence >= 0) | np.isinf(confidence)
+        if bad.any():
+            place = int(np.argmax(bad))
+            got = confidence[place]
+            shown = "no number" if np.isnan(got) else f"{got:g}"
+            raise DataError(
+                f"a confidence must be a number of at least 0; got {shown}",
+                where=f"{rows.named(int(owner[place]))}:",
+                fix='each hypothesis needs "confidence": P, a probability' if np.isnan(got) else "mend the log",
+            )
+        if self.normalise:
+            return
+        over = np.flatnonzero(sums_of(confidence, count) > 1 + TOLERANCE)
+        if over.size:
+            raise _over(confidence, owner, over, rows)
+
+    def _scaled(self, confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64]) -> Array:
+        if not self.normalise:
+            return confidence
+        total = sums_of(confidence, count)
+        self.normalised += int((total > 1 + TOLERANCE).sum())
+        return np.asarray(confidence / np.maximum(total, 1.0)[owner])
+
+    def _without_repeats(
+        self, act: NDArray[np.int64], confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Array, NDArray[np.int64]]:
+        """Equal acts of one list as one, where the first of them stood; their confidences add."""
+        first = _first_alike(act, owner, int(count.max(initial=0)))
+        kept = first == np.arange(first.size)
+        if kept.all():
+            return act, confidence, count
+        self.merged += int((~kept).sum())
+        total = np.bincount(first, weights=confidence, minlength=first.size)
+        return act[kept], total[kept], np.bincount(owner[kept], minlength=count.size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of one batch with their numbers in the source."""
+
+    rows: Sequence[Any]
+    numbers: Sequence[int]
+    source: RowSource
+    system: str
+
+    def references(self) -> list[Hashable]:
+        """What each row says was meant; a row that does not say is a fault."""
+        found = [row.reference for row in self.rows]
+        if None in found:
+            raise DataError(
+                "has no reference",
+                where=self.named(found.index(None)),
+                fix="give the act that was meant, or [] where nothing was",
+            )
+        return self.as_items(found)
+
+    def as_items(self, written: list[Hashable]) -> list[Hashable]:
+        """Items and acts as they are written, plain labels as the only item there is."""
+        if not self.source.layout.labelled:
+            return written
+        return [((one,) if one else ()) if isinstance(one, str) else one for one in written]
+
+    def heard(self) -> list[Heard]:
+        """What the recogniser heard, with the name of the utterance for messages."""
+        return [(self._brief(place), row.asr, row.cnet) for place, row in enumerate(self.rows)]
+
+    def _brief(self, place: int) -> str:
+        number, row = self.numbers[place], self.rows[place]
+        called = f"row {number + 1}" if row.id is None else f'utterance "{as_text(row.id)}"'
+        return f"{self.source.name}: {called}"
+
+    def named(self, place: int) -> str:
+        """Where a row stands and what it is called."""
+        number, row = self.numbers[place], self.rows[place]
+        at = self.source.place(number)
+        return at if row.id is None else f'{at}: utterance "{as_text(row.id)}"'
+
+    def frame(self) -> pl.DataFrame:
+        """One row per utterance, without its lists."""
+        system, extras = self.system, enumerate(self.source.layout.extras)
+        columns = [
+            text_column("id", [row.id for row in self.rows]),
+            text_column("system", [system if row.system is None else row.system for row in self.rows]),
+            text_column("dialogue", [row.dialogue for row in self.rows]),
+            *(text_column(name, [getattr(row, f"extra_{place}") for row in self.rows]) for place, name in extras),
+            self._weights(),
+            pl.Series(ROW, self.numbers, dtype=pl.Int64),
+            pl.Series(SOURCE, [self.source.name]).new_from_index(0, len(self.rows)),
+        ]
+        return pl.DataFrame(columns)
+
+    def _weights(self) -> pl.Series:
+        weights = np.array([1.0 if row.weight is None else row.weight for row in self.rows])
+        bad = ~((weights > 0) & np.isfinite(weights))
+        if bad.any():
+            place = int(np.argmax(bad))
+            where = f"{self.named(place)}:"
+            raise DataError("a weight must be a number above 0", where=where, got=float(weights[place]))
+        return pl.Series("weight", weights)
+
+
+def text_column(name: str, values: list[Any]) -> pl.Series:
+    """Names as text, whatever they were written as."""
+    try:
+        return pl.Series(name, values, dtype=pl.String)
+    except TypeError:  # not all of them are text
+        return pl.Series(name, [as_text(value) for value in values], dtype=pl.String)
+
+
+def as_text(value: Any) -> str | None:
+    """A name as text: whole numbers without `.0`, anything nested as JSON, NaN as none."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, float) and isnan(value):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return msgspec.json.encode(value, enc_hook=str).decode().strip('"')
+
+
+def _as_list(text: str) -> tuple[str, ...] | None:
+    """The items that a text spells as a JSON list, as it stands in files that know only text."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        return msgspec.json.decode(text, type=tuple[str, ...])
+    except msgspec.MsgspecError:
+        return None
+
+
+def sums_of(values: Array, count: NDArray[np.int64]) -> Array:
+    """The sum of each list, 0 of an empty one.
+
+    >>> sums_of(np.array([0.5, 0.25, 1.0]), np.array([2, 0, 1])).tolist()
+    [0.75, 0.0, 1.0]
+    """
+    found = np.zeros(count.size)
+    held = count > 0
+    if values.size:
+        found[held] = np.add.reduceat(values, (np.cumsum(count) - count)[held])
+    return found
+
+
+def _first_alike(act: NDArray[np.int64], owner: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
+    """Where each act stands first in its list; in lists that are short, neighbours tell sooner than a sort."""
+    first = np.arange(act.size)
+    if longest <= FEW:
+        for apart in range(1, longest):
+            same = np.flatnonzero((act[apart:] == act[:-apart]) & (owner[apart:] == owner[:-apart]))
+            first[same + apart] = same
+        return first
+    order = np.lexsort((act, owner))
+    new = (np.diff(act[order], prepend=-1) != 0) | (np.diff(owner[order], prepend=-1) != 0)
+    first[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
+    return first
+
+
+def _field(column: str, layout: Layout) -> str:
+    parts = {name: part for part, name in layout.columns.items()}
+    return f"extra_{layout.extras.index(column)}" if column in layout.extras else parts.get(column, column)
+
+
+def _over(confidence: Array, owner: NDArray[np.int64], over: NDArray[np.int64], rows: _Rows) -> DataError:
+    place = int(over[0])
+    mine = confidence[owner == place]
+    more = f" ({over.size:,} such lists in this batch)" if over.size > 1 else ""
+    if (mine > 1 + TOLERANCE).any():
+        rule = f"a confidence must not exceed 1; got {mine.max():g}{more}"
+    else:
+        rule = f"the confidences of a list must not sum to over 1; these sum to {mine.sum():.6g}{more}"
+    return DataError(rule, where=f"{rows.named(place)}:", fix=GO_ON)
+
+
+def chained(parts: Iterator[Part]) -> Part:
+    """All parts as one."""
+    several = list(parts)
+    frame = pl.concat([part.frame for part in several], how="diagonal_relaxed")
+    names = ("reference", "count", "act", "confidence")
+    arrays = [np.concatenate([getattr(part, name) for part in several]) for name in names]
+    return Part(frame.rechunk(), *arrays)

@@ -1,0 +1,114 @@
+"""Confidences made to mean what they say: fitted on one table of N-best lists, applied to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from demur.core.arrays import Array
+from demur.core.show.results import plain
+from demur.core.stats.calibration import Recalibration
+from demur.core.stats.intervals import Difference, difference
+from demur.core.stats.measure import TermMeasure
+from demur.nbest_lists.evaluate import Manner
+from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.reading import sums_of
+from demur.nbest_lists.table import NBest
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """What recalibrating the items of some lists did to the measures of items; differences are after less before."""
+
+    system: str
+    fitted_on: int
+    before: dict[str, float]
+    after: dict[str, float]
+    differences: dict[str, Difference]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values before and after, and the differences."""
+        return {
+            "system": self.system,
+            "fitted_on_items": self.fitted_on,
+            "before": plain(self.before),
+            "after": plain(self.after),
+            "differences": {key: one.to_dict() for key, one in self.differences.items()},
+        }
+
+
+def fit_items(nbest: NBest) -> Recalibration:
+    """The map for confidences of items, from those that some hypothesis holds."""
+    items = Taken.of(nbest).rows.items.filter("answered")
+    return Recalibration.fit(items["confidence"].to_numpy(), items["right"].to_numpy(), weight=_weights(items))
+
+
+def fit_acts(nbest: NBest) -> Recalibration:
+    """The map for confidences of acts."""
+    acts = Taken.of(nbest).rows.acts.filter("answered")
+    return Recalibration.fit(
+        acts["confidence"].to_numpy(), acts["right"].to_numpy(), weight=_weights(acts), level="acts"
+    )
+
+
+def recalibrated_acts(nbest: NBest, fitted: Recalibration) -> NBest:
+    """The lists with recalibrated confidences of acts; a list that would sum to over 1 is scaled down to it."""
+    confidence = fitted(nbest.confidence)
+    count = np.diff(nbest.start)
+    total = sums_of(confidence, count)
+    return nbest.with_confidences(confidence / np.maximum(np.repeat(total, count), 1.0))
+
+
+def recalibrated_items(nbest: NBest, fitted: Recalibration, how: Manner | None = None) -> Recalibrated:
+    """The measures of items before and after recalibrating, with paired intervals of the change."""
+    how = how or Manner()
+    given = Taken.of(nbest)
+    items = given.rows.items.with_columns(confidence=fitted(given.rows.items["confidence"].to_numpy()))
+    mended = replace(given, rows=replace(given.rows, items=items))
+    measures: dict[str, TermMeasure] = {
+        key: measure for key, measure in how.of_items().items() if key not in ("nce_top", "ice_floored_share")
+    }
+    before, after = given.totals({}, measures), mended.totals({}, measures)
+    drawn = [side.drawn(replicates=how.replicates, seed=how.seed) for side in (before, after)]
+    values = [{key: float(side.values(key, side.totals)) for key in measures} for side in (before, after)]
+    changes = {
+        key: difference(
+            values[1][key] - values[0][key],
+            after.values(key, drawn[1]) - before.values(key, drawn[0]),
+            before.units,
+            level=how.level,
+        )
+        for key in measures
+    }
+    return Recalibrated(nbest.systems[0], fitted.n, values[0], values[1], changes)
+
+
+def nbest_rows(nbest: NBest, fitted: Recalibration | None = None) -> Iterator[dict[str, Any]]:
+    """The lists as rows of the project's own format; with a map for items, each item's recalibrated confidence too."""
+    rows = Taken.of(nbest).rows
+    names = nbest.sets.names
+    items = rows.items["confidence"].to_numpy() if fitted is None else fitted(rows.items["confidence"].to_numpy())
+    for place, about in enumerate(nbest.frame.iter_rows(named=True)):
+        span = slice(int(nbest.start[place]), int(nbest.start[place + 1]))
+        row = {
+            **{name: value for name, value in about.items() if value is not None},
+            "reference": list(nbest.sets.items_of(int(nbest.reference[place]))),
+            "hypotheses": [
+                {"items": list(nbest.sets.items_of(int(act))), "confidence": confidence}
+                for act, confidence in zip(nbest.act[span], nbest.confidence[span].tolist(), strict=True)
+            ],
+        }
+        if fitted is not None:
+            held = slice(int(rows.item_start[place]), int(rows.item_start[place + 1]))
+            sure = zip(rows.item[held].tolist(), items[held].tolist(), strict=True)
+            row["item_confidences"] = {names[item]: confidence for item, confidence in sure if confidence > 0}
+        yield row
+
+
+def _weights(rows: pl.DataFrame) -> Array | None:
+    weight = rows["weight"].to_numpy()
+    return None if (weight == 1).all() else weight

@@ -1,0 +1,226 @@
+"""What lists are worth in dialogue: smooth curves of reward and oracle error over a measure (Thomson et al. 2008)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from demur.core.show.notebook import drawn, presented
+from demur.core.show.numbers import Wording, number
+from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.results import Shown, register
+from demur.core.stats.smoothing import Smooth, smooth
+from demur.errors import DataError
+from demur.nbest_lists.evaluate import NBestEvaluations
+from demur.nbest_lists.presentation import NAMES
+from demur.nbest_lists.registry import NBEST
+
+SUCCESS, TURN = 20.0, 1.0
+"""What a successful dialogue is worth, and what a turn costs."""
+
+NONE = "(none)"
+
+_TRUTH = {
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "1", "1.0"), 1.0),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "0", "0.0"), 0.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Smooths(Shown):
+    """One quantity of dialogues against another, a smooth curve with its standard error per group (figures 2 and 3)."""
+
+    curves: tuple[Smooth, ...]
+    x: str
+    y: str
+    dialogues: pl.DataFrame
+    """`group`, `dialogue`, x and y."""
+    left_out: int
+    """Dialogues in which x or y is undefined."""
+    unit: str = "dialogue"
+    """What each point is: a dialogue or, where there are none, an utterance."""
+    by: str | None = None
+    """The column of groups, where they come from one."""
+
+    def frame(self) -> pl.DataFrame:
+        """The curves, a row per group and place."""
+        return pl.concat([curve.frame() for curve in self.curves])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The curves as plain values."""
+        return {
+            "x": self.x,
+            "y": self.y,
+            "unit": self.unit,
+            "dialogues": self.dialogues.height,
+            "left_out": self.left_out,
+            "groups": [curve.to_dict() for curve in self.curves],
+        }
+
+
+def reward_curves(
+    evaluations: NBestEvaluations, dialogues: pl.DataFrame, *, group: str | None, measure: str = "ice"
+) -> Smooths:
+    """The reward of dialogues, 20 for success less 1 for each turn, against a measure of their lists, by group.
+
+    `dialogues` has a row for each, with the columns dialogue, success and turns, and the group's.
+    """
+    if not all(one.totals.clustered for one in evaluations):
+        raise DataError("the lists name no dialogues", fix="rewards belong to dialogues: --map dialogue=COLUMN")
+    values = pl.concat([one.per_dialogue() for one in evaluations]).select("dialogue", pl.col(measure).alias("x"))
+    twice = values.filter(pl.col("dialogue").is_duplicated())["dialogue"]
+    if len(twice):
+        systems = ", ".join(one.system for one in evaluations)
+        raise DataError(
+            f'the dialogue "{twice[0]}" is in the lists of several systems: {systems}',
+            fix="--where system=NAME keeps one, or give the files of one",
+        )
+    told = rewards(dialogues, group=group)
+    table = told.join(values, on="dialogue", how="inner", maintain_order="left").select("group", "dialogue", "x", "y")
+    if table.is_empty():
+        raise DataError("no dialogue of the lists is in the table of dialogues", fix="do the names of dialogues agree?")
+    return replace(_smoothed(table, measure, "reward"), by=group)
+
+
+def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFrame:
+    """The reward of each dialogue as `y`, 20 for success less 1 for each turn, with its group; null where not known.
+
+    >>> told = pl.DataFrame({"dialogue": ["d1", "d2"], "success": ["yes", "no"], "turns": [4, 9]})
+    >>> rewards(told)["y"].to_list()
+    [16.0, -9.0]
+    """
+    lacking = [
+        name for name in ("dialogue", "success", "turns", *([group] if group else [])) if name not in dialogues.columns
+    ]
+    if lacking:
+        raise DataError(
+            f"the table of dialogues has no column {', '.join(lacking)}; there are {', '.join(dialogues.columns)}",
+            fix="rewards need dialogue, success (true or false) and turns (a number), and the column to group by",
+        )
+    named = dialogues.with_columns(pl.col("dialogue").cast(pl.String))
+    twice = named.filter(pl.col("dialogue").is_duplicated())["dialogue"]
+    if len(twice):
+        raise DataError(f'the dialogue "{twice[0]}" is told of twice', fix="one row for each dialogue")
+    success = _numbers(
+        named,
+        "success",
+        "true or false",
+        pl.col("success").cast(pl.String).replace_strict(_TRUTH, default=None, return_dtype=pl.Float64),
+    )
+    turns = _numbers(named, "turns", "a number", pl.col("turns").cast(pl.Float64, strict=False))
+    grouped = pl.lit("all") if group is None else pl.col(group).cast(pl.String).fill_null(NONE)
+    return named.select("dialogue", group=grouped, y=SUCCESS * success - TURN * turns)
+
+
+def _numbers(table: pl.DataFrame, column: str, kind: str, read: pl.Expr) -> pl.Series:
+    """A column read as numbers; what is there but cannot be read is a fault."""
+    found = table.select(read.alias(column)).to_series()
+    lost = table.filter(found.is_null() & table[column].is_not_null())
+    if lost.height:
+        name, got = lost.select("dialogue", pl.col(column).cast(pl.String)).row(0)
+        raise DataError(f"{column} must be {kind}", where=f'dialogue "{name}":', got=got)
+    return found
+
+
+def oracle_curves(evaluations: NBestEvaluations, *, measure: str = "ice") -> Smooths:
+    """A measure of dialogues against the oracle error of their lists, by system."""
+    parts = [
+        one.per_dialogue().select(
+            pl.lit(one.system).alias("group"), "dialogue", pl.col("oracle").alias("x"), pl.col(measure).alias("y")
+        )
+        for one in evaluations
+    ]
+    unit = "dialogue" if all(one.totals.clustered for one in evaluations) else "utterance"
+    return _smoothed(pl.concat(parts), "oracle", measure, unit)
+
+
+def _smoothed(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smooths:
+    defined = table.drop_nulls(["x", "y"])
+    if defined.is_empty():
+        raise DataError(f"{x} or {y} is undefined in every {unit}", fix="is anything meant in any of them?")
+    groups: Mapping[Any, pl.DataFrame] = defined.partition_by("group", as_dict=True, maintain_order=True)
+    curves = tuple(smooth(part["x"], part["y"], name=str(name)) for (name,), part in groups.items())
+    return Smooths(curves, x, y, defined, table.height - defined.height, unit)
+
+
+REWARD = "reward (20 for success, less 1 a turn)"
+
+
+def of_smooths(smooths: Smooths) -> Presentation:
+    """One quantity of dialogues against another, as in figures 2 and 3."""
+    count = Wording(f"{smooths.unit} left out", f"{smooths.unit}s left out").told(smooths.left_out)
+    left_out = (f"{count}: {_called(smooths.x)} or {_called(smooths.y)} undefined",)
+    return Presentation(
+        title=f"{_called(smooths.y).replace('reward', 'Reward')} against {_called(smooths.x)}",
+        sentences=tuple(_smooth_sentences(smooths)),
+        tables=(_smooth_table(smooths),),
+        figures=(drawing("core.show.smooth_chart.smooth_chart", named_curves(smooths), **axes(smooths)),),
+        data=smooths.frame,
+        document=smooths.to_dict(),
+        notes=("Gaussian process, Matern 5/2, type II maximum likelihood; bands of one standard error",)
+        + (left_out if smooths.left_out else ()),
+    )
+
+
+def named_curves(smooths: Smooths) -> tuple[Smooth, ...]:
+    """The curves, each named with the column that its group comes from."""
+    if smooths.by is None:
+        return smooths.curves
+    column = smooths.by.replace("_", " ")
+    return tuple(replace(curve, name=f"{column} {curve.name}") for curve in smooths.curves)
+
+
+def axes(smooths: Smooths) -> dict[str, str]:
+    """The titles of the axes, and which way is better."""
+    better = "higher" if smooths.y == "reward" else NBEST[smooths.y].better
+    return {"x_title": _axis(smooths, smooths.x), "y_title": _axis(smooths, smooths.y), "better": better}
+
+
+def _axis(smooths: Smooths, name: str) -> str:
+    return REWARD if name == "reward" else f"{_called(name)} of the {smooths.unit}'s lists"
+
+
+def _called(name: str) -> str:
+    """A quantity's name in a sentence.
+
+    >>> _called("oracle"), _called("ser"), _called("reward")
+    ('oracle error', 'SER, top hypothesis', 'reward')
+    """
+    return NAMES.get(name, name).removesuffix(" (ORA)")
+
+
+def _smooth_sentences(smooths: Smooths) -> list[str]:
+    told = []
+    for curve in named_curves(smooths):
+        mean = curve.mean
+        first, last = float(mean[0]), float(mean[-1])
+        points = Wording(smooths.unit, f"{smooths.unit}s").told(curve.n)
+        way = f"{'falls' if last < first else 'rises'} from {number(first)} to {number(last)}"
+        told.append(
+            f"{curve.name} ({points}): {_called(smooths.y)} {f'stays at {number(first)}' if first == last else way} as "
+            f"{_called(smooths.x)} goes from {number(float(curve.x[0]))} to {number(float(curve.x[-1]))}."
+        )
+    return told
+
+
+def _smooth_table(smooths: Smooths) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for curve in named_curves(smooths):
+        for place in _places(curve.x.size):
+            error = float(curve.error[place])
+            spread = "–" if math.isnan(error) else f"± {number(error)}"
+            rows.append((curve.name, number(float(curve.x[place])), number(float(curve.mean[place])), spread))
+    return Table(
+        "Along the curves", ("group", _called(smooths.x), _called(smooths.y), "one standard error"), tuple(rows)
+    )
+
+
+def _places(size: int, wanted: int = 5) -> Sequence[int]:
+    return sorted({round(step * (size - 1) / (wanted - 1)) for step in range(wanted)})
+
+
+register(Smooths, chart=drawn("core.show.smooth_chart.smooth_chart", named_curves, axes), page=presented(of_smooths))

@@ -1,0 +1,405 @@
+"""The table of N-best lists: for each utterance its reference and hypotheses with confidences; systems paired."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.acts import ItemSets, numbered_sets
+from demur.core.arrays import Array
+from demur.core.io.columns import NBEST_ALIASES, check_mapping, nearest
+from demur.core.io.sources import Source, opened, system_names
+from demur.core.io.tables import ROW
+from demur.core.show.numbers import Wording
+from demur.errors import DataError, UsageError
+from demur.importers.dstc import is_dstc, read_dstc
+from demur.nbest_lists.reading import (
+    SOURCE,
+    Builder,
+    Hypothesise,
+    Items,
+    RowSource,
+    Wanted,
+    chained,
+    rows_of_data,
+    rows_of_file,
+    sums_of,
+)
+
+_SCALED = Wording("list summed to over 1 and was normalised", "lists summed to over 1 and were normalised")
+_MERGED = Wording("hypothesis was merged with an equal one", "hypotheses were merged with equal ones")
+_REPEATED = Wording("such id", "such ids")
+_OURS = ("id", "system", "dialogue", "weight")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NBestReading:
+    """How to read a table of N-best lists.
+
+    `columns` maps canonical columns to those of the file. `items` says how acts become items: `thomson` takes the act
+    and each of its slots apart, `dstc` keeps the act with each slot; None takes what suits the source. `normalise`
+    scales lists that sum to over 1. `where` keeps the rows whose column has the value, `keep` names columns to slice
+    by. `ontology` is that of a challenge. `hypothesise` makes the lists from what a recogniser heard.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    items: Items | None = None
+    normalise: bool = False
+    where: tuple[tuple[str, str], ...] = ()
+    keep: tuple[str, ...] = ()
+    ontology: Path | None = None
+    hypothesise: Hypothesise | None = None
+
+    def wanted(self) -> Wanted:
+        """What is asked of a source."""
+        check_mapping(self.columns, NBEST_ALIASES)
+        named = dict.fromkeys([*self.keep, *(column for column, _ in self.where)])
+        extras = tuple(column for column in named if column not in _OURS)
+        needed = ("hypotheses",) if self.hypothesise is None else ("asr", "cnet")
+        return Wanted(self.columns, extras, needed)
+
+    def builder(self, usual: Items = "thomson") -> Builder:
+        """What takes the rows; `usual` is how acts become items where nothing was said."""
+        return Builder(self.items or usual, self.normalise, self.where, self.hypothesise)
+
+
+AS_IT_COMES = NBestReading()
+
+
+@dataclass(frozen=True, eq=False)
+class NBest:
+    """Utterances with what was meant and what was understood.
+
+    `frame` has one row per utterance: id, system, dialogue, weight and the columns kept. `reference` is the set of
+    items meant. `act[start[u]:start[u + 1]]` are the sets hypothesised for utterance u, each once, in the order they
+    were given, and `confidence` is how sure the system was of each.
+    """
+
+    frame: pl.DataFrame
+    sets: ItemSets
+    reference: NDArray[np.int32]
+    start: NDArray[np.int64]
+    act: NDArray[np.int32]
+    confidence: Array
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in order of first appearance."""
+        return tuple(self.frame["system"].unique(maintain_order=True))
+
+    @cached_property
+    def given_out(self) -> Array:
+        """How much of each utterance's mass the list gives out."""
+        return sums_of(self.confidence, np.diff(self.start))
+
+    def taken(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> NBest:
+        """Only these utterances, in the order given."""
+        chosen = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        count = np.diff(self.start)[chosen]
+        start = np.concatenate([[0], np.cumsum(count)])
+        place = np.repeat(self.start[chosen], count) + np.arange(start[-1]) - np.repeat(start[:-1], count)
+        return replace(
+            self,
+            frame=self.frame[chosen],
+            reference=self.reference[chosen],
+            start=start,
+            act=self.act[place],
+            confidence=self.confidence[place],
+        )
+
+    def of(self, system: str) -> NBest:
+        """The utterances of one system."""
+        if system not in self.systems:
+            raise DataError(f'there is no system "{system}"', fix=nearest(system, self.systems))
+        return self if len(self.systems) == 1 else self.taken((self.frame["system"] == system).to_numpy())
+
+    def first(self, most: int) -> NBest:
+        """With the surest hypotheses of each list only, at most so many; the mass of the others goes to none."""
+        count = np.diff(self.start)
+        owner = np.repeat(np.arange(len(self)), count)
+        order = np.lexsort((-self.confidence, owner))
+        rank = np.arange(order.size) - np.repeat(self.start[:-1], count)
+        kept = np.sort(order[rank < most])
+        start = np.concatenate([[0], np.cumsum(np.minimum(count, most))])
+        return replace(self, start=start, act=self.act[kept], confidence=self.confidence[kept])
+
+    def with_confidences(self, confidence: Array) -> NBest:
+        """The same lists with other confidences."""
+        return replace(self, confidence=confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Rows of files, read once, of which lists can be made in several ways."""
+
+    sources: tuple[tuple[RowSource, str], ...]
+    notes: tuple[str, ...]
+    usual: Items
+
+    def lists(self, reading: NBestReading) -> NBest:
+        """The lists, made as the reading says."""
+        builder = reading.builder(self.usual)
+        for rows, name in self.sources:
+            builder.add(rows, name)
+        return _assembled(builder, [rows for rows, _ in self.sources], list(self.notes), reading)
+
+
+def recorded(*sources: str | Path, reading: NBestReading) -> Recording:
+    """Reads the rows of files and keeps them."""
+    with ExitStack() as stack:
+        named, notes, usual = _named_sources(sources, reading, stack)
+        kept = [(replace(rows, batches=list(rows.batches)), name) for rows, name in named]
+    return Recording(tuple(kept), tuple(notes), usual)
+
+
+def read_nbest(*sources: str | Path | Source, reading: NBestReading = AS_IT_COMES) -> NBest:
+    """Reads the N-best lists in files: paths, globs, `-` for standard input, or folders in the layout of DSTC2 and 3.
+
+    A table without a column `system` stands for one system, named after its file.
+    """
+    with ExitStack() as stack:
+        named, notes, usual = _named_sources(sources, reading, stack)
+        return Recording(tuple(named), tuple(notes), usual).lists(reading)
+
+
+def _named_sources(
+    sources: Sequence[str | Path | Source], reading: NBestReading, stack: ExitStack
+) -> tuple[list[tuple[RowSource, str]], list[str], Items]:
+    """What is to be read, each with the system it stands for, what to tell, and how acts become items there."""
+    theirs = [Path(source) for source in sources if not isinstance(source, Source) and is_dstc(Path(source))]
+    ours = [source for source in sources if isinstance(source, Source) or Path(source) not in theirs]
+    if reading.ontology is not None and not theirs:
+        raise UsageError("--ontology, or ontology=, goes with dialogues of DSTC2 or DSTC3; there are none here")
+    named: list[tuple[RowSource, str]] = []
+    notes: list[str] = []
+    for source in theirs:
+        rows, told = _of_challenge(source, reading)
+        named.append((rows, source.resolve().name.split(".")[0]))
+        notes += told
+    if ours or not theirs:
+        files = stack.enter_context(opened(*ours))
+        names, told = system_names(files)
+        notes += told
+        named += [(rows_of_file(file, reading.wanted()), name) for file, name in zip(files, names, strict=True)]
+    return named, notes, "dstc" if theirs else "thomson"
+
+
+def nbest(data: object, *, system: str | None = None, reading: NBestReading = AS_IT_COMES) -> NBest:
+    """The N-best lists in rows, columns or a frame.
+
+    >>> hypotheses = [{"act": "inform(food=thai)", "confidence": 0.7}, {"act": "bye()", "confidence": 0.2}]
+    >>> table = nbest([{"id": 1, "reference": "inform(food=thai)", "hypotheses": hypotheses}])
+    >>> table.given_out.round(3).tolist(), [table.sets.items_of(act) for act in table.act]
+    ([0.9], [('food=thai', 'inform'), ('bye',)])
+    """
+    builder, rows = reading.builder(), rows_of_data(data, reading.wanted())
+    builder.add(rows, system or "system")
+    return _assembled(builder, [rows], [], reading)
+
+
+def joined(tables: Sequence[NBest]) -> NBest:
+    """Several tables as one, their sets numbered alike."""
+    if len(tables) == 1:
+        return tables[0]
+    every = [frozenset(one.sets.items_of(code)) for one in tables for code in range(len(one.sets))]
+    sets, code = numbered_sets(every)
+    first = np.cumsum([0, *(len(one.sets) for one in tables)])
+    counts = np.concatenate([np.diff(one.start) for one in tables])
+    return NBest(
+        pl.concat([one.frame for one in tables], how="diagonal_relaxed"),
+        sets,
+        np.concatenate([code[first[place] + one.reference] for place, one in enumerate(tables)]),
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([code[first[place] + one.act] for place, one in enumerate(tables)]),
+        np.concatenate([one.confidence for one in tables]),
+        tuple(dict.fromkeys(note for one in tables for note in one.notes)),
+        tuple(dict.fromkeys(warning for one in tables for warning in one.warnings)),
+    )
+
+
+def renamed(table: NBest, system: str) -> NBest:
+    """The table of one system under another name."""
+    return replace(table, frame=table.frame.with_columns(pl.lit(system).alias("system")))
+
+
+def _of_challenge(source: Path, reading: NBestReading) -> tuple[RowSource, list[str]]:
+    found = read_dstc(source, ontology=reading.ontology)
+    rows = rows_of_data(list(found), reading.wanted())
+    return replace(rows, name=str(source), place=lambda _: str(source)), list(found.notes)
+
+
+def _assembled(builder: Builder, sources: list[RowSource], notes: list[str], reading: NBestReading) -> NBest:
+    if not builder.parts:
+        asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
+        raise DataError(f"no row is left where {asked}" if asked else "holds no rows", where=f"{sources[0].name}:")
+    whole = chained(iter(builder.parts))
+    _refuse_duplicates(whole.frame, sources)
+    sets, code = numbered_sets(builder.interned.sets)
+    start = np.concatenate([[0], np.cumsum(whole.count)])
+    table = NBest(whole.frame, sets, code[whole.reference], start, code[whole.act], whole.confidence)
+    ordered = table.taken(_order(table))
+    frame = ordered.frame.drop(ROW, SOURCE)
+    told = [*notes, *(note for source in sources for note in source.layout.notes)]
+    told += [
+        wording.told(count) for wording, count in ((_SCALED, builder.normalised), (_MERGED, builder.merged)) if count
+    ]
+    return replace(ordered, frame=frame, notes=tuple(dict.fromkeys(told)))
+
+
+def _order(table: NBest) -> NDArray[np.int64]:
+    """An order that does not depend on that of the rows: by system as first met, then by id, else by content."""
+    frame = table.frame.drop(ROW, SOURCE)
+    told = frame.columns
+    frame = frame.with_row_index("demur:row").with_columns(
+        pl.col("demur:row").min().over("system").alias("demur:first")
+    )
+    keys = ["demur:first", "id"]
+    if frame["id"].null_count():
+        frame = frame.with_columns(pl.Series("demur:content", _contents(table)))
+        keys += ["dialogue", "demur:content", *told]
+    return frame.select(pl.arg_sort_by(keys)).to_series().to_numpy().astype(np.int64)
+
+
+def _contents(table: NBest) -> list[bytes]:
+    ends = zip(table.start[:-1].tolist(), table.start[1:].tolist(), strict=True)
+    return [
+        table.reference[u].tobytes() + table.act[a:b].tobytes() + table.confidence[a:b].tobytes()
+        for u, (a, b) in enumerate(ends)
+    ]
+
+
+def _refuse_duplicates(frame: pl.DataFrame, sources: list[RowSource]) -> None:
+    named = frame.filter(pl.col("id").is_not_null()).select("system", "id", ROW, SOURCE)
+    repeated = named.filter(pl.struct("system", "id").is_duplicated())
+    if repeated.is_empty():
+        return
+    system, name = repeated.row(0)[:2]
+    places: list[Any] = [
+        next(source for source in sources if source.name == origin).place(row)
+        for row, origin in repeated.filter(pl.col("system") == system, pl.col("id") == name)
+        .select(ROW, SOURCE)
+        .head(2)
+        .iter_rows()
+    ]
+    count = repeated.select(pl.struct("system", "id").n_unique()).item()
+    raise DataError(
+        f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({_REPEATED.told(count)} in all)',
+        where=f"{places[1]}:",
+        fix="give each utterance an id of its own; name systems in a column system",
+    )
+
+
+_UTTERANCES = Wording("utterance", "utterances")
+_WAYS_OUT = "--matched, or matched=True, compares the common ones; --unpaired, or unpaired=True, all without pairing"
+
+
+@dataclass(frozen=True, slots=True)
+class NBestPairing:
+    """The lists of each system: when paired, of the same utterances in the same order."""
+
+    lists: Mapping[str, NBest]
+    paired: bool
+    note: str
+    dropped: Mapping[str, int]
+
+
+def pair_nbest(
+    nbest: NBest, *, systems: tuple[str, ...] | None = None, matched: bool = False, unpaired: bool = False
+) -> NBestPairing:
+    """Brings the lists of two or more systems together by the ids of utterances, whatever their order.
+
+    References must agree. `matched` keeps the utterances that all systems have, `unpaired` lets each stand on its own.
+    """
+    names = tuple(dict.fromkeys(nbest.systems if systems is None else systems))
+    if len(names) < 2:
+        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
+    lists = {name: nbest.of(name) for name in names}
+    unnamed = [name for name, one in lists.items() if one.frame["id"].null_count()]
+    if unnamed and not unpaired:
+        _refuse_some_without_ids(lists, unnamed, matched=matched)
+    if unpaired or unnamed:
+        note = "compared as unpaired, as asked" if unpaired else f"compared as unpaired: no ids in {', '.join(unnamed)}"
+        return NBestPairing(lists, paired=False, note=note, dropped=dict.fromkeys(names, 0))
+    common = _common(lists)
+    dropped = {name: len(one) - len(common) for name, one in lists.items()}
+    if any(dropped.values()):
+        if not matched or common.is_empty():
+            raise _unmatched(lists, common)
+        lists = {name: one.taken(one.frame["id"].is_in(common.implode()).to_numpy()) for name, one in lists.items()}
+    for one, two in pairwise(lists):
+        _refuse_other_references(one, lists[one], two, lists[two])
+        _refuse_other_dialogues(one, lists[one], two, lists[two])
+    left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
+    note = f"paired by id on {_UTTERANCES.told(len(common))}"
+    told = f"{note}; left out without a counterpart: {left_out}" if left_out else note
+    return NBestPairing(lists, paired=True, note=told, dropped=dropped)
+
+
+def _common(lists: Mapping[str, NBest]) -> pl.Series:
+    first, *others = (one.frame.select("id") for one in lists.values())
+    for other in others:
+        first = first.join(other, on="id", how="semi", maintain_order="left")
+    return first.to_series()
+
+
+def _unmatched(lists: Mapping[str, NBest], common: pl.Series) -> DataError:
+    sizes = ", ".join(f"{name} has {len(one):,}" for name, one in lists.items())
+    alone = []
+    for name, one in lists.items():
+        apart = one.frame["id"].filter(~one.frame["id"].is_in(common.implode()))
+        if len(apart):
+            shown = ", ".join(f'"{which}"' for which in apart.head(3))
+            alone.append(f"only in {name}: {shown}{f' and {len(apart) - 3:,} more' if len(apart) > 3 else ''}")
+    rule = f"the systems do not have the same utterances: {sizes}, common are {len(common):,}; {'; '.join(alone)}"
+    return DataError(rule, fix=_WAYS_OUT if len(common) else "no id is shared: compare with --unpaired")
+
+
+def _refuse_some_without_ids(lists: Mapping[str, NBest], unnamed: list[str], *, matched: bool) -> None:
+    """Some utterances without an id are a fault; none with one means that systems cannot be paired."""
+    for name in unnamed:
+        missing, size = lists[name].frame["id"].null_count(), len(lists[name])
+        if missing < size or matched:
+            rule = f"{missing:,} of {size:,} utterances of {name} have no id, so they cannot be paired"
+            raise DataError(rule, fix="give every utterance an id; --unpaired, or unpaired=True, compares without")
+
+
+def _refuse_other_dialogues(one: str, first: NBest, two: str, second: NBest) -> None:
+    """Paired utterances must be of the same dialogue, where both systems name it, and weigh the same."""
+    table = first.frame.select("id", "dialogue", "weight").with_columns(
+        other=second.frame["dialogue"], other_weight=second.frame["weight"]
+    )
+    apart = table.filter(pl.col("dialogue") != pl.col("other"))
+    if apart.height:
+        row = apart.row(0, named=True)
+        rule = f'utterance "{row["id"]}" is of dialogue "{row["dialogue"]}" in {one} but of "{row["other"]}" in {two}'
+        raise DataError(rule, fix="name dialogues alike in all files, or --unpaired compares without pairing")
+    heavier = table.filter(pl.col("weight") != pl.col("other_weight"))
+    if heavier.height:
+        row = heavier.row(0, named=True)
+        rule = f'utterance "{row["id"]}" weighs {row["weight"]:g} in {one} but {row["other_weight"]:g} in {two}'
+        raise DataError(rule, fix="paired utterances weigh the same; --unpaired compares without pairing")
+
+
+def _refuse_other_references(one: str, first: NBest, two: str, second: NBest) -> None:
+    """Sets of one table are numbered alike, so equal references have equal numbers."""
+    apart = np.flatnonzero(first.reference != second.reference)
+    if apart.size:
+        place = int(apart[0])
+        shown = [" ".join(lists.sets.items_of(int(lists.reference[place]))) or "nothing" for lists in (first, second)]
+        rule = f'utterance "{first.frame["id"][place]}" means {shown[0]} in {one} but {shown[1]} in {two}'
+        more = f" ({apart.size:,} such utterances)" if apart.size > 1 else ""
+        raise DataError(rule + more, fix="do the ids mean the same utterances? --unpaired compares without pairing")

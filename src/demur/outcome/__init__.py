@@ -1,0 +1,1 @@
+"""What understanding errors cost the outcome of dialogues."""

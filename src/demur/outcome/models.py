@@ -1,0 +1,238 @@
+"""A fitted outcome model: readable, saved and loaded as JSON, with what its training data held."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from demur import __version__
+from demur.errors import DataError
+from demur.outcome.features import Design, Rejections, Undefined, all_features, confusion_features, frequent_confusions
+from demur.outcome.least_squares import least_squares
+
+FORMAT = "demur outcome model"
+NEWEST = 1
+INTERCEPT = "(Intercept)"
+
+
+class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What explains an outcome: an intercept and weights of features, and what the training data held.
+
+    A model may be written by hand, as from a paper: `format`, `version`, `outcome` and `coefficients` are enough. Then
+    there is no interval and no check whether new data is like the training data.
+    """
+
+    format: str
+    version: int
+    outcome: str
+    coefficients: dict[str, float]
+    features: str = ""
+    undefined: Undefined = "impute-mean"
+    rejections: Rejections = "counted"
+    labels: list[str] = []
+    min_per_dialogue: float = 2.0
+    n: int = 0
+    sigma: float | None = None
+    covariance: list[list[float]] = []
+    """Of the coefficients, in their order."""
+    mean_outcome: float | None = None
+    sd_outcome: float | None = None
+    means: dict[str, float] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    """The least and the greatest value of each feature that training dialogues had."""
+    rare_share: float | None = None
+    """The share of answers that may be confusions too rare to be features: about twice what it was in training."""
+    frequent: list[str] = []
+    """The confusions that were frequent enough to be features."""
+    direction: str = ""
+    validation: dict[str, dict[str, float | None]] = {}
+    made_by: str = ""
+    digest: str = ""
+    """A name of all the rest, by which changes by hand are noticed; a model without it is taken as written by hand."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The features in the formula."""
+        return tuple(name for name in self.coefficients if name != INTERCEPT)
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether it was not fitted here."""
+        return not self.digest
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it predicts better than the mean does in nested validation; a model without one is not doubted."""
+        if "nested" not in self.validation:
+            return True
+        return (self.validation["nested"].get("r2") or 0.0) > 0
+
+    @property
+    def uses_confusions(self) -> bool:
+        """Whether confusions are among its features."""
+        return any(name.startswith("predicted-") for name in self.terms)
+
+    def value(self, features: Mapping[str, float]) -> float:
+        """The outcome that features give.
+
+        >>> model = written("gain", {"(Intercept)": 0.5, "recall.yes": 0.2})
+        >>> model.value({"recall.yes": 0.5})
+        0.6
+        """
+        return float(
+            self.coefficients.get(INTERCEPT, 0.0) + sum(self.coefficients[n] * features[n] for n in self.terms)
+        )
+
+    def formula(self) -> str:
+        """The model as one reads it."""
+        parts = [f"{self.coefficients.get(INTERCEPT, 0.0):.4g}"]
+        parts += [
+            f"{'-' if self.coefficients[n] < 0 else '+'} {abs(self.coefficients[n]):.4g} * {n}" for n in self.terms
+        ]
+        return f"{self.outcome} = {' '.join(parts)}"
+
+    def to_json(self) -> bytes:
+        """The model as a readable file."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def written(outcome: str, coefficients: Mapping[str, float]) -> OutcomeModel:
+    """A model from a formula, as a paper prints it."""
+    return OutcomeModel(format=FORMAT, version=NEWEST, outcome=outcome, coefficients=dict(coefficients))
+
+
+def model_of(
+    made: Design,
+    terms: tuple[str, ...],
+    *,
+    direction: str,
+    validation: Mapping[str, Mapping[str, float | None]],
+) -> OutcomeModel:
+    """The model that keeps these features of a design."""
+    columns = [made.names.index(name) for name in terms]
+    fit = least_squares(made.x[:, columns], made.y)
+    names = (INTERCEPT, *terms)
+    estimated = [place for place in range(len(names)) if not np.isnan(fit.coefficients[place])]
+    covariance = fit.sigma**2 * fit.inverse[np.ix_(estimated, estimated)]
+    ranges = {
+        name: (float(column.min()), float(column.max())) for name, column in zip(made.names, made.x.T, strict=True)
+    }
+    model = OutcomeModel(
+        format=FORMAT,
+        version=NEWEST,
+        outcome=made.outcome,
+        coefficients={names[place]: float(fit.coefficients[place]) for place in estimated},
+        features=made.asked,
+        undefined=made.undefined,
+        rejections=made.rejections,
+        labels=[] if made.turns is None else list(made.turns.labels),
+        min_per_dialogue=made.least,
+        n=made.y.size,
+        sigma=None if np.isnan(fit.sigma) else fit.sigma,
+        covariance=np.nan_to_num(covariance).tolist(),
+        mean_outcome=float(made.y.mean()),
+        sd_outcome=float(made.y.std(ddof=1)),
+        means=dict(made.means),
+        ranges=ranges | _other_ranges(made),
+        rare_share=_rare_share(made),
+        frequent=_frequent(made),
+        direction=direction,
+        validation={kind: dict(values) for kind, values in validation.items()},
+        made_by=f"demur {__version__}",
+    )
+    return msgspec.structs.replace(model, digest=_digest(model))
+
+
+def _other_ranges(made: Design) -> dict[str, tuple[float, float]]:
+    """Ranges of what the turns give beyond the candidates, so that any new behaviour can be held against them."""
+    if made.turns is None:
+        return {}
+    found = {}
+    for name, values in all_features(made.turns).items():
+        defined = values[~np.isnan(values)]
+        if name not in made.names and defined.size:
+            found[name] = (float(defined.min()), float(defined.max()))
+    return found
+
+
+def _frequent(made: Design) -> list[str]:
+    """Confusions that the model could learn from: those asked for, too, however rare among the dialogues kept."""
+    if made.turns is None:
+        return []
+    asked = [name for name in confusion_features(made.turns) if name in made.names]
+    return list(dict.fromkeys([*frequent_confusions(made.turns, made.least), *asked]))
+
+
+def _rare_share(made: Design) -> float | None:
+    """Twice the share of rare confusions among all answers, or three standard errors by dialogues above it."""
+    if made.turns is None:
+        return None
+    frequent = set(_frequent(made))
+    answers, errors = made.turns.counts[:, :-1].sum(axis=(1, 2)), made.turns.misclassified
+    named = confusion_features(made.turns)
+    shares = [np.nan_to_num(values) for name, values in named.items() if name not in frequent]
+    rare = np.sum(shares, axis=0) * errors if shares else np.zeros(errors.size)
+    if not answers.sum() > 0:
+        return None
+    share = float(rare.sum() / answers.sum())
+    error = float(np.sqrt(np.square(rare - share * answers).sum()) / answers.sum())
+    return min(share + max(3 * error, share), 1.0)
+
+
+def read_model(path: str | Path) -> OutcomeModel:
+    """Reads a model from a file; one that was changed after it was made, or is of a newer kind, is refused."""
+    try:
+        text = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError("there is no such file", where=f"{path}:") from None
+    except OSError as fault:
+        raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}") from None
+    _check_kind(text, path)
+    try:
+        model = msgspec.json.decode(text, type=OutcomeModel)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise DataError(f"the model does not fit its form: {fault}", where=f"{path}:") from None
+    _check_consistent(model, path)
+    if model.digest and model.digest != _digest(model):
+        raise DataError(
+            "the model was changed after it was made, so its intervals and ranges may not belong to it",
+            where=f"{path}:",
+            fix="fit it again; or take out digest, covariance and ranges to use it as a formula written by hand",
+        )
+    return model
+
+
+def _check_kind(text: bytes, path: str | Path) -> None:
+    try:
+        found: Any = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise DataError(f"this is not JSON: {fault}", where=f"{path}:") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise DataError(f'this is no outcome model: its format must be "{FORMAT}"', where=f"{path}:")
+    version = found.get("version")
+    if isinstance(version, int) and version > NEWEST:
+        maker = found.get("made_by") or "a newer demur"
+        raise DataError(
+            f"the model is of kind {version}, made by {maker}; this is demur {__version__}, which reads up to {NEWEST}",
+            where=f"{path}:",
+            fix="upgrade demur, or fit the model again",
+        )
+
+
+def _check_consistent(model: OutcomeModel, path: str | Path) -> None:
+    size = len(model.coefficients)
+    square = not model.covariance or (len(model.covariance) == size and all(len(r) == size for r in model.covariance))
+    if not square:
+        raise DataError(f"the covariance must be {size} by {size}, as there are coefficients", where=f"{path}:")
+    if any(low > high for low, high in model.ranges.values()):
+        raise DataError("a range must go from the least to the greatest value", where=f"{path}:")
+
+
+def _digest(model: OutcomeModel) -> str:
+    bare = msgspec.structs.replace(model, digest="")
+    return hashlib.blake2b(msgspec.json.encode(bare, order="deterministic"), digest_size=8).hexdigest()

@@ -1,0 +1,316 @@
+"""The table of dialogues: what each achieved and who held it; and any table as rows of a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.core.io.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve_clear
+from demur.core.io.files import read_source, table_of
+from demur.core.io.sources import Source, opened
+from demur.core.io.tables import ROW, Cells, Request, Table, as_text
+from demur.core.show.numbers import Wording
+from demur.errors import DataError, UsageError, faults_of
+
+GAIN = "normalised gain"
+"""(post - pre) / (1 - pre): what was won of what could be won."""
+
+_UNDEFINED = Wording("dialogue has no outcome and is left out", "dialogues have no outcome and are left out")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogueReading:
+    """How to read a table of dialogues: which column is the outcome, and which columns play the other parts."""
+
+    outcome: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+AS_IT_COMES = DialogueReading()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialogues:
+    """One row per dialogue: `dialogue`, `outcome`, `group` (null where nobody says), and every other column as read."""
+
+    frame: pl.DataFrame
+    outcome: str
+    """What the outcome is: the name of its column, or the gain from pre to post."""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @property
+    def grouped(self) -> bool:
+        """Whether someone held several dialogues."""
+        groups = self.frame["group"].drop_nulls()
+        return groups.n_unique() < len(groups)
+
+    def numbers(self, name: str) -> pl.Series:
+        """A further column as numbers, true and false as 1 and 0."""
+        if name not in self.frame.columns:
+            raise DataError(f'there is no column "{name}"; {nearest(name, self.frame.columns)}', where="dialogues:")
+        column = self.frame[name]
+        if column.dtype == pl.String:
+            column = column.str.to_lowercase().replace({"true": "1", "yes": "1", "false": "0", "no": "0"})
+        whole = column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean, pl.Null)
+        numbers = column.cast(pl.Float64, strict=False) if whole else pl.Series(name, [None] * len(self), pl.Float64)
+        bad = column.is_not_null() & (numbers.is_null() | ~numbers.is_finite())
+        if bad.any():
+            place = bad.arg_max() or 0
+            who = self.frame["dialogue"][place]
+            raise DataError(
+                "must be a finite number", where=f'dialogue "{who}": {name}', got=str(self.frame[name][place])
+            )
+        return numbers.alias(name)
+
+
+def read_dialogues(*sources: str | Path | Source, reading: DialogueReading = AS_IT_COMES) -> Dialogues:
+    """Reads the dialogues in files: paths, globs, or `-` for standard input."""
+    with opened(*sources) as files:
+        tables = [read_source(file, Request()) for file in files]
+        if len(tables) == 1:
+            return _dialogues(tables[0], reading)
+        whole = pl.concat([table.frame.drop(ROW) for table in tables], how="diagonal_relaxed")
+    return dialogues(whole, reading=reading)
+
+
+def dialogues(data: object, *, reading: DialogueReading = AS_IT_COMES) -> Dialogues:
+    """The dialogues in a frame, in columns, or in rows.
+
+    >>> rows = [{"dialogue": "d1", "pre": 0.5, "post": 0.75}, {"dialogue": "d2", "pre": 0.2, "post": 1.0}]
+    >>> dialogues(rows).frame["outcome"].to_list()
+    [0.5, 1.0]
+    """
+    return _dialogues(table_of(data, Request()), reading)
+
+
+def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
+    mapped = {**reading.columns, **({"outcome": reading.outcome} if reading.outcome else {})}
+    check_mapping(mapped, DIALOGUE_ALIASES)
+    found = resolve_clear(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES)
+    cells = Cells(table, found.columns)
+    faults = [*found.faults.values(), *_column_faults(cells, found.faults)]
+    if faults:
+        raise DataError.joined(faults)
+    names = _names(cells)
+    outcome, what = _outcome(cells)
+    group = cells.text("group")
+    others = [name for name in table.frame.columns if name not in (ROW, "dialogue", "outcome", "group")]
+    frame = pl.DataFrame({one.name: one for one in (names, outcome, group, *(table.frame[name] for name in others))})
+    undefined = frame.filter(pl.col("outcome").is_null())
+    warnings = []
+    if undefined.height:
+        listed = ", ".join(f'"{name}"' for name in undefined["dialogue"].head(5))
+        more = f" and {undefined.height - 5:,} more" if undefined.height > 5 else ""
+        why = " (pre is 1, so nothing was left to gain, or a test is missing)" if what == GAIN else ""
+        warnings.append(f"{_UNDEFINED.told(undefined.height)}{why}: {listed}{more}")
+    kept = frame.filter(pl.col("outcome").is_not_null())
+    if kept.is_empty():
+        raise DataError("no dialogue has an outcome", where=f"{table.name}:")
+    told = (f"outcome: {GAIN}, (post - pre) / (1 - pre)",) if what == GAIN else ()
+    return Dialogues(kept.sort("dialogue"), what, (*found.notes, *told), tuple(warnings))
+
+
+def _column_faults(cells: Cells, unclear: Collection[str]) -> list[DataError]:
+    """The faults that columns show by themselves; which columns play the unclear parts is known to be a fault."""
+    checks: list[Callable[[], object]] = []
+    if "dialogue" not in unclear:
+        checks.append(lambda: _names(cells))
+    if not {"outcome", "pre", "post"} & set(unclear):
+        checks.append(lambda: _outcome(cells))
+    if "outcome" not in cells:
+        checks += [lambda part=part: _share(cells, part) for part in ("pre", "post")]  # type: ignore[misc]
+    return faults_of(checks)
+
+
+def _names(cells: Cells) -> pl.Series:
+    if "dialogue" not in cells:
+        rule = f"needs a column dialogue; there are {', '.join(cells.table.columns[:12])}"
+        raise DataError(rule, where=cells.table.name, fix=mapping_of("dialogue", "COLUMN"))
+    names = as_text(cells.table.frame[cells.columns["dialogue"]]).alias("dialogue")
+    missing = names.is_null()
+    if missing.any():
+        raise cells.fault("dialogue", missing.arg_max() or 0, "must name the dialogue", got="nothing")
+    repeated = names.is_duplicated()
+    if repeated.any():
+        name = names.filter(repeated)[0]
+        places = [cells.place(place) for place in range(len(names)) if names[place] == name][:2]
+        raise DataError(
+            f'the dialogue "{name}" occurs twice, first at {places[0]}',
+            where=f"{places[1]}:",
+            fix="the table has one row per dialogue; users with several dialogues go into a column group",
+        )
+    return names
+
+
+def _outcome(cells: Cells) -> tuple[pl.Series, str]:
+    if "outcome" in cells:
+        column = cells.columns["outcome"]
+        series = cells.table.frame[column]
+        values = cells.flags("outcome").cast(pl.Float64) if _is_flag(series) else cells.numbers("outcome")
+        return _finite(values, cells, "outcome").alias("outcome"), column
+    if "pre" in cells and "post" in cells:
+        return _gain(cells), GAIN
+    rule = f"needs a column outcome, or pre and post; there are {', '.join(cells.table.columns[:12])}"
+    raise DataError(rule, where=cells.table.name, fix="--outcome COLUMN names another")
+
+
+def _is_flag(series: pl.Series) -> bool:
+    if series.dtype == pl.Boolean:
+        return True
+    if series.dtype != pl.String:
+        return False
+    words = set(series.drop_nulls().str.to_lowercase().unique())
+    return bool(words) and words <= {"true", "false", "yes", "no"}
+
+
+def _finite(values: pl.Series, cells: Cells, part: str) -> pl.Series:
+    bad = values.is_not_null() & ~values.is_finite()
+    if bad.any():
+        place = bad.arg_max() or 0
+        raise cells.fault(part, place, "must be a finite number", got=str(values[place]))
+    return values
+
+
+def _gain(cells: Cells) -> pl.Series:
+    pre, post = (_share(cells, part) for part in ("pre", "post"))
+    gain = pl.select(pl.when(pre < 1).then((post - pre) / (1 - pre))).to_series()
+    return gain.alias("outcome")
+
+
+def _share(cells: Cells, part: str) -> pl.Series:
+    values = _finite(cells.numbers(part), cells, part)
+    bad = values.is_not_null() & ~values.is_between(0, 1)
+    if bad.any():
+        place = bad.arg_max() or 0
+        fix = "test scores are shares of the questions, between 0 and 1"
+        raise cells.fault(part, place, "must lie between 0 and 1", got=float(values[place]), fix=fix)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The dialogues that two tables share, and those that only one of them has."""
+
+    common: tuple[str, ...]
+    only_turns: tuple[str, ...]
+    only_outcomes: tuple[str, ...]
+
+
+def matched(turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why: Sequence[str] = ()) -> Match:
+    """Brings dialogues with turns and dialogues with outcomes together; what has no counterpart is refused.
+
+    With `allowed` it is left out instead, and the match says what. `why` is what is known about missing outcomes.
+    """
+    have, known = set(turns), set(outcomes)
+    match = Match(tuple(sorted(have & known)), tuple(sorted(have - known)), tuple(sorted(known - have)))
+    if not match.common:
+        raise DataError(
+            f"no dialogue has both turns and an outcome: turns are of {_listed(match.only_turns)}, outcomes of "
+            f"{_listed(match.only_outcomes)}",
+            fix="do the names of dialogues agree?",
+        )
+    if (match.only_turns or match.only_outcomes) and not allowed:
+        raise DataError(
+            f"{len(match.only_turns):,} dialogues have turns and no outcome ({_listed(match.only_turns)}), "
+            f"{len(match.only_outcomes):,} an outcome and no turns ({_listed(match.only_outcomes)})"
+            + "".join(f"; {one}" for one in why),
+            fix=f"--matched, or matched=True, goes on with the {len(match.common):,} that have both",
+        )
+    return match
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:3])
+    return (f"{shown} and {len(names) - 3:,} more" if len(names) > 3 else shown) or "none"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRows:
+    """What is to be explained, by what, and which rows belong together."""
+
+    names: tuple[str, ...]
+    x: Array
+    y: Array
+    groups: NDArray[np.int64] | None
+
+
+def table_rows(
+    frame: pl.DataFrame, *, outcome: str, candidates: Sequence[str] | None = None, group: str | None = None
+) -> TableRows:
+    """The rows of a table; without candidates all other columns of numbers are such.
+
+    >>> table = pl.DataFrame({"gain": [0.1, 0.4], "turns": ["7", "5"], "happy": ["yes", "no"], "who": ["ann", "bob"]})
+    >>> table_rows(table, outcome="gain").names
+    ('turns', 'happy')
+    """
+    for name in (outcome, *([group] if group else [])):
+        if name not in frame.columns:
+            raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
+    names = _found(frame, outcome, group) if candidates is None else _asked(frame, outcome, candidates)
+    x = np.stack([_numbers(frame, name) for name in names], axis=1)
+    y = _numbers(frame, outcome)
+    if y.size < 2:
+        raise DataError("a regression needs at least two rows", got=int(y.size))
+    if np.ptp(y) == 0:
+        raise DataError(f"{outcome} is the same in every row, so there is nothing to explain", got=float(y[0]))
+    return TableRows(names, x, y, None if group is None else _groups(frame, group))
+
+
+def _asked(frame: pl.DataFrame, outcome: str, candidates: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(candidates))
+    for name in names:
+        if name not in frame.columns:
+            raise UsageError(f'candidates: there is no column "{name}"; {nearest(name, frame.columns)}')
+        if name == outcome:
+            raise UsageError(f"candidates: {name} is the outcome itself")
+    if not names:
+        raise UsageError("candidates are names of columns; got none")
+    return names
+
+
+def _found(frame: pl.DataFrame, outcome: str, group: str | None) -> tuple[str, ...]:
+    others = (name for name in frame.columns if name not in (outcome, group))
+    names = tuple(name for name in others if _cast(frame[name]).null_count() == frame[name].null_count() < frame.height)
+    if not names:
+        raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
+    return names
+
+
+def _numbers(frame: pl.DataFrame, name: str) -> Any:
+    numbers = _cast(frame[name])
+    bad = numbers.is_null() | ~numbers.is_finite()
+    if bad.any():
+        place = bad.arg_max() or 0
+        fix = "leave the column out of the candidates, or fill the gaps"
+        where = f"row {place + 1}: {name}"
+        raise DataError("must be a number in every row", where=where, got=str(frame[name][place]), fix=fix)
+    return numbers.to_numpy()
+
+
+def _cast(column: pl.Series) -> pl.Series:
+    """Numbers, and 1 and 0 for yes and no, as in a table of dialogues; null for anything else."""
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return column.cast(pl.Float64)
+    if column.dtype != pl.String:
+        return pl.Series(column.name, [None] * len(column), pl.Float64)
+    words = column.str.strip_chars().str.to_lowercase()
+    return words.replace({"true": "1", "yes": "1", "false": "0", "no": "0"}).cast(pl.Float64, strict=False)
+
+
+def _groups(frame: pl.DataFrame, group: str) -> NDArray[np.int64]:
+    """A number for each group; a row of none is a group of its own."""
+    names = as_text(frame[group])
+    alone = (f"\0{place}" for place in range(len(names)))
+    named = [own if one is None else one for one, own in zip(names, alone, strict=True)]
+    return np.unique(np.array(named), return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,637 @@
+"""How well a regression predicts rows it has not seen, how stable its choices are, and diagnostics."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from demur.core.arrays import Array
+from demur.core.show.results import Step, plain, silent
+from demur.errors import DataError, UsageError
+from demur.outcome.least_squares import LeastSquares, Places, checked, least_squares
+from demur.outcome.stepwise import INTERCEPT, Found, Plan, Rows, Selection, chosen, confirmed, search
+
+AT_ONCE = 500
+"""Folds searched together, and the rhythm in which progress is told."""
+
+FULL_LEVERAGE = 1e-6
+"""A row whose leverage is this close to 1 is left out by a fit of its own, for the formula would divide by nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A fold on whose other rows nothing could be fitted, its number of rows, and why."""
+
+    fold: int
+    n: int
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Predictions of rows by models that have not seen them, and how far off they are.
+
+    Rows of folds that failed have NaN for a prediction and count in none of the figures; `failed` tells of them.
+    """
+
+    observed: Array
+    predictions: Array
+    means: Array
+    """For each row the mean outcome of the rows outside its fold: the naive guess."""
+
+    training_r2s: Array
+    """R² of each fold's model on the rows that it was fitted to."""
+
+    selected: dict[str, float]
+    """Share of folds whose model holds a predictor, the most frequent first; empty where nothing was selected."""
+
+    models: int
+    """Different sets of predictors among the folds."""
+
+    failed: tuple[Failure, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Rows with a prediction."""
+        return int(self._known.sum())
+
+    @property
+    def errors(self) -> Array:
+        """Squared errors of the rows with a prediction."""
+        return np.asarray(np.square(self.observed - self.predictions)[self._known])
+
+    @property
+    def mse(self) -> float:
+        """Mean of the squared errors."""
+        return float(self.errors.mean()) if self.n else float("nan")
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation (n - 1) of the squared errors, not of their mean."""
+        return float(self.errors.std(ddof=1)) if self.n > 1 else float("nan")
+
+    @property
+    def r2(self) -> float:
+        """1 - sum of squared errors / sum of squares about the mean of all these rows; below 0 if worse than it."""
+        seen = self.observed[self._known]
+        return _share(self.errors.sum(), np.square(seen - seen.mean()).sum()) if self.n else float("nan")
+
+    @property
+    def r2_of_means(self) -> float:
+        """The same against the naive guess, the mean of the rows outside the fold: 0 is as good as that."""
+        return _share(self.errors.sum(), np.square(self.observed - self.means)[self._known].sum())
+
+    @property
+    def correlation2(self) -> float:
+        """Squared correlation of predictions and outcomes; blind to predictions that are off by scale or offset."""
+        seen, said = self.observed[self._known], self.predictions[self._known]
+        across, along = seen - seen.mean() if self.n else seen, said - said.mean() if self.n else said
+        below = float((across @ across) * (along @ along))
+        return float(across @ along) ** 2 / below if below > 0 else float("nan")
+
+    @property
+    def training_r2(self) -> float:
+        """Mean over folds of R² on the rows that the fold's model was fitted to: in-sample, for all its folds."""
+        return float(self.training_r2s.mean()) if self.training_r2s.size else float("nan")
+
+    @property
+    def training_r2_sd(self) -> float:
+        """Standard deviation (folds - 1) of R² on the rows that the fold's model was fitted to."""
+        return float(self.training_r2s.std(ddof=1)) if self.training_r2s.size > 1 else float("nan")
+
+    @property
+    def _known(self) -> Any:
+        return ~np.isnan(self.predictions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        names = ("n", "r2", "mse", "sd", "r2_of_means", "correlation2", "training_r2", "training_r2_sd")
+        shown = {name: plain(getattr(self, name)) for name in names}
+        failed = [{"fold": one.fold, "n": one.n, "why": one.why} for one in self.failed]
+        return {**shown, "selected": dict(self.selected), "models": self.models, "failed": failed}
+
+
+def folds_of_rows(n: int) -> Places:
+    """A fold for every row: leave one out."""
+    return np.arange(n)
+
+
+def folds_of_groups(groups: Sequence[Any]) -> Places:
+    """A fold for every group, numbered as they first appear.
+
+    >>> folds_of_groups(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.int64)
+
+
+def grouped_folds(groups: Sequence[Any], folds: int) -> Places:
+    """Folds of about equal size that split no group: the largest group first, each to the fold with the fewest rows.
+
+    Nothing is drawn: of groups of one size the first to appear goes first, of folds of one size the first is taken.
+
+    >>> grouped_folds(["a", "b", "b", "b", "c"], 2).tolist()
+    [1, 0, 0, 0, 1]
+    """
+    group = folds_of_groups(groups)
+    sizes = np.bincount(group)
+    if not 2 <= folds <= sizes.size:
+        raise UsageError(f"folds must be from 2 to the number of groups, {sizes.size}; got {folds}")
+    filled, fold = np.zeros(folds, dtype=np.int64), np.zeros(sizes.size, dtype=np.int64)
+    for one in np.argsort(-sizes, kind="stable"):
+        fold[one] = filled.argmin()
+        filled[fold[one]] += sizes[one]
+    return fold[group]
+
+
+def leave_out(x: ArrayLike, y: ArrayLike, *, folds: Places | None = None) -> Validation:
+    """Leave each fold (left out: each row) out of a model of all the columns, without fitting it again.
+
+    For one row the error is e / (1 - h), whose squares add up to PRESS; for several rows (I - H)⁻¹ e of their block.
+    Only where leverage is 1, so that the other rows do not determine the model, is it fitted on the others.
+    """
+    columns, outcome = checked(x, y)
+    fold = _numbered(folds, outcome.size)
+    fit = least_squares(columns, outcome)
+    single = np.bincount(fold).max() == 1
+    apart = _single_errors(fit, outcome) if single else _block_errors(fit, outcome, fold)
+    predictions = outcome - apart
+    training = np.full(fold.max() + 1, np.nan)
+    for one in np.unique(fold[np.isnan(apart)]):
+        out = fold == one
+        alone = least_squares(columns[~out], outcome[~out])
+        predictions[out] = alone.predict(columns[out])
+        training[one] = _r2(alone, outcome[~out])
+    rss = fit.rss - np.bincount(fold, (outcome - fit.fitted) * (outcome - predictions))
+    means = _outside_means(outcome, fold)
+    tss = _outside_squares(outcome, fold)
+    known = np.isnan(training)
+    training[known] = 1 - np.divide(rss, tss, out=np.full(rss.size, np.nan), where=tss > 0)[known]
+    return Validation(outcome, predictions, means, training, {}, 1)
+
+
+def nested(
+    x: ArrayLike,
+    y: ArrayLike,
+    names: Sequence[str],
+    *,
+    selection: Selection | None = None,
+    folds: Places | None = None,
+    step: Step = silent,
+) -> Validation:
+    """Leave each fold (left out: each row) out of the whole procedure: selection and fit see the other rows only."""
+    columns, outcome = checked(x, y)
+    plan = (selection or Selection()).plan(names)
+    fold = _numbered(folds, outcome.size)
+    predictions = np.full(outcome.size, np.nan)
+    training, chosen, failed = [], [], []
+    for one, found in enumerate(_searched(columns, outcome, fold, plan, step)):
+        out, others = np.flatnonzero(fold == one), np.flatnonzero(fold != one)
+        try:
+            terms, fit = confirmed(columns, outcome, others, found, plan)
+        except DataError as fault:
+            failed.append(Failure(one, out.size, str(fault)))
+            continue
+        predictions[out] = fit.predict(columns[out[:, None], terms])
+        training.append(_r2(fit, outcome[others]))
+        chosen.append(terms)
+    means = _outside_means(outcome, fold)
+    models = len({frozenset(terms) for terms in chosen})
+    selected = frequencies(chosen, names)
+    return Validation(outcome, predictions, means, np.array(training), selected, models, tuple(failed))
+
+
+def frequencies(chosen: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict[str, float]:
+    """Share of models that hold a predictor, the most frequent first."""
+    counts = np.zeros(len(names))
+    for terms in chosen:
+        counts[list(terms)] += 1
+    order = np.argsort(-counts, kind="stable")
+    return {names[place]: float(counts[place] / len(chosen)) for place in order} if chosen else {}
+
+
+def _searched(x: Array, y: Array, fold: Places, plan: Plan, step: Step) -> list[Found]:
+    rows, total = Rows.of(x, y), int(fold.max()) + 1
+    found: list[Found] = []
+    for start in range(0, total, AT_ONCE):
+        step("nested validation", start, total)
+        out = np.arange(start, min(start + AT_ONCE, total))
+        found += search(rows, (fold[None, :] != out[:, None]).astype(np.float64), plan)
+    step("nested validation", total, total)
+    return found
+
+
+def _numbered(folds: Places | None, n: int) -> Places:
+    fold = folds_of_rows(n) if folds is None else np.asarray(folds, dtype=np.int64)
+    if fold.size != n:
+        raise UsageError(f"every row needs a fold; got {fold.size} for {n} rows")
+    fold = np.unique(fold, return_inverse=True)[1]
+    if fold.max() == 0:
+        raise DataError("there must be at least two folds, or nothing is left to fit", got=1)
+    return np.asarray(fold, dtype=np.int64)
+
+
+def _single_errors(fit: LeastSquares, y: Array) -> Array:
+    free = 1 - fit.hat
+    return np.asarray(np.divide(y - fit.fitted, free, out=np.full(y.size, np.nan), where=free > FULL_LEVERAGE))
+
+
+def _block_errors(fit: LeastSquares, y: Array, fold: Places) -> Array:
+    errors, residuals = np.full(y.size, np.nan), y - fit.fitted
+    for rows in np.split(np.argsort(fold, kind="stable"), np.cumsum(np.bincount(fold))[:-1]):
+        block = fit.basis[rows]
+        left = np.eye(fit.rank) - block.T @ block
+        if np.linalg.eigvalsh(left)[0] > FULL_LEVERAGE:
+            # (I - H)⁻¹ e by Woodbury: as large as the model, not as the block.
+            errors[rows] = residuals[rows] + block @ np.linalg.solve(left, block.T @ residuals[rows])
+    return errors
+
+
+def _outside_means(y: Array, fold: Places) -> Array:
+    """For every row the mean of the rows outside its fold."""
+    inside = np.bincount(fold, y)
+    return np.asarray(((y.sum() - inside) / (y.size - np.bincount(fold)))[fold])
+
+
+def _outside_squares(y: Array, fold: Places) -> Array:
+    """For every fold the sum of squares of the rows outside it about their own mean."""
+    centred = y - y.mean()
+    outside = y.size - np.bincount(fold)
+    return np.asarray(
+        centred @ centred - np.bincount(fold, np.square(centred)) - np.square(np.bincount(fold, centred)) / outside
+    )
+
+
+def _r2(fit: LeastSquares, y: Array) -> float:
+    return _share(fit.rss, np.square(y - y.mean()).sum())
+
+
+def _share(left: float, whole: float) -> float:
+    return float(1 - left / whole) if whole > 0 else float("nan")
+
+
+REPLICATES_AT_ONCE = 50
+"""Replicates of one piece of work. Draws are made piece by piece, so this number is part of what a seed means."""
+
+LONG = 10.0
+"""Seconds of work from which other processes may pay: each takes one or two to start, and cores share caches."""
+
+AHEAD = 2
+"""Pieces that wait for each process."""
+
+WHAT = "resampling the regression"
+
+Counts = NDArray[np.int64]
+"""How often every row is drawn, in some replicates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A figure of the fit to all rows, and percentiles of it over the replicates."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure as plain values."""
+        return {"value": plain(self.value), "low": plain(self.low), "high": plain(self.high)}
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Replicates of a stepwise regression.
+
+    `optimism` is the mean over replicates of R² of the replicate's model on its own rows less its R² on the rows at
+    hand (Harrell, Lee and Mark 1996); the in-sample R² less this is what to expect on new rows.
+    """
+
+    names: tuple[str, ...]
+    value: Array
+    """Intercept and coefficients of the fit to all rows; 0 for predictors that it leaves out."""
+
+    draws: Array
+    """The same in every replicate (first axis), NaN for predictors that it leaves out."""
+
+    r2: float
+    r2_drawn: Array
+    """R² of each replicate's model on the rows that were drawn."""
+
+    r2_at_hand: Array
+    """R² of each replicate's model on the rows at hand."""
+
+    failed: tuple[str, ...]
+    """Why replicates have no model, one for each such replicate."""
+
+    seed: int
+    level: float
+
+    @property
+    def replicates(self) -> int:
+        """Replicates that have a model."""
+        return len(self.draws)
+
+    @property
+    def selected(self) -> dict[str, float]:
+        """Share of replicates that choose a predictor, the most frequent first."""
+        shares = 1 - np.isnan(self.draws[:, 1:]).mean(axis=0)
+        order = np.argsort(-shares, kind="stable")
+        return {self.names[place]: float(shares[place]) for place in order}
+
+    @property
+    def coefficients(self) -> dict[str, Span]:
+        """Coefficients with percentiles in which a predictor that is left out counts as 0: the whole procedure's."""
+        return self._spans(np.nan_to_num(self.draws))
+
+    @property
+    def where_selected(self) -> dict[str, Span]:
+        """Coefficients with percentiles over those replicates alone that choose the predictor; NaN where none does."""
+        return self._spans(self.draws)
+
+    @property
+    def optimism(self) -> float:
+        """How much higher R² is on the rows that a model was chosen and fitted on."""
+        return float(np.mean(self.r2_drawn - self.r2_at_hand))
+
+    @property
+    def corrected_r2(self) -> float:
+        """In-sample R² less its optimism."""
+        return self.r2 - self.optimism
+
+    def _spans(self, draws: Array) -> dict[str, Span]:
+        tail = (1 - self.level) / 2
+        spans = {}
+        for place, name in enumerate((INTERCEPT, *self.names)):
+            known = draws[~np.isnan(draws[:, place]), place]
+            low, high = np.quantile(known, [tail, 1 - tail]) if known.size else (np.nan, np.nan)
+            spans[name] = Span(float(self.value[place]), float(low), float(high))
+        return spans
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        return {
+            "replicates": self.replicates,
+            "failed": len(self.failed),
+            "why_failed": sorted(set(self.failed)),
+            "seed": self.seed,
+            "level": self.level,
+            "selected": self.selected,
+            "coefficients": {name: span.to_dict() for name, span in self.coefficients.items()},
+            "where_selected": {name: span.to_dict() for name, span in self.where_selected.items()},
+            "r2": self.r2,
+            "optimism": self.optimism,
+            "corrected_r2": self.corrected_r2,
+        }
+
+
+def bootstrap(
+    x: ArrayLike,
+    y: ArrayLike,
+    names: Sequence[str],
+    *,
+    selection: Selection | None = None,
+    groups: Sequence[Any] | None = None,
+    replicates: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    workers: int = 1,
+    step: Step = silent,
+) -> Bootstrap:
+    """Select and fit on rows (or groups of rows) drawn with replacement, many times over.
+
+    More than one of the `workers` is used where the work would take more than a few seconds, and gives the same
+    replicates. They are processes, so a script must have the usual `if __name__ == "__main__":` to ask for them. A
+    replicate on which nothing can be chosen, for its model fits exactly, is counted in `failed`.
+    """
+    columns, outcome = checked(x, y)
+    if replicates < 1 or not 0 < level < 1:
+        raise UsageError(f"replicates must be at least 1 and level within (0, 1); got {replicates} and {level}")
+    plan = (selection or Selection()).plan(names)
+    whole = chosen(columns, outcome, names, plan)
+    unit = np.arange(outcome.size) if groups is None else folds_of_groups(groups)
+    if unit.size != outcome.size or unit.max() < 1:
+        raise DataError("there must be a group for every row, and at least two of them", got=f"{unit.size} groups")
+    work = _Work(columns, outcome, Rows.of(columns, outcome), plan)
+    done: list[Replicate] = []
+    step(WHAT, 0, replicates)
+    for part in _done(work, _drawn(unit, replicates, seed), replicates, workers):
+        done += part
+        step(WHAT, len(done), replicates)
+    good = [one for one in done if not isinstance(one, str)]
+    if not good:
+        raise DataError(f"not one of {replicates} replicates could be fitted: {done[0]}")
+    value = np.zeros(len(names) + 1)
+    value[[0, *(place + 1 for place in whole.columns)]] = np.nan_to_num(whole.fit.coefficients)
+    draws, drawn, at_hand = (np.array(part) for part in zip(*good, strict=True))
+    failed = tuple(one for one in done if isinstance(one, str))
+    return Bootstrap(tuple(names), value, draws, whole.r2, drawn, at_hand, failed, seed, level)
+
+
+Replicate = tuple[Array, float, float] | str
+"""Coefficients, R² on the rows drawn and on those at hand; or why there is no model."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    x: Array
+    y: Array
+    rows: Rows
+    plan: Plan
+
+    def __call__(self, counts: Counts) -> list[Replicate]:
+        found = search(self.rows, counts.astype(np.float64), self.plan)
+        return [self._replicate(count, one) for count, one in zip(counts, found, strict=True)]
+
+    def _replicate(self, count: Counts, found: Found) -> Replicate:
+        drawn = np.repeat(np.arange(count.size), count)
+        outcome = self.y[drawn]
+        try:
+            terms, fit = confirmed(self.x, self.y, drawn, found, self.plan)
+        except DataError as fault:
+            return str(fault)
+        coefficients = np.full(self.x.shape[1] + 1, np.nan)
+        coefficients[[0, *(term + 1 for term in terms)]] = fit.coefficients
+        return coefficients, _bootstrap_r2(fit.fitted, outcome), _bootstrap_r2(fit.predict(self.x[:, terms]), self.y)
+
+
+def _drawn(unit: Places, replicates: int, seed: int) -> Iterator[Counts]:
+    """How often each row is drawn, for some replicates at a time."""
+    rng = np.random.default_rng(seed)
+    units = int(unit.max()) + 1
+    for start in range(0, replicates, REPLICATES_AT_ONCE):
+        size = min(REPLICATES_AT_ONCE, replicates - start)
+        yield rng.multinomial(units, np.full(units, 1 / units), size=size)[:, unit]
+
+
+def _done(work: _Work, drawn: Iterator[Counts], replicates: int, workers: int) -> Iterator[list[Replicate]]:
+    """The work piece by piece, by several processes if the first piece shows that it will be long."""
+    start = time.perf_counter()
+    yield work(next(drawn))
+    ahead = (time.perf_counter() - start) * (replicates / REPLICATES_AT_ONCE - 1)
+    yield from _by_processes(work, drawn, workers) if workers > 1 and ahead > LONG else map(work, drawn)
+
+
+def _by_processes(work: _Work, drawn: Iterator[Counts], workers: int) -> Iterator[list[Replicate]]:
+    """The work by processes of their own, in order; done here after all where they cannot be had."""
+    waiting: deque[Counts] = deque()
+    futures: deque[Future[list[Replicate]]] = deque()
+    # Not forked: threads that other libraries have started do not survive that.
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _prepare, (work,))
+    try:
+        for counts in chain(drawn, [None] * AHEAD * workers):
+            if counts is not None:
+                waiting.append(counts)
+                futures.append(pool.submit(_perform, counts))
+            if futures and (counts is None or len(futures) > AHEAD * workers):
+                done = futures.popleft().result()
+                waiting.popleft()
+                yield done
+    except BrokenExecutor:
+        yield from map(work, chain(waiting, drawn))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare(work: _Work) -> None:
+    _work.append(work)
+
+
+def _perform(counts: Counts) -> list[Replicate]:
+    return _work[-1](counts)
+
+
+_work: list[_Work] = []
+"""What a process of the pool has been given to do."""
+
+
+def _bootstrap_r2(said: Array, seen: Array) -> float:
+    return float(1 - np.square(seen - said).sum() / np.square(seen - seen.mean()).sum())
+
+
+HIGH_INFLATION = 10.0
+"""Variance inflation from which a coefficient is commonly said to be hard to tell from those of other predictors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What the rows of the fit held of a predictor: its least and greatest value, mean and standard deviation."""
+
+    low: float
+    high: float
+    mean: float
+    sd: float
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies within."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A predictor whose coefficient alone has another sign than beside the others."""
+
+    term: str
+    simple: float
+    multiple: float
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """Inflation, sign flips, ranges and standardised coefficients of the predictors of a regression."""
+
+    inflation: dict[str, float]
+    flips: tuple[Flip, ...]
+    ranges: dict[str, Range]
+    standardised: dict[str, float]
+
+    @property
+    def inflated(self) -> dict[str, float]:
+        """Predictors with a variance inflation of `HIGH_INFLATION` or more."""
+        return {name: factor for name, factor in self.inflation.items() if factor >= HIGH_INFLATION}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        ranges = {
+            name: {"low": one.low, "high": one.high, "mean": one.mean, "sd": plain(one.sd)}
+            for name, one in self.ranges.items()
+        }
+        flips = [{"term": flip.term, "simple": flip.simple, "multiple": flip.multiple} for flip in self.flips]
+        inflation, standardised = plain(self.inflation), plain(self.standardised)
+        return {"inflation": inflation, "flips": flips, "ranges": ranges, "standardised": standardised}
+
+
+def diagnose(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> Diagnostics:
+    """All of it for the regression of `y` on all columns of `x`."""
+    columns, outcome = checked(x, y)
+    return Diagnostics(
+        inflation(columns, names),
+        sign_flips(columns, outcome, names),
+        ranges(columns, names),
+        standardised(columns, outcome, names),
+    )
+
+
+def inflation(x: ArrayLike, names: Sequence[str]) -> dict[str, float]:
+    """Variance inflation 1 / (1 - R²), R² of a predictor on all the others.
+
+    How many times larger the variance of its coefficient is than if it were uncorrelated with them: 1 at best,
+    infinite where others determine it. NaN for a predictor that does not vary.
+
+    >>> inflation([[0, 0], [1, 1], [2, 0], [3, 1]], ["a", "b"])
+    {'a': 1.25, 'b': 1.25}
+    """
+    columns = np.asarray(x, dtype=np.float64)
+    return {name: _inflation(columns, place) for place, name in enumerate(names)}
+
+
+def _inflation(x: Array, place: int) -> float:
+    one, others = x[:, place], np.delete(x, place, axis=1)
+    centred = one - one.mean()
+    total = float(centred @ centred)
+    if least_squares(one[:, None], one).rank == 1:
+        return float("nan")
+    beside = least_squares(others, one)
+    determined = least_squares(np.column_stack([others, one]), one).rank == beside.rank
+    return float("inf") if determined else round(total / beside.rss, 12)
+
+
+def sign_flips(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> tuple[Flip, ...]:
+    """Predictors whose coefficient changes its sign once the others stand beside it.
+
+    Then the coefficient tells what is left of a predictor when others are held still, not what it goes along with.
+    """
+    columns, outcome = checked(x, y)
+    multiple = least_squares(columns, outcome).coefficients[1:]
+    simple = [least_squares(columns[:, [place]], outcome).coefficients[1] for place in range(len(names))]
+    pairs = zip(names, simple, multiple, strict=True)
+    return tuple(Flip(name, float(alone), float(beside)) for name, alone, beside in pairs if alone * beside < 0)
+
+
+def ranges(x: ArrayLike, names: Sequence[str]) -> dict[str, Range]:
+    """What the rows hold of every predictor."""
+    columns = np.asarray(x, dtype=np.float64)
+    sd = columns.std(axis=0, ddof=1) if len(columns) > 1 else np.full(columns.shape[1], np.nan)
+    parts = (columns.min(axis=0), columns.max(axis=0), columns.mean(axis=0), sd)
+    return {name: Range(*(float(part[place]) for part in parts)) for place, name in enumerate(names)}
+
+
+def standardised(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> dict[str, float]:
+    """Coefficients with predictors and outcome counted in their standard deviations, so that they can be compared.
+
+    The same as those of a fit to z-scores (PARADISE, Walker et al. 1997); NaN for aliased predictors.
+    """
+    columns, outcome = checked(x, y)
+    slopes = least_squares(columns, outcome).coefficients[1:]
+    apart = outcome.std()
+    beta = slopes * columns.std(axis=0) / apart if apart > 0 else np.full(slopes.size, np.nan)
+    return dict(zip(names, beta.tolist(), strict=True))

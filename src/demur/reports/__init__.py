@@ -1,0 +1,1 @@
+"""All questions on one page."""

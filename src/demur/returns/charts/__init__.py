@@ -1,0 +1,1 @@
+"""Charts of answers that may be withheld."""

@@ -1,0 +1,458 @@
+"""The error-return plot (Artstein 2011) of one or more systems, and the difference of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from demur.core.io.columns import nearest
+from demur.core.show.charts import (
+    HEIGHT,
+    WIDTH,
+    alt,
+    finished,
+    headroom,
+    hover_layer,
+    inline,
+    line_channels,
+    placed_labels,
+    rate_axis,
+    reference_names,
+    style_of,
+)
+from demur.core.show.html import evenly
+from demur.core.show.numbers import count, cutoff, percent, shortened, span
+from demur.errors import UsageError
+from demur.returns import words
+from demur.returns.compare import Comparison, Crossing, PairComparison, Side
+from demur.returns.curves import ErrorReturnCurve
+from demur.returns.evaluate import Evaluation
+from demur.returns.threshold import Choice, printed_frame
+from demur.returns.words import Bare, Drawn, choice_text, drawn_slices, neutral_title, pair_title
+
+Bands = Literal["auto", "all", "pointwise", "none"]
+
+MOST_BANDS = 4
+"""Systems up to which bands are drawn unless asked for: more of them hide each other."""
+
+
+def error_return_chart(
+    evaluations: Sequence[Evaluation],
+    *,
+    baseline: str | None = None,
+    region: tuple[float, float] | None = (0.15, 0.25),
+    choices: Sequence[Choice] = (),
+    bands: Bands = "auto",
+    references: bool = True,
+    title: str | None = None,
+    crossings: Sequence[Crossing] = (),
+) -> Any:
+    """The error-return plot: the baseline (the first, unless named) thick and black, lower curves are better.
+
+    `region` shades the non-return rates that matter. `choices` marks operating points with their thresholds,
+    `crossings` the points where the better system changes. Bands hold for a whole curve at once; `"pointwise"` ones
+    at any single non-return rate. Without a `title` the figure says what it shows, and not which system is better.
+    """
+    ordered = baseline_first(evaluations, baseline)
+    look = _Look(region, tuple(choices), bands, references, title, tuple(crossings))
+    return _chart(ordered, look)
+
+
+def comparison_chart(comparison: Comparison, *, region: tuple[float, float] | None = (0.15, 0.25)) -> Any:
+    """The error-return plot of compared systems: its title is the verdict, crossings that are shown are marked."""
+    return error_return_chart(
+        comparison.evaluations,
+        region=region,
+        title=words.comparison_title(comparison),
+        crossings=[crossing for pair in comparison.pairs for crossing in supported_crossings(pair)],
+    )
+
+
+def slices_chart(
+    evaluations: Sequence[Evaluation],
+    system: str,
+    *,
+    region: tuple[float, float] | None = (0.15, 0.25),
+    choices: Sequence[Choice] = (),
+) -> Any:
+    """The error-return plot of one system, thick and black with its band, and of its slices; of many the worst."""
+    whole = [one for one in evaluations if one.system == system and one.part is None]
+    slices = drawn_slices(evaluations, system)
+    left_out = sum(one.system == system for one in evaluations) - len(whole) - len(slices)
+    short = shortened([one.part for one in slices if one.part is not None])
+    labels = {one.name: "all inputs" if one.part is None else short[one.part] for one in (*whole, *slices)}
+    look = _Look(region, tuple(choices), "auto", references=False, labels=labels, left_out=left_out)
+    return _chart([*whole, *slices], look)
+
+
+def bare_curve_chart(
+    curve: ErrorReturnCurve,
+    *,
+    region: tuple[float, float] | None = (0.15, 0.25),
+    choices: Sequence[Choice] = (),
+    references: bool = True,
+) -> Any:
+    """The error-return plot of a curve alone, without bands."""
+    return _chart([Bare(curve)], _Look(region, tuple(choices), "none", references))
+
+
+def supported_crossings(pair: PairComparison) -> list[Crossing]:
+    """The crossings with one system shown better before and the other after."""
+    kept = []
+    for crossing in pair.crossings:
+        before = [part.better for part in pair.intervals if part.stop <= crossing.x]
+        after = [part.better for part in pair.intervals if part.start >= crossing.x]
+        if before and after and before[-1] != after[0]:
+            kept.append(crossing)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is drawn besides the curves, and how they are called."""
+
+    region: tuple[float, float] | None
+    choices: tuple[Choice, ...]
+    bands: Bands
+    references: bool
+    title: str | None = None
+    crossings: tuple[Crossing, ...] = ()
+    labels: Mapping[str, str] | None = None
+    left_out: int = 0
+
+
+def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
+    banded = _banded(ordered, look)
+    names = [one.name for one in ordered]
+    table = curve_table(ordered)
+    band_rows = _band_table(banded, pointwise=look.bands == "pointwise") if banded else None
+    promises = [choice.guarantee.bound for choice in look.choices if choice.guarantee is not None]
+    domain = headroom(max(_highest(table, "error"), _highest(band_rows, "high"), *promises))
+    layers = [
+        *_region_layer(look.region, domain),
+        *([_band_layer(names, band_rows)] if band_rows is not None else []),
+        *_lines(ordered, look, domain),
+        *_start_layer(ordered, intervals=look.bands != "none"),
+        *_promise_layer(promises),
+        *_crossing_layer(look.crossings),
+        *placed_labels(_choice_marks(look.choices), domain),
+        hover_layer(_hover_table(ordered), "nonreturn", "error"),
+    ]
+    facts = words.subtitle(
+        ordered,
+        look.region,
+        bands=look.bands if banded else "none",
+        left_out=look.left_out,
+        crossings=bool(look.crossings),
+    )
+    return finished(
+        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        title=_title(ordered, look),
+        subtitle=facts,
+        description=words.description(ordered, look.region, look.choices),
+        table=table,
+    )
+
+
+def _title(ordered: Sequence[Drawn], look: _Look) -> str:
+    if look.title is not None:
+        return look.title
+    return words.choice_title(look.choices[0]) if len(look.choices) == 1 else neutral_title(ordered, look.region)
+
+
+def baseline_first(evaluations: Sequence[Evaluation], baseline: str | None = None) -> list[Evaluation]:
+    """The evaluations with the baseline, where one is named, moved to the front."""
+    if not evaluations:
+        raise UsageError("a figure needs at least one evaluation; got none")
+    names = [one.name for one in evaluations]
+    if baseline is not None and baseline not in names:
+        raise UsageError(f'there is no system "{baseline}" to be the baseline ({nearest(baseline, names)})')
+    return sorted(evaluations, key=lambda one: one.name != (names[0] if baseline is None else baseline))
+
+
+def curve_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
+    """The curves as they are drawn: about 2,000 points each, 1,000 where there are many."""
+    points = 2000 if len(evaluations) <= MOST_BANDS else 1000
+    frames = [printed_frame(one.curve, one.curve.frame(points=points)) for one in evaluations]
+    return pl.concat(frames).select("system", "threshold", "nonreturn", "error", "returned", "wrong_returned")
+
+
+def _banded(ordered: Sequence[Drawn], look: _Look) -> Sequence[Drawn]:
+    """Those drawn with their bands: all of a few, none of many; with slices only the whole."""
+    if look.bands not in ("auto", "all", "pointwise", "none"):
+        raise UsageError(f'bands are "auto", "all", "pointwise" or "none"; got "{look.bands}"')
+    if look.labels is not None:
+        return ordered[:1]
+    drawn = look.bands in ("all", "pointwise") or (look.bands == "auto" and len(ordered) <= MOST_BANDS)
+    return [one for one in ordered if one.band is not None] if drawn else []
+
+
+def _highest(table: pl.DataFrame | None, column: str) -> float:
+    return 0.0 if table is None else float(table[column].max() or 0.0)  # type: ignore[arg-type]
+
+
+def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -> list[Any]:
+    kinds = reference_names(ordered[0].name) if look.references else ()
+    names = [one.name for one in ordered]
+    channels = line_channels(names, corner="top-right", references=kinds, labels=look.labels)
+    axes = (
+        rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
+        rate_axis(alt.Y, "error", "error rate (share of inputs answered wrongly)", domain=domain),
+    )
+    curves = alt.Chart().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order="nonreturn:Q")
+    if not look.references:
+        return [curves]
+    return [alt.Chart(inline(_reference_table(ordered[0]))).mark_line().encode(*axes, *channels), curves]
+
+
+def _reference_table(baseline: Drawn) -> pl.DataFrame:
+    lines = zip(reference_names(baseline.name), (baseline.curve.random(), baseline.curve.oracle()), strict=True)
+    return pl.concat(
+        [pl.DataFrame({"nonreturn": x, "error": y}).with_columns(system=pl.lit(name)) for name, (x, y) in lines]
+    )
+
+
+def _band_table(evaluations: Sequence[Drawn], *, pointwise: bool) -> pl.DataFrame:
+    low, high = ("low", "high") if pointwise else ("low_all", "high_all")
+    known = [one.band.frame() for one in evaluations if one.band is not None]
+    return pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in known])
+
+
+def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
+    """The bands in the colours of their lines; these stand in the data, since a scale would take the legend away."""
+    colour = pl.col("system").replace_strict(names, _colours(len(names))).alias("colour")
+    return (
+        alt.Chart(inline(rows.with_columns(colour)))
+        .mark_area(opacity=0.16, clip=True)
+        .encode(x="nonreturn:Q", y="low:Q", y2="high:Q", detail="system:N", fill=alt.Fill("colour:N", scale=None))
+    )
+
+
+def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float]) -> list[Any]:
+    if region is None:
+        return []
+    if not 0 <= region[0] <= region[1] <= 1:
+        raise UsageError(
+            f"a region of non-return rates runs from low to high within [0, 1]; got {region[0]:g} to {region[1]:g}"
+        )
+    strip = pl.DataFrame({"start": [region[0]], "stop": [region[1]], "bottom": [domain[0]], "top": [domain[1]]})
+    return [
+        alt.Chart(inline(strip)).mark_rect(color="#f0ead6").encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q")
+    ]
+
+
+def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
+    """Open circles where curves start that do not start at 0, with the intervals of the error rate there."""
+    rows = [
+        {"nonreturn": one.curve.floor, "error": float(one.curve.error[0]), **_start_interval(one), "colour": colour}
+        for one, colour in zip(evaluations, _colours(len(evaluations)), strict=True)
+        if one.curve.floor > 0
+    ]
+    if not rows:
+        return []
+    base = alt.Chart(inline(pl.DataFrame(rows, infer_schema_length=None)))
+    marks = base.mark_point(filled=True, fill="white", stroke="black", size=50, opacity=1)
+    bars = base.mark_rule(strokeWidth=1.4, clip=True).encode(
+        x="nonreturn:Q", y="start_low:Q", y2="start_high:Q", color=alt.Color("colour:N", scale=None)
+    )
+    return [*([bars] if intervals else []), marks.encode(x="nonreturn:Q", y="error:Q")]
+
+
+def _start_interval(one: Drawn) -> dict[str, float]:
+    """The interval of the error rate when all is returned; the rate itself where there is none."""
+    known = one.figures.get("forced_error") if isinstance(one, Evaluation) else None
+    if known is None or math.isnan(known.low):
+        return dict.fromkeys(("start_low", "start_high"), float(one.curve.error[0]))
+    return {"start_low": known.low, "start_high": known.high}
+
+
+def _colours(size: int) -> list[str]:
+    return [style_of(place).colour for place in range(size)]
+
+
+def _promise_layer(promises: Sequence[float]) -> list[Any]:
+    """A thin line at each promised bound of the error rate."""
+    if not promises:
+        return []
+    rows = [{"error": bound, "promise": f"promised: {percent(bound)}", "end": 1.0} for bound in promises]
+    base = alt.Chart(inline(pl.DataFrame(rows)))
+    text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
+    return [
+        base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y="error:Q"),
+        text.encode(x="end:Q", y="error:Q", text="promise:N"),
+    ]
+
+
+def _crossing_layer(crossings: Sequence[Crossing]) -> list[Any]:
+    if not crossings:
+        return []
+    rows = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
+    marks = alt.Chart(rows).mark_point(shape="cross", filled=True, angle=45, size=110, color="#111111", opacity=1)
+    return [marks.encode(x="crossing:Q", y="error:Q")]
+
+
+def _choice_marks(choices: Sequence[Choice]) -> pl.DataFrame:
+    points = [(one.nonreturn, one.error, choice_text(one)) for one in choices]
+    return pl.DataFrame(points, schema={"x": pl.Float64, "y": pl.Float64, "text": pl.String}, orient="row")
+
+
+def _hover_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
+    return pl.concat([_hover_rows(one) for one in evaluations])
+
+
+def _hover_rows(evaluation: Drawn) -> pl.DataFrame:
+    rows = printed_frame(evaluation.curve, evenly(evaluation.curve.frame(points=2000), 160))
+    total = count(evaluation.curve.sweep.total)
+    return rows.select(
+        "nonreturn",
+        "error",
+        pl.col("system"),
+        pl.col("threshold").map_elements(cutoff, return_dtype=pl.String).alias("returned if"),
+        pl.col("nonreturn").map_elements(percent, return_dtype=pl.String).alias("non-return rate"),
+        pl.col("error").map_elements(percent, return_dtype=pl.String).alias("error rate"),
+        pl.col("returned").map_elements(lambda n: f"{count(n)} of {total}", return_dtype=pl.String).alias("returned"),
+        pl.col("wrong_returned").map_elements(count, return_dtype=pl.String).alias("of these wrong"),
+    )
+
+
+TINTS = {"a": "#cfe3f1", "b": "#f8dcc4"}
+"""Ground where one system is shown better; a label says which, so that grey print reads too."""
+
+POINTS = "datum.value == 0 ? '0' : format(datum.value * 100, '+.2~f')"
+
+WIDE_ENOUGH = 0.1
+"""Share of the axis from which a label fits over an interval."""
+
+
+def difference_chart(pair: PairComparison) -> Any:
+    """Error rate of `a` less that of `b` at every non-return rate: below zero `a` errs less.
+
+    The band holds over all non-return rates (and all pairs compared) at once; where it leaves zero the ground is
+    tinted and named after the better system. Diamonds mark where the curves cross.
+    """
+    table = pair.frame()
+    domain = _domain(pair)
+    axes = (
+        rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
+        rate_axis(alt.Y, "difference", "difference in error rate (points)", domain=domain, labelExpr=POINTS),
+    )
+    band = alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y="low:Q", y2="high:Q")
+    line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(*axes)
+    zero = alt.Chart(inline(pl.DataFrame({"difference": [0.0]}))).mark_rule(color="black", strokeWidth=1)
+    layers = [
+        *_ground(pair, domain),
+        band,
+        zero.encode(y="difference:Q"),
+        line,
+        *_crossing_layers(pair),
+        *_side_labels(pair, domain),
+        hover_layer(_told(pair), "nonreturn", "difference"),
+    ]
+    how = "paired by input" if pair.paired else "unpaired"
+    return finished(
+        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        title=pair_title(pair),
+        subtitle=[
+            f"n = {pair.n:,} inputs, {how}",
+            f"{percent(pair.level)} band for all rates at once",
+            f"above zero {_short(pair, 'a')} errs more",
+            "tinted: the band leaves zero",
+        ],
+        description=_description(pair),
+        table=table,
+    )
+
+
+def _domain(pair: PairComparison) -> tuple[float, float]:
+    """Room for the band, and for a name on the far side of zero."""
+    low, high = min(float(pair.band.low.min()), 0.0), max(float(pair.band.high.max()), 0.0)
+    room = 0.2 * max(high - low, 0.001)
+    return min(low - room / 4, -room), max(high + room / 4, room)
+
+
+def _ground(pair: PairComparison, domain: tuple[float, float]) -> list[Any]:
+    if not pair.intervals:
+        return []
+    half = float(pair.band.x[1] - pair.band.x[0]) / 2
+    start, stop = float(pair.band.x[0]), float(pair.band.x[-1])
+    rows = pl.DataFrame(
+        [
+            {
+                "start": max(part.start - half, start),
+                "stop": min(part.stop + half, stop),
+                "bottom": domain[0],
+                "top": domain[1],
+                "better": part.better,
+            }
+            for part in pair.intervals
+        ]
+    )
+    tint = alt.Color("better:N", scale=alt.Scale(domain=list(TINTS), range=list(TINTS.values())), legend=None)
+    return [alt.Chart(inline(rows)).mark_rect().encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q", color=tint)]
+
+
+def _side_labels(pair: PairComparison, domain: tuple[float, float]) -> list[Any]:
+    """The better system's name over each interval wide enough to carry it, on the side away from the curve."""
+    edge = 0.05 * (domain[1] - domain[0])
+    rows = [
+        {
+            "nonreturn": (part.start + part.stop) / 2,
+            "difference": domain[1] - edge if part.better == "a" else domain[0] + edge,
+            "text": f"{_short(pair, part.better)} better",
+        }
+        for part in pair.intervals
+        if part.stop - part.start >= WIDE_ENOUGH
+    ]
+    if not rows:
+        return []
+    text = alt.Chart(inline(pl.DataFrame(rows))).mark_text(fontSize=12, fontWeight=600, color="#222222")
+    return [text.encode(x="nonreturn:Q", y="difference:Q", text="text:N")]
+
+
+def _crossing_layers(pair: PairComparison) -> list[Any]:
+    if not pair.crossings:
+        return []
+    rows = [{"nonreturn": one.x, "low_x": one.low, "high_x": one.high, "difference": 0.0} for one in pair.crossings]
+    base = alt.Chart(inline(pl.DataFrame(rows)))
+    dot = base.mark_point(
+        filled=True, shape="diamond", size=90, fill="white", stroke="black", strokeWidth=1.8, opacity=1
+    )
+    return [
+        base.mark_rule(strokeWidth=3, color="#666666").encode(x="low_x:Q", x2="high_x:Q", y="difference:Q"),
+        dot.encode(x="nonreturn:Q", y="difference:Q"),
+    ]
+
+
+def _told(pair: PairComparison) -> pl.DataFrame:
+    rows = evenly(pair.frame(), 120)
+    first, second = (curve.error_at(rows["nonreturn"].to_numpy()) for curve in pair.curves)
+    return rows.select("nonreturn", "difference").with_columns(
+        pl.Series("non-return rate", [percent(x) for x in rows["nonreturn"]]),
+        pl.Series(f"errors of {pair.a}", [percent(rate) for rate in first]),
+        pl.Series(f"errors of {pair.b}", [percent(rate) for rate in second]),
+        pl.Series(
+            "difference with band (points)",
+            [f"{100 * d:+.2f} ({100 * low:+.2f} to {100 * high:+.2f})" for _, _, _, d, low, high in rows.iter_rows()],
+        ),
+    )
+
+
+def _description(pair: PairComparison) -> str:
+    parts = [
+        f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
+        for part in pair.intervals
+    ]
+    shown = "; ".join(parts) or "the band holds zero everywhere"
+    crossings = (
+        f" The curves cross at {', '.join(percent(one.x) for one in pair.crossings[:5])}." if pair.crossings else ""
+    )
+    return f"Error rate of {pair.a} less that of {pair.b} against non-return rate: {shown}.{crossings}"
+
+
+def _short(pair: PairComparison, side: Side) -> str:
+    """The name of a side as a short label, never that of the other."""
+    return shortened((pair.a, pair.b), 22)[pair.a if side == "a" else pair.b]

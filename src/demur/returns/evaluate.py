@@ -1,0 +1,571 @@
+"""The evaluation of one system: its curve, its band, and every measure with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from decimal import ROUND_CEILING, Context
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import expit, logit
+
+from demur.core.arrays import Array
+from demur.core.io.columns import MOST_SLICES
+from demur.core.show.results import Results, Shown, Step, silent
+from demur.core.stats.calibration import Reliability, cell_totals, reliability
+from demur.core.stats.intervals import Figure, check_level, exact_binomial, expanded_percentiles, normal, student
+from demur.core.stats.measure import IntervalKind, Measure, Score, TermMeasure
+from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.sweep import Sweep
+from demur.errors import DataError
+from demur.returns.bands import Band, effective_inputs, error_band
+from demur.returns.curves import ErrorReturnCurve, error_return
+from demur.returns.measures import AUGRC, AURC, EAURC, Convention, ErrorAtNonreturn, augrc_estimate
+from demur.returns.registry import RETURNS
+from demur.returns.table import Responses
+from demur.returns.tally import Tally, tally_sample
+
+Ends = tuple[float, float]
+
+NO_INTERVAL: Ends = (float("nan"), float("nan"))
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One measure read from one sample: its value, its replicates, and what an interval needs besides."""
+
+    measure: Measure
+    sample: Sample
+    level: float
+
+    @cached_property
+    def totals(self) -> Any:
+        """The measure's exact totals."""
+        sample = self.sample
+        return sample.totals(self.measure) if isinstance(self.measure, TermMeasure) else sample.sweep
+
+    @cached_property
+    def value(self) -> float:
+        """The measure's value; NaN where undefined."""
+        return float(self.measure.finish(self.totals))
+
+    @cached_property
+    def drawn(self) -> Array:
+        """The measure's value in every replicate."""
+        return self.measure.finish(_totals(self.measure, self.sample.drawn))
+
+    @cached_property
+    def coarse(self) -> float:
+        """The value at the levels of the replicates, around which they lie."""
+        return float(self.measure.finish(_totals(self.measure, self.sample.coarse)))
+
+    @property
+    def still(self) -> bool:
+        """Whether all replicates agree, so that they say nothing of the uncertainty."""
+        return bool(np.nanmin(self.drawn) == np.nanmax(self.drawn))
+
+    @property
+    def percentiles(self) -> Ends:
+        """Percentiles of the replicates, widened for small samples."""
+        return expanded_percentiles(self.drawn, self.level, self.sample.spread.units)
+
+    @property
+    def student(self) -> float:
+        """Student's critical value for the number of units that are drawn."""
+        return student(self.level, self.sample.spread.units - 1)
+
+    @property
+    def scarce_student(self) -> float:
+        """Student's critical value for the number of answers of the scarcer kind, right or wrong."""
+        sweep = self.sample.sweep
+        right = float(sweep.answered - sweep.errors)
+        return student(self.level, min(float(sweep.errors), right, self.sample.spread.units) - 1)
+
+    @property
+    def error_bounds(self) -> Ends:
+        """Bounds of the error rate when every answer is returned."""
+        sweep, spread = self.sample.sweep, self.sample.spread
+        low, high = exact_binomial(float(sweep.errors / sweep.total), spread.most, self.student)
+        return float(low), float(high)
+
+
+def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
+    """A measure's value on the rows, with the kind of interval that the measure asks for."""
+    reading = Reading(measure, sample, level)
+    if np.isnan(reading.value):
+        return Figure(reading.value, why=measure.why_undefined(reading.totals))
+    return Figure(reading.value, *_INTERVALS[measure.interval](reading))
+
+
+def _share(reading: Reading) -> Ends:
+    """Exact binomial, on the rows themselves where these are independent and count alike."""
+    if not reading.sample.alike:
+        return _height(reading)
+    n = reading.sample.n * reading.measure.trials(reading.totals)
+    low, high = exact_binomial(reading.value, n, normal(reading.level))
+    return float(low), float(high)
+
+
+def _height(reading: Reading) -> Ends:
+    """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
+    value, sample = reading.value, reading.sample
+    drawn = np.nan_to_num(reading.drawn, nan=value)[:, None]
+    effective = float(effective_inputs(np.array([value]), drawn, sample.spread)[0])
+    if not 0 < value < 1:
+        effective *= reading.measure.trials(reading.totals)
+    low, high = exact_binomial(value, effective, reading.student)
+    return float(low), float(high)
+
+
+def _area(reading: Reading) -> Ends:
+    """The closed form of the AUGRC on the logit scale.
+
+    Where the sample holds no error, or nothing else, the bounds follow from those of the error rate e: the area lies
+    between e^2/2, all errors least confident, and e (1 - e/2), all most confident.
+    """
+    value, sample = reading.value, reading.sample
+    top = float(sample.sweep.answered / sample.sweep.total) ** 2 / 2
+    estimate = augrc_estimate(sample)
+    if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
+        low, high = reading.error_bounds
+        return low**2 / 2, high * (1 - high / 2)
+    reach = reading.scarce_student * estimate.error / (value * (1 - value / top))
+    middle = float(logit(value / top))
+    return float(top * expit(middle - reach)), float(top * expit(middle + reach))
+
+
+def _ranking(reading: Reading) -> Ends:
+    """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
+
+    How well answers are ranked is known no better than from the few wrong (or right) ones among them.
+    """
+    if reading.still:
+        return NO_INTERVAL
+    bottom = reading.measure.bottom
+    share, spread = (reading.value - bottom) / (1 - bottom), float(np.nanstd(reading.drawn)) / (1 - bottom)
+    if not 0 < share < 1 or np.isnan(reading.drawn).mean() > 0.1:
+        low, high = reading.percentiles
+        return min(low, reading.value), max(high, reading.value)
+    reach = reading.scarce_student * spread / (share * (1 - share))
+    ends = expit(logit(share) + np.array([-reach, reach])) * (1 - bottom) + bottom
+    return float(ends[0]), float(ends[1])
+
+
+def _risk(reading: Reading) -> Ends:
+    """As for a ranking; without any error, from the bounds of the error rate e: the AURC is at most e (1 - log e)."""
+    if float(reading.sample.sweep.errors) == 0:
+        high = reading.error_bounds[1]
+        return 0.0, high * (1 - float(np.log(high)))
+    return _ranking(reading)
+
+
+def _miscalibration(reading: Reading) -> Ends:
+    """Percentiles with the bias taken off, down to 0 where a calibrated system could well show as much.
+
+    Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
+    system would show comes from drawing right and wrong answers by their confidences (Bröcker and Smith 2007).
+    """
+    if reading.still:
+        return NO_INTERVAL
+    sample, value = reading.sample, reading.value
+    low, high = reading.percentiles
+    bias = max(float(np.nanmean(reading.drawn)) - reading.coarse, 0.0)
+    count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
+    chance = sample.coarse.threshold.clip(0, 1)
+    rounds = min(sample.replicates, 200)
+    right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
+    calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(rounds))
+    drawn = reading.measure.finish(_totals(reading.measure, calibrated))
+    usual = float(np.quantile(drawn, (1 + reading.level) / 2))
+    return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
+
+
+def _percentile(reading: Reading) -> Ends:
+    if reading.still:
+        return NO_INTERVAL
+    shift, (low, high) = reading.value - reading.coarse, reading.percentiles
+    return min(low + shift, reading.value), max(high + shift, reading.value)
+
+
+def _totals(measure: Measure, sweep: Sweep) -> Any:
+    return cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep
+
+
+_INTERVALS: dict[IntervalKind, Callable[[Reading], Ends]] = {
+    "share": _share,
+    "height": _height,
+    "area": _area,
+    "ranking": _ranking,
+    "risk": _risk,
+    "miscalibration": _miscalibration,
+    "percentile": _percentile,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How exact a curve is that joins confidences: wholly at its cutoffs, between them to within the bounds here."""
+
+    cutoffs: int
+    resolution: float
+    """The widest range of confidences that were joined."""
+    x_within: float
+    y_within: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds as plain values."""
+        return asdict(self)
+
+
+def joined_of(sweep: Sweep) -> Joined | None:
+    """How exact a curve is between its cutoffs; None where all confidences were kept apart."""
+    x_within, y_within = sweep.slack
+    if not x_within > 0:
+        return None
+    apart = np.flatnonzero(sweep.highest > sweep.threshold)
+    resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max())
+    return Joined(sweep.threshold.size, resolution, x_within, y_within)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Shown):
+    """What the answers of one system show: its curve with bands, and its measures with intervals."""
+
+    system: str
+    part: str | None
+    """The slice, as `column=value`; None for all rows."""
+    n: int
+    failed: int
+    withheld: int
+    out_of_scope: int
+    clustered: bool
+    measures: Mapping[str, Measure]
+    figures: Mapping[str, Figure]
+    sample: Sample
+    level: float
+    region: tuple[float, float]
+
+    @property
+    def name(self) -> str:
+        """System and slice in one."""
+        return self.system if self.part is None else f"{self.system} [{self.part}]"
+
+    @cached_property
+    def curve(self) -> ErrorReturnCurve:
+        """The exact error-return curve."""
+        return error_return(self.sample.sweep, name=self.name)
+
+    @cached_property
+    def band(self) -> Band:
+        """The curve's pointwise and simultaneous bands."""
+        return error_band(self.sample, name=self.name, level=self.level, region=self.region)
+
+    @cached_property
+    def joined(self) -> Joined | None:
+        """How exact the curve is between its cutoffs; None where all confidences were kept apart."""
+        return joined_of(self.sample.sweep)
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether all confidences could be probabilities."""
+        sweep = self.sample.sweep
+        return bool(sweep.threshold.size and sweep.threshold[0] >= 0 and sweep.highest[-1] <= 1)
+
+    @cached_property
+    def reliability(self) -> Reliability | None:
+        """The reliability diagram's data; None where the confidences are no probabilities."""
+        return reliability(self.sample.sweep) if self.probabilistic else None
+
+    @cached_property
+    def signature(self) -> str:
+        """How the numbers were made: the signature of the area, which names the data."""
+        return Score.of(AUGRC(), self.sample.sweep).signature
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluation as plain values."""
+        figures = {name: figure.to_dict() for name, figure in self.figures.items()}
+        at = self.measures.get("error_at_nonreturn")
+        if isinstance(at, ErrorAtNonreturn):
+            figures["error_at_nonreturn"] = {
+                "x": at.x,
+                **({} if at.to is None else {"to": at.to}),
+                **figures["error_at_nonreturn"],
+            }
+        for name, measure in self.measures.items():
+            if isinstance(measure, AURC | EAURC):
+                figures[name]["convention"] = measure.convention
+        even_x, even_rate = self.curve.even_point()
+        counts = {
+            "n": self.n,
+            "withheld": self.withheld,
+            "failed": self.failed,
+            "out_of_scope": self.out_of_scope,
+        }
+        return {
+            "system": self.system,
+            **({} if self.part is None else {"slice": self.part}),
+            **counts,
+            "range": [self.curve.floor, 1.0],
+            **({} if self.joined is None else {"joined": self.joined.to_dict()}),
+            "clustered_by_dialogue": self.clustered,
+            "signature": self.signature,
+            "measures": figures,
+            "missed_chance_crossing": {"nonreturn": even_x, "rate": even_rate},
+        }
+
+    def lines(self) -> dict[str, Any]:
+        """The curve and its bands as plain values."""
+        return {"curve": self.curve.to_dict(), "band": self.band.to_dict()}
+
+
+class Evaluations(Results[Evaluation]):
+    """The evaluations of one or more systems and slices, which show themselves together."""
+
+    with_curves = False
+    """Whether the plain values hold the curves and their bands too."""
+    sweep_file: Callable[[], Any] | None = None
+    """Makes the totals that can be merged with those of other logs; None where nobody can ask for them."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How exact the curves are, and what else there is to know of how they were made."""
+        return (*joined_notes(self), *super().notes)
+
+    @property
+    def sliced(self) -> bool:
+        """Whether there are slices among them."""
+        return any(one.part is not None for one in self)
+
+    def frame(self) -> pl.DataFrame:
+        """Every measure of every system as a table, one row each."""
+        rows = [
+            {"system": one.system, "slice": one.part, "n": one.n, "measure": name, **figure.to_dict()}
+            for one in self
+            for name, figure in one.figures.items()
+        ]
+        columns = ("system", "slice", "n", "measure", "value", "low", "high")
+        return pl.DataFrame(rows, infer_schema_length=None).select(columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evaluations as plain values: all that `demur score --json` prints."""
+        slices = [asdict(one) for one in slices_at_one_threshold(self)]
+        return {
+            "systems": [{**one.to_dict(), **(one.lines() if self.with_curves else {})} for one in self],
+            **({"slices_at_one_threshold": slices} if self.sliced else {}),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def joined_note(name: str, joined: Joined) -> str:
+    """How exact a curve is that joins confidences, as a sentence."""
+    return (
+        f"{name}: confidences up to {joined.resolution:.2g} apart were joined; at its {joined.cutoffs:,} "
+        f"cutoffs the curve is exact, between them it is off by at most {_at_most(joined.x_within)} in non-return "
+        f"and {_at_most(joined.y_within)} in error"
+    )
+
+
+def joined_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
+    """How exact the curves are that join confidences: a sentence for each system, and one for all slices."""
+    whole = [joined_note(one.name, one.joined) for one in evaluations if one.part is None and one.joined is not None]
+    slices = [one.joined for one in evaluations if one.part is not None and one.joined is not None]
+    if slices:
+        x, y = max(part.x_within for part in slices), max(part.y_within for part in slices)
+        whole.append(f"the curves of slices are off by at most {_at_most(x)} in non-return and {_at_most(y)} in error")
+    return tuple(whole)
+
+
+def _at_most(rate: float) -> str:
+    """A bound in percent, rounded up to two digits, so that it still holds as printed.
+
+    >>> _at_most(0.0000203), _at_most(0.0), _at_most(0.07)
+    ('0.0021 %', '0 %', '7 %')
+    """
+    shown = Context(prec=2, rounding=ROUND_CEILING).create_decimal(f"{100 * rate:.6g}")
+    return f"{shown.normalize():f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class AtCutoff:
+    """What one threshold, chosen for a whole system, does to one of its slices."""
+
+    system: str
+    part: str
+    n: int
+    threshold: float
+    nonreturn: float
+    error: float
+
+
+def slices_at_one_threshold(evaluations: Sequence[Evaluation]) -> tuple[AtCutoff, ...]:
+    """Each slice at the threshold that withholds the share of interest of its whole system.
+
+    A system in use has one threshold, so a slice is not withheld as much as the whole: hard slices are withheld more.
+    """
+    found: list[AtCutoff] = []
+    for whole in (one for one in evaluations if one.part is None):
+        point = whole.measures.get("error_at_nonreturn")
+        threshold = whole.curve.threshold_at(getattr(point, "x", 0.2))
+        slices = [one for one in evaluations if one.system == whole.system and one.part is not None]
+        if threshold is not None:
+            found += [
+                AtCutoff(one.system, str(one.part), one.n, threshold, *one.curve.at_threshold(threshold))
+                for one in slices
+            ]
+    return tuple(found)
+
+
+def returns_measures(
+    *, at: float | tuple[float, float] = 0.2, aurc: Convention = "trapezoid", error: float = 0.05
+) -> dict[str, Measure]:
+    """The measures of the error-return family with the parameters a user may set."""
+    start, stop = at if isinstance(at, tuple) else (at, None)
+    chosen: dict[str, Measure] = {"aurc": AURC(aurc), "e_aurc": EAURC(aurc)}
+    chosen["error_at_nonreturn"] = ErrorAtNonreturn(x=start, to=stop)
+    chosen["nonreturn_at_error"] = type(RETURNS["nonreturn_at_error"])(error=error)  # type: ignore[call-arg]
+    return {**RETURNS, **chosen}
+
+
+def evaluate(
+    responses: Responses,
+    *,
+    measures: Mapping[str, Measure] | None = None,
+    by: str | None = None,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+    step: Step = silent,
+) -> Evaluations:
+    """Evaluate every system of a table, and with `by` every slice of it as well; `step` hears of the progress.
+
+    >>> from demur.returns.table import responses as table
+    >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(10)]
+    >>> evaluate(table(rows))[0].figures["forced_error"].value
+    0.5
+    """
+    frames = {system: responses.of(system).frame for system in responses.systems}
+    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
+    return evaluate_frames(frames, measures=measures, by=by, **manner)
+
+
+def evaluate_frames(
+    frames: Mapping[str, pl.DataFrame],
+    *,
+    measures: Mapping[str, Measure] | None = None,
+    by: str | None = None,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+    step: Step = silent,
+    read: Mapping[str, Rows] = MappingProxyType({}),
+) -> Evaluations:
+    """Evaluate systems by their judged tables; of those whose rows were `read` already, these are taken."""
+    check_level(level)
+    how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
+    parts = list(_parts(frames, by))
+    evaluations = []
+    for done, (name, part, frame) in enumerate(parts):
+        step(f"evaluating {name}", done, len(parts))
+        rows = read[name] if part is None and name in read else Rows.from_frame(frame)
+        evaluations.append(_of_frame(name, part, frame, how, Sample(rows, replicates, seed)))
+    return Evaluations(evaluations)
+
+
+def evaluate_tallies(
+    tallies: Sequence[Tally],
+    *,
+    measures: Mapping[str, Measure] | None = None,
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    replicates: int = 1000,
+    seed: int = 0,
+    step: Step = silent,
+) -> Evaluations:
+    """Evaluate systems and slices of which only the tallies are at hand.
+
+    >>> from demur.core.stats.sweep import Sweep
+    >>> tally = Tally("guide", None, Sweep.of([0.9, 0.4], [True, False]), 0, 0, 0, squares=2.0)
+    >>> evaluate_tallies([tally])[0].figures["forced_error"].value
+    0.5
+    """
+    check_level(level)
+    how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
+    evaluations = []
+    for done, tally in enumerate(tallies):
+        step(f"evaluating {tally.system}", done, len(tallies))
+        evaluations.append(_of_tally(tally, how, replicates, seed))
+    return Evaluations(evaluations)
+
+
+def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
+    for system, frame in frames.items():
+        yield system, None, frame
+        if by is not None:
+            if by not in frame.columns:
+                raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
+            values = frame[by].cast(pl.String).fill_null("(none)")
+            if values.n_unique() > MOST_SLICES:
+                raise DataError(
+                    f'"{by}" has {values.n_unique():,} values, too many to slice by (at most {MOST_SLICES})',
+                    fix="slice by a column that groups the inputs, such as a domain or a condition",
+                )
+            for value in sorted(values.unique()):
+                yield system, f"{by}={value}", frame.filter(values == value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How samples are evaluated."""
+
+    measures: Mapping[str, Measure]
+    level: float
+    region: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What is counted of a system or slice beside its answers."""
+
+    system: str
+    part: str | None
+    failed: int
+    withheld: int
+    out_of_scope: int
+
+
+def _of_frame(system: str, part: str | None, frame: pl.DataFrame, how: _Manner, sample: Sample) -> Evaluation:
+    failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
+    about = _About(system, part, failed, unanswered - failed, int(frame["out_of_scope"].sum()))
+    return _evaluation(about, sample, how)
+
+
+def _of_tally(tally: Tally, how: _Manner, replicates: int, seed: int) -> Evaluation:
+    about = _About(tally.system, tally.part, tally.failed, tally.withheld, tally.out_of_scope)
+    return _evaluation(about, tally_sample(tally, replicates, seed), how)
+
+
+def _evaluation(about: _About, sample: Sample, how: _Manner) -> Evaluation:
+    figures = {key: figure_of(measure, sample, how.level) for key, measure in how.measures.items()}
+    if about.part is not None:  # there may be many slices, and hardly any is drawn with its band
+        sample.forget()
+    return Evaluation(
+        system=about.system,
+        part=about.part,
+        n=sample.n,
+        failed=about.failed,
+        withheld=about.withheld,
+        out_of_scope=about.out_of_scope,
+        clustered=sample.spread.clustered,
+        measures=how.measures,
+        figures=figures,
+        sample=sample,
+        level=how.level,
+        region=how.region,
+    )

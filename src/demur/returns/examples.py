@@ -1,0 +1,181 @@
+"""The rows behind the numbers: the surest errors, the right answers just withheld, what was returned out of scope."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.arrays import Flags
+from demur.core.show.results import plain
+from demur.errors import UsageError
+from demur.returns.table import Responses
+
+LONGEST = 300
+"""Letters of a text up to which it is kept whole: a result must not grow with what was typed into a log."""
+
+MOST_HYPOTHESES = 5
+"""Entries of an N-best list that an example shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row to look at; texts longer than 300 letters are cut, and end with an ellipsis."""
+
+    id: str | None
+    input: str | None
+    target: tuple[str, ...] | None
+    """The labels that would have been right: none for an input out of scope, None where nobody knows."""
+    prediction: str | None
+    confidence: float
+    nbest: tuple[str, ...] = ()
+    """The first hypotheses, each in one line."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The example as plain values."""
+        shown: dict[str, Any] = plain(asdict(self))
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Confused:
+    """A label given where another was right: how often, and how often the answer is returned at the threshold."""
+
+    target: str
+    prediction: str
+    count: int
+    returned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """What to look at in one system's answers at a threshold; NaN returns nothing."""
+
+    system: str
+    threshold: float
+    confident_errors: tuple[Example, ...]
+    missed_chances: tuple[Example, ...]
+    out_of_scope_returned: tuple[Example, ...]
+    errors: int
+    """How many wrong answers are returned."""
+    missed: int
+    """How many right answers are withheld."""
+    out_of_scope: int
+    """How many answers to inputs out of scope are returned."""
+    confusions: tuple[Confused, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The examples as plain values."""
+        shown: dict[str, Any] = plain(asdict(self))
+        return shown
+
+
+def examples(responses: Responses, threshold: float, n: int = 10) -> Examples:
+    """The surest rows of each kind for one system, at most `n`; equally sure ones in the order of their ids.
+
+    Inputs and N-best lists are shown where the table was read with them: `keep=("input", "nbest")`.
+
+    >>> from demur.returns.table import responses as table
+    >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(6)]
+    >>> found = examples(table(rows), threshold=0.3)
+    >>> [one.id for one in found.confident_errors], [one.id for one in found.missed_chances]
+    (['5', '3'], ['2', '0'])
+    """
+    if n < 0:
+        raise UsageError(f"the number of examples is 0 or more; got {n}")
+    if len(responses.systems) > 1:
+        raise UsageError(f"examples are of one system at a time; there are {', '.join(responses.systems)}")
+    frame = responses.frame
+    answered, right = frame["answered"].to_numpy(), frame["right"].to_numpy()
+    confidence = frame["confidence"].fill_null(-np.inf).to_numpy()
+    returned = answered & (confidence >= threshold)
+    wrong, missed = returned & ~right, answered & ~returned & right
+    scope = returned & frame["out_of_scope"].to_numpy()
+    return Examples(
+        system=responses.systems[0],
+        threshold=float(threshold),
+        confident_errors=_surest(frame, wrong & ~scope, confidence, n),
+        missed_chances=_surest(frame, missed, confidence, n),
+        out_of_scope_returned=_surest(frame, scope, confidence, n),
+        errors=int(wrong.sum()),
+        missed=int(missed.sum()),
+        out_of_scope=int(scope.sum()),
+        confusions=_confusions(frame, returned, n),
+    )
+
+
+def _surest(frame: pl.DataFrame, kind: Flags, confidence: NDArray[np.float64], n: int) -> tuple[Example, ...]:
+    """The surest rows of a kind: only those as sure as the n-th are ever sorted."""
+    places = np.flatnonzero(kind)
+    if n == 0 or places.size == 0:
+        return ()
+    if places.size > n:
+        least = np.partition(confidence[places], places.size - n)[places.size - n]
+        places = places[confidence[places] >= least]
+    shown = [name for name in ("id", "input", "target", "prediction", "confidence", "nbest") if name in frame.columns]
+    keys = ["id", "prediction", *(["input"] if "input" in shown else [])]
+    near = frame.select(shown)[places].with_columns(pl.Series("demur:sure", confidence[places]))
+    first = near.select(pl.arg_sort_by("demur:sure", *keys, descending=[True, *(False for _ in keys)], nulls_last=True))
+    return tuple(_example(row) for row in near[first.to_series().head(n)].iter_rows(named=True))
+
+
+def _example(row: dict[str, Any]) -> Example:
+    target = row["target"]
+    return Example(
+        id=_cut(row["id"]),
+        input=_cut(row.get("input")),
+        target=None if target is None else tuple(_cut(label) or "" for label in target),
+        prediction=_cut(row["prediction"]),
+        confidence=float(row["confidence"]),
+        nbest=_hypotheses(row.get("nbest")),
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
+
+
+def _hypotheses(cell: Any) -> tuple[str, ...]:
+    """The first entries of an N-best list, whether read as JSON or as objects; what is no list is not shown."""
+    if isinstance(cell, str):
+        try:
+            cell = msgspec.json.decode(cell)
+        except (msgspec.MsgspecError, RecursionError):
+            return ()
+    entries = list(cell) if isinstance(cell, list | tuple | pl.Series) else []
+    return tuple(_cut(_hypothesis(one)) or "" for one in entries[:MOST_HYPOTHESES])
+
+
+def _hypothesis(entry: Any) -> str:
+    """A label with its confidence: an object's parts, a pair, or a label alone.
+
+    >>> _hypothesis({"label": "yes", "confidence": 0.81234}), _hypothesis(["no", 0.1]), _hypothesis("maybe")
+    ('yes 0.812', 'no 0.1', 'maybe')
+    """
+    parts = list(entry.values()) if isinstance(entry, dict) else entry if isinstance(entry, list | tuple) else [entry]
+    told = [f"{part:.3g}" if isinstance(part, float) else _plain_text(part) for part in parts if part is not None]
+    return " ".join(told)
+
+
+def _plain_text(part: Any) -> str:
+    return part if isinstance(part, str) else msgspec.json.encode(part, enc_hook=str).decode()
+
+
+def _confusions(frame: pl.DataFrame, returned: Flags, n: int) -> tuple[Confused, ...]:
+    """The most frequent wrong labels by the label that was right, where both are known and one label was right."""
+    wrong = frame.select(
+        pl.col("target").list.first().alias("actual"),
+        "prediction",
+        pl.Series("returned", returned),
+        known=pl.col("answered") & ~pl.col("right") & (pl.col("target").list.len() == 1),
+    ).filter(pl.col("known") & pl.col("prediction").is_not_null())
+    counts = wrong.group_by("actual", "prediction").agg(pl.len().alias("n"), pl.col("returned").sum())
+    top = counts.filter(pl.col("n") > 1).sort(["n", "actual", "prediction"], descending=[True, False, False]).head(n)
+    return tuple(
+        Confused(_cut(actual) or "", _cut(predicted) or "", count, shown)
+        for actual, predicted, count, shown in top.iter_rows()
+    )

@@ -1,0 +1,398 @@
+"""The interactive error-return plot: its document of exact counts, and its HTML."""
+
+from __future__ import annotations
+
+import base64
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.show import pictures
+from demur.core.show.charts import WIDTH, style_of
+from demur.core.show.html import data_block, data_table, written
+from demur.core.show.markdown import visible
+from demur.core.show.numbers import count, listed, number, percent, tabled_percent
+from demur.core.show.results import plain, threshold_text
+from demur.errors import UsageError
+from demur.returns.compare import Comparison
+from demur.returns.curves import ErrorReturnCurve
+from demur.returns.evaluate import Evaluation
+from demur.returns.explorer.chart import explorer_chart, explorer_spec, lead_rows
+from demur.returns.measures import ErrorAtNonreturn
+from demur.returns.threshold import cost_path, short_thresholds
+
+Places = NDArray[np.int64]
+
+_NUMBERS = {"returned": pl.Float64, "wrong": pl.Float64}
+
+
+def system_points(evaluation: Evaluation, order: int, at: float, points: int) -> dict[str, Any]:
+    """A system as the explorer tells it: counts at its cutoffs, its cost path, and the style of its line."""
+    curve, style = evaluation.curve, style_of(order)
+    path = cost_path(curve)
+    corners = np.searchsorted(curve.nonreturn, [stretch.nonreturn for stretch in path])
+    kept = kept_places(curve, corners, at, points)
+    returned, wrong = _counts(curve, kept)
+    thresholds = short_thresholds(curve, curve.threshold[corners])
+    return {
+        "name": evaluation.name,
+        "n": evaluation.n,
+        "total": _tidy(curve.sweep.total),
+        "withheld": evaluation.withheld,
+        "failed": evaluation.failed,
+        "out_of_scope": evaluation.out_of_scope,
+        "right": _tidy(float(curve.sweep.right.sum())),
+        "style": {"colour": style.colour, "width": style.width, "dash": list(style.dash)},
+        "whole": kept.size == curve.threshold.size,
+        "threshold": short_thresholds(curve, curve.threshold[kept]),
+        "returned": returned,
+        "wrong": wrong,
+        "path": [
+            {
+                "from": stretch.ratio_from,
+                "to": stretch.ratio_to,
+                "threshold": threshold,
+                "nonreturn": round(stretch.nonreturn, 7),
+                "error": round(stretch.error, 7),
+                "place": int(np.searchsorted(kept, corner)),
+            }
+            for stretch, corner, threshold in zip(path, corners, thresholds, strict=True)
+        ],
+    }
+
+
+def kept_places(curve: ErrorReturnCurve, corners: Places, at: float, points: int) -> Places:
+    """Places of the cutoffs that are told: the ends, those of the cost path, that at `at`, and others evenly by weight.
+
+    >>> from demur.returns.curves import error_return
+    >>> from demur.core.stats.sweep import Sweep
+    >>> curve = error_return(Sweep.of([k / 100 for k in range(100)], [k % 3 > 0 for k in range(100)]))
+    >>> kept_places(curve, np.array([], dtype=np.int64), 0.2, 6).tolist()
+    [0, 20, 50, 100]
+    """
+    last = curve.threshold.size - 1
+    if last < points:
+        return np.arange(last + 1)
+    here = max(0, int(np.searchsorted(curve.nonreturn, at + 1e-12, side="right")) - 1)
+    wanted = np.union1d(corners, [0, here, last])
+    spaced = np.linspace(curve.floor, 1.0, max(0, points - wanted.size))
+    return np.union1d(wanted, np.minimum(np.searchsorted(curve.nonreturn, spaced), last))
+
+
+def _counts(curve: ErrorReturnCurve, kept: Places) -> tuple[list[float], list[float]]:
+    """Answers returned and errors among them at each cutoff kept, as exact as they were counted."""
+    sweep = curve.sweep
+    if not sweep.threshold.size:
+        return [0.0] * len(kept), [0.0] * len(kept)
+    first = sweep.threshold.size - kept  # of the sums from the top so many are added up at a cutoff
+    returned, wrong = (np.where(first > 0, sums[first - 1], 0.0) for sums in sweep.from_the_top)
+    return [_tidy(value) for value in returned.tolist()], [_tidy(value) for value in wrong.tolist()]
+
+
+def _tidy(value: float) -> float:
+    """A whole number where it is one; sums of weights to six decimals."""
+    return int(value) if value == int(value) else round(value, 6)
+
+
+def reading_at(system: Mapping[str, Any], x: float, ratio: float) -> dict[str, Any]:
+    """What a system does at the cutoff that withholds most without going beyond `x`, else at its first."""
+    total = system["total"]
+    place = max(0, bisect_right(system["returned"], x + 1e-9, key=lambda kept: (total - kept) / total) - 1)
+    returned, wrong = system["returned"][place], system["wrong"][place]
+    nonreturn, error = (total - returned) / total, wrong / total
+    return {
+        "name": system["name"],
+        "threshold": system["threshold"][place],
+        "nonreturn": nonreturn,
+        "error": error,
+        "returned": returned,
+        "right": returned - wrong,
+        "wrong": wrong,
+        "withheld": total - returned,
+        "missed": system["right"] - returned + wrong,
+        "cost": error + ratio * nonreturn,
+    }
+
+
+def points_frame(document: Mapping[str, Any]) -> pl.DataFrame:
+    """The points of all curves as a table."""
+    frames = []
+    for system in document["systems"]:
+        total = system["total"]
+        counts = pl.DataFrame({name: system[name] for name in ("returned", "wrong")}, schema_overrides=_NUMBERS)
+        rates = {
+            "nonreturn": ((total - pl.col("returned")) / total).round(7),
+            "error": (pl.col("wrong") / total).round(7),
+        }
+        texts = ["" if one is None else threshold_text(float(one)) for one in system["threshold"]]
+        cutoffs = pl.Series("threshold", texts)
+        told = counts.with_columns(**rates).insert_column(0, cutoffs)
+        frames.append(told.select(pl.lit(system["name"]).alias("system"), pl.all()))
+    return pl.concat(frames)
+
+
+STYLE = files("demur.returns.explorer").joinpath("explorer.css").read_text(encoding="utf-8")
+MODULES = {
+    name: files("demur.returns.explorer").joinpath(name).read_text(encoding="utf-8")
+    for name in ("explorer_numbers.js", "explorer_reading.js", "explorer.js")
+}
+"""The script's modules, each after those that it imports."""
+
+_BETWEEN = re.compile(r"^import .*\n|^export ", re.MULTILINE)
+"""What joins modules, and is not needed in one script."""
+
+START = """
+for (const root of document.querySelectorAll("[data-explorer]")) {
+  explore(root, JSON.parse(document.getElementById(root.dataset.explorer).textContent), vegaEmbed);
+}
+"""
+POINTS = 1500
+RATIO = 0.3
+"""The cost ratio that the table starts with: a non-return costs three tenths of an error."""
+
+MOST_TOLD = 4
+"""Systems up to which each has its part in the sentence, and its label in the plot."""
+
+COLUMNS = {
+    "threshold": "threshold",
+    "nonreturn": "non-return",
+    "error": "error",
+    "returned": "returned",
+    "right": "right",
+    "wrong": "wrong",
+    "withheld": "withheld",
+    "missed": "missed chances",
+    "cost": "cost",
+}
+"""What the live table tells of each system."""
+
+
+def explorer_document(
+    evaluations: Sequence[Evaluation], comparison: Comparison | None = None, *, points: int = POINTS
+) -> dict[str, Any]:
+    """Everything the explorer needs as plain values: counts of each system, pairs, words and the Vega-Lite spec.
+
+    Of each system at most `points` cutoffs are told (more only where its cost path alone has more), evenly by the
+    weight between them; the counts at each of them are exact. Thresholds have as few digits as split the answers the
+    same way; null means: return nothing.
+    """
+    if not evaluations:
+        raise UsageError("an explorer needs at least one evaluation; got none")
+    names = [one.name for one in evaluations]
+    if comparison is not None and names != [one.name for one in comparison.evaluations if one.part is None]:
+        raise UsageError(f"the comparison is not one of these systems: {listed(names)}")
+    at = max(_asked(evaluations[0]), min(one.curve.floor for one in evaluations))
+    drawn = explorer_chart(evaluations, comparison)
+    title, subtitle = pictures.titles(drawn)
+    lead = lead_rows(evaluations, comparison)
+    shown: dict[str, Any] = plain(
+        {
+            "title": title,
+            "subtitle": " · ".join([subtitle, *_shade_words(lead, len(names))]),
+            "description": str(drawn.get("description", "")),
+            "at": at,
+            "ratio": RATIO,
+            "systems": [system_points(one, place, at, points) for place, one in enumerate(evaluations)],
+            "pairs": [] if comparison is None else [_pair(pair.to_dict()) for pair in comparison.pairs],
+            "spec": explorer_spec(drawn, lead),
+        }
+    )
+    return shown
+
+
+def explorer_html(document: Mapping[str, Any], *, ident: str = "explorer", picture: bool = True) -> str:
+    """A figure with its controls, live table and document; complete without scripts where it has its `picture`."""
+    points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
+    return (
+        f'<figure class="explorer" id="{escape(ident)}" data-explorer="{escape(ident)}-document">'
+        f"<figcaption><h3>{written(document['title'])}</h3>"
+        f'<p class="subtitle">{written(document["subtitle"])}</p></figcaption>'
+        f'<div class="chart explorer-plot" data-part="plot">{_picture(document, points) if picture else ""}</div>'
+        f"{_controls(document, escape(ident))}"
+        f'<p class="explorer-said" data-part="said">{written(operating_sentence(document, points))}</p>'
+        '<p class="explorer-unseen" role="status" data-part="status"></p>'
+        f"{_live_table(document, points)}"
+        f'<p class="description">{written(document["description"])}</p>'
+        f"{data_table(points_frame(document), 'Data behind this figure')}"
+        f"{data_block(document, f'{ident}-document')}</figure>"
+    )
+
+
+def explorer_script() -> str:
+    """The script of a self-contained page that brings every explorer on it to life; `vegaEmbed` is there already."""
+    return _BETWEEN.sub("", "".join(MODULES.values())) + START
+
+
+def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    """What the systems do when each withholds the same share; of many the best and the worst."""
+    inputs = f" of {count(points[0]['returned'] + points[0]['withheld'])}"
+    if len(points) > MOST_TOLD:
+        best, worst = (chosen(points, key=lambda one: float(one["error"])) for chosen in (min, max))
+        fewest = f"{best['name']} answers fewest wrongly, {_errors(best, inputs)}"
+        told = f"{fewest}, and {worst['name']} most, {_errors(worst)}"
+    else:
+        first, *others = points
+        told = listed(
+            [
+                f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly ({percent(first['error'])})",
+                *(f"{one['name']} {_errors(one)}" for one in others),
+            ]
+        )
+    return (
+        f"Withholding {percent(document['at'])} of the inputs, {told}."
+        f"{_late_words(document)}{_shown_better(document, points)}"
+    )
+
+
+def _errors(point: Mapping[str, Any], inputs: str = "") -> str:
+    return f"{count(point['wrong'])}{inputs} ({percent(point['error'])})"
+
+
+def _late_words(document: Mapping[str, Any]) -> str:
+    """Which systems withhold more than asked for."""
+    floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
+    late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
+    return f" More is withheld by the system itself: {listed(late)}." if late else ""
+
+
+def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    """Whether the system with the fewest errors is shown to be better here, and than which."""
+    if not document["pairs"]:
+        return ""
+    best = min(points, key=lambda one: float(one["error"]))["name"]
+    worse = [_other(pair, best) for pair in document["pairs"] if _leads(pair, best, document["at"])]
+    if not worse:
+        return " No difference is shown here." if len(points) == 2 else f" {best} is not shown to be better here."
+    others = len(points) - 1
+    named = listed(worse) if len(worse) <= MOST_TOLD else f"{len(worse)} of the {others} others"
+    return f" {best} is shown to err less here" + ("." if len(worse) == others else f" than {named}.")
+
+
+def _leads(pair: Mapping[str, Any], name: str, x: float) -> bool:
+    return any(pair[part["better"]] == name and part["from"] <= x <= part["to"] for part in pair["intervals"])
+
+
+def _other(pair: Mapping[str, Any], name: str) -> str:
+    return str(pair["b"] if pair["a"] == name else pair["a"])
+
+
+def _shade_words(lead: Sequence[Mapping[str, Any]], systems: int) -> list[str]:
+    if not any(row["better"] for row in lead):
+        return []
+    others = " than all others" if systems > 2 else ""
+    return [f"tinted, and named under the plot: where one system is shown to err less{others}"]
+
+
+def _asked(evaluation: Evaluation) -> float:
+    """The non-return rate that the evaluation was asked about; of a range its middle."""
+    measure = evaluation.measures.get("error_at_nonreturn")
+    if not isinstance(measure, ErrorAtNonreturn):
+        return 0.2
+    return measure.x if measure.to is None else (measure.x + measure.to) / 2
+
+
+def _pair(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: told[key] for key in ("a", "b", "verdict", "intervals", "crossings")}
+
+
+def _cells(point: Mapping[str, Any]) -> list[str]:
+    cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
+    rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
+    counts = [count(point[name]) for name in ("returned", "right", "wrong", "withheld", "missed")]
+    return [cutoff, *rates, *counts, number(point["cost"])]
+
+
+def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("system", *COLUMNS.values()))
+    rows = "".join(
+        f'<tr><th scope="row">{_swatch(system["style"])}{written(system["name"])}</th>'
+        + "".join(f"<td>{written(cell)}</td>" for cell in _cells(point))
+        + "</tr>"
+        for system, point in zip(document["systems"], points, strict=True)
+    )
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="At the operating point">'
+        '<table class="explorer-table"><caption>At the operating point '
+        f'<span class="explorer-quiet">(cost: error + <span data-part="rated">{document["ratio"]:g}</span> × '
+        f"non-return)</span></caption><thead><tr>{head}</tr></thead>"
+        f'<tbody data-part="rows">{rows}</tbody></table></div>'
+    )
+
+
+def _swatch(style: Mapping[str, Any]) -> str:
+    dash = " ".join(map(str, style["dash"]))
+    return (
+        '<svg class="explorer-swatch" width="30" height="8" aria-hidden="true"><line x1="0" x2="30" y1="4" y2="4" '
+        f'stroke="{style["colour"]}" stroke-width="{style["width"]}" stroke-dasharray="{dash}"/></svg>'
+    )
+
+
+def _controls(document: Mapping[str, Any], ident: str) -> str:
+    """The controls, hidden until the script is there to hear them."""
+    alone = " hidden" if len(document["systems"]) == 1 else ""
+    kinds = (
+        ("share", "the same share withheld"),
+        ("threshold", "one threshold for all"),
+        ("cost", "the cheapest threshold of each"),
+    )
+    choices = "".join(
+        f'<label><input type="radio" name="{ident}-align" value="{value}" data-part="align"> {words}</label>'
+        for value, words in kinds
+    )
+    return (
+        '<div class="explorer-controls" data-part="controls" hidden>'
+        '<p class="explorer-quiet">Drag over the plot, or set it here: the table follows.</p>'
+        f'<fieldset class="explorer-align"{alone}><legend>Compare at</legend>{choices}</fieldset>'
+        '<div class="explorer-slider">'
+        f'<label for="{ident}-x" data-part="named">Share withheld</label>'
+        f'<input type="range" id="{ident}-x" data-part="x" min="0" max="1" step="any">'
+        f'<span><input type="number" step="any" data-part="typed" aria-label="Share withheld in percent">'
+        '<span data-part="unit">%</span></span></div>'
+        '<div class="explorer-slider">'
+        f'<label for="{ident}-ratio">Cost of a non-return</label>'
+        f'<input type="range" id="{ident}-ratio" data-part="ratio" min="0" max="0.99" step="0.01">'
+        '<span data-part="price"></span></div>'
+        f"{_region_controls()}</div>"
+    )
+
+
+def _region_controls() -> str:
+    ends = "".join(
+        f'<label>{end} <input type="number" min="0" max="100" step="any" data-part="{end}"> %</label> '
+        for end in ("from", "to")
+    )
+    return (
+        '<details class="explorer-region" data-part="marking"><summary>Mark a range of answers</summary>'
+        "<p>Hold Shift and drag over the plot, or say from where to where along the share withheld.</p>"
+        f"<p>{ends}"
+        '<button type="button" data-part="clear">Clear</button></p><p data-part="marked"></p></details>'
+    )
+
+
+def _picture(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    svg = pictures.svg_of(static_spec(document, points)).encode()
+    picture = base64.b64encode(svg).decode()
+    return f'<img alt="{escape(visible(document["description"]))}" src="data:image/svg+xml;base64,{picture}">'
+
+
+def static_spec(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The spec with its named data sets filled: the curves, and the handles at an operating point."""
+    rows = points_frame(document).select("system", "nonreturn", "error").to_dicts()
+    handles = [
+        {
+            "nonreturn": point["nonreturn"],
+            "error": point["error"],
+            "top": point["error"],
+            "colour": system["style"]["colour"],
+        }
+        for system, point in zip(document["systems"], points, strict=True)
+    ]
+    spec = document["spec"]
+    return {**spec, "width": WIDTH, "datasets": {**spec["datasets"], "curves": rows, "handles": handles}}

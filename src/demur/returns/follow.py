@@ -1,0 +1,328 @@
+"""A log that grows: batches judged by the rules of a whole file, and their running tally in bounded memory."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from demur.core.io.columns import JUDGED, filtered, parts_wanted, resolve
+from demur.core.io.files import read_source
+from demur.core.io.growing import Batch
+from demur.core.io.sources import Source
+from demur.core.io.tables import ROW, Cells, Request, Table
+from demur.core.show.numbers import ROWS, Wording, counted
+from demur.core.stats.measure import Measure
+from demur.core.stats.sweep import Sweep
+from demur.errors import DataError
+from demur.returns.evaluate import Evaluations, evaluate_tallies
+from demur.returns.reduction import tallies_of_frame
+from demur.returns.table import (
+    CORRECT,
+    LOWEST,
+    RANK_LOWEST,
+    SOURCE,
+    Judged,
+    Reading,
+    judge,
+    near_matches,
+    refuse_duplicates,
+)
+from demur.returns.tally import UNITS, Tally, grid_for, summed_units
+
+MOST_LABELS = 1000
+"""Labels remembered of a system that has not been right yet."""
+
+IDS_APART = "an id that comes twice is noticed only within one batch of a log that is followed"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBatch:
+    """Judged rows, and whether the log has columns that make rows dependent or count differently."""
+
+    frame: pl.DataFrame
+    grouped: bool
+
+
+class BatchReader:
+    """Judges one batch after the other, and refuses what would be refused if all were read as one file."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._request = reading.request()
+        self._known: dict[str, None] = {}
+        self._columns: dict[str, str] = {}
+        self._named: bool | None = None
+        self._ranked: dict[str, bool] = {}
+        self._foreign: dict[str, tuple[set[str], set[str]] | None] = {}
+        self._recognised: Counter[Wording] = Counter()
+        self._cautions: Counter[Wording] = Counter()
+        self._guessed: dict[str, None] = {}
+        self._near: list[str] = []
+        self._read = self._kept = self._batches = 0
+
+    def judged(self, batch: Batch) -> JudgedBatch | None:
+        """The judged rows of a batch; None where no row is kept."""
+        self._batches += 1
+        with tempfile.TemporaryDirectory(prefix="demur-") as folder:
+            table = self._table(batch, Path(folder))
+            cells = self._cells(table, batch)
+            if cells.table.frame.is_empty():
+                self._read += table.frame.height
+                return None
+            rows = judge(cells, self._reading.rules(), batch.stem)
+            frame = rows.frame.select(ROW, pl.lit(0).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
+            refuse_duplicates(frame, [table])
+            self._agreed(cells, rows, batch)
+        self._read += table.frame.height
+        self._kept += frame.height
+        self._told(frame, rows)
+        grouped = bool({"dialogue", "weight"} & cells.columns.keys())
+        return JudgedBatch((_with_ids(frame, batch) if grouped else frame).drop(ROW, SOURCE, CORRECT), grouped)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised so far."""
+        kept = f"{self._kept:,} of {ROWS.told(self._read)} kept where {self._asked()}" if self._reading.where else ""
+        ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
+        unranked = [system for system, ranked in self._ranked.items() if not ranked]
+        lacking = f"no confidences of {', '.join(unranked)}: only what a system withholds by itself counts"
+        told = [*self._guessed, kept, *counted([self._recognised]), lacking if unranked else "", *ids]
+        return tuple(filter(None, told))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What looks doubtful so far."""
+        return (*counted([self._cautions]), *self._near, *self._foreign_systems())
+
+    def refuse_nothing(self, name: str) -> None:
+        """Refuses a log of which no row was kept."""
+        if not self._kept:
+            left = f"holds no row where {self._asked()}" if self._read else "holds no rows"
+            raise DataError(left, where=name)
+
+    def _asked(self) -> str:
+        return " and ".join(f"{column} is {value}" for column, value in self._reading.where)
+
+    def _table(self, batch: Batch, folder: Path) -> Table:
+        """The rows of a batch with the columns seen in earlier ones; places are those in the whole log."""
+        path = folder / batch.file_name
+        path.write_bytes(batch.header + batch.text)
+        if batch.kind == "json" and batch.text.lstrip().startswith(b"["):
+            raise DataError("each line must be a JSON object", where=f"{batch.log}:{batch.before + 1}:", got="[...")
+        in_whole = _renumbered(batch)
+        try:
+            table = read_source(Source(path, batch.log, batch.kind, "", batch.stem), self._wanted(batch))
+        except DataError as fault:
+            raise fault.rewritten(in_whole) from None
+        self._known = dict.fromkeys((*(self._known if batch.kind == "json" else ()), *table.columns))
+        places = table.place
+        return replace(table, columns=tuple(self._known), place=lambda row: in_whole(places(row)))
+
+    def _wanted(self, batch: Batch) -> Request:
+        if batch.kind != "json":
+            return self._request
+        request, known = self._request, dict(self._known)
+
+        def candidates(names: Collection[str]) -> Collection[str]:
+            return request.candidates(dict.fromkeys((*known, *names)))
+
+        return replace(request, candidates=candidates)
+
+    def _cells(self, table: Table, batch: Batch) -> Cells:
+        wanted = parts_wanted(self._reading.keep, self._reading.where)
+        resolution = resolve(table.columns, self._reading.columns, parts=wanted, where=batch.lines)
+        for part, column in resolution.columns.items():
+            before = self._columns.setdefault(part, column)
+            if before != column:
+                rule = f'{part} was read from the column "{before}" so far, and now there is "{column}" too'
+                fix = f"choose one from the start, for example --map {part}={before}"
+                raise DataError(rule, where=batch.lines, fix=fix)
+        self._guessed |= dict.fromkeys(resolution.notes)
+        return filtered(Cells(table, resolution.columns), self._reading.where)
+
+    def _agreed(self, cells: Cells, rows: Judged, batch: Batch) -> None:
+        """Refuses systems or confidences that are there in some batches only."""
+        named = "system" in cells and cells.text("system").null_count() == 0
+        if self._named not in (None, named):
+            raise DataError("system must be there in every row or in none", where=batch.lines)
+        self._named = named
+        answers = rows.frame.lazy().filter("answered").group_by("system", maintain_order=True)
+        ranked = answers.agg((pl.col("confidence") != LOWEST).any()).collect()
+        for system, has_some in ranked.iter_rows():
+            if self._ranked.setdefault(system, has_some) != has_some and not self._reading.rules().missing_is_lowest:
+                rule = f'the confidence is there for some answers of system "{system}" and missing for others'
+                raise DataError(rule, where=batch.lines, fix=RANK_LOWEST)
+
+    def _told(self, frame: pl.DataFrame, rows: Judged) -> None:
+        self._recognised += rows.recognised
+        self._cautions += rows.cautions
+        if not self._near:
+            self._near = [f"in row {self._read:,} or shortly before: {told}" for told in near_matches(frame)]
+        compared = frame.filter("answered", ~pl.col("out_of_scope"), pl.col(CORRECT).is_null())
+        for (system,), part in compared.group_by("system"):
+            self._remember(str(system), part)
+
+    def _remember(self, system: str, rows: pl.DataFrame) -> None:
+        """Keeps the labels of a system until one of its predictions is a target."""
+        held = self._foreign.setdefault(system, (set(), set()))
+        if held is None:
+            return
+        targets, predictions = held
+        if rows["right"].any() or len(targets) + len(predictions) > MOST_LABELS:
+            self._foreign[system] = None
+            return
+        targets.update(rows["target"].explode().drop_nulls().unique())
+        predictions.update(rows["prediction"].unique())
+
+    def _foreign_systems(self) -> list[str]:
+        return [
+            f'no prediction of system "{system}" occurs among the targets so far: are they coded differently?'
+            for system, held in self._foreign.items()
+            if held is not None and not held[0] & held[1]
+        ]
+
+
+def _with_ids(frame: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+    """The rows with their numbers in the log for ids where there are none, so that no two batches share a row."""
+    number = pl.concat_str(pl.lit("row "), (pl.col(ROW) + batch.before).cast(pl.String))
+    return frame.with_columns(id=pl.coalesce("id", number))
+
+
+def _renumbered(batch: Batch) -> Callable[[str], str]:
+    """A function from places in the lines of a batch to places in the whole log."""
+    shift = batch.before - batch.header.count(b"\n")
+    pattern = re.compile(rf"(?<={re.escape(batch.log)}:)\d+")
+    return lambda place: pattern.sub(lambda found: str(int(found[0]) + shift), place, count=1)
+
+
+MOST_CUTOFFS = 65_536
+"""Distinct confidences kept of each system; where there are more, close ones are joined."""
+
+MOST_UNITS = 2**19
+"""Entries of a table of units: buckets by levels of confidence, as many as replicates tell apart.
+
+Joining these moves intervals, not values.
+"""
+
+MOST_SYSTEMS = 200
+"""Systems of one log; more are a column that names something else."""
+
+
+class RunningTally:
+    """The tallies of every system of a log, to which batches of judged rows are added.
+
+    At the cutoffs that are kept the counts are exact, and what is a sum over rows is exact too; `Sweep.slack` bounds
+    what lies between cutoffs that were joined.
+    """
+
+    def __init__(self, *, cutoffs: int = MOST_CUTOFFS, units: int = MOST_UNITS) -> None:
+        self._cutoffs, self._units = cutoffs, units
+        self._tallies: dict[str, Tally] = {}
+        self._clustered: set[str] = set()
+
+    @property
+    def rows(self) -> int:
+        """Rows counted so far."""
+        return sum(tally.n for tally in self.tallies)
+
+    @property
+    def tallies(self) -> list[Tally]:
+        """The tally of each system that has rows of any weight, in order of first appearance."""
+        counted = [tally for tally in self._tallies.values() if tally.sweep.total > 0]
+        return [replace(tally, clustered=tally.system in self._clustered) for tally in counted]
+
+    def add(self, frame: pl.DataFrame, *, grouped: bool = False) -> None:
+        """Counts judged rows; with `grouped` the log has columns that may put rows in dialogues or weigh them."""
+        self._clustered |= set(frame.filter(pl.col("dialogue").is_not_null())["system"].unique())
+        for tally in _tallies_of(_in_units(frame) if grouped else frame):
+            known = self._tallies.get(tally.system)
+            self._tallies[tally.system] = self._bounded(tally if known is None else _added(known, tally))
+        if len(self._tallies) > MOST_SYSTEMS:
+            rule = f"the column system has more than {MOST_SYSTEMS} values"
+            raise DataError(rule, fix="does it name systems? name another one with --map system=COLUMN")
+
+    def evaluated(
+        self, *, measures: Mapping[str, Measure], level: float = 0.95, replicates: int = 1000, seed: int = 0
+    ) -> Evaluations:
+        """What the log has come to so far."""
+        return evaluate_tallies(self.tallies, measures=measures, level=level, replicates=replicates, seed=seed)
+
+    def _bounded(self, tally: Tally) -> Tally:
+        if tally.sweep.threshold.size > self._cutoffs:
+            tally = _fewer_cutoffs(tally, self._cutoffs)
+        if tally.units is not None and tally.units.height > self._units:
+            tally = replace(tally, units=_fewer_units(tally, tally.units, self._units))
+        return tally
+
+
+def _in_units(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows outside any dialogue as dialogues of one row, so that every batch is counted by units alike."""
+    return frame.with_columns(dialogue=pl.coalesce("dialogue", "id"))
+
+
+def _tallies_of(frame: pl.DataFrame) -> list[Tally]:
+    """The tallies of a batch; in one that holds only rows of weight 0 these are counted all the same."""
+    if bool((frame["weight"] > 0).all()):
+        return tallies_of_frame(frame)
+    parts = frame.partition_by("system", maintain_order=True)
+    return [
+        one for part in parts for one in (tallies_of_frame(part) if (part["weight"] > 0).any() else [_weightless(part)])
+    ]
+
+
+def _weightless(rows: pl.DataFrame) -> Tally:
+    threshold = np.unique(rows.filter("answered")["confidence"].to_numpy() + 0.0)  # -0.0 is 0.0
+    right, wrong = (np.zeros(threshold.size, dtype=np.int64) for _ in range(2))
+    return Tally(
+        rows["system"][0],
+        None,
+        Sweep(threshold, right, wrong, 0.0, rows.height),
+        failed=int(rows["failed"].sum()),
+        unanswered=int((~rows["answered"]).sum()),
+        out_of_scope=int(rows["out_of_scope"].sum()),
+        squares=0.0,
+        units=pl.DataFrame(schema=UNITS),
+    )
+
+
+def _added(known: Tally, tally: Tally) -> Tally:
+    if (known.units is None) != (tally.units is None):
+        raise DataError(
+            f'dialogues (or weights) of system "{tally.system}" begin only after {known.n:,} rows that have none',
+            fix="the rows before cannot be told apart any more; read the log as a whole with demur score",
+        )
+    return known + tally
+
+
+def _fewer_cutoffs(tally: Tally, most: int) -> Tally:
+    """Close confidences joined until about half of the cutoffs are left, so that the next batches have room."""
+    cells = max(1, most // 2)
+    joined = tally.joined(grid_for(tally.sweep, cells))
+    while joined.sweep.threshold.size > most and cells > 1:
+        cells //= 2
+        joined = tally.joined(grid_for(tally.sweep, cells))
+    return joined
+
+
+def _fewer_units(tally: Tally, units: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The table of units at coarser levels: each confidence becomes the start of its cell."""
+    levels = max(1, most // (2 * max(1, tally.buckets)))
+    fewer = _releveled(tally, units, levels)
+    while fewer.height > most and levels > 1:
+        levels //= 2
+        fewer = _releveled(tally, units, levels)
+    return fewer
+
+
+def _releveled(tally: Tally, units: pl.DataFrame, levels: int) -> pl.DataFrame:
+    confidence = units["confidence"]
+    cells = grid_for(tally.sweep, levels).of(confidence.fill_null(np.nan).to_numpy())
+    moved = pl.Series("confidence", cells).fill_nan(None)
+    return summed_units([units.with_columns(moved)])

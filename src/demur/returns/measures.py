@@ -1,0 +1,554 @@
+"""Measures of the error-return family (Artstein 2011): rates, areas, ranking, and the standard error of the area."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.special import digamma, stdtr, stdtrit
+
+from demur.core.arrays import Array
+from demur.core.stats.measure import SweepMeasure
+from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.sweep import Sweep, ratio
+from demur.errors import UsageError
+
+
+@dataclass(frozen=True)
+class ForcedError(SweepMeasure):
+    """Error rate when every answer is returned: where the error-return curve starts. Lower is better.
+
+    Wrong answers / all inputs. Inputs on which the system withheld by itself count in the divisor only.
+    Reference: Artstein (2011), section 3.
+
+    >>> ForcedError().finish(Sweep.of([0.9, 0.4], [True, False], withheld=2)).item()
+    0.25
+    """
+
+    name: ClassVar = "forced_error"
+    title: ClassVar = "error rate under forced choice"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Artstein (2011), section 3"
+    interval: ClassVar = "share"
+
+    def finish(self, totals: Sweep) -> Array:
+        """Wrong answers over all inputs."""
+        return ratio(totals.errors, totals.total)
+
+
+@dataclass(frozen=True)
+class NonreturnFloor(SweepMeasure):
+    """Share of inputs on which the system withheld by itself: no threshold goes below it. Lower gives more choice.
+
+    The curve starts at this non-return rate, x0, instead of 0. Reference: Artstein (2011), section 3.
+
+    >>> NonreturnFloor().finish(Sweep.of([0.9, 0.4], [True, False], withheld=2)).item()
+    0.5
+    """
+
+    name: ClassVar = "nonreturn_floor"
+    title: ClassVar = "share withheld by the system itself"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Artstein (2011), section 3"
+    interval: ClassVar = "share"
+
+    def finish(self, totals: Sweep) -> Array:
+        """Withheld rows over all inputs."""
+        return ratio(totals.withheld, totals.total)
+
+
+@dataclass(frozen=True)
+class ErrorAtNonreturn(SweepMeasure):
+    """Error rate at a non-return rate x, or its mean over x to `to`. Lower is better.
+
+    Read off the curve between cutoffs, where it is a straight line. The default, 0.2, is the critical region of short
+    question-answer dialogue, "about 1 in 5". Reference: Artstein (2011), section 5.
+
+    >>> ErrorAtNonreturn(x=0.25).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
+    0.25
+    """
+
+    x: float = 0.2
+    to: float | None = None
+
+    name: ClassVar = "error_at_nonreturn"
+    title: ClassVar = "error rate at a non-return rate"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Artstein (2011), section 5"
+    interval: ClassVar = "height"
+
+    def __post_init__(self) -> None:
+        end = self.x if self.to is None else self.to
+        if not 0 <= self.x <= end <= 1:
+            got = f"{self.x:g}" if self.to is None else f"{self.x:g} to {end:g}"
+            raise UsageError(f"a non-return rate lies in [0, 1], such as 0.2, and a range rises; got {got}")
+
+    def finish(self, totals: Sweep) -> Array:
+        """The curve at x; undefined left of where the curve starts."""
+        if self.to is None or self.to == self.x:
+            heights = curve_at(totals, np.array([self.x]))[..., 0]
+        else:
+            heights = _mean_over(totals, self.x, self.to)
+        floor = np.nan_to_num(ratio(totals.withheld, totals.total), nan=np.inf)
+        return np.where(self.x >= floor - 1e-12, heights, np.nan)
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """The system withholds more than x by itself."""
+        return f"the system itself withholds {totals.withheld / totals.total:.4g} of the inputs, more than {self.x:g}"
+
+
+@dataclass(frozen=True)
+class NonreturnAtError(SweepMeasure):
+    """Non-return rate needed to bring the error rate down to `error`. Lower is better.
+
+    The smallest x at which the curve is at or below the error rate; the default, 0.05, is a common promise.
+    Reference: Artstein (2011), section 3.
+
+    >>> NonreturnAtError(error=0.25).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
+    0.25
+    """
+
+    error: float = 0.05
+
+    name: ClassVar = "nonreturn_at_error"
+    title: ClassVar = "non-return rate needed for an error rate"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Artstein (2011), section 3"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.error <= 1:
+            raise UsageError(f"an error rate lies in [0, 1], such as 0.05; got {self.error:g}")
+
+    def finish(self, totals: Sweep) -> Array:
+        """The inverse reading of the curve."""
+        x, y = totals.rates
+        flat_x, flat_y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
+        found = [_first_at_or_below(xs, ys, self.error) for xs, ys in zip(flat_x, flat_y, strict=True)]
+        return np.array(found).reshape(x.shape[:-1])
+
+
+@dataclass(frozen=True)
+class QALDPrecision(SweepMeasure):
+    """Right answers / answers returned, at a threshold (QALD-1). Higher is better.
+
+    The default threshold returns every answer. Undefined when nothing is returned.
+    Reference: Artstein (2011), section 1, on the QALD-1 challenge.
+
+    >>> QALDPrecision(threshold=0.5).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).round(4).item()
+    0.6667
+    """
+
+    threshold: float = float("-inf")
+
+    name: ClassVar = "qald_precision"
+    title: ClassVar = "QALD-1 precision (right / returned)"
+    better: ClassVar = "higher"
+    reference: ClassVar = "Artstein (2011), section 1"
+    interval: ClassVar = "share"
+
+    def trials(self, totals: Sweep) -> float:
+        """The share of rows that are returned."""
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        return float((totals.right[first:].sum() + totals.wrong[first:].sum()) / totals.total)
+
+    def finish(self, totals: Sweep) -> Array:
+        """Right over returned."""
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        right = totals.right[..., first:].sum(axis=-1, dtype=np.float64)
+        return ratio(right, right + totals.wrong[..., first:].sum(axis=-1, dtype=np.float64))
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """Nothing returned."""
+        return f"nothing is returned at the threshold {self.threshold:g}"
+
+
+@dataclass(frozen=True)
+class QALDRecall(SweepMeasure):
+    """Right answers returned / all inputs, at a threshold (QALD-1's "recall", really accuracy). Higher is better.
+
+    The default threshold returns every answer. Reference: Artstein (2011), section 1, on the QALD-1 challenge.
+
+    >>> QALDRecall(threshold=0.5).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
+    0.5
+    """
+
+    threshold: float = float("-inf")
+
+    name: ClassVar = "qald_recall"
+    title: ClassVar = "QALD-1 recall (right / all inputs)"
+    better: ClassVar = "higher"
+    reference: ClassVar = "Artstein (2011), section 1"
+    interval: ClassVar = "share"
+
+    def finish(self, totals: Sweep) -> Array:
+        """Right and returned over all inputs."""
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        return ratio(totals.right[..., first:].sum(axis=-1, dtype=np.float64), totals.total)
+
+
+def curve_at(sweep: Sweep, x: Array) -> Array:
+    """Error rate at each non-return rate of `x`; left of the curve's start its first value."""
+    nonreturn, error = sweep.rates
+    if nonreturn.ndim == 1:
+        return np.interp(x, nonreturn, error)
+    return np.stack([np.interp(x, xs, ys) for xs, ys in zip(nonreturn, error, strict=True)])
+
+
+def _mean_over(sweep: Sweep, start: float, stop: float) -> Array:
+    """Mean height of the curve over [start, stop], exactly: its corners and the two ends, by trapezoid."""
+    nonreturn, error = sweep.rates
+    flat_x, flat_y = (part.reshape(-1, part.shape[-1]) for part in (nonreturn, error))
+    means = []
+    for xs, ys in zip(flat_x, flat_y, strict=True):
+        corners = np.concatenate([[start], xs[(xs > start) & (xs < stop)], [stop]])
+        means.append(np.trapezoid(np.interp(corners, xs, ys), corners) / (stop - start))
+    return np.array(means).reshape(nonreturn.shape[:-1])
+
+
+def _first_at_or_below(x: Array, y: Array, level: float) -> float:
+    place = int(np.argmax(y <= level))
+    if place == 0:
+        return float(x[0])
+    rise = (y[place - 1] - level) / (y[place - 1] - y[place])
+    return float(x[place - 1] + rise * (x[place] - x[place - 1]))
+
+
+Convention = Literal["trapezoid", "mean"]
+
+
+@dataclass(frozen=True)
+class AUGRC(SweepMeasure):
+    """Area under the error-return curve: the mean error rate over all non-return rates. Lower is better.
+
+    0 when every answer is right, 0.5 when every answer is wrong; a system that ranks at random has err/2, an oracle
+    err^2/2. It equals the sum over errors of (rank - 1/2) / N^2, with mid-ranks for ties, counted from the least
+    confident. Where the system withholds by itself the area runs over [x0, 1].
+    Reference: Traub et al. (2024), generalised risk; the curve is that of Artstein (2011).
+
+    >>> AUGRC().finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
+    0.125
+    """
+
+    name: ClassVar = "augrc"
+    title: ClassVar = "area under the error-return curve (AUGRC)"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Traub et al. (2024); Artstein (2011), section 3"
+    interval: ClassVar = "area"
+
+    def finish(self, totals: Sweep) -> Array:
+        """Trapezoid over the cutoffs, which is exact because the curve is straight between them."""
+        at_level = np.add(totals.right, totals.wrong, dtype=np.float64)
+        area = ratio((at_level * _mean_height(totals)).sum(axis=-1), np.square(totals.total))
+        return np.where(totals.answered > 0, area, np.nan)
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """No answers, no curve."""
+        return "nothing was answered, so there is no curve"
+
+
+@dataclass(frozen=True)
+class AURC(SweepMeasure):
+    """Area under selective risk over coverage. Lower is better; the convention is part of the name.
+
+    `trapezoid` joins the risks at the cutoffs that the system really has by straight lines, and holds the first one
+    down to coverage 0. `mean` averages the expected risk of returning the k most confident answers over k, with ties
+    in random order. Libraries differ here: state the convention. The default is `trapezoid`, since it reads the
+    plotted curve. Where the system withholds by itself the area runs over coverage [0, 1 - x0].
+    Reference: Geifman and El-Yaniv (2017).
+
+    >>> sweep = Sweep.of([0.9, 0.8], [True, False])
+    >>> AURC().finish(sweep).item(), AURC("mean").finish(sweep).item()
+    (0.125, 0.25)
+    """
+
+    convention: Convention = "trapezoid"
+
+    name: ClassVar = "aurc"
+    title: ClassVar = "area under selective risk over coverage (AURC)"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Geifman and El-Yaniv (2017)"
+    interval: ClassVar = "risk"
+
+    def __post_init__(self) -> None:
+        _check_convention(self.convention)
+
+    def finish(self, totals: Sweep) -> Array:
+        """The area under the named convention; undefined when nothing was answered."""
+        returned, errors = totals.from_the_top
+        return _aurc(returned, errors, totals.total, self.convention)
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """No answers, no risk."""
+        return "nothing was answered, so there is no risk to average"
+
+
+@dataclass(frozen=True)
+class EAURC(SweepMeasure):
+    """AURC above that of an oracle with the same error rate. 0 is a perfect ranking; lower is better.
+
+    The oracle is read where the convention reads the system: at the system's own cutoffs (`trapezoid`) or at every
+    count (`mean`), so the value is never below 0, ties or not. Reference: Geifman et al. (2019).
+
+    >>> EAURC().finish(Sweep.of([0.9, 0.8, 0.7], [True, True, False])).item()
+    0.0
+    """
+
+    convention: Convention = "trapezoid"
+
+    name: ClassVar = "e_aurc"
+    title: ClassVar = "excess AURC over the oracle (e-AURC)"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Geifman et al. (2019)"
+    interval: ClassVar = "risk"
+
+    def __post_init__(self) -> None:
+        _check_convention(self.convention)
+
+    def finish(self, totals: Sweep) -> Array:
+        """AURC less the oracle's."""
+        returned, errors = totals.from_the_top
+        right = (totals.answered - totals.errors)[..., None]
+        if self.convention == "trapezoid":
+            oracle = _aurc(returned, np.maximum(returned - right, 0.0), totals.total, "trapezoid")
+        else:
+            oracle = _oracle_mean_risk(totals)
+        return np.asarray(np.maximum(_aurc(returned, errors, totals.total, self.convention) - oracle, 0.0))
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """No answers, no risk."""
+        return "nothing was answered, so there is no risk to average"
+
+
+@dataclass(frozen=True)
+class AUROC(SweepMeasure):
+    """Probability that a right answer has a higher confidence than a wrong one, ties half. Higher is better.
+
+    0.5 is no better than chance. It says nothing of how many errors there are: the same value goes with any error
+    rate. Reference: Artstein (2011), section 2, for the caution.
+
+    >>> AUROC().finish(Sweep.of([0.9, 0.8, 0.8, 0.1], [True, True, False, False])).item()
+    0.875
+    """
+
+    name: ClassVar = "auroc"
+    title: ClassVar = "AUROC of confidence for correctness"
+    better: ClassVar = "higher"
+    reference: ClassVar = "Artstein (2011), section 2"
+    interval: ClassVar = "ranking"
+
+    def finish(self, totals: Sweep) -> Array:
+        """Mann-Whitney count over the tied levels, divided by the number of pairs."""
+        wrong_below = np.cumsum(totals.wrong, axis=-1, dtype=np.float64) - totals.wrong / 2
+        pairs = totals.errors * (totals.answered - totals.errors)
+        return ratio((totals.right * wrong_below).sum(axis=-1), pairs)
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """It needs answers of both kinds."""
+        if float(totals.answered) == 0:
+            return "nothing was answered"
+        return "every answer is right" if float(totals.errors) == 0 else "no answer is right"
+
+
+@dataclass(frozen=True)
+class RankingSkill(SweepMeasure):
+    """How much of the way from a random to a perfect ranking the confidences go: 1 oracle, 0 random. Higher is better.
+
+    (A_random - A) / (A_random - A_oracle) of the areas under the error-return curve; with x0 = 0 it is 2 AUROC - 1.
+    Negative where wrong answers are the more confident ones.
+
+    >>> RankingSkill().finish(Sweep.of([0.9, 0.8, 0.8, 0.1], [True, True, False, False])).item()
+    0.75
+    """
+
+    name: ClassVar = "ranking_skill"
+    title: ClassVar = "ranking skill"
+    better: ClassVar = "higher"
+    reference: ClassVar = "Artstein (2011), section 3, for the curve"
+    interval: ClassVar = "ranking"
+    bottom: ClassVar = -1.0
+
+    def finish(self, totals: Sweep) -> Array:
+        """Position of the area between those of the random and the oracle ranking."""
+        error, reach = ratio(totals.errors, totals.total), ratio(totals.answered, totals.total)
+        random, oracle = error * reach / 2, np.square(error) / 2
+        return ratio(random - AUGRC().finish(totals), random - oracle)
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """It needs answers of both kinds."""
+        return AUROC().why_undefined(totals) + ", so every ranking is as good"
+
+
+def _mean_height(sweep: Sweep) -> Array:
+    """Errors returned halfway through each level."""
+    through = np.cumsum(sweep.wrong, axis=-1, dtype=np.float64)
+    return np.asarray(through[..., -1:] - through + sweep.wrong / 2)
+
+
+def _aurc(returned: Array, errors: Array, total: Any, convention: Convention) -> Array:
+    if returned.shape[-1] == 0:
+        return np.full(returned.shape[:-1], np.nan)
+    if convention == "trapezoid":
+        risk = np.divide(errors, returned, out=np.zeros_like(errors), where=returned > 0)
+        before = risk.copy()  # the first risk is held down to coverage 0, past levels that a replicate left empty
+        np.copyto(before[..., 1:], risk[..., :-1], where=returned[..., :-1] > 0)
+        width = np.diff(returned, axis=-1, prepend=0.0)
+        area = (width * (risk + before) / 2).sum(axis=-1)
+    else:
+        area = _expected_risks(returned, errors).sum(axis=-1)
+    return np.where(returned[..., -1] > 0, ratio(area, total), np.nan)
+
+
+def _expected_risks(returned: Array, errors: Array) -> Array:
+    """Sum, over the counts k inside each level, of the expected risk of returning the k most confident.
+
+    Inside a level of m answers with w errors, after a answers with E errors, the risk at k is (E + (k-a) w/m) / k;
+    summed over k = a+1 .. a+m this is m w/m + (E - a w/m)(H(a+m) - H(a)), H the harmonic numbers.
+    """
+    start, errors_before = (
+        np.concatenate([np.zeros((*part.shape[:-1], 1)), part[..., :-1]], axis=-1) for part in (returned, errors)
+    )
+    size, wrong = returned - start, errors - errors_before
+    rate = np.divide(wrong, size, out=np.zeros_like(wrong), where=size > 0)
+    harmonic = digamma(returned + 1) - digamma(start + 1)
+    return np.asarray(wrong + (errors_before - start * rate) * harmonic)
+
+
+def _oracle_mean_risk(sweep: Sweep) -> Array:
+    right, wrong = sweep.answered - sweep.errors, sweep.errors
+    return ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), sweep.total)
+
+
+def _check_convention(convention: str) -> None:
+    if convention not in ("trapezoid", "mean"):
+        raise UsageError(f'AURC has the conventions "trapezoid" and "mean"; got "{convention}"')
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its standard error and the degrees of freedom behind it."""
+
+    value: float
+    error: float
+    freedom: int
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The value plus and minus Student's t times the standard error."""
+        reach = float(stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        return self.value - reach, self.value + reach
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of the value being 0."""
+        if self.error == 0:
+            return 1.0 if self.value == 0 else 0.0
+        return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
+
+
+def area_from(sweep: Sweep, start: float) -> float:
+    """Area under the error-return curve from the non-return rate `start` to 1."""
+    x, y = sweep.rates
+    first = int(np.searchsorted(x, start, side="right"))
+    height = np.interp(start, x, y)
+    return float(np.trapezoid(np.append(height, y[first:]), np.append(start, x[first:])))
+
+
+def augrc_estimate(sample: Sample) -> Estimate:
+    """AUGRC at the levels of the replicates, with its closed-form standard error."""
+    whole = sample.coarse
+    floor = float(whole.withheld / whole.total)
+    influence = area_influence(whole, floor, moving_start=True)
+    area = area_from(whole, floor)
+    if sample.alike:
+        return Estimate(area, influence.spread(whole), max(whole.n - 1, 1))
+    return _estimate(area, sample.pulls(influence.by_cell))
+
+
+def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float]:
+    """AUGRC of `a` less that of `b` over the range both reach, and where that range starts."""
+    sweeps = [rows.sweep() for rows in (a, b)]
+    floors = [float(sweep.withheld / sweep.total) for sweep in sweeps]
+    left = max(floors)
+    value = area_from(sweeps[0], left) - area_from(sweeps[1], left)
+    parts = [
+        area_influence(sweep, left, moving_start=False).of(rows, sweep)
+        for rows, sweep in zip((a, b), sweeps, strict=True)
+    ]
+    heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
+    mover = int(floors[1] > floors[0])
+    shift = (1 if mover else -1) * (heights[0] - heights[1])
+    parts[mover] = parts[mover] + shift * _floor_influence((a, b)[mover], floors[mover])
+    if paired:
+        return _estimate(value, a.pulled(parts[0] - parts[1])), left
+    one, two = (_estimate(0.0, rows.pulled(part)) for part, rows in zip(parts, (a, b), strict=True))
+    freedom = _welch(one, two)
+    return Estimate(value, float(np.hypot(one.error, two.error)), freedom), left
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """What a row adds to a statistic, by its cell: right or wrong at each threshold, or withheld."""
+
+    right: Array
+    wrong: Array
+    withheld: float
+
+    @property
+    def by_cell(self) -> Array:
+        """The influences in the order of cells: right by threshold, wrong by threshold, withheld."""
+        return np.concatenate([self.right, self.wrong, [self.withheld]])
+
+    def of(self, rows: Rows, sweep: Sweep) -> Array:
+        """The influence of each row."""
+        return self.by_cell[rows.cells(sweep.threshold)]
+
+    def spread(self, sweep: Sweep) -> float:
+        """Standard error of the statistic when all rows are independent and weigh the same."""
+        if sweep.n < 2:
+            return float("nan")
+        parts = ((sweep.right, self.right), (sweep.wrong, self.wrong), (sweep.withheld, self.withheld))
+        mean = sum(float(np.sum(count * value)) for count, value in parts) / sweep.n
+        squares = sum(float(np.sum(count * np.square(value - mean))) for count, value in parts)
+        return float(np.sqrt(squares / (sweep.n - 1) / sweep.n))
+
+
+def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influence:
+    """What a row adds to the area: e (x - start) + y(x) - 2A - start y(start), x the row's place on the curve.
+
+    `moving_start` adds the effect of the row on the start itself, where the area begins at the system's own floor.
+    """
+    x, y = sweep.rates
+    at_start = float(np.interp(start, x, y))
+    constant = -2 * area_from(sweep, start) - start * at_start
+    entry, leave = np.maximum(x[:-1], start), np.maximum(x[1:], start)
+    beyond = np.nan_to_num(
+        ratio(leave - entry, np.diff(x))
+    )  # share of a level right of the start, ties in random order
+    y_entry, y_leave = np.where(x[:-1] > start, y[:-1], at_start), np.where(x[1:] > start, y[1:], at_start)
+    right = (1 - beyond) * at_start + beyond * (y_entry + y_leave) / 2 + constant
+    wrong = right + beyond * ((entry + leave) / 2 - start)
+    withheld = at_start + constant
+    if moving_start:
+        floor = float(sweep.withheld / sweep.total)
+        right, wrong, withheld = right + at_start * floor, wrong + at_start * floor, withheld - at_start * (1 - floor)
+    return Influence(right, wrong, withheld)
+
+
+def _floor_influence(rows: Rows, floor: float) -> Array:
+    return (~rows.answered).astype(np.float64) - floor
+
+
+def _estimate(value: float, pulls: Array) -> Estimate:
+    units = pulls.size
+    if units < 2:
+        return Estimate(value, float("nan"), 1)
+    spread = float(np.square(pulls - pulls.mean()).sum()) * units / (units - 1)
+    return Estimate(value, float(np.sqrt(spread)), units - 1)
+
+
+def _welch(one: Estimate, two: Estimate) -> int:
+    """Welch's degrees of freedom of a difference of independent estimates."""
+    total = one.error**2 + two.error**2
+    if not total > 0:
+        return min(one.freedom, two.freedom)
+    return max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))

@@ -1,0 +1,367 @@
+"""How evaluations, comparisons, thresholds and class reports are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from demur.core.show import numbers
+from demur.core.show.html import curve_notebook, paragraphs, table_html
+from demur.core.show.notebook import drawn, pictured, presented
+from demur.core.show.numbers import _ends, tabled_percent
+from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.results import register
+from demur.core.stats.intervals import Figure
+from demur.core.stats.measure import Measure
+from demur.returns import words
+from demur.returns.class_report import ClassReport, ClassReports
+from demur.returns.classes import class_values
+from demur.returns.compare import Comparison, PairComparison
+from demur.returns.curves import Curve, ErrorReturnCurve
+from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
+from demur.returns.explorer.notebook import comparison_notebook
+from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
+from demur.returns.threshold import Choice, curve_cutoff, printed_frame
+from demur.returns.validation import Validation
+from demur.returns.words import point_words, slice_sentences
+
+SHORT_NAMES = {
+    "forced_error": "error, all returned",
+    "nonreturn_floor": "withheld by itself (x0)",
+    "augrc": "AUGRC",
+    "aurc": "AURC",
+    "e_aurc": "e-AURC",
+    "auroc": "AUROC",
+    "ranking_skill": "ranking skill",
+    "qald_precision": "QALD-1 precision",
+    "qald_recall": "QALD-1 recall",
+    "brier": "Brier score",
+    "ece": "ECE",
+    "nce": "NCE",
+}
+"""How measures without parameters of their own are called in tables; others by what they are asked."""
+
+MOST_IN_COLUMNS = 4
+"""Systems or slices that a terminal shows side by side; more get a row each."""
+
+BRIEF = ("forced_error", "error_at_nonreturn", "nonreturn_at_error", "augrc", "ranking_skill")
+"""Measures that a narrow table keeps."""
+
+UNITS_OF_PERCENT = frozenset(
+    {"forced_error", "nonreturn_floor", "error_at_nonreturn", "nonreturn_at_error", "qald_precision", "qald_recall"}
+)
+"""Measures shown in percent; the others are shown as they are."""
+
+
+def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) -> Presentation:
+    """How the evaluation of one or more systems is shown."""
+    evaluations = several if isinstance(several, Evaluations) else Evaluations(several)
+    whole = [evaluation for evaluation in evaluations if evaluation.part is None]
+    figures: list[Callable[[], Any]] = [
+        *_curve_drawings(evaluations, whole, tuple(choices)),
+        *(
+            [drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn")]
+            if evaluations.sliced
+            else []
+        ),
+        *(drawing("returns.charts.readings.missed_chance_chart", one) for one in whole[:1]),
+        drawing("returns.charts.readings.risk_coverage_chart", whole),
+        *(
+            [drawing("returns.charts.readings.reliability_chart", whole)]
+            if all(one.probabilistic for one in whole)
+            else []
+        ),
+        drawing("returns.charts.readings.roc_chart", whole),
+        drawing("returns.charts.readings.det_chart", whole),
+    ]
+    return Presentation(
+        title="Error-return analysis",
+        sentences=tuple(
+            sentence
+            for one in whole
+            for sentence in (*words.score_sentences(one), *slice_sentences(evaluations, one.system))
+        ),
+        tables=(measure_table(evaluations), *one_threshold_table(evaluations), count_table(evaluations)),
+        figures=tuple(figures),
+        data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
+        document=evaluations.to_dict(),
+        notes=evaluations.notes,
+        warnings=evaluations.warnings,
+        signatures=tuple(one.signature for one in evaluations),
+    )
+
+
+def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
+    """Every slice at the threshold of its whole system, the one with most errors first; none without slices."""
+    found = sorted(slices_at_one_threshold(evaluations), key=lambda one: (one.system, -one.error, one.part))
+    curves = {one.system: one.curve for one in evaluations if one.part is None}
+    rows = tuple(
+        (
+            one.system,
+            one.part,
+            f"{one.n:,}",
+            curve_cutoff(curves[one.system], one.threshold),
+            numbers.percent(one.nonreturn),
+            numbers.percent(one.error),
+        )
+        for one in found
+    )
+    columns = ("system", "slice", "inputs", "threshold", "non-return", "error")
+    return (Table("Slices at one threshold, that of the whole", columns, rows),) if rows else ()
+
+
+def _curve_drawings(
+    evaluations: Sequence[Evaluation], whole: Sequence[Evaluation], choices: tuple[Choice, ...]
+) -> list[Callable[[], Any]]:
+    """The curves of all systems, then those of each system's slices; of one system both are one figure."""
+    region = region_of(whole)
+    sliced = [one.system for one in whole if any(part.system == one.system and part.part for part in evaluations)]
+    if len(whole) == 1 and sliced:
+        return [
+            drawing("returns.charts.error_return.slices_chart", evaluations, sliced[0], region=region, choices=choices)
+        ]
+    together = drawing("returns.charts.error_return.error_return_chart", whole, choices=choices, region=region)
+    return [
+        together,
+        *(drawing("returns.charts.error_return.slices_chart", evaluations, system, region=region) for system in sliced),
+    ]
+
+
+def of_comparison(comparison: Comparison) -> Presentation:
+    """How a comparison of systems is shown."""
+    systems = comparison.evaluations
+    figures: list[Callable[[], Any]] = [
+        drawing("returns.charts.error_return.comparison_chart", comparison, region=region_of(systems))
+    ]
+    figures += [drawing("returns.charts.error_return.difference_chart", pair) for pair in comparison.pairs]
+    return Presentation(
+        title="Comparison of systems",
+        sentences=tuple(words.comparison_sentences(comparison)),
+        tables=(pair_table(comparison), measure_table(systems), count_table(systems)),
+        figures=tuple(figures),
+        data=lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
+        document=comparison.to_dict(),
+        notes=comparison.notes,
+        warnings=comparison.warnings,
+        signatures=tuple(one.signature for one in systems),
+    )
+
+
+def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentation:
+    """How a chosen threshold is shown, on the curve of an evaluation of its system."""
+    evaluation = choice.evaluation if evaluation is None else evaluation
+    return Presentation(
+        title="Threshold",
+        sentences=tuple(words.choice_sentences(choice)),
+        tables=(path_table(choice),),
+        figures=(
+            drawing("returns.charts.error_return.error_return_chart", [evaluation], choices=(choice,), region=None),
+            drawing("returns.charts.cost.cost_path_chart", choice),
+        ),
+        data=choice.frame,
+        document=choice.to_dict(),
+        notes=choice.notes or joined_notes([evaluation]),
+        warnings=choice.warnings,
+        signatures=(evaluation.signature,),
+    )
+
+
+def path_table(choice: Choice) -> Table:
+    """The best threshold for every cost ratio, and what it gives."""
+    rows = tuple(
+        (
+            f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}",
+            stretch.printed_threshold,
+            tabled_percent(stretch.nonreturn),
+            tabled_percent(stretch.error),
+        )
+        for stretch in choice.path
+    )
+    return Table("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows)
+
+
+def of_classes(several: Sequence[ClassReport]) -> Presentation:
+    """How per-class scores are shown."""
+    reports = several if isinstance(several, ClassReports) else ClassReports(several)
+    return Presentation(
+        title="Classes",
+        sentences=tuple(sentence for report in reports for sentence in words.class_sentences(report)),
+        tables=tuple(class_table(report) for report in reports),
+        figures=tuple(drawing("returns.charts.confusion.confusion_chart", report) for report in reports),
+        data=lambda: pl.concat([one.frame().select(pl.lit(one.system).alias("system"), pl.all()) for one in reports]),
+        document=reports.to_dict(),
+        notes=reports.notes,
+        warnings=reports.warnings,
+        signatures=tuple(report.signature for report in reports),
+    )
+
+
+def of_validation(validation: Validation) -> Presentation:
+    """How a table that was read and has no faults is shown."""
+    counts = validation.frame()
+    rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in counts.rows())
+    return Presentation(
+        title="Tables read",
+        sentences=(f"{validation.n:,} rows of {counts.height} system(s) are sound.",),
+        tables=(Table("Systems", tuple(name.replace("_", " ") for name in counts.columns), rows),),
+        figures=(),
+        data=lambda: counts,
+        document=validation.to_dict(),
+        notes=validation.notes,
+        warnings=validation.warnings,
+    )
+
+
+def measure_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Every measure of every system, with intervals; in brief a row per system with the measures asked for most."""
+    measures = evaluations[0].measures
+    rows = tuple(
+        (measure_name(name, measure), *(_shown(name, one.figures[name]) for one in evaluations))
+        for name, measure in measures.items()
+    )
+    level = numbers.percent(evaluations[0].level)
+    columns = ("measure", *(one.name for one in evaluations))
+    title, crowded = f"Measures with {level} intervals", len(evaluations) > MOST_IN_COLUMNS
+    return Table(title, columns, rows, brief=brief_table(evaluations), crowded=crowded)
+
+
+def brief_table(evaluations: Sequence[Evaluation]) -> Table:
+    """One row per system or slice: inputs and the few measures asked for most."""
+    chosen = [name for name in BRIEF if name in evaluations[0].measures]
+    heading, labels = _row_labels(evaluations)
+    rows = tuple(
+        (label, f"{one.n:,}", *(_brief(name, one.figures[name]) for name in chosen))
+        for label, one in zip(labels, evaluations, strict=True)
+    )
+    names = (measure_name(name, evaluations[0].measures[name]) for name in chosen)
+    title = "Measures (all of them with intervals: -o page.html or --json)"
+    return Table(title, (heading, "inputs", *names), rows)
+
+
+def count_table(evaluations: Sequence[Evaluation]) -> Table:
+    """How many inputs each system answered, withheld or failed on."""
+    heading, labels = _row_labels(evaluations)
+    rows = tuple(
+        (label, f"{one.n:,}", f"{one.withheld:,}", f"{one.failed:,}", f"{one.out_of_scope:,}")
+        for label, one in zip(labels, evaluations, strict=True)
+    )
+    return Table("Inputs", (heading, "inputs", "withheld by itself", "failed", "out of scope"), rows)
+
+
+def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
+    """What the rows are: systems, or the slices of one system by the values of a column."""
+    parts = [one.part for one in evaluations]
+    if len({one.system for one in evaluations}) > 1 or not any(parts):
+        return "system", [one.name for one in evaluations]
+    column = next(part for part in parts if part).partition("=")[0]
+    return column, ["all inputs" if part is None else part.partition("=")[2] for part in parts]
+
+
+def pair_table(comparison: Comparison) -> Table:
+    """The verdict on each pair with the test of the areas."""
+    rows = []
+    for pair in comparison.pairs:
+        low, high = pair.area.interval(pair.level)
+        rows.append(
+            (
+                pair.a,
+                pair.b,
+                pair.verdict,
+                f"{pair.area.value:+.4f} ({low:+.4f} to {high:+.4f})",
+                numbers.p_value(pair.p_adjusted),
+                words.mcnemar(pair),
+            )
+        )
+    columns = ("a", "b", "verdict", "area of a less b", "corrected p", "errs alone, a : b (McNemar)")
+    brief = Table("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
+    return Table("Pairs", columns, tuple(rows), brief=brief)
+
+
+def class_table(report: ClassReport) -> Table:
+    """Precision, recall and F1 of each class, then the averages."""
+    values, support = class_values(report.confusion), report.confusion.support
+    rows = [
+        (
+            label,
+            *(numbers.number(float(values[part][place])) for part in ("precision", "recall", "f1")),
+            f"{support[place]:,.0f}",
+        )
+        for place, label in enumerate(report.confusion.labels)
+    ]
+    for average in ("macro", "weighted", "micro"):
+        figures = (report.figures[f"{average}_{part}"].value for part in ("precision", "recall", "f1"))
+        rows.append(
+            (f"({average} average)", *(numbers.number(value) for value in figures), f"{report.confusion.total:,.0f}")
+        )
+    return Table(report.system, ("class", "precision", "recall", "F1", "support"), tuple(rows))
+
+
+def region_of(evaluations: Sequence[Evaluation]) -> tuple[float, float]:
+    """The critical region to shade: the range asked for, or five points to each side of the rate asked for."""
+    measure: Any = evaluations[0].measures["error_at_nonreturn"]
+    if measure.to is not None:
+        return measure.x, measure.to
+    return max(0.0, measure.x - 0.05), min(1.0, measure.x + 0.05)
+
+
+def measure_name(name: str, measure: Measure) -> str:
+    """What a measure is called in a table, its parameters included."""
+    if isinstance(measure, ErrorAtNonreturn):
+        mean = "" if measure.to is None else "mean "
+        return f"{mean}error {point_words(measure)} non-return"
+    if isinstance(measure, NonreturnAtError):
+        return f"non-return for {numbers.percent(measure.error)} error"
+    convention = getattr(measure, "convention", None)
+    return SHORT_NAMES.get(name, measure.title) + (f" ({convention})" if convention else "")
+
+
+def _shown(name: str, figure: Figure) -> str:
+    if not figure.defined:
+        return f"undefined ({figure.why})"
+    if name in UNITS_OF_PERCENT:
+        return f"{tabled_percent(figure.value)} ({_ends(100 * figure.low, 100 * figure.high, '.1f')})"
+    return f"{figure.value:.4f} ({_ends(figure.low, figure.high, '.4f')})"
+
+
+def _brief(name: str, figure: Figure) -> str:
+    if not figure.defined:
+        return "–"
+    return tabled_percent(figure.value) if name in UNITS_OF_PERCENT else f"{figure.value:.4f}"
+
+
+def _choice_html(choice: Choice) -> str:
+    path = table_html(path_table(choice))
+    return f"<div>{paragraphs(words.choice_sentences(choice))}{path}</div>"
+
+
+register(
+    Evaluation,
+    chart=drawn("returns.charts.error_return.error_return_chart", lambda one: [one]),
+    page=presented(lambda one: of_scores([one])),
+)
+register(Evaluations, chart=drawn("returns.charts.error_return.error_return_chart"), page=presented(of_scores))
+register(
+    ClassReports,
+    chart=drawn("returns.charts.confusion.confusion_chart", lambda several: several[0]),
+    page=presented(of_classes),
+)
+register(Comparison, chart=drawn("returns.charts.error_return.comparison_chart"), page=comparison_notebook)
+register(
+    PairComparison,
+    chart=drawn("returns.charts.error_return.difference_chart"),
+    page=pictured(lambda pair: f"<div>{paragraphs(words.pair_sentences(pair))}</div>"),
+)
+register(Choice, chart=drawn("returns.charts.cost.cost_path_chart"), page=pictured(_choice_html))
+register(
+    ClassReport,
+    chart=drawn("returns.charts.confusion.confusion_chart"),
+    page=presented(lambda report: of_classes([report])),
+)
+register(
+    ErrorReturnCurve,
+    chart=drawn("returns.charts.error_return.bare_curve_chart"),
+    page=pictured(lambda curve: curve_notebook(curve, lambda frame: printed_frame(curve, frame))),
+)
+register(Curve, chart=drawn("returns.charts.readings.bare_reading_chart"), page=pictured(curve_notebook))

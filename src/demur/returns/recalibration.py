@@ -1,0 +1,152 @@
+"""Would recalibration help: how far confidences are off, before and after, on answers not fitted to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.core.show.results import plain
+from demur.core.stats.calibration import ECE, Recalibration
+from demur.core.stats.intervals import student
+from demur.core.stats.resampling import Rows
+from demur.returns.evaluate import Evaluation
+
+Advice = Literal["recalibrate", "leave", "unclear"]
+
+FOLDS = 5
+"""Parts of the answers; each is held against a map that was fitted on the others."""
+
+LEAST = 100
+"""Answers below which a map is not worth fitting."""
+
+WORTH = 0.01
+"""Expected calibration error below which confidences mean what they say, for all purposes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The confidences of one system, as they are and recalibrated across folds; a change is after less before."""
+
+    system: str
+    answers: int
+    brier: float
+    ece: float
+    bias: float
+    """Mean confidence less the share right: over 0 the system is too sure of itself."""
+    brier_after: float = math.nan
+    ece_after: float = math.nan
+    change: float = math.nan
+    """Change of the Brier score, with its interval."""
+    low: float = math.nan
+    high: float = math.nan
+    why: str | None = None
+    """Why nothing was fitted."""
+
+    @property
+    def advice(self) -> Advice:
+        """Recalibrate where that is shown to help and there is something to mend; leave what is sound."""
+        if math.isnan(self.change):
+            return "unclear"
+        if self.high < 0 and self.ece > WORTH:
+            return "recalibrate"
+        return "leave"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The calibration as plain values."""
+        shown: dict[str, Any] = plain({**asdict(self), "advice": self.advice})
+        return shown
+
+
+def calibration(evaluation: Evaluation, rows: Rows) -> Calibration | None:
+    """What recalibrating the answers of one system would do; None where its confidences are no probabilities.
+
+    The map is isotonic, as in `recalibration`. Answers, or whole dialogues, are dealt into five folds in the order of
+    confidence, so that the order of rows does not matter.
+    """
+    if not evaluation.probabilistic:
+        return None
+    kept = rows.answered
+    confidence, right, weight = rows.confidence[kept], rows.right[kept], rows.weight[kept]
+    unit = None if rows.unit is None else rows.unit[kept]
+    total = weight.sum()
+    loss = np.square(confidence - right)
+    found = Calibration(
+        evaluation.system,
+        int(kept.sum()),
+        float((loss * weight).sum() / total),
+        _ece(confidence, right, weight),
+        float(((confidence - right) * weight).sum() / total),
+    )
+    fold = _folds(confidence, right, weight, unit)
+    why = _why_not(found.answers, right, fold)
+    if why is not None:
+        return Calibration(*_values(found), why=why)
+    mended = _mended(confidence, right, weight, fold)
+    after = np.square(mended - right)
+    change, reach = _change(after - loss, weight, unit, evaluation.level)
+    return Calibration(
+        *_values(found),
+        brier_after=float((after * weight).sum() / total),
+        ece_after=_ece(mended, right, weight),
+        change=change,
+        low=change - reach,
+        high=change + reach,
+    )
+
+
+def _values(found: Calibration) -> tuple[str, int, float, float, float]:
+    return found.system, found.answers, found.brier, found.ece, found.bias
+
+
+def _why_not(answers: int, right: NDArray[np.bool_], fold: NDArray[np.int64]) -> str | None:
+    if answers < LEAST:
+        return f"{answers:,} answers, fewer than {LEAST}"
+    if right.all() or not right.any():
+        return f"every answer is {'right' if right.all() else 'wrong'}"
+    return None if np.unique(fold).size == FOLDS else f"fewer than {FOLDS} dialogues"
+
+
+def _folds(
+    confidence: Array, right: NDArray[np.bool_], weight: Array, unit: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    if unit is not None:
+        numbers = np.unique(unit, return_inverse=True)[1]
+        return np.asarray(numbers % FOLDS, dtype=np.int64)
+    fold = np.empty(confidence.size, dtype=np.int64)
+    fold[np.lexsort((weight, right, confidence))] = np.arange(confidence.size) % FOLDS
+    return fold
+
+
+def _mended(confidence: Array, right: NDArray[np.bool_], weight: Array, fold: NDArray[np.int64]) -> Array:
+    alike = bool((weight == 1).all())
+    mended = np.empty_like(confidence)
+    for part in range(FOLDS):
+        out = fold == part
+        fitted = Recalibration.fit(confidence[~out], right[~out], weight=None if alike else weight[~out])
+        mended[out] = fitted(confidence[out])
+    return mended
+
+
+def _ece(confidence: Array, right: NDArray[np.bool_], weight: Array) -> float:
+    """The expected calibration error over the bins of the measure ECE."""
+    bins = ECE().bins
+    edges = np.arange(bins + 1) / bins
+    place = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, bins - 1)
+    gap = np.bincount(place, weights=(right - confidence) * weight, minlength=bins)
+    return float(np.abs(gap).sum() / weight.sum())
+
+
+def _change(gap: Array, weight: Array, unit: NDArray[np.int64] | None, level: float) -> tuple[float, float]:
+    """A mean change with the reach of its interval, by dialogues where there are some."""
+    total = weight.sum()
+    mean = float((gap * weight).sum() / total)
+    pull = (gap - mean) * weight / total
+    if unit is not None:
+        pull = np.bincount(np.unique(unit, return_inverse=True)[1], weights=pull)
+    size = pull.size
+    return mean, student(level, size - 1) * math.sqrt(float(np.square(pull).sum()) * size / (size - 1))

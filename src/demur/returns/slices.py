@@ -1,0 +1,386 @@
+"""Which slices of the inputs a system does worse or better on than on the rest, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array, Flags
+from demur.core.io.columns import JUDGED, MOST_SLICES, unknown_column
+from demur.core.show.results import plain
+from demur.core.stats.intervals import check_level, holm
+from demur.core.stats.resampling import Rows
+from demur.core.stats.sweep import Sweep
+from demur.core.stats.tests import fisher, newcombe
+from demur.errors import DataError
+from demur.returns.measures import Estimate, area_from, area_influence
+from demur.returns.table import Responses
+
+What = Literal["error", "nonreturn", "augrc"]
+
+LEAST = 30
+"""Inputs that a slice and the rest need each to be tested."""
+
+LEAST_DIALOGUES = 10
+"""Dialogues that they need each, where inputs come in dialogues."""
+
+LEAST_ERRORS = 5
+"""Events to be expected in the smaller of the two where a test is not exact."""
+
+FEWEST, MOST = 2, 20
+"""Values of a column that is sliced by without being asked for."""
+
+OUT_OF_SCOPE = "out of scope: every answer to it is wrong"
+
+_BULKY = ("input", "nbest")
+_NONE = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDifference:
+    """One quantity on a slice less the same on the rest, with an interval, and the test of no difference."""
+
+    system: str
+    column: str
+    value: str
+    n: int
+    rest: int
+    what: What
+    inside: float
+    outside: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+    """Corrected by Holm's method for all slices, systems and quantities that were tested together."""
+
+    @property
+    def part(self) -> str:
+        """The slice as `column=value`."""
+        return f"{self.column}={self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """A slice, or a whole column, that was left out, and why."""
+
+    system: str
+    column: str
+    value: str | None
+    n: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDifferences:
+    """Every slice that was tested, in order of p-value, and those that were not."""
+
+    tests: tuple[SliceDifference, ...]
+    untested: tuple[Untested, ...]
+    columns: tuple[str, ...]
+    thresholds: Mapping[str, float]
+    level: float
+
+    @property
+    def shown(self) -> tuple[SliceDifference, ...]:
+        """The differences that hold after correction: the chance that any of them is a false alarm is 1 - level."""
+        return tuple(test for test in self.tests if test.p_adjusted < 1 - self.level)
+
+    def frame(self) -> pl.DataFrame:
+        """Every test as a row."""
+        names = tuple(SliceDifference.__dataclass_fields__)
+        rows = [tuple(getattr(test, name) for name in names) for test in self.tests]
+        return pl.DataFrame(rows, schema=list(names), orient="row", infer_schema_length=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tests as plain values."""
+        shown: dict[str, Any] = plain(
+            {
+                "columns": list(self.columns),
+                "thresholds": dict(self.thresholds),
+                "tests": [asdict(test) for test in self.tests],
+                "untested": [asdict(one) for one in self.untested],
+                "level": self.level,
+            }
+        )
+        return shown
+
+
+def slice_columns(responses: Responses) -> tuple[str, ...]:
+    """The columns worth slicing by: 2 to 20 values, two of them with 30 inputs each in some system.
+
+    A column that says outright whether answers are right is left out, as is one that is the same for all.
+
+    >>> from demur.returns.table import Reading, responses as table
+    >>> rows = [{"id": k, "correct": k % 3 > 0, "confidence": k, "noise": k % 2, "note": str(k)} for k in range(80)]
+    >>> slice_columns(table(rows, reading=Reading(keep=("*",))))
+    ('noise',)
+    """
+    frame = responses.frame
+    found = []
+    for name in frame.columns:
+        if name in JUDGED or name in _BULKY or frame[name].dtype.is_nested():
+            continue
+        if not FEWEST <= frame[name].n_unique() <= MOST:
+            continue
+        sizes = frame.group_by("system", name).agg(pl.len().alias("n"), pl.col("right").n_unique().alias("mixed"))
+        large = sizes.filter(pl.col("n") >= LEAST)
+        telling = (large["mixed"] > 1).any()
+        if telling and large.group_by("system").len()["len"].max() >= FEWEST:  # type: ignore[operator]
+            found.append(name)
+    return tuple(found)
+
+
+def slice_differences(
+    responses: Responses,
+    thresholds: Mapping[str, float],
+    columns: Sequence[str],
+    *,
+    level: float = 0.95,
+    least: int = LEAST,
+) -> SliceDifferences:
+    """Each slice of each system against the rest of its inputs: errors and non-returns at one threshold, and the area.
+
+    The threshold is the system's own, the same for all its slices, as it is in use; NaN returns nothing. Rates of
+    inputs that count alike are tested exactly (Fisher), others and the area by standard errors that take turns of a
+    dialogue together and, under no difference, all inputs for one population. Of a column with two values only the
+    rarer is tested: the other is its mirror. Values that only inputs out of scope have are set aside, so that the
+    others are held against what could be answered.
+    """
+    check_level(level)
+    for column in columns:
+        _refuse_unsliceable(responses.frame, column)
+    tests: list[SliceDifference] = []
+    untested: list[Untested] = []
+    for system in responses.systems:
+        whole = _Whole.of(system, responses.of(system).frame, thresholds.get(system, math.nan))
+        for column in columns:
+            found, left = _column(whole, column, level, least)
+            tests += found
+            untested += left
+    adjusted = holm(np.array([test.p for test in tests])) if tests else np.array([])
+    corrected = [replace(test, p_adjusted=float(p)) for test, p in zip(tests, adjusted, strict=True)]
+    ordered = sorted(corrected, key=lambda test: (test.p_adjusted, test.p, -abs(test.difference)))
+    return SliceDifferences(tuple(ordered), tuple(untested), tuple(columns), dict(thresholds), level)
+
+
+def _refuse_unsliceable(frame: pl.DataFrame, column: str) -> None:
+    if column not in frame.columns:
+        raise unknown_column(column, frame.columns, "slices")
+    count = frame[column].n_unique()
+    if count > MOST_SLICES:
+        rule = f'"{column}" has {count:,} values, too many to slice by (at most {MOST_SLICES})'
+        raise DataError(rule, fix="slice by a column that groups the inputs, such as a domain or a condition")
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """All rows of a system, as far as every slice needs them."""
+
+    system: str
+    frame: pl.DataFrame
+    rows: Rows
+    threshold: float
+    sweep: Sweep = field(init=False)
+    cell: NDArray[np.int64] = field(init=False)
+
+    @classmethod
+    def of(cls, system: str, frame: pl.DataFrame, threshold: float) -> _Whole:
+        return cls(system, frame, Rows.from_frame(frame), threshold)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sweep", self.rows.sweep())
+        object.__setattr__(self, "cell", self.rows.cells(self.sweep.threshold))
+
+    @cached_property
+    def events(self) -> dict[What, Flags]:
+        """What each rate counts: errors that are returned, and inputs that are not."""
+        returned = self.rows.answered & (self.rows.confidence >= self.threshold)  # nothing is at least NaN
+        return {"error": returned & ~self.rows.right, "nonreturn": ~returned}
+
+    @cached_property
+    def area_pull(self) -> Array:
+        """What each row adds to the area of all rows."""
+        floor = float(self.sweep.withheld / self.sweep.total)
+        return area_influence(self.sweep, floor, moving_start=True).by_cell[self.cell]
+
+    def part(self, inside: Flags) -> Sweep:
+        """The sweep of some rows, at the levels of all."""
+        size = self.sweep.threshold.size
+        counts = np.bincount(self.cell[inside], weights=self.rows.weight[inside], minlength=2 * size + 1)
+        cells = counts[:size], counts[size : 2 * size], float(counts[-1])
+        return Sweep(self.sweep.threshold.copy(), *cells, int(inside.sum()))
+
+    def by_unit(self, pull: Array, inside: Flags | None = None) -> Array:
+        """What each unit adds: dialogues where there are some, else rows; of some rows only the units they are of."""
+        unit = self.rows.unit
+        if unit is None:
+            return pull if inside is None else np.asarray(pull[inside])
+        sums: Array = np.bincount(unit, weights=pull).astype(np.float64)
+        return sums if inside is None else sums[np.unique(unit[inside])]
+
+
+def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[SliceDifference], list[Untested]]:
+    whole, left = _in_scope(whole, column)
+    values = _values(whole.frame, column)
+    sizes = values.value_counts().sort(["count", column])
+    if sizes.height < FEWEST:
+        return [], left
+    tested = sizes.head(1) if sizes.height == 2 else sizes
+    found: list[SliceDifference] = []
+    for value in sorted(tested[column]):
+        inside = (values == value).to_numpy()
+        why = _too_few(whole, inside, least)
+        if why is not None:
+            left.append(Untested(whole.system, column, value, int(inside.sum()), why))
+            continue
+        found += _tests(whole, column, value, inside, level)
+    return found, left
+
+
+def _in_scope(whole: _Whole, column: str) -> tuple[_Whole, list[Untested]]:
+    """Sets slices aside that are out of scope altogether: as every answer to them is wrong, they say nothing."""
+    values = _values(whole.frame, column)
+    outside = whole.frame.select(values, "out_of_scope").group_by(column).agg(pl.len(), pl.col("out_of_scope").all())
+    gone = outside.filter("out_of_scope").sort(column)
+    if gone.is_empty() or gone.height == outside.height:
+        return whole, []
+    left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
+    kept = whole.frame.filter(~values.is_in(gone[column].to_list()))
+    return _Whole.of(whole.system, kept, whole.threshold), left
+
+
+def _values(frame: pl.DataFrame, column: str) -> pl.Series:
+    return frame[column].cast(pl.String).fill_null(_NONE)
+
+
+def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
+    n = int(inside.sum())
+    if min(n, inside.size - n) < least:
+        few = f"{n:,} inputs" if n < least else f"{inside.size - n:,} inputs in the rest"
+        return f"{few}, fewer than {least}"
+    unit = whole.rows.unit
+    if unit is not None:
+        dialogues = min(np.unique(unit[side]).size for side in (inside, ~inside))
+        if dialogues < LEAST_DIALOGUES:
+            return f"{dialogues:,} dialogues on one side, fewer than {LEAST_DIALOGUES}"
+    if not min(whole.rows.weight[inside].sum(), whole.rows.weight[~inside].sum()) > 0:
+        return "its inputs, or those of the rest, have no weight"
+    return None
+
+
+def _tests(whole: _Whole, column: str, value: str, inside: Flags, level: float) -> list[SliceDifference]:
+    n = int(inside.sum())
+    about = {"system": whole.system, "column": column, "value": value, "n": n, "rest": inside.size - n}
+    found = []
+    for what, event in whole.events.items():
+        if not math.isnan(whole.threshold) and _enough(whole, inside, event):
+            found.append(SliceDifference(**about, what=what, **_rate(whole, inside, event, level)))  # type: ignore[arg-type]
+    expected = float(whole.sweep.errors / whole.sweep.total) * min(n, inside.size - n)
+    if expected >= LEAST_ERRORS and whole.sweep.threshold.size > 1:
+        found.append(SliceDifference(**about, what="augrc", **_area(whole, inside, level)))  # type: ignore[arg-type]
+    return found
+
+
+def _enough(whole: _Whole, inside: Flags, event: Flags) -> bool:
+    """Whether a rate can be tested: exactly where something varies, else with a few events to be expected each way."""
+    if whole.rows.alike:
+        return bool(event.any() and not event.all())
+    fewest = min(int(inside.sum()), int((~inside).sum()))
+    return fewest * min(float(event.mean()), float(1 - event.mean())) >= LEAST_ERRORS
+
+
+def _rate(whole: _Whole, inside: Flags, event: Flags, level: float) -> dict[str, float]:
+    """A rate on the slice less that on the rest."""
+    weight = whole.rows.weight
+    mine, other = (float(weight[side & event].sum() / weight[side].sum()) for side in (inside, ~inside))
+    low, high = newcombe(
+        (mine, _effective(whole, inside, event, mine)), (other, _effective(whole, ~inside, event, other)), level
+    )
+    if whole.rows.alike:
+        p = fisher(int((inside & event).sum()), int(inside.sum()), int(event.sum()), inside.size)
+    else:
+        pooled = float(weight[event].sum() / weight.sum())
+        p = _pooled(whole, inside, event.astype(np.float64) - pooled, mine - other).p
+    return _told(mine, other, low, high, p)
+
+
+def _area(whole: _Whole, inside: Flags, level: float) -> dict[str, float]:
+    """The area under the curve of the slice less that of the rest, each from its own start."""
+    parts = [whole.part(side) for side in (inside, ~inside)]
+    floors = [float(part.withheld / part.total) for part in parts]
+    mine, other = (area_from(part, floor) for part, floor in zip(parts, floors, strict=True))
+    apart = np.zeros(inside.size)
+    for part, floor, side, sign in zip(parts, floors, (inside, ~inside), (1, -1), strict=True):
+        influence = area_influence(part, floor, moving_start=True).by_cell[whole.cell[side]]
+        apart[side] = sign * influence * whole.rows.weight[side] / part.total
+    own = _estimate(mine - other, whole.by_unit(apart), _freedom(whole, inside))
+    null = _pooled(whole, inside, whole.area_pull, mine - other)
+    found = max(own, null, key=lambda one: one.error)
+    return _told(mine, other, *found.interval(level), found.p)
+
+
+def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -> Estimate:
+    """A difference with the standard error it has when slice and rest are of one population.
+
+    A slice without a single error has no spread of its own, so its own standard error would make a fact of chance. The
+    spread, and how much alike the rows of a dialogue are, are those of all rows; which rows are in the slice says how
+    much of that a difference feels.
+    """
+    weight = whole.rows.weight
+    centred = influence - float((influence * weight).sum() / weight.sum())
+    variance = float(np.square(centred).sum()) / (inside.size - 1)
+    share = weight * np.where(inside, 1 / weight[inside].sum(), -1 / weight[~inside].sum())
+    alone = float(np.square(share).sum())
+    spread = variance * alone
+    if whole.rows.unit is not None:
+        together = float(np.square(whole.by_unit(share)).sum())
+        spread += max(_shared(whole, centred), 0.0) * (together - alone)
+    return Estimate(difference, math.sqrt(max(spread, 0.0)), _freedom(whole, inside))
+
+
+def _shared(whole: _Whole, centred: Array) -> float:
+    """Mean product of two rows of one dialogue: their covariance."""
+    sizes = whole.by_unit(np.ones(centred.size))
+    pairs = float((sizes * (sizes - 1)).sum())
+    if pairs == 0:
+        return 0.0
+    return float((np.square(whole.by_unit(centred)).sum() - np.square(centred).sum()) / pairs)
+
+
+def _estimate(value: float, pulls: Array, freedom: int) -> Estimate:
+    units = pulls.size
+    spread = float(np.square(pulls - pulls.mean()).sum()) * units / max(units - 1, 1)
+    return Estimate(value, math.sqrt(spread), freedom)
+
+
+def _freedom(whole: _Whole, inside: Flags) -> int:
+    """Degrees of freedom: the units of the smaller side less one."""
+    unit = whole.rows.unit
+    sides = (inside, ~inside)
+    return max(1, min(int(side.sum()) if unit is None else np.unique(unit[side]).size for side in sides) - 1)
+
+
+def _effective(whole: _Whole, inside: Flags, event: Flags, rate: float) -> float:
+    """Independent inputs that tell as much about a rate as those of one side."""
+    weight = whole.rows.weight[inside]
+    kish = float(weight.sum() ** 2 / np.square(weight).sum())
+    if whole.rows.alike:
+        return kish
+    pull = np.where(inside, (event - rate) * whole.rows.weight / weight.sum(), 0.0)
+    units = whole.by_unit(pull, inside)
+    spread = float(np.square(units).sum()) * units.size / max(units.size - 1, 1)
+    return min(kish, rate * (1 - rate) / spread) if spread > 0 else min(kish, float(units.size))
+
+
+def _told(mine: float, other: float, low: float, high: float, p: float) -> dict[str, float]:
+    values = {"inside": mine, "outside": other, "difference": mine - other, "low": low, "high": high}
+    return {**values, "p": p, "p_adjusted": p}

@@ -1,0 +1,672 @@
+"""Totals in small `.sweep` files, so that parts of a log can be counted apart and added up later."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from io import BytesIO
+from itertools import takewhile
+from math import isclose
+from operator import add
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import msgspec
+import numpy as np
+import polars as pl
+from msgspec import Meta, Struct
+from numpy.typing import NDArray
+
+from demur import __version__
+from demur.core.engines.engine import BUCKETS, NUMBERS, engine_faults_told
+from demur.core.io.sources import expand, stem_of
+from demur.core.io.writing import write_whole
+from demur.core.show.results import Step, silent
+from demur.core.stats.sweep import Sweep
+from demur.errors import DataError, UsageError
+from demur.returns.registry import term_measures
+from demur.returns.table import Reading
+from demur.returns.tally import UNIT_LEVELS, UNITS, Tally, grid_for, summed_units
+
+FORMAT: Literal["demur sweep"] = "demur sweep"
+VERSION = 1
+HEADER, LEVELS, UNIT_TABLE = "sweep.json", "levels.parquet", "units.parquet"
+AGAIN = "it was cut off or changed after it was written; write it again"
+
+_LEVEL_COLUMNS = ("tally", "threshold", "upper", "right", "wrong")
+_SUMS = ("right", "wrong", "withheld")
+_TERMS = term_measures()
+_LAST_DIGITS = 1e-9
+"""By how much sums of weights may differ between machines."""
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+_UNREADABLE = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+"""What `zipfile` raises at archives that are cut off, changed, locked or packed in a way it does not know."""
+
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Amount = Annotated[float, Meta(ge=0)]
+Term = float | Literal["nan", "inf", "-inf"]
+
+
+class Entry(Struct, kw_only=True):
+    """What the header says of one tally."""
+
+    system: str
+    part: str | None = msgspec.field(name="slice")
+    n: Annotated[int, Meta(ge=1, le=2**53)]
+    failed: Count
+    unanswered: Count
+    out_of_scope: Count
+    squares: Annotated[float, Meta(gt=0)]
+    clustered: bool
+    right: Amount
+    wrong: Amount
+    withheld_weight: Amount
+    terms: dict[str, list[Term]]
+    cutoffs: Count
+    """Rows in the table of levels."""
+    units: Count | None
+    """Rows in the table of units; null where rows are independent and count alike."""
+
+
+class Stamp(Struct):
+    """What a header says of itself."""
+
+    format: Literal["demur sweep"]
+    version: Annotated[int, Meta(ge=1)]
+    demur: str
+
+
+class Header(Stamp, kw_only=True):
+    """The content of `sweep.json`."""
+
+    reading: dict[str, Any]
+    tallies: list[Entry]
+    sources: list[str]
+    notes: list[str]
+    warnings: list[str]
+
+
+def packed(
+    tallies: Sequence[Tally],
+    *,
+    reading: Mapping[str, Any],
+    sources: Sequence[str],
+    notes: Sequence[str],
+    warnings: Sequence[str],
+) -> bytes:
+    """The content of a `.sweep` file."""
+    header = Header(
+        format=FORMAT,
+        version=VERSION,
+        demur=__version__,
+        reading=dict(reading),
+        tallies=[_entry(tally) for tally in tallies],
+        sources=list(sources),
+        notes=list(notes),
+        warnings=list(warnings),
+    )
+    parts = {
+        HEADER: msgspec.json.format(msgspec.json.encode(header), indent=2) + b"\n",
+        LEVELS: _parquet(_level_table(tallies)),
+    }
+    if any(tally.units is not None for tally in tallies):
+        parts[UNIT_TABLE] = _parquet(_unit_table(tallies))
+    return _archive(parts)
+
+
+def _entry(tally: Tally) -> Entry:
+    sweep = tally.sweep
+    return Entry(
+        system=tally.system,
+        part=tally.part,
+        n=tally.n,
+        failed=tally.failed,
+        unanswered=tally.unanswered,
+        out_of_scope=tally.out_of_scope,
+        squares=_number(tally.squares),
+        clustered=tally.clustered,
+        right=_number(sweep.right.sum()),
+        wrong=_number(sweep.wrong.sum()),
+        withheld_weight=_number(sweep.withheld),
+        terms={key: [_term(value) for value in totals.tolist()] for key, totals in sorted(tally.terms.items())},
+        cutoffs=sweep.threshold.size,
+        units=None if tally.units is None else tally.units.height,
+    )
+
+
+def _number(value: Any) -> float:
+    """A number that is written as an integer where it is whole."""
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) <= 2**53 else number
+
+
+def _term(value: float) -> Term:
+    """A total; confidences of minus infinity make some that JSON has no numbers for."""
+    return _number(value) if np.isfinite(value) else str(value)  # type: ignore[return-value]
+
+
+def _level_table(tallies: Sequence[Tally]) -> pl.DataFrame:
+    sweeps = [tally.sweep for tally in tallies]
+    threshold = _joined([sweep.threshold for sweep in sweeps]).astype(np.float64)
+    highest = _joined([sweep.highest for sweep in sweeps]).astype(np.float64)
+    upper = pl.Series("upper", highest).set(pl.Series(highest == threshold), None)
+    tally = np.repeat(np.arange(len(sweeps), dtype=np.int32), [sweep.threshold.size for sweep in sweeps])
+    right, wrong = (_whole(_joined([getattr(sweep, kind) for sweep in sweeps])) for kind in ("right", "wrong"))
+    return pl.DataFrame({"tally": tally, "threshold": threshold, "upper": upper, "right": right, "wrong": wrong})
+
+
+def _unit_table(tallies: Sequence[Tally]) -> pl.DataFrame:
+    tables = [
+        tally.units.select(
+            pl.lit(place, pl.Int32).alias("tally"), *(pl.col(name).cast(kind) for name, kind in UNITS.items())
+        )
+        for place, tally in enumerate(tallies)
+        if tally.units is not None
+    ]
+    table = pl.concat(tables).sort("tally", "bucket", "confidence", *_SUMS)
+    return table.with_columns(pl.Series(name, _whole(table[name].to_numpy())) for name in _SUMS)
+
+
+def _joined(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0)
+
+
+def _whole(values: NDArray[Any]) -> NDArray[Any]:
+    """The values as integers, where all are whole."""
+    return values.astype(np.int64) if np.array_equal(np.rint(values), values) else values.astype(np.float64)
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    buffer = BytesIO()
+    table.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _archive(parts: Mapping[str, bytes]) -> bytes:
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, content in parts.items():
+            member = ZipInfo(name, _LONG_AGO)
+            member.create_system, member.external_attr = 3, 0o644 << 16
+            member.compress_type = ZIP_DEFLATED if name == HEADER else ZIP_STORED
+            archive.writestr(member, content)
+    return buffer.getvalue()
+
+
+def unpacked(content: bytes, *, name: str) -> tuple[Header, tuple[Tally, ...]]:
+    """The header of a `.sweep` file and its tallies, which agree with it; `name` is what messages call the file."""
+    members = _members(content, name)
+    header = _header(members[HEADER], name)
+    entries = header.tallies
+    levels = _table(members, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries], name)
+    sizes = [entry.units or 0 for entry in entries]
+    wanted = any(entry.units is not None for entry in entries)
+    units = _table(members, UNIT_TABLE, ("tally", *UNITS), sizes, name) if wanted else [None] * len(entries)
+    return header, tuple(
+        _tally(entry, of_levels, None if entry.units is None else of_units, f"{name}: {_title(entry)}:")
+        for entry, of_levels, of_units in zip(entries, levels, units, strict=True)
+    )
+
+
+def _members(content: bytes, name: str) -> dict[str, bytes]:
+    if not content:
+        raise DataError("is empty", where=name, fix=AGAIN)
+    if not content.startswith(b"PK"):
+        raise DataError("is no sweep file", where=name, fix="`demur score LOG -o PART.sweep` writes one")
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            members = {
+                member: archive.read(member) for member in (HEADER, LEVELS, UNIT_TABLE) if member in archive.namelist()
+            }
+    except _UNREADABLE as error:
+        raise DataError(f"cannot be unpacked: {error}", where=name, fix=AGAIN) from None
+    if HEADER not in members:
+        raise DataError(f"is an archive without {HEADER}, so it is no sweep file", where=name)
+    return members
+
+
+def _header(content: bytes, name: str) -> Header:
+    try:
+        stamp = msgspec.json.decode(content, type=Stamp)
+        if stamp.version > VERSION:
+            rule = f"has version {stamp.version} of the format, written by demur {stamp.demur}"
+            raise DataError(rule, where=name, fix=f"update demur; this one, {__version__}, reads version {VERSION}")
+        header = msgspec.json.decode(content, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"does not have the form of a sweep's header: {error}", where=f"{name}: {HEADER}") from None
+    keys = [(entry.system, entry.part) for entry in header.tallies]
+    if not keys or len(set(keys)) < len(keys):
+        raise DataError("must have each system and slice once, and at least one", where=f"{name}: {HEADER}", fix=AGAIN)
+    return header
+
+
+def _title(entry: Entry) -> str:
+    return f'"{entry.system}"' if entry.part is None else f'"{entry.system}" [{entry.part}]'
+
+
+def _table(
+    members: Mapping[str, bytes], member: str, columns: Sequence[str], sizes: Sequence[int], name: str
+) -> list[pl.DataFrame]:
+    """A table cut into the parts of the tallies; their sizes are those in the header."""
+    where = f"{name}: {member}"
+    if member not in members:
+        raise DataError("is missing", where=where, fix=AGAIN)
+    with engine_faults_told(where):
+        table = pl.read_parquet(BytesIO(members[member]))
+    for column in columns:
+        if column not in table.columns or not table.schema[column].is_numeric():
+            raise DataError(f'must have a column "{column}" of numbers', where=where, fix=AGAIN)
+    if sum(sizes) != table.height or not np.array_equal(table["tally"], np.repeat(np.arange(len(sizes)), sizes)):
+        raise DataError(f"must hold the rows that {HEADER} says, in the order of its tallies", where=where, fix=AGAIN)
+    starts = np.cumsum([0, *sizes])
+    return [table.slice(int(start), size) for start, size in zip(starts, sizes, strict=False)]
+
+
+def _tally(entry: Entry, levels: pl.DataFrame, units: pl.DataFrame | None, where: str) -> Tally:
+    tally = Tally(
+        system=entry.system,
+        part=entry.part,
+        sweep=_sweep(entry, levels, where),
+        failed=entry.failed,
+        unanswered=entry.unanswered,
+        out_of_scope=entry.out_of_scope,
+        squares=float(entry.squares),
+        clustered=entry.clustered,
+        units=None if units is None else _units(entry, units, where),
+        terms={key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in _TERMS},
+    )
+    _check_counts(tally, where)
+    _check_terms(tally, where)
+    return tally
+
+
+def _sweep(entry: Entry, levels: pl.DataFrame, where: str) -> Sweep:
+    threshold = levels["threshold"].cast(pl.Float64)
+    highest = levels["upper"].cast(pl.Float64).fill_null(threshold).to_numpy()
+    lowest, right, wrong = (part.to_numpy() for part in (threshold, levels["right"], levels["wrong"]))
+    _demand(not np.isnan(lowest).any() and not np.isnan(highest).any(), "a threshold is not a number", where)
+    _demand(bool((highest >= lowest).all()), "no upper end may lie below its threshold", where)
+    _demand(bool((lowest[1:] > highest[:-1]).all()), "thresholds must rise", where)
+    for kind, counts, said in (("right", right, entry.right), ("wrong", wrong, entry.wrong)):
+        _check_sum(kind, counts, said, where)
+    upper = highest if (highest > lowest).any() else None
+    return Sweep(lowest, _whole(right), _whole(wrong), float(entry.withheld_weight), entry.n, upper)
+
+
+def _units(entry: Entry, units: pl.DataFrame, where: str) -> pl.DataFrame:
+    sound = bool(units["bucket"].is_between(0, BUCKETS - 1).all())  # rows that nothing names are in no bucket
+    _demand(sound, f"a bucket must be a number from 0 to {BUCKETS - 1}", where)
+    least = units["least"].cast(pl.Float64)
+    sound = bool(((least >= 0) & (least < NUMBERS)).fill_null(units["bucket"].is_null()).all())
+    _demand(sound, f"the least number of a bucket must be one from 0 to {NUMBERS - 1}", where)
+    _demand(not units["confidence"].cast(pl.Float64).is_nan().any(), "a confidence of the units is not a number", where)
+    for kind, said in zip(_SUMS, (entry.right, entry.wrong, entry.withheld_weight), strict=True):
+        _check_sum(f"{kind} in units", units[kind].to_numpy(), said, where)
+    return units.select(pl.col(column).cast(kind) for column, kind in UNITS.items())
+
+
+def _check_sum(kind: str, counts: NDArray[Any], said: float, where: str) -> None:
+    _demand(bool((np.isfinite(counts) & (counts >= 0)).all()), f"counts of {kind} must be numbers of at least 0", where)
+    found = _number(counts.sum())
+    if not isclose(found, said, rel_tol=_LAST_DIGITS):
+        raise DataError(f"{kind} must add up to {_number(said)}, as {HEADER} says", where=where, got=found, fix=AGAIN)
+
+
+def _check_counts(tally: Tally, where: str) -> None:
+    """Refuse counts that no rows can have."""
+    apart = tally.failed <= tally.unanswered <= tally.n and tally.out_of_scope <= tally.n
+    _demand(apart, "failed, unanswered and out_of_scope cannot be more than there are rows", where)
+    total, n = tally.sweep.total, tally.n
+    _demand(total > 0, "the weights of the rows must not all be 0", where)
+    if tally.units is None:  # every row counts alike
+        agree = isclose(total**2, n * tally.squares, rel_tol=_LAST_DIGITS)
+        agree &= isclose(tally.sweep.withheld * n, tally.unanswered * total, rel_tol=_LAST_DIGITS)
+        _demand(agree, f"right, wrong and unanswered rows must be {n:,} together", where)
+    else:
+        most = n * tally.squares * (1 + _LAST_DIGITS)
+        _demand(total**2 <= most, f"the weights and their squares cannot be those of {n:,} rows", where)
+
+
+def _check_terms(tally: Tally, where: str) -> None:
+    """Refuse totals of another number of terms or rows; where confidences are joined, nothing else gives them."""
+    for key, measure in _TERMS.items():
+        if key in tally.terms:
+            totals = tally.terms[key]
+            sound = totals.size == len(measure.terms()) + 1 and totals[-1] == tally.n
+            _demand(sound, f'the totals of "{key}" are not those of {tally.n} rows', where)
+        elif tally.sweep.upper is not None:
+            raise DataError(
+                f'joins close confidences and has no totals of "{key}"',
+                where=where,
+                fix="write it again with this demur",
+            )
+
+
+def _demand(holds: bool, rule: str, where: str) -> None:
+    if not holds:
+        raise DataError(rule, where=where, fix=AGAIN)
+
+
+OPTIONS = {
+    "columns": "--map",
+    "out_of_scope": "--out-of-scope",
+    "withheld": "--withheld",
+    "missing_confidence": "--missing-confidence",
+    "where": "--where",
+}
+"""The option that sets each rule by which rows are judged."""
+
+NAMED = 3
+"""Files that a message names before it counts the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class SweepFile:
+    """The tallies of one or more systems with how their rows were judged, and the files these came from."""
+
+    tallies: tuple[Tally, ...]
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    name: str = "a sweep"
+    """What the file is called in messages."""
+
+    def write(self, path: str | Path) -> None:
+        """Write the file; it appears whole or not at all."""
+        write_sweep(
+            path,
+            self.tallies,
+            reading=self.reading,
+            sources=self.sources,
+            notes=self.notes,
+            warnings=self.warnings,
+        )
+
+
+def rules_of(reading: Reading) -> dict[str, Any]:
+    """How a reading judges rows, as plain values: what must be alike in files that are added.
+
+    >>> rules_of(Reading(where=(("split", "test"),)))["where"]
+    [['split', 'test']]
+    """
+    return {
+        "columns": dict(reading.columns),
+        "out_of_scope": list(reading.out_of_scope),
+        "withheld": list(reading.withheld),
+        "missing_confidence": reading.missing_confidence,
+        "where": [list(pair) for pair in reading.where],
+    }
+
+
+def write_sweep(
+    path: str | Path,
+    tallies: Sequence[Tally],
+    *,
+    reading: Mapping[str, Any],
+    sources: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> None:
+    """Write tallies to a file that appears whole or not at all; `reading` is what `rules_of` gives."""
+    write_whole(path, sweep_bytes(tallies, reading=reading, sources=sources, notes=notes, warnings=warnings))
+
+
+def sweep_bytes(
+    tallies: Sequence[Tally],
+    *,
+    reading: Mapping[str, Any],
+    sources: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> bytes:
+    """The content of a `.sweep` file."""
+    return packed(tallies, reading=reading, sources=sources, notes=notes, warnings=warnings)
+
+
+def read_sweep(path: str | Path) -> SweepFile:
+    """The tallies in a `.sweep` file, checked against what its header says of them."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    return parsed_sweep(content, name=str(path))
+
+
+def gathered(*parts: str | Path | SweepFile, step: Step = silent) -> list[SweepFile]:
+    """The sweeps that paths and globs stand for, each file once; those already read are taken as they are."""
+    found = [one for part in parts for one in ([part] if isinstance(part, SweepFile) else _paths(part))]
+    seen = set()
+    for path in (one for one in found if isinstance(one, Path)):
+        if path.resolve() in seen:
+            raise DataError("is given twice", where=str(path), fix="its rows would count twice")
+        seen.add(path.resolve())
+    files = []
+    for done, one in enumerate(found):
+        step("reading", done, len(found))
+        files.append(one if isinstance(one, SweepFile) else read_sweep(one))
+    return files
+
+
+def _paths(item: str | Path) -> list[Path]:
+    if Path(item).is_dir():
+        raise DataError("is a folder, not a file", where=str(item), fix=f'try "{item}/*.sweep"')
+    return expand(item)
+
+
+def parsed_sweep(content: bytes, *, name: str) -> SweepFile:
+    """The tallies in the content of a `.sweep` file; `name` is what messages call it."""
+    header, tallies = unpacked(content, name=name)
+    sources, notes, warnings = (tuple(lines) for lines in (header.sources, header.notes, header.warnings))
+    return SweepFile(tallies, header.reading, sources, notes, warnings, name)
+
+
+def merged(
+    files: Sequence[SweepFile], *, system: str | None = None, apart: bool = False, allow_repeats: bool = False
+) -> SweepFile:
+    """The sweep of all parts together: what one count of all their rows would have given, in any order of the files.
+
+    Parts must be judged by the same rules and sliced by the same column. Logs that do not name their system are each
+    called after their file; where all are, they are taken for parts of one log, which `system` may name, unless they
+    are to stay `apart`. A log that is in two parts would count twice, so it is
+    refused; `allow_repeats` is for different logs of one name.
+    """
+    if not files:
+        raise UsageError("there is nothing to merge: name the .sweep files")
+    together = system is None and not apart and called_after_files(files)
+    if together:
+        system = common_name([name for file in files for name in _systems(file)])
+    if system is not None:
+        files = [_renamed(file, system) for file in files]
+    _refuse_other_rules(files)
+    _refuse_other_slices(files)
+    repeats = _repeats(files)
+    if repeats and not allow_repeats:
+        raise DataError(
+            repeats[0],
+            fix="leave one of them out, or allow repeats (--allow-repeats) if they are different logs of one name",
+        )
+    return SweepFile(
+        tallies=tuple(_added(files)),
+        reading=files[0].reading,
+        sources=tuple(dict.fromkeys(source for file in files for source in file.sources)),
+        notes=_told(files, lambda file: file.notes),
+        warnings=(*_told(files, lambda file: file.warnings), *repeats, *_asides(files, system if together else None)),
+        name=files[0].name if len(files) == 1 else "the merged sweeps",
+    )
+
+
+def called_after_files(files: Sequence[SweepFile]) -> bool:
+    """Whether every part is of one system called as its log is, and not all alike: nothing would be added up."""
+    names = {name for file in files for name in _systems(file)}
+    return len(names) > 1 and all(_called_after_its_log(file) for file in files)
+
+
+def _called_after_its_log(file: SweepFile) -> bool:
+    """Whether no column and no option named the system, so that it goes by its file, its folder or its pipe."""
+    stems = ["stdin" if source == "<stdin>" else stem_of(Path(source)) for source in file.sources]
+    if not stems:
+        return False
+    folders = {Path(source).parent.name for source in file.sources}
+    usual = {common_name(stems), *(stems if len(stems) == 1 else ["log"]), *(folders if len(folders) == 1 else ())}
+    systems = _systems(file)
+    return len(systems) == 1 and systems[0] in usual
+
+
+def common_name(names: Sequence[str]) -> str:
+    """What names of parts have in common, without the number that tells them apart.
+
+    >>> common_name(["day-01", "day-02"]), common_name(["monday", "tuesday"])
+    ('day', 'log')
+    """
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in alike).rstrip("0123456789-_. =") or "log"
+
+
+def _asides(files: Sequence[SweepFile], taken_as: str | None) -> list[str]:
+    """What a reader should know of how the parts were taken: for one log, or some of them for systems of their own."""
+    told = []
+    if taken_as is not None:
+        told.append(
+            f'the logs name no system, so they were taken for parts of one, here called "{taken_as}"; if they are '
+            "different systems, --apart (apart=True) keeps them apart"
+        )
+    alike = Counter(_content(tally) for file in files for tally in file.tallies if tally.part is None)
+    if any(count > 1 for count in alike.values()):
+        told.append("two parts hold exactly the same counts: is it one log twice, under two names?")
+    return told
+
+
+def _systems(file: SweepFile) -> list[str]:
+    return list(dict.fromkeys(tally.system for tally in file.tallies))
+
+
+def _renamed(file: SweepFile, system: str) -> SweepFile:
+    if len(_systems(file)) > 1:
+        raise UsageError(
+            f'{file.name} holds several systems, so they cannot all be "{system}": {", ".join(_systems(file))}'
+        )
+    return replace(file, tallies=tuple(replace(tally, system=system) for tally in file.tallies))
+
+
+def _added(files: Sequence[SweepFile]) -> list[Tally]:
+    """The sums by system and slice: systems as they first appear, each whole and then by its slices in order."""
+    found: dict[tuple[str, str | None], list[tuple[str, Tally]]] = {}
+    for file in files:
+        for tally in file.tallies:
+            found.setdefault((tally.system, tally.part), []).append((file.name, tally))
+    systems = list(dict.fromkeys(system for system, _ in found))
+    keys = sorted(found, key=lambda key: (systems.index(key[0]), key[1] is not None, key[1] or ""))
+    for key in keys:
+        _refuse_mixed_units(found[key])
+    return _releveled([_sum(sorted((tally for _, tally in found[key]), key=_content)) for key in keys])
+
+
+def _releveled(tallies: list[Tally]) -> list[Tally]:
+    """The tallies with as few levels in their tables of units as one count of all rows would have kept."""
+    sweeps = [tally.sweep for tally in tallies if tally.part is None]
+    if all(tally.units is None for tally in tallies) or all(one.threshold.size <= UNIT_LEVELS for one in sweeps):
+        return tallies
+    grid = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2)
+
+    def leveled(units: pl.DataFrame) -> pl.DataFrame:
+        cells = pl.Series("confidence", grid.of(units["confidence"].fill_null(np.nan).to_numpy()))
+        return summed_units([units.with_columns(cells.fill_nan(None))])
+
+    return [replace(tally, units=None if tally.units is None else leveled(tally.units)) for tally in tallies]
+
+
+def _content(tally: Tally) -> tuple[Any, ...]:
+    """What sums are ordered by, so that the order of files cannot move a last digit."""
+    return tally.sweep.digest(), tally.squares, tally.failed, tally.unanswered, tally.out_of_scope
+
+
+def _sum(tallies: Sequence[Tally]) -> Tally:
+    """The sum by halves: each cutoff is handled as often as the parts can be halved, not once for every part."""
+    if len(tallies) == 1:
+        return tallies[0]
+    half = len(tallies) // 2
+    with np.errstate(invalid="ignore"):  # totals of confidences that are no probabilities may be infinite
+        return _sum(tallies[:half]) + _sum(tallies[half:])
+
+
+def _refuse_other_rules(files: Sequence[SweepFile]) -> None:
+    for rule in dict.fromkeys(rule for file in files for rule in file.reading):
+        groups = _grouped(files, lambda file, rule=rule: _canonical(file.reading.get(rule)))  # type: ignore[misc]
+        if len(groups) > 1:
+            option = f" with the same {OPTIONS[rule]}" if rule in OPTIONS else " in the same way"
+            raise DataError(
+                f"the parts were judged by different rules, so they cannot be added: {rule} is {_listed(groups)}",
+                fix=f"make all parts{option}",
+            )
+
+
+def _refuse_other_slices(files: Sequence[SweepFile]) -> None:
+    def sliced_by(file: SweepFile) -> str:
+        columns = {tally.part.partition("=")[0] for tally in file.tallies if tally.part is not None}
+        return ", ".join(f'"{column}"' for column in sorted(columns)) or "no column"
+
+    groups = _grouped(files, sliced_by)
+    if len(groups) > 1:
+        raise DataError(f"the parts are sliced by {_listed(groups)}", fix="make all parts with the same --by")
+
+
+def _refuse_mixed_units(members: Sequence[tuple[str, Tally]]) -> None:
+    with_units = [name for name, tally in members if tally.units is not None]
+    without = [name for name, tally in members if tally.units is None]
+    if with_units and without:
+        raise DataError(
+            f'of "{members[0][1].system}" there are dialogues or weights in {_names(with_units)}, and none in '
+            f"{_names(without)}, so they cannot be added",
+            fix="make all parts from files with the same columns; weights that are all 1 count as none",
+        )
+
+
+def _repeats(files: Sequence[SweepFile]) -> tuple[str, ...]:
+    """A sentence for each log that is in more than one part."""
+    times = Counter(source for file in files for source in dict.fromkeys(file.sources))
+    twice = {source: count for source, count in times.items() if count > 1}
+    holders = {source: [file.name for file in files if source in file.sources] for source in twice}
+    return tuple(f'"{one}" is in {_names(holders[one])}, so it counts {count} times' for one, count in twice.items())
+
+
+def _told(files: Sequence[SweepFile], lines: Callable[[SweepFile], Iterable[str]]) -> tuple[str, ...]:
+    """What was told of the parts, with the parts it was told of: their counts are not those of the whole."""
+    if len(files) == 1:
+        return tuple(lines(files[0]))
+    parts: dict[str, list[str]] = {}
+    for file in files:
+        for line in dict.fromkeys(lines(file)):
+            parts.setdefault(line, []).append(file.name)
+    return tuple(
+        f"{names[0]}: {line}" if len(names) == 1 else f"{line} (in each of {len(names)} parts)"
+        for line, names in parts.items()
+    )
+
+
+def _grouped(files: Sequence[SweepFile], value: Callable[[SweepFile], str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for file in files:
+        groups.setdefault(value(file), []).append(file.name)
+    return groups
+
+
+def _canonical(value: Any) -> str:
+    """A rule as text; in which order labels or conditions were given does not matter."""
+    ordered = sorted(value, key=json.dumps) if isinstance(value, list | tuple) else value
+    return json.dumps(ordered, ensure_ascii=False, sort_keys=True)
+
+
+def _listed(groups: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{value} in {_names(names)}" for value, names in groups.items())
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) > NAMED + 1:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,0 +1,315 @@
+"""Does an engine give the numbers that arrays give? Checked on a sample log, and shown."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from demur.core.engines.engine import TITLES
+from demur.core.show.presentation import Presentation, Table
+from demur.core.show.results import plain
+from demur.core.stats.calibration import cell_totals
+from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
+from demur.core.stats.resampling import Rows
+from demur.core.stats.sweep import Sweep
+from demur.errors import UsageError
+from demur.returns.class_report import labelled
+from demur.returns.classes import Confusion, ConfusionMeasure
+from demur.returns.engine_judging import judge_lazily
+from demur.returns.reduction import EXACT_UP_TO, lazy_of_frame, tallies
+from demur.returns.registry import MEASURES
+from demur.returns.table import Reading, responses
+from demur.returns.tally import Tally
+
+TOLERANCE = 1e-12
+"""How far the order of adding fractions may move a value, as a share of it, or of 1 where it is smaller."""
+
+_SHARED = (SweepMeasure.reduce, ConfusionMeasure.reduce)
+"""Reductions that are one and the same for all measures that have them."""
+
+_LABELS = ("opening hours", "tickets", "wo ist die Garderobe?", "トイレ", "café 🥐", "naïve")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A measure's value by an engine and by arrays, and how far apart they are.
+
+    `exact`: the value is read from whole counts, so nothing may differ. `same_counts`: the numbers of rows are the same
+    and, where exact, so are all counts behind the value.
+    """
+
+    measure: str
+    value: float
+    expected: float
+    difference: float
+    exact: bool
+    same_counts: bool = True
+
+    @property
+    def holds(self) -> bool:
+        """Whether the engine gives the same number, as far as its sums allow."""
+        allowed = 0.0 if self.exact else TOLERANCE * max(1.0, abs(self.expected))
+        return self.same_counts and self.difference <= allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """Every measure by an engine and by arrays on the same rows."""
+
+    engine: str
+    n: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the engine gives the same numbers throughout."""
+        return all(one.holds for one in self.differences)
+
+    @property
+    def faults(self) -> tuple[Difference, ...]:
+        """The measures of which the engine gives another number."""
+        return tuple(one for one in self.differences if not one.holds)
+
+    def frame(self) -> pl.DataFrame:
+        """One row for each measure."""
+        return pl.DataFrame([_told(one) for one in self.differences], infer_schema_length=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain values, null for a value that is undefined."""
+        told = [plain(_told(one)) for one in self.differences]
+        return {"engine": self.engine, "n": self.n, "holds": self.holds, "differences": told}
+
+
+def _told(one: Difference) -> dict[str, Any]:
+    return {**asdict(one), "holds": one.holds}
+
+
+def equality(
+    engine: str, frame: Any, reference: pl.DataFrame, *, measures: Mapping[str, Measure] = MEASURES
+) -> Equality:
+    """Compares what an engine makes of its judged rows with what arrays make of the same rows in Polars.
+
+    >>> rows = judged_columns(sample_log(1000, seed=0))
+    >>> equality("polars", rows.lazy(), rows).holds
+    True
+    """
+    return Equality(engine, reference.height, differences(frame, reference, measures))
+
+
+def differences(
+    frame: Any, reference: pl.DataFrame, measures: Mapping[str, Measure] = MEASURES
+) -> tuple[Difference, ...]:
+    """Every measure by the engine of `frame` (any that narwhals knows) beside its value by arrays.
+
+    Whatever else an engine can be asked for joins the comparison as further differences.
+    """
+    rows = nw.from_native(frame)
+    whole = bool((reference["weight"] % 1 == 0).all())
+    found = _scores(measures, lambda measure: measure.reduce(rows))
+    expected = _scores(measures, lambda measure: totals_by_arrays(measure, reference))
+    return tuple(_difference(name, found[name], expected[name], whole=whole) for name in measures)
+
+
+def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> tuple[Difference, ...]:
+    """What an engine counts of a log's raw rows, judged and reduced there, beside what is counted of them in memory.
+
+    Answers and errors must be the same number by number: at every cutoff, in every bucket of dialogues, of the whole
+    and of every slice; so must the numbers that dialogues are counted by; and once more where the engine is made to
+    join confidences in cells.
+    """
+    judged = judge_lazily(frame, reading=Reading(), system="log", by=by)
+    expected = lazy_of_frame(responses(raw, system="log", reading=Reading(keep=(by,))).frame, by=by)
+    found: list[Difference] = []
+    for what, most in (("counts", EXACT_UP_TO), ("counts in cells", 1)):
+        mine = {one.part: one for one in tallies(judged, exact_up_to=most)}
+        theirs = {one.part: one for one in tallies(expected, exact_up_to=most)}
+        found += [
+            _tally_difference(mine.get(part), theirs.get(part), what=what, whole="weight" not in raw.columns)
+            for part in dict.fromkeys((*theirs, *mine))
+        ]
+    return tuple(found)
+
+
+def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> Difference:
+    """The errors of both, how far the counts at any one place are apart, and whether all else is the same."""
+    if found is None or expected is None:  # a slice that only one of them has
+        mine, theirs = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
+        part = next(one.part for one in (found, expected) if one is not None)
+        return Difference(f"{what}, {part}", mine, theirs, math.inf, whole, same_counts=False)
+    same = (found.n, found.failed, found.unanswered, found.out_of_scope) == (
+        expected.n,
+        expected.failed,
+        expected.unanswered,
+        expected.out_of_scope,
+    )
+    same = same and np.array_equal(found.sweep.threshold, expected.sweep.threshold)
+    same = same and np.array_equal(found.sweep.highest, expected.sweep.highest)
+    apart = max(_furthest(found, expected), _units_apart(found.units, expected.units)) if same else math.inf
+    name = f"{what}, {'all rows' if expected.part is None else expected.part}"
+    return Difference(name, float(found.sweep.errors), float(expected.sweep.errors), apart, whole, same)
+
+
+def _furthest(found: Tally, expected: Tally) -> float:
+    pairs = ((found.sweep.right, expected.sweep.right), (found.sweep.wrong, expected.sweep.wrong))
+    return max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs)
+
+
+def _units_apart(one: pl.DataFrame | None, two: pl.DataFrame | None) -> float:
+    if one is None or two is None:
+        return 0.0 if one is two else math.inf
+    places = ("bucket", "confidence", "least")
+    if not one.select(places).equals(two.select(places)):
+        return math.inf
+    counts = ("right", "wrong", "withheld")
+    return float(np.abs(one.select(counts).to_numpy() - two.select(counts).to_numpy()).max(initial=0.0))
+
+
+def totals_by_arrays(measure: Measure, frame: pl.DataFrame) -> Any:
+    """A measure's totals by the road of the analyses: arrays, one sort, cells; no engine groups anything."""
+    if isinstance(measure, ConfusionMeasure):
+        return _counted_labels(frame)
+    sweep = Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String))).sweep()
+    return cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep
+
+
+def _counted_labels(frame: pl.DataFrame) -> Confusion:
+    counts = Counter(frame.select("actual", "predicted", "weight").iter_rows())
+    return Confusion.from_cells([(a, p, w * rows) for (a, p, w), rows in counts.items()], n=frame.height)
+
+
+def _scores(measures: Mapping[str, Measure], reduce: Callable[[Measure], Any]) -> dict[str, Score]:
+    """Scores whose reductions are made once for all the measures that share them: each is a pass over the rows."""
+    made: dict[Any, Any] = {}
+    scores = {}
+    for name, measure in measures.items():
+        reduction = type(measure).reduce
+        key = reduction if reduction in _SHARED else measure
+        if key not in made:
+            made[key] = reduce(measure)
+        scores[name] = Score.of(measure, made[key])
+    return scores
+
+
+def _difference(name: str, found: Score, expected: Score, *, whole: bool) -> Difference:
+    exact = whole and isinstance(expected.totals, Sweep | Confusion)
+    same = found.n == expected.n and (not exact or (found == expected and found.totals == expected.totals))
+    return Difference(name, found.value, expected.value, _apart(found.value, expected.value), exact, same)
+
+
+def _apart(one: float, two: float) -> float:
+    """How far apart two values are: not at all where both are undefined, infinitely where one is."""
+    if one == two or (math.isnan(one) and math.isnan(two)):
+        return 0.0
+    apart = abs(one - two)
+    return math.inf if math.isnan(apart) else apart
+
+
+def judged_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """The judged columns that measures read, of a log's raw rows: rows without a `weight` weigh 1."""
+    judged = responses(frame).frame
+    labels = labelled(judged).select("actual", "predicted")
+    return pl.concat([labels, judged.select("answered", "right", "confidence", "weight")], how="horizontal")
+
+
+def sample_log(n: int, seed: int) -> pl.DataFrame:
+    """Raw rows of a log with all that engines may disagree on.
+
+    Confidences tie, are all distinct, are 0, -0 and 1; labels go beyond ASCII; one dialogue holds about a tenth of the
+    rows; weights are whole and fractional; some targets are out of scope, some rows are unanswered, some failed.
+    """
+    if n < 1:
+        raise UsageError(f"a log needs at least 1 row; got {n}")
+    rng = np.random.default_rng(seed)
+    confidence = _confidences(n, rng)
+    target, prediction = _labels(confidence, rng)
+    failed = rng.random(n) < 0.02
+    silent = failed | (rng.random(n) < 0.08)
+    return pl.DataFrame(
+        {
+            "id": [f"q{row}" for row in range(n)],
+            "target": target,
+            "prediction": prediction,
+            "confidence": confidence,
+            "dialogue": _dialogues(n, rng),
+            "weight": rng.choice([1.0, 1.0, 2.0, 3.0, 0.5, 0.1, 0.7], size=n),
+            "domain": rng.choice(["desk", "phone", "kiosk"], size=n, p=[0.6, 0.3, 0.1]),
+            "failed": failed,
+        }
+    ).with_columns(pl.when(~pl.lit(pl.Series(silent))).then(pl.col("prediction", "confidence")))
+
+
+def _confidences(n: int, rng: np.random.Generator) -> Any:
+    distinct = rng.beta(2.0, 1.0, size=n)
+    kind = rng.random(n)
+    tied = np.where(kind < 0.6, np.round(distinct, 2), distinct)
+    edges = rng.choice([0.0, -0.0, 1.0], size=n)
+    return np.where(kind < 0.05, edges, tied)
+
+
+def _labels(confidence: Any, rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Targets, and predictions that are right about as often as their confidence says."""
+    size = confidence.size
+    target = rng.integers(0, len(_LABELS), size=size)
+    other = (target + rng.integers(1, len(_LABELS), size=size)) % len(_LABELS)
+    predicted = np.where(rng.random(size) < confidence, target, other)
+    names = np.array(_LABELS, dtype=object)
+    outside = rng.random(size) < 0.05
+    withheld = rng.random(size) < 0.03
+    return np.where(outside, "oos", names[target]).tolist(), np.where(
+        withheld, "nlu_fallback", names[predicted]
+    ).tolist()
+
+
+def _dialogues(n: int, rng: np.random.Generator) -> list[str]:
+    number = rng.integers(1, max(2, n // 8), size=n)
+    number[rng.random(n) < 0.1] = 0
+    return [f"d{one}" for one in number.tolist()]
+
+
+def of_equality(found: Sequence[Equality], left_out: Sequence[str] = ()) -> Presentation:
+    """How the comparison of engines with rows in memory is shown."""
+    return Presentation(
+        title="Engines against memory",
+        sentences=tuple(_sentence(one) for one in found),
+        tables=tuple(_table(one) for one in found),
+        figures=(),
+        data=lambda: pl.concat([one.frame().select(pl.lit(one.engine).alias("engine"), pl.all()) for one in found]),
+        document={"holds": all(one.holds for one in found), "engines": [one.to_dict() for one in found]},
+        notes=tuple(left_out),
+    )
+
+
+def _sentence(one: Equality) -> str:
+    name, many = TITLES.get(one.engine, one.engine), f"{len(one.differences)} numbers of {one.n:,} rows"
+    exact = sum(each.exact for each in one.differences)
+    if one.holds:
+        return (
+            f"{name}: no differences in {many}; the {exact} that follow from whole counts are the same to the last bit."
+        )
+    worst = ", ".join(each.measure for each in one.faults[:5])
+    return f"{name}: {len(one.faults)} of {many} differ: {worst}."
+
+
+def _table(one: Equality) -> Table:
+    name = TITLES.get(one.engine, one.engine)
+    columns, title = ("number", name, "in memory", "difference", "verdict"), f"{name}, {one.n:,} rows"
+    return Table(title, columns, tuple(_row(each) for each in one.differences))
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    verdict = (
+        "same" if one.holds and one.difference == 0 else "same but for the last digits" if one.holds else "DIFFERS"
+    )
+    apart = "0" if one.difference == 0 else f"{one.difference:.1e}"
+    return one.measure, _shown(one.value), _shown(one.expected), apart, verdict
+
+
+def _shown(value: float) -> str:
+    return "undefined" if value != value else f"{value:.10g}"

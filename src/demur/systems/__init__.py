@@ -1,1 +1,0 @@
-"""Things that answer."""

@@ -1,0 +1,1 @@
+"""A classifier that may not understand."""

@@ -1,0 +1,535 @@
+"""A noisy channel for words at a chosen word error rate, with confusion networks, N-best lists and word posteriors."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from demur.core.arrays import Array
+from demur.errors import UsageError
+from demur.nbest_lists.asr.networks import Network, Sentence, paths
+from demur.understanding.tokens import pronounced, words
+from demur.understanding.tokens import required as phones_required
+
+FREQUENT = 5000
+"""Frequent English words that a recogniser knows whatever is talked about."""
+RIVALS = 20
+"""Words that one word may be taken for."""
+STEEPNESS = 10.0
+"""How much phones matter: a rival of four phones is e to the -2.5 times as likely for each that differs."""
+FAMILIARITY = 0.5
+"""Rivals weigh as the root of their frequency: by the frequency itself all short words would become "the"."""
+_RAREST = 1e-8
+"""The frequency of words that are not counted: one in a hundred million."""
+_FILLERS = 50
+"""The most frequent words, which are heard where nothing was said."""
+_AT_ONCE = 256
+"""Words compared with the whole vocabulary at a time, to bound memory."""
+_TIES = 1e-12
+"""Keeps apart rivals that are equally likely, so that the same are chosen on every machine."""
+_MASKED = """
+    ass bitch bullshit cock crap cunt damn dick fuck fucked fuckin fucking piss pissed porn pussy rape sexy shit
+"""
+"""Words that recognisers for the public do not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """The words that one word may be taken for, likeliest first, and how likely each is."""
+
+    words: tuple[str, ...]
+    weights: Array
+    """They sum to 1."""
+
+    def picked(self, draw: float) -> str:
+        """The rival that a draw from 0 to 1 falls on."""
+        place = int(np.searchsorted(np.cumsum(self.weights), draw, side="right"))
+        return self.words[min(place, len(self.words) - 1)]
+
+
+class SoundAlikes:
+    """A recogniser's vocabulary, with the rivals of any word, which need not be in it."""
+
+    def __init__(self, vocabulary: Iterable[str], steepness: float = STEEPNESS) -> None:
+        required()
+        self._steepness = steepness
+        sounds = {word: sound for word in sorted(set(vocabulary)) if (sound := _sound(word))}
+        if len(sounds) < 2:
+            raise UsageError(f"a recogniser must know two words or more; got {len(sounds)} that can be pronounced")
+        self.vocabulary = tuple(sounds)
+        self._sounds = list(sounds.values())
+        self._familiar = FAMILIARITY * np.log(_frequencies(self.vocabulary))
+        self._place = {word: place for place, word in enumerate(self.vocabulary)}
+        self._found: dict[str, Rivals] = {}
+        self.fillers = self._most_frequent()
+
+    def of(self, asked: Iterable[str]) -> dict[str, Rivals]:
+        """The rivals of each of the words; found once for each, many at a time."""
+        distinct = list(dict.fromkeys(asked))
+        new = [word for word in distinct if word not in self._found]
+        for start in range(0, len(new), _AT_ONCE):
+            self._find(new[start : start + _AT_ONCE])
+        return {word: self._found[word] for word in distinct}
+
+    def _find(self, asked: Sequence[str]) -> None:
+        scores = self._familiar - self._steepness * _distances(asked, self._sounds)
+        scores -= _TIES * np.arange(len(self.vocabulary))
+        for word, row in zip(asked, scores, strict=True):
+            own = self._place.get(word)
+            if own is not None:
+                row[own] = -np.inf
+            self._found[word] = self._likeliest(row, RIVALS)
+
+    def _most_frequent(self) -> Rivals:
+        return self._likeliest(self._familiar / FAMILIARITY - _TIES * np.arange(len(self.vocabulary)), _FILLERS)
+
+    def _likeliest(self, scores: Array, most: int) -> Rivals:
+        count = min(most, int(np.isfinite(scores).sum()))
+        chosen = np.argpartition(-scores, count - 1)[:count]
+        chosen = chosen[np.argsort(-scores[chosen])]
+        weights = np.exp(scores[chosen] - scores[chosen[0]])
+        return Rivals(tuple(self.vocabulary[place] for place in chosen), weights / weights.sum())
+
+
+@lru_cache(maxsize=8)
+def sound_alikes(
+    vocabulary: tuple[str, ...] = (), frequent: int = FREQUENT, steepness: float = STEEPNESS
+) -> SoundAlikes:
+    """The rivals among these words and the most frequent English ones, numerals apart.
+
+    >>> sound_alikes(("flour", "flower")).of(["flour"])["flour"].words[0]
+    'flower'
+    """
+    # numerals are counted by their shape: "00" would be among the most frequent words
+    spelled = (word for word in vocabulary if not any(map(str.isdigit, word)))
+    return SoundAlikes((*spelled, *frequent_words(frequent)), steepness)
+
+
+def frequent_words(count: int) -> list[str]:
+    """The most frequent English words, without single letters that are no words, numbers and swearing.
+
+    >>> frequent_words(5)
+    ['the', 'to', 'and', 'of', 'a']
+    """
+    required()
+    from wordfreq import iter_wordlist
+
+    found: list[str] = []
+    for word in iter_wordlist("en"):
+        if len(found) >= count:
+            break
+        if _is_plain(word):
+            found.append(word)
+    return found
+
+
+def phone_distance(one: str, other: str) -> float:
+    """Phones to insert, drop or change from one word to the other, as a share of the longer; 0 for homophones.
+
+    >>> phone_distance("flour", "flower"), phone_distance("book", "look")
+    (0.0, 0.3333333333333333)
+    """
+    return float(_distances([one], [_sound(other)])[0, 0])
+
+
+def _distances(asked: Sequence[str], sounds: Sequence[str]) -> Array:
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cdist
+
+    queries = [_sound(word) for word in asked]
+    shares: Array = cdist(queries, sounds, scorer=Levenshtein.normalized_distance, dtype=np.float64)
+    return shares
+
+
+def required() -> None:
+    """Raise a UsageError that says what to install, where something is missing."""
+    if find_spec("rapidfuzz") is None or find_spec("wordfreq") is None:
+        raise UsageError("mishearing words needs rapidfuzz and wordfreq: pip install 'demur[noise]'")
+    phones_required()
+
+
+def _is_plain(word: str) -> bool:
+    single = len(word) == 1 and word not in "ai"
+    return not single and word not in _MASKED.split() and word.replace("'", "").isalpha() and words(word) == [word]
+
+
+def _frequencies(spelled: Sequence[str]) -> Array:
+    from wordfreq import get_frequency_dict
+
+    known = get_frequency_dict("en")
+    return np.array([max(known.get(word, 0.0), _RAREST) for word in spelled])
+
+
+_signs: dict[str, str] = {}
+
+
+def _sound(word: str) -> str:
+    """The phones of a word as a text of one character each, which is what distances are quickly found between."""
+    return "".join(_signs.setdefault(phone, chr(0xE000 + len(_signs))) for phone in pronounced(word))
+
+
+Pairs = tuple[tuple[str, str], ...]
+"""What was said and what was heard for it, place by place; "" for nothing."""
+
+SUBSTITUTIONS, DELETIONS, INSERTIONS = 0.55, 0.25, 0.20
+"""Shares of the kinds of error. The live recogniser on the train part of DSTC2 makes .58, .25 and .17 of them as it is
+transcribed there, and .48, .25 and .27 where spellings are made alike and hesitations left out."""
+CLOSE = 0.001
+"""The search for the rate ends so near to the word error rate that is asked for."""
+_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was heard of some utterances."""
+
+    channel: Channel
+    """With the rate that was used."""
+    ids: tuple[Hashable, ...]
+    pairs: tuple[Pairs, ...]
+    errors: tuple[int, ...]
+    """Words to insert, drop or change in each text: the least number, which may be below that of the slips made."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts heard; "" where nothing was."""
+        return [" ".join(said_and_heard(pairs)[1]) for pairs in self.pairs]
+
+    @property
+    def said(self) -> list[str]:
+        """The texts said, as a recogniser would write them."""
+        return [" ".join(said_and_heard(pairs)[0]) for pairs in self.pairs]
+
+    @property
+    def words(self) -> int:
+        """How many words were said."""
+        return sum(len(said_and_heard(pairs)[0]) for pairs in self.pairs)
+
+    @property
+    def wer(self) -> float:
+        """The word error rate over all texts; NaN where nobody said a word."""
+        return sum(self.errors) / self.words if self.words else math.nan
+
+    @property
+    def empty(self) -> int:
+        """Texts of which nothing was heard although something was said."""
+        return sum(bool(said) and not heard for said, heard in map(said_and_heard, self.pairs))
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A recogniser that knows these words and the most frequent English ones, and errs at a word error rate.
+
+    `vocabulary` are words, or texts whose words are taken; None stands for the frequent ones alone. The shares of the
+    kinds of error are taken relative to each other. `steepness` is how much likelier near words are than far ones: at
+    0 sound does not matter. `rate` is the errors tried per word: left out, it is found anew for the texts of each
+    call, so that their word error rate is the one asked for. To treat texts alike that come one by one, find it once
+    on many (`fitted`): then what is heard depends on nothing but the seed, the text and its id.
+
+    >>> channel = Channel(wer=0.5, seed=1).fitted(["can i book a flight"] * 100, ids=range(100))
+    >>> heard = channel.heard(["where is the flour"], ids=["q7"])
+    >>> heard.texts == channel.heard(["hello", "where is the flour"], ids=["q6", "q7"]).texts[1:]
+    True
+    """
+
+    vocabulary: Sequence[str] | None = None
+    _: KW_ONLY
+    wer: float
+    seed: int = 0
+    substitutions: float = SUBSTITUTIONS
+    deletions: float = DELETIONS
+    insertions: float = INSERTIONS
+    frequent: int = FREQUENT
+    steepness: float = STEEPNESS
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        required()
+        if not 0 <= self.wer <= 1:
+            raise UsageError(f"a word error rate lies from 0 to 1; got {self.wer:g}")
+        if min(self._shares) < 0 or not 0 < sum(self._shares) < math.inf:
+            raise UsageError(f"the shares of errors must be 0 or more, and not all 0; got {self._shares}")
+        if not 0 <= self.steepness < math.inf:
+            raise UsageError(f"the steepness must be 0 or more; got {self.steepness:g}")
+        known = None if self.vocabulary is None else _distinct_words(self.vocabulary)
+        if known == () or (known is None and self.frequent < 1):
+            fix = "leave it out to take the most frequent English words"
+            raise UsageError(f"a recogniser must know some words, but the vocabulary has none ({fix})")
+        if self.rate is not None and not 0 <= self.rate <= self.highest:
+            raise UsageError(f"with these shares the rate lies from 0 to {self.highest:g}; got {self.rate:g}")
+        object.__setattr__(self, "vocabulary", known)
+
+    def at(self, rate: float) -> Channel:
+        """The channel that makes errors at this rate, whatever the texts."""
+        return replace(self, rate=rate)
+
+    def fitted(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Channel:
+        """The channel at the rate at which these texts have the word error rate asked for."""
+        return self.at(self._fitting(self._draws(texts, ids)))
+
+    def heard(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Heard:
+        """What is heard of texts; without ids each text is its own.
+
+        With few words the word error rate comes as near as the texts allow.
+        """
+        drawn = self._draws(texts, ids)
+        rate = self._fitting(drawn) if self.rate is None else self.rate
+        pairs = tuple(self._pairs(one, rate) for one in drawn)
+        ids = texts if ids is None else ids
+        return Heard(self.at(rate), tuple(ids), pairs, tuple(word_errors(*said_and_heard(one)) for one in pairs))
+
+    @property
+    def highest(self) -> float:
+        """The rate at which every word is wrong, or something is heard after every one."""
+        substitutions, deletions, insertions = self.ratio
+        return 1 / max(substitutions + deletions, insertions)
+
+    @property
+    def ratio(self) -> tuple[float, float, float]:
+        """The shares of substitutions, deletions and insertions, which sum to 1."""
+        total = sum(self._shares)
+        return (self.substitutions / total, self.deletions / total, self.insertions / total)
+
+    @property
+    def alikes(self) -> SoundAlikes:
+        """What is taken for what."""
+        return sound_alikes(tuple(self.vocabulary or ()), self.frequent, self.steepness)
+
+    @property
+    def _shares(self) -> tuple[float, float, float]:
+        return self.substitutions, self.deletions, self.insertions
+
+    def _draws(self, texts: Sequence[str], ids: Sequence[Hashable] | None) -> list[_Draws]:
+        if isinstance(texts, str):
+            raise UsageError("the channel takes a list of texts; put the one text in a list")
+        ids = texts if ids is None else ids
+        if len(ids) != len(texts):
+            raise UsageError(f"there must be an id for each text; got {len(ids)} for {len(texts)}")
+        said = [tuple(words(text)) for text in texts]
+        alikes = self.alikes
+        rivals = alikes.of(word for one in said for word in one)
+        drawn = []
+        for name, one in zip(ids, said, strict=True):
+            chance = generator(self.seed, name).random((len(one), 5))
+            instead = tuple(rivals[word].picked(draw) for word, draw in zip(one, chance[:, 2], strict=True))
+            added = tuple(alikes.fillers.picked(draw) for draw in chance[:, 4])
+            drawn.append(_Draws(one, instead, added, chance))
+        return drawn
+
+    def _pairs(self, drawn: _Draws, rate: float) -> Pairs:
+        substitutions, deletions, insertions = self.ratio
+        wrong = drawn.chance[:, 0] < rate * (substitutions + deletions)
+        lost = wrong & (drawn.chance[:, 1] * (substitutions + deletions) >= substitutions)
+        after = drawn.chance[:, 3] < rate * insertions
+        if len(lost) > 1 and lost.all():
+            lost[np.argmax(drawn.chance[:, 0])] = False  # of several words something is always heard
+        return tuple(drawn.places(wrong.tolist(), lost.tolist(), after.tolist()))
+
+    def _fitting(self, drawn: Sequence[_Draws]) -> float:
+        """The rate at which the word error rate is nearest to the one asked for, by bisection."""
+        total = sum(len(one.said) for one in drawn)
+        if not total or self.wer == 0:
+            return 0.0
+        low, high = 0.0, self.highest
+        rate, least = high, math.inf
+        for _ in range(_STEPS):
+            tried = high if least == math.inf else (low + high) / 2
+            excess = self._errors(drawn, tried) / total - self.wer
+            if abs(excess) < least:
+                rate, least = tried, abs(excess)
+            if least <= CLOSE or (tried == high and excess < 0):
+                break
+            low, high = (tried, high) if excess < 0 else (low, tried)
+        return rate
+
+    def _errors(self, drawn: Sequence[_Draws], rate: float) -> int:
+        return sum(word_errors(*said_and_heard(self._pairs(one, rate))) for one in drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """The words of an utterance, and all that chance decides about them at any rate."""
+
+    said: tuple[str, ...]
+    instead: tuple[str, ...]
+    added: tuple[str, ...]
+    chance: Array
+
+    def places(self, wrong: Sequence[bool], lost: Sequence[bool], after: Sequence[bool]) -> list[tuple[str, str]]:
+        found = []
+        for place, word in enumerate(self.said):
+            found.append((word, "" if lost[place] else self.instead[place] if wrong[place] else word))
+            if after[place]:
+                found.append(("", self.added[place]))
+        return found
+
+
+def said_and_heard(pairs: Pairs) -> tuple[list[str], list[str]]:
+    """The words said, and the words heard."""
+    return [said for said, _ in pairs if said], [heard for _, heard in pairs if heard]
+
+
+def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
+    """The least number of words to insert, drop or change to turn what was said into what was heard.
+
+    >>> word_errors("where is the flour".split(), "where the flower is".split())
+    3
+    """
+    required()
+    from rapidfuzz.distance import Levenshtein
+
+    return int(Levenshtein.distance(said, heard))
+
+
+def generator(seed: int, name: Hashable, purpose: str = "words") -> np.random.Generator:
+    """Chance for one utterance and purpose, the same whatever else is drawn."""
+    key = f"{purpose}/{seed}/{name}".encode("utf-8", "surrogatepass")
+    return np.random.default_rng(list(hashlib.blake2b(key, digest_size=16).digest()))
+
+
+def _distinct_words(vocabulary: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({word for text in vocabulary for word in words(text)}))
+
+
+SENTENCES = 10
+"""Sentences of a list where nobody says how many."""
+_INFORMATIVE = 2.0
+"""The two parameters of the beta density sum to this: at even odds, posteriors are spread evenly over 0 to 1, and a
+right word has the higher one of a right and a wrong word five times in six. Less would tell more."""
+_FAINTEST_BEST = 0.05
+"""A word that is the best of its slot has at least this posterior."""
+_ARCS = 6
+_SILENCE = 0.15
+"""What silence weighs, where the words that sound alike weigh 1 together."""
+_NUDGE = 1.001
+"""Puts the word that was said before a rival of the same weight."""
+_SHARES = (0.01, 0.99)
+"""The share of right words is taken to lie between these, so that densities exist."""
+
+Slot = tuple[tuple[str, float], ...]
+
+
+def networks(heard: Heard) -> list[Network]:
+    """The confusion network of each utterance, of at most six words a slot, with four decimals each.
+
+    The best words, read off, are the text that was heard. A slot whose words would be likelier than its best one says
+    less than 1 in all. Besides the slots of words there are some in which noise was taken for speech and then not.
+    """
+    recogniser = _Recogniser(heard.channel)
+    heard.channel.alikes.of(word for pairs in heard.pairs for pair in pairs for word in pair if word)
+    return [
+        recogniser.network(pairs, generator(heard.channel.seed, name, "lists"))
+        for name, pairs in zip(heard.ids, heard.pairs, strict=True)
+    ]
+
+
+def sentences(network: Network, n: int = SENTENCES) -> list[Sentence]:
+    """The n likeliest sentences; each has the probability of its best path, so the first is what was heard.
+
+    >>> network = Network(((("flour", 0.6), ("flower", 0.4)), (("", 0.7), ("a", 0.3))))
+    >>> [(one.text, round(math.exp(one.logprob), 2)) for one in sentences(network, 3)]
+    [('flour', 0.42), ('flower', 0.28), ('flour a', 0.18)]
+    """
+    if n < 1:
+        raise UsageError(f"a list has at least one sentence; asked for {n}")
+    found: dict[tuple[str, ...], Sentence] = {}
+    for path in paths(network):
+        sure = tuple(share for word, share in zip(path.words, path.probabilities, strict=True) if word)
+        found.setdefault(path.sentence, Sentence(path.sentence, path.logprob, sure))
+        if len(found) == n:
+            break
+    return list(found.values())
+
+
+def rows(heard: Heard, n: int = SENTENCES) -> list[dict[str, Any]]:
+    """A row for each utterance, as tables of N-best lists hold what was heard: `id`, `text` (said), `asr`, `cnet`."""
+    return [
+        {"id": str(name), "text": said, "asr": [_told(one) for one in sentences(network, n)], "cnet": _arcs(network)}
+        for name, said, network in zip(heard.ids, heard.said, networks(heard), strict=True)
+    ]
+
+
+def posterior(right: bool, share: float, rng: np.random.Generator) -> float:
+    """How sure the recogniser is of what it heard, if that is right or not and a given share of all is right."""
+    low, high = _SHARES
+    share = min(max(share, low), high)
+    drawn = rng.beta(_INFORMATIVE * share + right, _INFORMATIVE * (1 - share) + (not right))
+    return max(_FAINTEST_BEST, round(float(drawn), 4))
+
+
+def slot(best: str, sure: float, rivals: Mapping[str, float], arcs: int = _ARCS) -> Slot:
+    """The arcs of a slot: the best word, and rivals that share the rest by weight, none of them as likely as the best.
+
+    >>> slot("flour", 0.4, {"flower": 3.0, "floor": 1.0})
+    (('flour', 0.4), ('flower', 0.3999), ('floor', 0.2001))
+    """
+    weight = {word: value for word, value in rivals.items() if word != best and value > 0}
+    kept = sorted(weight, key=lambda word: (-weight[word], word))[: arcs - 1]
+    left, total, found = 1.0 - sure, math.fsum(weight[word] for word in kept), [(best, sure)]
+    for word in kept:
+        # the heaviest first: what one may not have goes to those after it
+        share = min(math.floor(1e4 * left * weight[word] / total + 1e-6) / 1e4, round(sure - 1e-4, 4))
+        left, total = left - share, total - weight[word]
+        if share > 0:
+            found.append((word, round(share, 4)))
+    return tuple(found)
+
+
+def _told(sentence: Sentence) -> dict[str, Any]:
+    words = zip(sentence.words, sentence.confidences or (), strict=True)
+    told = [{"word": word, "confidence": share} for word, share in words]
+    return {"text": sentence.text, "logprob": round(sentence.logprob, 4), "words": told}
+
+
+def _arcs(network: Network) -> list[list[dict[str, Any]]]:
+    return [[{"word": word, "confidence": share} for word, share in arcs] for arcs in network.slots]
+
+
+class _Recogniser:
+    """Makes networks of what a channel heard."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._alikes = channel.alikes
+        rate = channel.rate or 0.0
+        substituted, deleted, inserted = (rate * share for share in channel.ratio)
+        right = max(0.0, 1 - substituted - deleted)
+        self._noiseless = rate == 0
+        self._right = right / (right + substituted + inserted) if right + substituted + inserted else 0.0
+        # as often as a word is lost there is noise that was nearly taken for one, so half of all silences are right
+        self._ghosts = deleted
+
+    def network(self, pairs: Pairs, rng: np.random.Generator) -> Network:
+        if self._noiseless:
+            return Network(tuple(((word, 1.0),) for word, _ in pairs))
+        slots: list[Slot] = []
+        for said, word in pairs:
+            slots.append(self._lost(said, rng) if not word else self._word(said, word, rng))
+            if said and rng.random() < self._ghosts:
+                slots.append(self._ghost(rng))
+        return Network(tuple(slots))
+
+    def _word(self, said: str, word: str, rng: np.random.Generator) -> Slot:
+        rivals = self._rivals(word)
+        rivals[""] = _SILENCE if said else 1.0
+        if said and said != word:
+            ranked = sorted(rivals.values(), reverse=True)[: _ARCS - 1]
+            rivals[said] = max(rivals.get(said, 0.0), _NUDGE * ranked[int(rng.integers(len(ranked)))])
+        return slot(word, posterior(said == word, self._right, rng), rivals)
+
+    def _lost(self, said: str, rng: np.random.Generator) -> Slot:
+        return slot("", posterior(False, 0.5, rng), {said: 1.0, **self._rivals(said)})
+
+    def _ghost(self, rng: np.random.Generator) -> Slot:
+        one, other = (self._alikes.fillers.picked(rng.random()) for _ in range(2))
+        return slot("", posterior(True, 0.5, rng), {other: 0.5, one: 1.0})
+
+    def _rivals(self, word: str) -> dict[str, float]:
+        found = self._alikes.of([word])[word]
+        return dict(zip(found.words, found.weights.tolist(), strict=True))

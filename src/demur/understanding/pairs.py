@@ -1,0 +1,377 @@
+"""Tables to learn from and to answer: texts with labels, what the answers say, and texts without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from demur.core.io.columns import ALIASES, Where, filtered, mapping_of, resolve
+from demur.core.io.files import read_source, table_of
+from demur.core.io.sources import opened
+from demur.core.io.tables import ROW, Cells, Request, Table, as_lists, as_text, first
+from demur.core.show.numbers import ROWS, Wording
+from demur.errors import DataError
+
+PAIR_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "input": ALIASES["input"],
+    "target": ALIASES["target"],
+    "answer": (),
+}
+"""The canonical columns of a table of pairs, each with the other names it may go by."""
+
+_SOURCE = "demur:source"
+_SHOWN = 5
+_OFF_TOPIC = Wording(
+    "text without an answer is off-topic: it helps to tune, and is not learnt from",
+    "texts without an answer are off-topic: they help to tune, and are not learnt from",
+)
+_COPIES = Wording("pair repeats another", "pairs repeat others")
+_SINGLE = Wording("label has one example", "labels have one example")
+_CONTRADICTED = Wording("text has several labels", "texts have several labels")
+_UNASKED = Wording(
+    "answer has no questions, so it is never given", "answers have no questions, so they are never given"
+)
+_WORDLESS = Wording("label has no answer text", "labels have no answer text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairReading:
+    """How to read a table of pairs.
+
+    `columns` maps canonical columns to those of the file. `where` keeps the rows whose column has the value.
+    `out_of_scope` are targets that stand for no answer, as a missing one does: their texts are off-topic.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    where: tuple[tuple[str, str], ...] = ()
+    out_of_scope: tuple[str, ...] = ("oos", "out_of_scope")
+
+
+AS_IT_COMES = PairReading()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Texts and the labels of their answers, what the answers say where that is known, and off-topic texts."""
+
+    frame: pl.DataFrame
+    """`input` and `target`."""
+    off_topic: tuple[str, ...] = ()
+    answers: Mapping[str, str] | None = None
+    """What each answer says, by label; of labels without questions too."""
+    recognised: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts, in the order of the table."""
+        return self.frame["input"].to_list()
+
+    @property
+    def labels(self) -> list[str]:
+        """The label of each text's answer."""
+        return self.frame["target"].to_list()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The labels, each once."""
+        return tuple(self.frame["target"].unique(maintain_order=True))
+
+    @property
+    def single(self) -> tuple[str, ...]:
+        """The labels with one example."""
+        counts = self.frame.group_by("target", maintain_order=True).len()
+        return tuple(counts.filter(pl.col("len") == 1)["target"])
+
+    @property
+    def copies(self) -> int:
+        """Pairs that say the same as an earlier one, but for case and spaces."""
+        return self.frame.height - self._folded().n_unique()
+
+    @property
+    def contradicted(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Texts that have several labels, with these."""
+        groups = self._folded().group_by("input", maintain_order=True).agg(pl.col("target").unique(maintain_order=True))
+        several = groups.filter(pl.col("target").list.len() > 1)
+        return tuple((text, tuple(labels)) for text, labels in several.iter_rows())
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Answers that no text asks for."""
+        known = set(self.classes)
+        return tuple(label for label in self.answers or () if label not in known)
+
+    @property
+    def wordless(self) -> tuple[str, ...]:
+        """Labels whose answer is not known, where others are."""
+        return () if self.answers is None else tuple(label for label in self.classes if label not in self.answers)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the table may want to know."""
+        told = [*self.recognised]
+        told += [_OFF_TOPIC.told(len(self.off_topic))] if self.off_topic else []
+        told += [f"{_COPIES.told(self.copies)}; each counts"] if self.copies else []
+        for wording, labels in ((_SINGLE, self.single), (_WORDLESS, self.wordless)):
+            told += [f"{wording.told(len(labels))}: {listed(labels)}"] if labels else []
+        return tuple(told)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is likely a slip."""
+        told = []
+        if found := self.contradicted:
+            text, labels = found[0]
+            told.append(f'{_CONTRADICTED.told(len(found))}, e.g. "{text}" has {" and ".join(labels)}')
+        if unasked := self.unasked:
+            told.append(f"{_UNASKED.told(len(unasked))}: {listed(unasked)}")
+        return tuple(told)
+
+    def _folded(self) -> pl.DataFrame:
+        text = pl.col("input").str.strip_chars().str.to_lowercase().str.replace_all(r"\s+", " ")
+        return self.frame.select(text, "target")
+
+    def with_answers(self, answers: Mapping[str, str]) -> Pairs:
+        """The pairs with what their answers say; what the table itself says must agree."""
+        own = self.answers or {}
+        for label, text in answers.items():
+            if own.get(label, text) != text:
+                raise _conflict(label, own[label], text)
+        return replace(self, answers={**own, **answers})
+
+
+def read_pairs(*sources: str | Path, reading: PairReading = AS_IT_COMES) -> Pairs:
+    """Reads the pairs in files: paths, globs, or `-` for standard input."""
+    with opened(*sources) as files:
+        return _pairs([read_source(file, Request()) for file in files], reading)
+
+
+def pairs(data: object, *, reading: PairReading = AS_IT_COMES) -> Pairs:
+    """The pairs in a frame, in columns, or in rows.
+
+    >>> found = pairs([{"text": "when do you open", "label": "hours"}, {"text": "who are you", "label": "oos"}])
+    >>> found.texts, found.labels, found.off_topic
+    (['when do you open'], ['hours'], ('who are you',))
+    """
+    return _pairs([table_of(data, Request())], reading)
+
+
+def _pairs(tables: Sequence[Table], reading: PairReading) -> Pairs:
+    told: list[str] = []
+    parts = []
+    for number, table in enumerate(tables):
+        cells, notes = _resolved(table, reading)
+        told += notes
+        parts.append(_rows(cells, reading).with_columns(pl.lit(number).alias(_SOURCE)))
+    frame = pl.concat(parts)
+    known = pl.col("target").is_not_null()
+    if frame.filter(known).is_empty():
+        fix = "targets that are missing or mean out of scope make their texts off-topic"
+        raise DataError("no row has the label of an answer", where=f"{tables[0].name}:", fix=fix)
+    return Pairs(
+        frame.filter(known).select("input", "target"),
+        tuple(frame.filter(~known)["input"]),
+        _answers_in(frame.filter(known), tables),
+        tuple(dict.fromkeys(told)),
+    )
+
+
+def _resolved(table: Table, reading: PairReading) -> tuple[Cells, list[str]]:
+    found = resolve(table.columns, reading.columns, where=f"{table.name}:", aliases=PAIR_ALIASES)
+    require(("input", "target"), found.columns, table)
+    cells = filtered(Cells(table, found.columns), reading.where)
+    notes = list(found.notes)
+    if reading.where:
+        refuse_nothing_left(cells, reading.where)
+        notes.append(f"{table.name}: {cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept")
+    return cells, notes
+
+
+def require(parts: Collection[str], columns: Mapping[str, str], table: Table) -> None:
+    """Refuses a table that lacks a column it cannot do without."""
+    for part in parts:
+        if part not in columns:
+            fix = f"{mapping_of(part, 'COLUMN')}; there are {', '.join(table.columns[:12])}"
+            if part == "target" and "answer" in columns:
+                fix = f"--map target={columns['answer']} makes each answer a label of its own"
+            raise DataError(f"needs a column {part}", where=f"{table.name}:", fix=fix)
+
+
+def refuse_nothing_left(cells: Cells, where: Where) -> None:
+    """Refuses conditions that no row meets."""
+    if cells.table.frame.is_empty():
+        asked = " and ".join(f"{column} is {value}" for column, value in where)
+        raise DataError(f"no row is left where {asked}", where=f"{cells.table.name}:")
+
+
+def _rows(cells: Cells, reading: PairReading) -> pl.DataFrame:
+    texts = cells.text("input")
+    blank = first(texts.is_null() | (texts.str.strip_chars() == ""))
+    if blank is not None:
+        raise cells.fault("input", blank, "must hold words", got=texts[blank], fix="leave the row out")
+    said = cells.text("answer").str.strip_chars()
+    said = pl.select(pl.when(said != "").then(said)).to_series().alias("answer")
+    return pl.DataFrame([texts, _labels(cells, reading.out_of_scope), said, cells.table.frame[ROW]])
+
+
+def _labels(cells: Cells, out_of_scope: Sequence[str]) -> pl.Series:
+    """The one label of each row, null where there is none or it means out of scope."""
+    lists, _ = as_lists(cells.labels("target"))
+    several = first(lists.list.len().fill_null(0) > 1)
+    if several is not None:
+        fix = "give each label a row of its own"
+        raise cells.fault("target", several, "must be one label", got=", ".join(lists[several]), fix=fix)
+    labels = lists.list.first().alias("target")
+    blank = first(labels.str.strip_chars() == "")
+    if blank is not None:
+        raise cells.fault("target", blank, "must name an answer", got="", fix="null marks a text as off-topic")
+    return pl.select(pl.when(~labels.is_in(list(out_of_scope))).then(labels).alias("target")).to_series()
+
+
+def _answers_in(frame: pl.DataFrame, tables: Sequence[Table]) -> Mapping[str, str] | None:
+    """What answers say, by label; two texts for one label are refused."""
+    told = frame.filter(pl.col("answer").is_not_null()).unique(["target", "answer"], maintain_order=True)
+    if told.is_empty():
+        return None
+    twice = told.filter(pl.col("target").is_duplicated())
+    if not twice.is_empty():
+        label = twice["target"][0]
+        both = twice.filter(pl.col("target") == label).head(2)
+        places = [tables[source].place(row) for source, row in both.select(_SOURCE, ROW).iter_rows()]
+        raise _conflict(label, *both["answer"], where=f"{places[1]}:", earlier=f" at {places[0]}")
+    return dict(told.select("target", "answer").iter_rows())
+
+
+def _conflict(label: str, one: str, other: str, *, where: str = "", earlier: str = "") -> DataError:
+    rule = f'the answer "{label}" says "{_cut(other)}" here, and "{_cut(one)}"{earlier or " in the table of pairs"}'
+    return DataError(rule, where=where, fix="a label stands for one answer; give the other one a label of its own")
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def read_answers(source: str | Path) -> dict[str, str]:
+    """Reads what answers say from a table: `answer` and `text`, or `target` and `answer`."""
+    with opened(source) as files:
+        return _answers([read_source(file, Request()) for file in files])
+
+
+def answers(data: object) -> dict[str, str]:
+    """What answers say, by label, from a frame, columns or rows, or as it is.
+
+    >>> answers([{"answer": "hours", "text": "From ten."}]), answers({"hours": "From ten."})
+    ({'hours': 'From ten.'}, {'hours': 'From ten.'})
+    """
+    if isinstance(data, Mapping) and all(isinstance(text, str) for text in data.values()):
+        return dict(data)
+    return _answers([table_of(data, Request())])
+
+
+def _answers(tables: Sequence[Table]) -> dict[str, str]:
+    parts = []
+    for number, table in enumerate(tables):
+        cells = Cells(table, _answer_columns(table))
+        frame = pl.DataFrame([cells.text("target"), cells.text("answer").str.strip_chars(), table.frame[ROW]])
+        for part in ("target", "answer"):
+            missing = first(frame[part].is_null() | (frame[part] == ""))
+            if missing is not None:
+                raise cells.fault(part, missing, "must not be empty", fix="leave the row out")
+        parts.append(frame.with_columns(pl.lit(number).alias(_SOURCE)))
+    return dict(_answers_in(pl.concat(parts), tables) or {})
+
+
+def _answer_columns(table: Table) -> Mapping[str, str]:
+    """The column of labels as `target` and that of texts as `answer`, whichever way the table calls them."""
+    names = {name.casefold(): name for name in table.columns}
+    label = next((names[name] for name in ("target", *ALIASES["target"]) if name in names), names.get("answer"))
+    text = next((names[name] for name in ("text", "answer") if name in names and names[name] != label), None)
+    if label is None or text is None:
+        rule = "needs columns answer and text, or target and answer"
+        raise DataError(rule, where=f"{table.name}:", fix=f"there are {', '.join(table.columns[:12])}")
+    return {"target": label, "answer": text}
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+ANSWERED = ("prediction", "confidence", "nbest", "returned", "why")
+"""The columns that answers put into the table."""
+
+_JUDGED = ("correct", "abstained", "failed")
+_PARTS = ("id", "input", "target", "system")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """`id`, `input`, `target` where it is known, and further columns as read; a missing text is an empty one."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts to be answered."""
+        return self.frame["input"].to_list()
+
+
+def read_inputs(*sources: str | Path, reading: PairReading = AS_IT_COMES) -> Inputs:
+    """Reads the texts in files: paths, globs, or `-` for standard input."""
+    with opened(*sources) as files:
+        tables = [read_source(file, Request()) for file in files]
+        if len(tables) == 1:
+            return _inputs(tables[0], reading)
+        whole = pl.concat([table.frame.drop(ROW) for table in tables], how="diagonal_relaxed")
+    return inputs(whole, reading=reading)
+
+
+def inputs(data: object, *, reading: PairReading = AS_IT_COMES) -> Inputs:
+    """The texts in a frame, in columns, in rows, or a list of texts.
+
+    >>> inputs(["when do you open"]).frame.row(0)
+    ('1', 'when do you open')
+    """
+    if isinstance(data, Sequence) and data and all(isinstance(text, str) for text in data):
+        return inputs({"input": list(data)}, reading=reading)
+    return _inputs(table_of(data, Request()), reading)
+
+
+def _inputs(table: Table, reading: PairReading) -> Inputs:
+    found = resolve(table.columns, reading.columns, parts=_PARTS, where=f"{table.name}:")
+    require(("input",), found.columns, table)
+    cells = filtered(Cells(table, found.columns), reading.where)
+    if reading.where:
+        refuse_nothing_left(cells, reading.where)
+    rows = cells.table.frame
+    # what another system answered, and how that was judged, is not about the answers that are to come
+    stale = [name for name in (*ANSWERED, *_JUDGED, found.columns.get("system")) if name in rows.columns]
+    played = {found.columns[part] for part in ("id", "input", "target") if part in found.columns}
+    kept = [rows[name] for name in rows.columns if name not in {ROW, *stale, *played, "id", "input", "target"}]
+    target = [_target(rows[found.columns["target"]])] if "target" in found.columns else []
+    columns = [_ids(cells), cells.text("input").fill_null(""), *target, *kept]
+    frame = pl.DataFrame({column.name: column for column in columns})
+    left = (f"{table.name}: the columns {', '.join(stale)} are left out",) if stale else ()
+    notes = tuple(note for note in found.notes if not note.startswith("system"))
+    return Inputs(frame, (*notes, *left))
+
+
+def _ids(cells: Cells) -> pl.Series:
+    if "id" in cells:
+        return cells.text("id")
+    return pl.Series("id", [str(row + 1) for row in cells.table.frame[ROW]], dtype=pl.String)
+
+
+def _target(column: pl.Series) -> pl.Series:
+    """Targets as labels; a list of acceptable ones stays a list."""
+    return (column if column.dtype.is_nested() else as_text(column)).alias("target")

@@ -1,0 +1,439 @@
+"""A classifier that finds the answer whose words a question makes likely (Leuski and Traum 2010), and its answers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array
+from demur.core.show.results import threshold_text
+from demur.errors import DataError, UsageError
+from demur.understanding.tokens import TokenCounts, Vocabulary, counted, parts_of, tokenizer, words
+
+Scoring = Literal["posterior", "kl", "cross-entropy"]
+SCORINGS: tuple[Scoring, ...] = ("posterior", "kl", "cross-entropy")
+
+_BATCH = 4_000_000
+"""Weights of training questions that are held at once."""
+
+
+class RelevanceClassifier:
+    """Maps texts to labels of answers by relevance models.
+
+    `tokens` says what texts are made of: `words`, `phones`, or `mixed`, which averages what words and phones say
+    (other mixtures in `demur.understanding.tokens`). `question_weight` and `answer_weight` are how much of a language
+    model comes from its own text, and not from all texts. `sharpness` is the power that likelihoods are raised to:
+    words of a text are not independent, so below 1 (weight and sharpness suit the validation parts of two corpora
+    of intents and chat; `demur understand tune` finds them for others); phones of a word are even less so, and
+    count by the root of how many words there are to a phone. `scoring` is what the confidence of an answer is:
+    `posterior`, the weight of its training questions; `kl`, minus the divergence of its language model from the one
+    that the question makes likely; `cross-entropy`. An answer below `threshold` is withheld by `respond`; `predict`
+    always answers.
+
+    >>> guide = RelevanceClassifier().fit(["when do you open", "who built the ship"], ["hours", "builder"])
+    >>> guide.predict(["do you open today"]).tolist()
+    ['hours']
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: str = "words",
+        question_weight: float = 0.5,
+        answer_weight: float = 0.7,
+        sharpness: float = 0.6,
+        scoring: Scoring = "posterior",
+        threshold: float | None = None,
+    ) -> None:
+        self.tokens = tokens
+        self.question_weight = question_weight
+        self.answer_weight = answer_weight
+        self.sharpness = sharpness
+        self.scoring = scoring
+        self.threshold = threshold
+
+    def fit(self, X: Sequence[str], y: Sequence[Any], answers: Mapping[Any, str] | None = None) -> Self:
+        """Learns from questions and the labels of their answers; with the answers' texts, also from these."""
+        self.check_parameters()
+        texts, labels = _texts(X), _labels(y)
+        if len(texts) != len(labels):
+            raise DataError(f"there are {len(texts):,} texts and {len(labels):,} labels")
+        if not len(texts):
+            raise DataError("there is nothing to learn from", fix="give pairs of a text and a label")
+        self.classes_, places = np.unique(labels, return_inverse=True)
+        self.label_of_ = places.astype(np.int64)
+        self.models_ = tuple(
+            QuestionModel.of(part, texts, weight=self.question_weight) for part in parts_of(self.tokens)
+        )
+        self.answers_ = None if answers is None else _answers(self.classes_.tolist(), answers)
+        self.answer_models_ = self.models_of_answers()
+        return self
+
+    def predict_proba(self, X: Sequence[str]) -> Array:
+        """How much of the weight of training questions each answer has; a row a text, in the order of `classes_`."""
+        self._check_fitted()
+        texts = _texts(X)
+        return np.concatenate([np.empty((0, len(self.classes_))), *self._posteriors(texts)])
+
+    def decision_function(self, X: Sequence[str]) -> Array:
+        """The score of each answer, of the kind that `scoring` names; higher is more confident.
+
+        Of two answers, as scikit-learn has it, one number a text: by how much the second has the higher score.
+        """
+        found = self.scores(self.predict_proba(X))
+        return found[:, 1] - found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict(self, X: Sequence[str]) -> NDArray[Any]:
+        """The best answer to each text."""
+        best = self.scores(self.predict_proba(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def score(self, X: Sequence[str], y: Sequence[Any], sample_weight: Any = None) -> float:
+        """Accuracy, as scikit-learn's classifiers give it."""
+        found, labels = self.predict(X), _labels(y)
+        if len(found) != len(labels):
+            raise DataError(f"there are {len(found):,} texts and {len(labels):,} labels")
+        return float(np.average(found == labels, weights=sample_weight))
+
+    def known(self, X: Sequence[str]) -> NDArray[np.bool_]:
+        """Which texts have a token that was ever seen; of the others nothing can be said."""
+        self._check_fitted()
+        return np.asarray(np.any([model.known(_texts(X)) for model in self.models_], axis=0))
+
+    def known_left_out(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which training texts share a token with another than copies of themselves."""
+        self._check_fitted()
+        return np.asarray(np.any([model.counts.shared(rows) for model in self.models_], axis=0))
+
+    def scores(self, posterior: Array) -> Array:
+        """The scores that go with posteriors of the answers."""
+        if self.scoring == "posterior":
+            return posterior
+        models = self.answer_models_
+        if models is None:  # learnt for another scoring
+            models = answer_models(self.classes_, self.answers_, self.answer_weight)
+        return relevance_scores(posterior, models, divergence=self.scoring == "kl")
+
+    def models_of_answers(self) -> Array | None:
+        """The language model of each answer, where the scoring asks for it: of many answers it is large."""
+        if self.scoring == "posterior":
+            return None
+        return answer_models(self.classes_, self.answers_, self.answer_weight)
+
+    def left_out(self, rows: NDArray[np.int64] | None = None) -> Array:
+        """Posteriors for training texts, each without itself and without copies of it; by default for all."""
+        self._check_fitted()
+        asked = np.arange(len(self.label_of_)) if rows is None else rows
+        found = [
+            np.mean([self._by_label(model.left_out(asked[part], self.sharpness)) for model in self.models_], axis=0)
+            for part in self._batches(len(asked))
+        ]
+        return np.concatenate([np.empty((0, len(self.classes_))), *found])
+
+    def _posteriors(self, texts: Sequence[str]) -> Iterator[Array]:
+        """By batches: the mean of the posteriors that each kind of token gives."""
+        for part in self._batches(len(texts)):
+            found = [self._by_label(model.weights(texts[part], self.sharpness)) for model in self.models_]
+            yield np.mean(found, axis=0)
+
+    def _batches(self, count: int) -> list[slice]:
+        size = max(1, _BATCH // len(self.label_of_))
+        return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+    def _by_label(self, weights: Array) -> Array:
+        from scipy.sparse import csr_array
+
+        shape = (len(self.label_of_), len(self.classes_))
+        members = csr_array((np.ones(shape[0]), (np.arange(shape[0]), self.label_of_)), shape=shape)
+        return np.asarray(weights @ members)
+
+    def check_parameters(self) -> None:
+        """Refuses parameters that no model can be made with."""
+        for name in ("question_weight", "answer_weight"):
+            if not _is_number(getattr(self, name)) or not 0 < getattr(self, name) < 1:
+                raise UsageError(f"{name} is a number above 0 and below 1; got {getattr(self, name)!r}")
+        if not _is_number(self.sharpness) or not self.sharpness > 0:
+            raise UsageError(f"sharpness is a number above 0; got {self.sharpness!r}")
+        if self.threshold is not None and not _is_number(self.threshold):
+            raise UsageError(f"a threshold is a number, or none; got {self.threshold!r}")
+        if self.scoring not in SCORINGS:
+            raise UsageError(f'scoring is one of {", ".join(SCORINGS)}; got "{self.scoring}"')
+        if not isinstance(self.tokens, str):
+            raise UsageError(f"tokens are named by text; got {self.tokens!r}")
+        parts_of(self.tokens)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise _not_fitted()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, by name."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Sets parameters by name."""
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"invalid parameter {name!r}; there are {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {name: one.default for name, one in inspect.signature(type(self)).parameters.items()}
+        changed = {name: value for name, value in self.get_params().items() if value != defaults[name]}
+        return f"RelevanceClassifier({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(two_d_array=False, one_d_array=True, string=True),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionModel:
+    """The language models of the training questions, over one kind of token.
+
+    log pi_s(w) = log((1 - lam) bg(w)) + log1p(lam c_s(w) / (|Q_s| (1 - lam) bg(w))). The first term is the same for
+    all training questions, so it cancels when weights are made to sum to 1; the second is `evidence`, which is sparse.
+    """
+
+    tokens: str
+    counts: TokenCounts
+    crowding: float
+    """What the sharpness is multiplied by: the root of words per token."""
+    evidence: Any
+    """Sparse, a row for each token of the vocabulary and a column for each training question."""
+
+    @classmethod
+    def of(cls, tokens: str, texts: Sequence[str], *, weight: float) -> QuestionModel:
+        """The models of these texts."""
+        counts = counted(texts, tokenizer(tokens))
+        words = counts if tokens == "words" else counted(texts, tokenizer("words"))
+        crowding = float(np.sqrt(words.lengths.sum() / counts.lengths.sum()))
+        return cls(tokens, counts, crowding, evidence_of(counts, weight))
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens that were seen."""
+        return self.counts.vocabulary
+
+    def counted(self, texts: Sequence[str]) -> TokenCounts:
+        """New texts as counts of the tokens that were seen; others drop out."""
+        return counted(texts, tokenizer(self.tokens), self.vocabulary)
+
+    def known(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Which texts have a token that was seen."""
+        return np.asarray(self.counted(texts).matrix.sum(axis=1)).ravel() > 0
+
+    def weights(self, texts: Sequence[str], sharpness: float) -> Array:
+        """The weight of each training question for each text."""
+        return _shares((self.counted(texts).matrix @ self.evidence).toarray() * sharpness * self.crowding)
+
+    def left_out(self, rows: NDArray[np.int64], sharpness: float) -> Array:
+        """The weight of each other training question for some of them; copies of a text get none."""
+        logs = (self.counts.matrix[rows] @ self.evidence).toarray() * sharpness * self.crowding
+        logs[self.counts.same_as(rows)] = -np.inf
+        logs[np.isneginf(logs.max(axis=1))] = 0.0  # nothing else was learnt from: no question is nearer
+        return _shares(logs)
+
+
+def _shares(logs: Array) -> Array:
+    """What logarithms of weights stand for, each row summing to 1."""
+    logs -= logs.max(axis=1, keepdims=True)
+    np.exp(logs, out=logs)
+    logs /= logs.sum(axis=1, keepdims=True)
+    return logs
+
+
+def evidence_of(counts: TokenCounts, weight: float) -> Any:
+    """What each token of a question says for each training question."""
+    from scipy.sparse import csr_array
+
+    matrix = counts.matrix.tocoo()
+    background = counts.background
+    own = weight * matrix.data / (counts.lengths[matrix.row] * (1 - weight) * background[matrix.col])
+    shape = (matrix.shape[1], matrix.shape[0])
+    return csr_array((np.log1p(own), (matrix.col, matrix.row)), shape=shape)
+
+
+def answer_models(classes: NDArray[Any], answers: Mapping[Any, str] | None, weight: float) -> Array:
+    """The language model of each answer, a row each; an answer without text is a token of its own."""
+    from scipy.sparse import eye_array
+
+    if answers is None:
+        matrix: Any = eye_array(len(classes)).toarray()
+    else:
+        found = counted([answers[label] for label in classes.tolist()], tokenizer("words")).matrix.toarray()
+        empty = found.sum(axis=1) == 0
+        matrix = np.hstack([found, np.eye(len(classes))[:, empty]])
+    own = matrix / matrix.sum(axis=1, keepdims=True)
+    background = matrix.sum(axis=0) / matrix.sum()
+    return np.asarray(weight * own + (1 - weight) * background)
+
+
+def relevance_scores(posterior: Array, models: Array, *, divergence: bool) -> Array:
+    """Cross entropy of each answer's language model under the one that a question makes likely; minus its entropy."""
+    likely = posterior @ models
+    crossed = likely @ np.log(models).T
+    if not divergence:
+        return np.asarray(crossed)
+    return np.asarray(crossed - (likely * np.log(likely)).sum(axis=1, keepdims=True))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+
+
+def _texts(X: Any) -> list[str]:
+    if isinstance(X, str):
+        raise UsageError("texts are a sequence of strings; got one string")
+    found = list(X)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise DataError("must be text", where=f"text {place + 1}", got=repr(text))
+    return found
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    if isinstance(y, str):
+        raise UsageError("labels are a sequence, one for each text; got one string")
+    found = list(y)
+    for place, label in enumerate(found):
+        if not isinstance(label, str | int | float | np.integer | np.floating | np.bool_) or label != label:
+            raise DataError("must be text or a number", where=f"label {place + 1}", got=repr(label))
+    if len({isinstance(label, str) for label in found}) > 1:
+        raise DataError("labels must be all text or all numbers; there are both")
+    return np.asarray(found)
+
+
+def _answers(labels: Sequence[Any], answers: Mapping[Any, str]) -> dict[Any, str]:
+    found = {label: answers.get(label, "") for label in labels}
+    for label, text in found.items():
+        if not isinstance(text, str):
+            raise DataError("must be text", where=f'the answer "{label}"', got=repr(text))
+    return found
+
+
+def _not_fitted() -> Exception:
+    words = "this RelevanceClassifier has learnt nothing yet; call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return UsageError(words)
+    fault: Exception = NotFittedError(words)
+    return fault
+
+
+Strategy = Literal["clarify", "stall", "change topic"]
+STRATEGIES: tuple[Strategy, ...] = ("clarify", "stall", "change topic")
+
+OFF_TOPIC: Mapping[Strategy, tuple[str, ...]] = {
+    "clarify": (
+        "I did not understand that. Could you put it differently?",
+        "Sorry, what do you mean?",
+        "Could you ask that in other words?",
+    ),
+    "stall": (
+        "Hmm, let me think about that.",
+        "That is a good question. I am not sure.",
+    ),
+    "change topic": (
+        "I cannot help you with that. Is there something else you would like to know?",
+        "Let us talk about something else.",
+    ),
+}
+"""What is said instead of an answer, by what it does to the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The best answer to a text, how confident it is, and whether it is returned."""
+
+    label: Any
+    """None where nothing in the text is known."""
+    confidence: float
+    returned: bool
+    text: str | None
+    """What the answer says, where answers have texts."""
+    nbest: tuple[tuple[Any, float], ...]
+    """The best labels with their posteriors, best first."""
+    why: str | None
+    """Why it is withheld."""
+
+
+def answered(model: RelevanceClassifier, texts: Sequence[str], *, nbest: int = 5) -> list[Answer]:
+    """The answers of a model, withheld below its threshold or where nothing is known."""
+    if not len(texts):
+        return []
+    model.check_parameters()
+    posterior = model.predict_proba(texts)
+    scores = model.scores(posterior)
+    known = model.known(texts)
+    rows = zip(texts, posterior, scores, known.tolist(), strict=True)
+    return [_answer(model, found, score, nbest) if seen else _unknown(text) for text, found, score, seen in rows]
+
+
+def _unknown(text: str) -> Answer:
+    why = "none of its words was ever seen in training" if words(text) else "there are no words in it"
+    return Answer(None, float("nan"), returned=False, text=None, nbest=(), why=why)
+
+
+def _answer(model: RelevanceClassifier, posterior: Any, scores: Any, nbest: int) -> Answer:
+    best = int(scores.argmax())
+    order = np.lexsort((-scores, -posterior))[:nbest]
+    label = _plain(model.classes_[best])
+    said = None if model.answers_ is None else model.answers_[label]
+    confidence = float(scores[best])
+    listed = tuple((_plain(model.classes_[place]), float(posterior[place])) for place in order)
+    why: str | None = None
+    if model.threshold is not None and confidence < model.threshold:
+        near = float(f"{confidence:.3g}") >= model.threshold
+        shown = threshold_text(confidence) if near else f"{confidence:.3g}"
+        why = f"its confidence {shown} is below the threshold {threshold_text(model.threshold)}"
+    return Answer(label, confidence, returned=why is None, text=said, nbest=listed, why=why)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if hasattr(label, "item") else label
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Answers in turn: what is said instead of an answer changes as misunderstandings follow each other.
+
+    First the user is asked to put it differently, then time is played for, then the topic is changed; a returned
+    answer begins anew.
+    """
+
+    model: RelevanceClassifier
+    off_topic: Mapping[Strategy, Sequence[str]] = field(default_factory=lambda: OFF_TOPIC)
+    withheld: int = 0
+    """Answers withheld in a row."""
+    said: dict[Strategy, int] = field(default_factory=dict)
+
+    def turn(self, text: str) -> tuple[Answer, str, Strategy | None]:
+        """The answer to a text, what is said, and by which strategy where the answer is withheld."""
+        (answer,) = answered(self.model, [text])
+        if answer.returned:
+            self.withheld = 0
+            return answer, answer.text or str(answer.label), None
+        strategy = STRATEGIES[min(self.withheld, len(STRATEGIES) - 1)]
+        self.withheld += 1
+        lines = self.off_topic[strategy]
+        place = self.said.get(strategy, 0)
+        self.said[strategy] = place + 1
+        return answer, lines[place % len(lines)], strategy

@@ -1,0 +1,188 @@
+from math import isnan, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from demur.core.stats.calibration import ECE, NCE, Brier, cell_totals, reliability
+from demur.core.stats.measure import Score
+from demur.core.stats.sweep import Sweep
+from demur.errors import UsageError
+from reference import calibration as plain
+from reference.rows import SCORES, arrays, tables
+
+FEW = settings(max_examples=60, deadline=None)
+WEIGHTS = st.sampled_from([1, 1, 2, 0.5])
+
+
+def read(measure, sweep):
+    return Score.of(measure, cell_totals(measure, sweep)).value
+
+
+def test_brier_is_the_mean_squared_gap():
+    assert read(Brier(), Sweep.of([0.9, 0.6, 0.0], [True, False, False])) == pytest.approx((0.01 + 0.36 + 0) / 3)
+    assert read(Brier(), Sweep.of([0.5] * 4, [True, False, True, True])) == 0.25
+    assert read(Brier(), Sweep.of([1.0, 0.0], [True, False])) == 0
+
+
+def test_ece_is_the_mean_gap_per_bin():
+    """Bin [.9, 1]: .95 against 1 right; bin [.5, .6): .55 against one of two; gaps .05 and .05."""
+    assert read(ECE(), Sweep.of([0.95, 0.95, 0.55, 0.55], [True, True, True, False])) == pytest.approx(0.05)
+    assert read(ECE(bins=1), Sweep.of([0.2, 1.0], [True, False])) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("edge", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+def test_a_confidence_on_an_edge_opens_the_bin_above_it(edge):
+    """With its neighbour .05 above, one right and one wrong: their gaps partly cancel in one bin."""
+    sweep = Sweep.of([edge, edge + 0.05], [True, False])
+    together = abs((1 - edge) - (edge + 0.05)) / 2
+    assert read(ECE(), sweep) == pytest.approx(together)
+    assert reliability(sweep).weight.tolist() == [2]
+
+
+def test_nce_against_a_hand_worked_case():
+    """Two of three right: H = -(2 log 2/3 + log 1/3); stated: log .8 + log .6 + log(1 - .3)."""
+    entropy = -(2 * log(2 / 3) + log(1 / 3))
+    expected = (entropy + log(0.8) + log(0.6) + log(0.7)) / entropy
+    assert read(NCE(), Sweep.of([0.8, 0.6, 0.3], [True, True, False])) == pytest.approx(expected)
+
+
+def test_nce_is_0_for_the_overall_accuracy_and_about_1_for_certainty():
+    assert read(NCE(), Sweep.of([0.75] * 4, [True, True, True, False])) == pytest.approx(0)
+    assert read(NCE(), Sweep.of([1.0, 1.0, 0.0], [True, True, False])) == pytest.approx(1, abs=1e-6)
+    assert read(NCE(), Sweep.of([0.0, 1.0], [True, False])) < -5
+
+
+@pytest.mark.parametrize("measure", [Brier(), ECE(), NCE()])
+@pytest.mark.parametrize("outside", [-0.1, 1.5, np.inf, -np.inf])
+def test_confidences_that_are_no_probabilities_have_no_calibration(measure, outside):
+    score = Score.of(measure, cell_totals(measure, Sweep.of([0.5, outside, 0.4], [True, False, False])))
+    assert isnan(score.value)
+    assert "outside [0, 1]" in score.why
+
+
+@pytest.mark.parametrize("measure", [Brier(), ECE(), NCE()])
+def test_nothing_answered_has_no_calibration(measure):
+    score = Score.of(measure, cell_totals(measure, Sweep.of([], [], withheld=2)))
+    assert isnan(score.value)
+    assert score.why == "nothing was answered"
+
+
+def test_nce_of_all_right_says_why_it_is_undefined():
+    score = Score.of(NCE(), cell_totals(NCE(), Sweep.of([0.5, 0.7], [True, True])))
+    assert isnan(score.value)
+    assert "every answer is right, or none is" in score.why
+
+
+@pytest.mark.parametrize("bins", [0, -1])
+def test_no_bins_are_refused(bins):
+    with pytest.raises(UsageError, match="bins must be at least 1"):
+        ECE(bins=bins)
+    with pytest.raises(UsageError, match="bins must be at least 1"):
+        reliability(Sweep.of([0.5], [True]), bins=bins)
+
+
+@pytest.mark.parametrize("clip", [-0.1, 0.5, 0.9, float("nan")])
+def test_a_clip_outside_its_range_is_refused(clip):
+    with pytest.raises(UsageError, match="clip"):
+        NCE(clip=clip)
+
+
+@FEW
+@given(tables(weights=WEIGHTS))
+def test_brier_agrees_with_its_plain_twin(rows):
+    assert read(Brier(), arrays(rows).sweep()) == pytest.approx(plain.brier(rows), nan_ok=True)
+
+
+@FEW
+@given(tables(weights=WEIGHTS), st.sampled_from([1, 2, 5, 10, 15]))
+def test_ece_agrees_with_its_plain_twin(rows, bins):
+    expected = plain.ece(rows, bins)
+    assert read(ECE(bins), arrays(rows).sweep()) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@FEW
+@given(tables(weights=WEIGHTS))
+def test_nce_agrees_with_its_plain_twin(rows):
+    assert read(NCE(), arrays(rows).sweep()) == pytest.approx(plain.nce(rows), abs=1e-9, nan_ok=True)
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables(SCORES))
+def test_any_finite_or_infinite_confidence_gives_a_value_or_a_reason(rows):
+    for measure, twin in ((Brier(), plain.brier), (ECE(), plain.ece), (NCE(), plain.nce)):
+        score = Score.of(measure, cell_totals(measure, arrays(rows).sweep()))
+        if plain.is_meaningless(rows):
+            assert isnan(score.value)
+            assert score.why
+        elif twin is plain.brier:
+            assert score.value == pytest.approx(plain.brier(rows))
+
+
+def test_reliability_bins_of_equal_width():
+    found = reliability(Sweep.of([0.05, 0.5, 0.52, 0.58, 1.0], [False, True, False, True, True]))
+    assert found.low.tolist() == pytest.approx([0, 0.5, 0.9])
+    assert found.high.tolist() == pytest.approx([0.1, 0.6, 1])
+    assert found.confidence.tolist() == pytest.approx([0.05, 1.6 / 3, 1])
+    assert found.accuracy.tolist() == pytest.approx([0, 2 / 3, 1])
+    assert found.weight.tolist() == [1, 3, 1]
+
+
+def test_reliability_bins_of_equal_mass():
+    found = reliability(Sweep.of(np.arange(1, 9) / 10, [False] * 4 + [True] * 4), bins=2, kind="mass")
+    assert (found.low.tolist(), found.high.tolist()) == ([0.1, 0.5], [0.4, 0.8])
+    assert found.confidence.tolist() == pytest.approx([0.25, 0.65])
+    assert found.accuracy.tolist() == [0, 1]
+    assert found.weight.tolist() == [4, 4]
+
+
+@FEW
+@given(tables(weights=WEIGHTS), st.sampled_from(["width", "mass"]), st.integers(1, 12))
+def test_reliability_keeps_weight_accuracy_and_confidence_of_the_whole(rows, kind, bins):
+    sweep = arrays(rows).sweep()
+    found = reliability(sweep, bins=bins, kind=kind)
+    right = float(sweep.answered - sweep.errors)
+    stated = sum(row.weight * row.confidence for row in rows if row.answered)
+    assert found.weight.size <= bins
+    assert (found.weight > 0).all()
+    assert found.weight.sum() == pytest.approx(float(sweep.answered))
+    assert (found.weight * found.accuracy).sum() == pytest.approx(right)
+    assert (found.weight * found.confidence).sum() == pytest.approx(stated)
+    assert (found.low <= found.confidence + 1e-12).all()
+    assert (found.confidence <= found.high + 1e-12).all()
+
+
+@FEW
+@given(tables(weights=WEIGHTS))
+def test_ece_is_what_the_reliability_diagram_shows(rows):
+    sweep = arrays(rows).sweep()
+    found = reliability(sweep)
+    shown = (found.weight * np.abs(found.accuracy - found.confidence)).sum() / max(float(sweep.answered), 1e-9)
+    expected = np.nan if not float(sweep.answered) else shown
+    assert read(ECE(), sweep) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_reliability_leaves_out_bins_that_hold_only_weight_0():
+    found = reliability(Sweep.of([0.05, 0.95], [True, True], weight=[0, 1]))
+    assert found.weight.tolist() == [1]
+    assert found.accuracy.tolist() == [1]
+
+
+@pytest.mark.parametrize("measure", [Brier(), ECE(), NCE()], ids=repr)
+@pytest.mark.parametrize("withheld", [0, 3])
+def test_totals_are_the_same_out_of_parts(monkeypatch, measure, withheld):
+    confidence = [0.5, 0.1, 0.9, 0.5, 0.3, 0.7, 0.2]
+    sweep = Sweep.of(confidence, [True, False, True, False, True, True, False], withheld=withheld)
+    whole = cell_totals(measure, sweep)
+    monkeypatch.setattr(sweep, "LEVELS_AT_ONCE", 2)
+    assert len(list(sweep.cells())) == 3
+    assert cell_totals(measure, sweep) == pytest.approx(whole)
+
+
+def test_totals_of_many_rows_are_the_same_to_the_last_digit_every_time():
+    rng = np.random.default_rng(8)
+    confidence = rng.random(400_000)
+    sweep = Sweep.of(confidence, rng.random(confidence.size) < confidence)
+    for measure in (Brier(), ECE(), NCE()):
+        assert len({cell_totals(measure, sweep).tobytes() for _ in range(5)}) == 1

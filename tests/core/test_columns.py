@@ -1,0 +1,80 @@
+import pytest
+
+from demur.core.io.columns import ALIASES, candidates, nearest, resolve
+from demur.errors import DataError
+
+
+def test_the_canonical_name_wins_over_an_alias():
+    assert resolve(["gold", "target"], {}).columns == {"target": "target"}
+
+
+def test_an_alias_is_used_and_noted():
+    found = resolve(["gold", "score"], {})
+    assert found.columns == {"target": "gold", "confidence": "score"}
+    assert found.notes == ("target <- gold", "confidence <- score")
+
+
+@pytest.mark.parametrize(("part", "alias"), [(part, alias) for part, names in ALIASES.items() for alias in names])
+def test_every_alias_leads_to_its_part(part, alias):
+    assert resolve([alias], {}).columns == {part: alias}
+
+
+def test_two_aliases_of_one_part_are_refused_with_both_named():
+    with pytest.raises(
+        DataError, match=r'"gold", "label" \(choose one, for example --map target=gold, or columns={"target": "gold"}\)'
+    ):
+        resolve(["gold", "label"], {})
+
+
+def test_an_explicit_mapping_settles_an_ambiguity():
+    assert resolve(["gold", "label"], {"target": "label"}).columns == {"target": "label"}
+
+
+def test_an_explicit_mapping_wins_over_the_namesake_and_is_not_noted():
+    found = resolve(["target", "mine"], {"target": "mine"})
+    assert found.columns == {"target": "mine"}
+    assert found.notes == ()
+
+
+def test_a_column_mapped_to_one_part_is_no_candidate_for_another():
+    assert resolve(["label", "gold"], {"prediction": "label"}).columns == {
+        "prediction": "label",
+        "target": "gold",
+    }
+
+
+def test_a_mapping_from_a_column_that_is_not_there_names_the_nearest():
+    with pytest.raises(DataError, match=r'no column "golden" to map target from \(did you mean "gold"\?\)'):
+        resolve(["gold", "id"], {"target": "golden"})
+
+
+def test_a_mapping_of_an_unknown_part_names_the_nearest():
+    with pytest.raises(DataError, match=r'"targit".*did you mean "target"'):
+        resolve(["gold"], {"targit": "gold"})
+
+
+def test_names_in_another_case_are_a_guess():
+    found = resolve(["Target", "SCORE"], {})
+    assert found.columns == {"target": "Target", "confidence": "SCORE"}
+    assert "target <- Target" in found.notes
+
+
+def test_ambiguity_of_a_part_that_is_not_wanted_does_not_matter():
+    assert resolve(["text", "question"], {}, parts=("target",)).columns == {}
+
+
+def test_the_place_is_part_of_the_fault():
+    with pytest.raises(DataError, match=r"^run.csv: target may be"):
+        resolve(["gold", "label"], {}, where="run.csv:")
+
+
+def test_candidates_are_all_spellings_until_one_is_there():
+    assert candidates([], "system", {}) == ("system", "run", "model")
+    assert candidates(["run"], "system", {}) == ("run",)
+    assert candidates(["run", "system"], "system", {}) == ("system",)
+    assert candidates(["run"], "system", {"system": "x"}) == ("x",)
+
+
+def test_nearest_lists_what_there_is_when_nothing_is_like_it():
+    assert nearest("zzz", ["id", "gold"]) == 'there are "id", "gold"'
+    assert nearest("zzz", []) == ""

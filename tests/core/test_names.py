@@ -1,0 +1,23 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.core.show.numbers import middle_cut, shortened
+
+
+@given(st.lists(st.text("ab-", max_size=40), max_size=12), st.integers(8, 30))
+def test_short_names_fit_and_never_coincide(names, most):
+    short = shortened(names, most)
+    assert set(short) == set(names)
+    assert len(set(short.values())) == len(short)
+    assert all(len(label) <= most for label in short.values())
+
+
+@given(st.text("abc", max_size=40), st.integers(4, 30))
+def test_a_cut_name_keeps_both_ends(name, most):
+    cut = middle_cut(name, most)
+    assert cut == name or (len(cut) == most and name.startswith(cut.split("…")[0]) and name.endswith(cut.split("…")[1]))
+
+
+def test_names_that_differ_only_in_the_middle_stay_apart():
+    names = [f"{'x' * 30}{place}{'y' * 30}" for place in range(3)]
+    assert len(set(shortened(names, 20).values())) == 3

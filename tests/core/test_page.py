@@ -1,0 +1,165 @@
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+from demur import __version__
+from demur.core.show.html import data_table
+from demur.core.show.page import Section, page, presentation_page, slim
+from demur.core.show.presentation import Table
+from demur.returns import presentation
+from demur.returns.charts.error_return import error_return_chart
+from demur.returns.charts.readings import roc_chart
+from demur.returns.evaluate import evaluate
+from demur.returns.table import responses
+
+EVIL = '<script>alert("x")</script> & </script>'
+
+
+class Reader(HTMLParser):
+    """Notes tags, identifiers and the text of scripts of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.ids, self.scripts, self.attributes = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *pair) for pair in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and self.scripts and not self.scripts[-1][1]:
+            self.scripts[-1] = (self.scripts[-1][0], data)
+
+
+def read(document):
+    reader = Reader()
+    reader.feed(document)
+    return reader
+
+
+@pytest.fixture(scope="module")
+def document(evaluations):
+    table = Table("Few", ("name", "value"), (("a", "1"),))
+    return page(
+        "Three systems",
+        [Section("Curves", ("One sentence.",), (error_return_chart(evaluations), roc_chart(evaluations)), (table,))],
+        verdict=["better errs less."],
+        notes=["a note"],
+        warnings=["a warning"],
+        signatures=[evaluations[0].signature],
+        seed=7,
+    )
+
+
+def test_a_page_holds_verdict_figures_tables_notes_warnings_and_its_making(document, evaluations):
+    reader = read(document)
+    assert reader.tags.count("figure") == 2
+    assert len(reader.ids) == len(set(reader.ids))
+    for words in ("better errs less.", "One sentence.", "a note", "a warning", "<caption>Few</caption>"):
+        assert words in document
+    assert evaluations[0].signature in document
+    assert f"demur {__version__} with seed 7" in document
+
+
+def test_a_page_takes_nothing_from_outside(document):
+    sources = [value for _, name, value in read(document).attributes if name in ("src", "href")]
+    assert sources
+    assert all(value.startswith("data:image/svg+xml;base64,") for value in sources)
+
+
+def test_only_the_page_s_own_script_may_run(document):
+    reader = read(document)
+    (policy,) = [
+        value for tag, name, value in reader.attributes if (tag, name) == ("meta", "content") and "src" in value
+    ]
+    (own,) = [text for attributes, text in reader.scripts if "type" not in attributes]
+    digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+
+
+def test_pictures_stand_in_where_scripts_do_not_run(document):
+    pictures = re.findall(r'<img alt="([^"]+)" src="data:image/svg\+xml;base64,([^"]+)"', document)
+    assert len(pictures) == 2
+    for about, picture in pictures:
+        assert len(about) > 40
+        assert base64.b64decode(picture).startswith(b"<svg")
+
+
+def test_data_tables_are_thinned_evenly_and_say_so(document, evaluations):
+    shown = re.findall(r"<summary>Data behind figure 1 \((\d+) of (\d+) rows, evenly spaced\)", document)
+    assert shown == [("200", str(sum(one.curve.threshold.size for one in evaluations)))]
+
+
+@pytest.mark.parametrize(("rows", "told"), [(250, "250 rows"), (251, "200 of 251 rows, evenly spaced")])
+def test_tables_up_to_250_rows_are_shown_whole(rows, told):
+    shown = data_table(pl.DataFrame({"a": range(rows)}), "Data")
+    assert f"<summary>Data ({told})</summary>" in shown
+    assert shown.count("<tr>") == int(told.split()[0]) + 1
+
+
+def test_whatever_comes_from_data_is_escaped(simulated):
+    one = evaluate(responses(simulated(EVIL, n=30)), replicates=20)
+    shown = presentation.of_scores(one)
+    document = page(
+        EVIL,
+        [Section.of(shown, title=EVIL)],
+        verdict=[EVIL],
+        notes=[EVIL],
+        warnings=[EVIL],
+        signatures=[EVIL],
+    )
+    assert "<script>alert" not in document
+    kinds = [attributes.get("type") for attributes, _ in read(document).scripts]
+    assert kinds == ["application/json"] * (len(kinds) - 1) + [None]
+    for attributes, text in read(document).scripts:
+        if attributes.get("type") == "application/json":
+            assert "alert" in json.dumps(json.loads(text))
+
+
+def test_results_in_notebooks_are_escaped_too(simulated):
+    (one,) = evaluate(responses(simulated(EVIL, n=30)), replicates=20)
+    for result in (one, one.curve):
+        assert "<script>" not in result._repr_html_()
+
+
+def test_every_result_shows_itself_in_a_notebook(evaluations, comparison, choice):
+    for result in (evaluations[0], evaluations[0].curve, comparison, comparison.pairs[0], choice):
+        shown = result._repr_html_()
+        assert shown.startswith("<div>")
+        assert result.chart().to_dict()["title"]
+
+
+def test_a_presentation_becomes_a_page_with_its_sentences_on_top(evaluations):
+    shown = presentation.of_scores(evaluations[:1])
+    document = presentation_page(shown, seed=3)
+    assert document.index('class="verdict"') < document.index("<figure")
+    assert document.count("<figure ") == len(shown.figures)
+
+
+def test_long_tables_are_folded():
+    rows = tuple((str(place),) for place in range(31))
+    assert "<summary>Long (31 rows)</summary>" in page("T", [Section("S", tables=(Table("Long", ("a",), rows),))])
+
+
+def test_a_page_without_figures_carries_no_script():
+    document = page("T", [Section("S", ("text",))])
+    assert "<script" not in document
+    assert "script-src 'none'" in document
+
+
+def test_a_slim_spec_keeps_only_what_it_draws():
+    spec = {
+        "layer": [{"encoding": {"x": {"field": "kept"}}, "transform": [{"filter": "datum.kind == 1"}]}],
+        "datasets": {"d": [{"kept": 1, "kind": 1, "other": 2}]},
+    }
+    assert slim(spec)["datasets"] == {"d": [{"kept": 1, "kind": 1}]}

@@ -1,0 +1,50 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from demur.core.show import terminal
+from demur.core.show.presentation import Presentation, Table
+from demur.core.show.terminal import column_widths, with_short_words
+
+NAMES = [f"family/a-model-with-a-long-name-{size}b" for size in (7, 13, 70)]
+LONG = Table("Long", ("system", "verdict in words", "p"), tuple((name, "errs less at first", "0.5") for name in NAMES))
+
+
+def shown(table, width):
+    text = StringIO()
+    told = Presentation("T", (), (table,), (), lambda: None, {})
+    terminal.show(told, Console(file=text, width=width), tables=True)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("width", [200, 70, 60, 45])
+def test_a_table_breaks_only_between_words_and_fits(width):
+    text = shown(LONG, width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    for word in ("verdict", "words", "less", "first"):
+        assert word in text.split()
+
+
+def test_names_too_long_for_the_terminal_are_cut_in_the_middle_and_stay_apart():
+    cut = with_short_words(LONG, 45)
+    names = [row[0] for row in cut.rows]
+    assert len(set(names)) == 3
+    assert all("…" in name for name in names)
+    assert with_short_words(LONG, 200) == LONG
+
+
+def test_widths_share_the_room_and_names_come_first():
+    table = Table("T", ("a", "b"), (("two words", "more words here"),))
+    assert column_widths(table, 40) == [9, 15]
+    assert column_widths(table, 4 + 9 + 6) == [9, 6]
+    assert column_widths(table, 5) == [None, None]
+
+
+def test_the_brief_form_is_shown_where_the_whole_is_crowded_or_too_wide():
+    brief = Table("Brief", ("a",), (("1",),))
+    whole = Table("Whole", ("a", "b"), (("x" * 30, "y" * 30),), brief=brief)
+    crowded = Table("Whole", ("a",), (("x",),), brief=brief, crowded=True)
+    assert "Whole" in shown(whole, 80)
+    assert "Brief" in shown(whole, 60)
+    assert "Brief" in shown(crowded, 80)

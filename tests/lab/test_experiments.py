@@ -1,0 +1,229 @@
+import json
+import math
+
+import polars as pl
+import pytest
+
+from demur.core.show.numbers import percent
+from demur.core.show.results import plain
+from demur.errors import UsageError
+from demur.lab import understanding_experiments
+from demur.lab.corpora import domains, museum
+from demur.lab.understanding_experiments import (
+    BOTH,
+    FLATTERS,
+    GATE,
+    INTERPRETER,
+    MADE_BY_RULE,
+    Material,
+    accuracy,
+    gate_experiment,
+    growth_experiment,
+    guide_material,
+    of_experiment,
+    responded,
+    scope_auroc,
+    standing_table,
+    tokenizer_experiment,
+)
+from demur.understanding.relevance import RelevanceClassifier
+
+QUICK = {"replicates": 50}
+
+
+@pytest.fixture(scope="module")
+def guide():
+    """Every answer of the museum guide, tested on fewer questions."""
+    whole = guide_material(museum())
+    return Material("museum", whole.train, whole.test.gather_every(3))
+
+
+@pytest.fixture(scope="module")
+def heard(guide):
+    return tokenizer_experiment(guide, tokens=("words", "phones2", "mixed"), wer=0.4, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def grown(guide):
+    return growth_experiment(guide, domains(), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def gated(guide):
+    return gate_experiment(guide, **QUICK)
+
+
+def small():
+    train = {"input": ["when do you open", "what does it cost"], "target": ["hours", "price"]}
+    test = {
+        "id": ["1", "2", "3"],
+        "input": ["do you open", "it cost what", "xyzzy"],
+        "target": ["hours", "hours", None],
+    }
+    return Material("small", pl.DataFrame(train), pl.DataFrame(test))
+
+
+def test_a_model_answers_every_question_but_those_it_knows_nothing_of():
+    material = small()
+    model = RelevanceClassifier().fit(material.texts, material.labels)
+    table = responded("guide", model, material.test)
+    assert table["prediction"].to_list() == ["hours", "price", None]
+    assert table["confidence"].is_null().to_list() == [False, False, True]
+    assert set(table["system"]) == {"guide"}
+    assert accuracy(table) == 0.5
+    assert scope_auroc(table) == 1.0
+
+
+def test_accuracy_and_scope_are_undefined_without_questions_of_the_kind():
+    table = pl.DataFrame({"target": [None], "prediction": ["a"], "confidence": [0.4]}, schema_overrides={"target": str})
+    assert math.isnan(accuracy(table))
+    assert math.isnan(scope_auroc(table))
+
+
+def test_tokenizers_are_tested_on_the_same_questions_at_the_word_error_rate_asked_for(heard, guide):
+    assert heard.wer == pytest.approx(0.4, abs=0.01)
+    parts = heard.responses.partition_by("system", maintain_order=True)
+    assert [part["system"][0] for part in parts] == ["words", "phones2", "mixed"]
+    assert all(part["input"].equals(parts[0]["input"]) for part in parts)
+    assert parts[0]["asked"].to_list() == guide.test["input"].to_list() != parts[0]["input"].to_list()
+    assert all(pair.paired for pair in heard.comparison.pairs)
+
+
+def test_noise_costs_words_more_than_the_mixture(heard):
+    words, _, mixed = heard.standings
+    assert all(one.accuracy < one.asked for one in heard.standings)
+    assert mixed.accuracy > words.accuracy
+    assert mixed.asked - mixed.accuracy < words.asked - words.accuracy
+
+
+def test_without_noise_questions_are_as_asked_and_no_channel_is_needed(guide, monkeypatch):
+    monkeypatch.setattr(understanding_experiments, "Channel", None)
+    found = tokenizer_experiment(guide, tokens=("words", "words+phones1"), wer=0, **QUICK)
+    assert found.wer == 0
+    assert [one.accuracy for one in found.standings] == [one.asked for one in found.standings]
+    assert found.responses["input"].equals(found.responses["asked"])
+
+
+def test_spoken_questions_are_taken_as_a_real_recogniser_hears_them(guide, monkeypatch):
+    def listen(texts, **_):
+        return [" ".join(text.split()[1:]) for text in texts]  # the first word is lost
+
+    monkeypatch.setattr(understanding_experiments, "said_and_heard", listen)
+    found = tokenizer_experiment(guide, tokens=("words", "phones2"), snr_db=20, **QUICK)
+    words = [len(text.split()) for text in guide.test["input"]]
+    assert found.wer == pytest.approx(len(words) / sum(words), abs=0.02)
+    assert found.to_dict()["spoken_at_db"] == 20
+    told = of_experiment(found).sentences
+    assert any("through speech at 20 dB" in sentence for sentence in told)
+    assert FLATTERS not in told
+
+
+def test_the_same_seed_gives_the_same_experiment(guide):
+    made = [tokenizer_experiment(guide, tokens=("words", "phones1"), seed=seed, **QUICK) for seed in (3, 3, 4)]
+    assert made[0].responses.equals(made[1].responses)
+    assert not made[0].responses.equals(made[2].responses)
+
+
+def test_a_character_grows_by_one_domain_a_step_and_is_tested_on_its_own_questions_only(grown, guide):
+    assert [one.system for one in grown.standings] == ["museum", "+1 bees", "+2 bread", "+3 railways", "+4 volcanoes"]
+    for smaller, larger in zip(grown.standings, grown.standings[1:], strict=False):
+        assert larger.pairs > smaller.pairs
+        assert larger.labels > smaller.labels
+    assert grown.standings[0].pairs == guide.train.height
+    assert grown.material.out_of_scope == 0
+    assert grown.responses["target"].null_count() == 0
+
+
+def test_an_answer_of_another_domain_is_wrong_for_a_question_of_the_first(grown):
+    strange = grown.responses.filter(pl.col("prediction").str.starts_with("bees: "))
+    assert strange.filter(pl.col("prediction") == pl.col("target")).is_empty()
+
+
+def test_the_gate_gives_the_same_answers_with_confidences_of_its_own(gated):
+    alone, gate, both = gated.responses.partition_by("system", maintain_order=True)
+    assert [part["system"][0] for part in (alone, gate, both)] == [INTERPRETER, GATE, BOTH]
+    assert alone["prediction"].equals(gate["prediction"])
+    assert alone["prediction"].equals(both["prediction"])
+    product = (alone["confidence"] * gate["confidence"]).to_list()
+    assert both["confidence"].to_list() == pytest.approx(product, nan_ok=True)
+
+
+def test_the_gate_learns_from_half_of_the_off_topic_questions_and_none_of_these_is_tested(gated, guide):
+    assert len(gated.material.off_topic) == guide.out_of_scope // 2
+    assert not set(gated.material.off_topic) & set(gated.responses["asked"])
+
+
+def test_for_the_whole_guide_the_gate_tells_scope_better_and_yet_lets_more_errors_through():
+    """It knows what is off topic, but nothing of which answer is wrong; both together err least."""
+    whole = gate_experiment(guide_material(museum()), **QUICK)
+    scope = {one.system: one.scope for one in whole.standings}
+    area = {one.system: one.figures["augrc"].value for one in whole.comparison.evaluations}
+    assert scope[GATE] > scope[INTERPRETER]
+    assert area[BOTH] < area[INTERPRETER] < area[GATE]
+
+
+def test_an_experiment_is_plain_values_and_draws_itself(heard):
+    document = heard.to_dict()
+    assert json.loads(json.dumps(plain(document), allow_nan=False)) == plain(document)
+    assert document["experiment"] == "tokenizers"
+    assert document["off_topic_learnt"] == 0
+    assert [part["system"] for part in document["systems"]] == ["words", "phones2", "mixed"]
+    assert heard.chart().to_dict()["title"]
+    assert "Lowest curve" in heard._repr_html_()
+
+
+def test_sentences_say_what_was_trained_and_tested_and_that_the_noise_flatters(heard, guide):
+    told = of_experiment(heard).sentences
+    assert told[0].startswith("Lowest curve: ")
+    learnt = f"Each of the 3 models learnt from {guide.train.height:,} questions to 47 answers; tested on"
+    assert told[1].startswith(f"{learnt} {guide.test.height} other questions, {guide.out_of_scope} of them without")
+    assert f"an answer, through a simulated recogniser with {percent(heard.wer)} word errors." in told[1]
+    assert told[-1] == FLATTERS
+    assert not any("phones2 and mixed" in sentence for sentence in told[2:])
+
+
+def test_clean_questions_bring_no_caution_about_noise(grown, gated):
+    for experiment in (grown, gated):
+        assert FLATTERS not in of_experiment(experiment).sentences
+    assert MADE_BY_RULE in of_experiment(grown).notes
+    assert "tokens: words" in of_experiment(gated).notes
+
+
+def test_of_more_than_four_systems_the_first_and_the_best_are_drawn_with_their_bands(grown, heard):
+    assert len(of_experiment(grown).figures) == 2 + len(grown.comparison.pairs)
+    assert len(of_experiment(heard).figures) == 1 + len(heard.comparison.pairs)
+    drawn = json.dumps(of_experiment(grown).figures[1]().to_dict())
+    assert "95 % band" in drawn
+
+
+def test_the_table_has_columns_for_noise_and_scope_only_where_there_are_any(heard, grown, gated):
+    assert standing_table(heard).columns[-2:] == ("right, as heard", "AUROC of scope")
+    assert standing_table(grown).columns[-1] == "right, as asked"
+    assert standing_table(gated).columns[-2:] == ("right, as asked", "AUROC of scope")
+
+
+def test_copies_of_training_questions_among_the_tested_ones_are_counted():
+    material = small()
+    again = pl.DataFrame({"id": ["4"], "input": ["when do you open"], "target": ["hours"]})
+    both = Material("small", material.train, pl.concat([material.test, again]))
+    found = tokenizer_experiment(both, tokens=("words", "words+phones1"), wer=0, **QUICK)
+    assert "1 test question is also in training, word for word" in of_experiment(found).notes
+
+
+REFUSED = {
+    "one": (
+        lambda guide: tokenizer_experiment(guide, tokens=("words",)),
+        "two or more tokenizers, each once; got words",
+    ),
+    "twice": (lambda guide: tokenizer_experiment(guide, tokens=("words", "words")), "each once; got words, words"),
+    "unknown": (lambda guide: tokenizer_experiment(guide, tokens=("words", "letters")), '"letters" has "letters"'),
+    "no domain": (lambda guide: growth_experiment(guide, {}), "needs at least one text of another domain"),
+    "no sentence": (lambda guide: growth_experiment(guide, {"x": "Ah. Oh!"}), 'no question could be made .* "x"'),
+    "wer": (lambda guide: gate_experiment(guide, wer=1.5), "a word error rate lies from 0 to 1; got 1.5"),
+}
+
+
+@pytest.mark.parametrize(("run", "said"), REFUSED.values(), ids=REFUSED)
+def test_wrong_use_is_refused(guide, run, said):
+    with pytest.raises(UsageError, match=said):
+        run(guide)

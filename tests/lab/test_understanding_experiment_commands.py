@@ -1,0 +1,165 @@
+"""`demur experiment tokenizers|growth|gate`, and the demo that is made of them."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from commands import Demur
+from demur.lab.corpora import museum
+from demur.understanding import noise, tokens
+
+QUICK = ("--replicates", "50")
+
+
+def found(demur: Demur, *arguments: str) -> dict[str, Any]:
+    done = demur("experiment", *arguments, "--json", *QUICK)
+    assert done.returncode == 0, done.stderr
+    read: dict[str, Any] = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    return read
+
+
+def own(path: Path, *, off: int = 20, split: bool = False) -> Path:
+    """A few answers of the museum guide as a table of a user's own."""
+    corpus = museum()
+    few = corpus.answers["answer"].to_list()[:6]
+    asked = corpus.questions.filter(pl.col("target").is_in(few)).drop("id")
+    lost = corpus.offtopic.head(off).select("input", target=pl.lit("oos"))
+    rows = pl.concat([asked, lost]).rename({"input": "utterance", "target": "intent"})
+    if split:
+        rows = rows.with_columns(
+            split=pl.Series([("train", "test", "train", "valid")[k % 4] for k in range(rows.height)])
+        )
+    rows.write_ndjson(path)
+    return path
+
+
+def test_tokenizers_on_the_museum_guide_have_a_verdict_and_a_figure(demur: Demur, tmp_path: Path) -> None:
+    document = found(demur, "tokenizers", "-o", "f.svg", "-o", "answers.csv")
+    assert [one["system"] for one in document["standings"]] == ["words", "phones1", "phones2", "phones3", "mixed"]
+    assert document["word_error_rate"] == pytest.approx(0.3, abs=0.01)
+    assert (document["tested"], document["out_of_scope"]) == (496, 120)
+    verdicts = {(pair["a"], pair["b"]): pair["verdict"] for pair in document["pairs"]}
+    assert verdicts["words", "mixed"] == "b dominates"
+    assert verdicts["words", "phones1"] == "a dominates"
+    assert (tmp_path / "f.svg").read_text().startswith("<svg")
+    assert pl.read_csv(tmp_path / "answers.csv")["system"].n_unique() == 5
+
+
+def test_the_answers_of_an_experiment_can_be_compared_again(demur: Demur) -> None:
+    first = found(demur, "tokenizers", "--tokens", "words,mixed", "-o", "answers.csv")
+    done = demur("compare", "answers.csv", "--json", *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pairs"] == first["pairs"]
+
+
+def test_growth_is_told_step_by_step(demur: Demur, tmp_path: Path) -> None:
+    shown = demur("experiment", "growth", *QUICK, "-o", "f.html")
+    assert shown.returncode == 0, shown.stderr
+    assert "museum learnt from 1,129 questions to 47 answers, +4 volcanoes from" in shown.stdout
+    assert "tested on 376 other questions." in shown.stdout
+    assert "made by rule from plain sentences; nobody asked them" in shown.stderr
+    assert "A character that grows by other domains" in (tmp_path / "f.html").read_text()
+
+
+def test_a_character_grows_by_texts_of_ones_own(demur: Demur, tmp_path: Path) -> None:
+    (tmp_path / "rye.txt").write_text("Rye is a grass. Rye bread is dark. Farmers sow rye in autumn.")
+    document = found(demur, "growth", "--text", "rye.txt")
+    assert [one["system"] for one in document["standings"]] == ["museum", "+1 rye"]
+    assert document["standings"][1]["pairs"] > document["standings"][0]["pairs"]
+
+
+def test_the_gate_is_held_against_the_interpreter(demur: Demur) -> None:
+    document = found(demur, "gate", "--wer", "0.2")
+    assert [one["system"] for one in document["standings"]] == ["own confidence", "gate", "both"]
+    assert (document["off_topic_learnt"], document["out_of_scope"]) == (60, 60)
+    assert document["word_error_rate"] == pytest.approx(0.2, abs=0.01)
+    assert len({one["accuracy"] for one in document["standings"]}) == 1
+
+
+def test_own_questions_are_divided_by_their_split_or_by_chance(demur: Demur, tmp_path: Path) -> None:
+    own(tmp_path / "own.jsonl")
+    own(tmp_path / "split.jsonl", split=True)
+    chance = found(demur, "tokenizers", "own.jsonl", "--tokens", "words,phones", "--wer", "0")
+    assert chance["data"] == "own"
+    assert chance["out_of_scope"] == 20
+    assert "input <- utterance" in chance["notes"]
+    assert any("no column split" in note for note in chance["notes"])
+    assert not any("bundled" in note for note in chance["notes"])
+    split = found(demur, "gate", "split.jsonl")
+    assert any("left out, neither train nor test" in note for note in split["notes"])
+    assert split["off_topic_learnt"] == 10
+
+
+def test_a_verdict_can_fail_a_build(demur: Demur) -> None:
+    gate = ("--fail-if", "b is significantly worse")
+    assert demur("experiment", "tokenizers", "--tokens", "words,phones1", *gate, *QUICK).returncode == 1
+    assert demur("experiment", "tokenizers", "--tokens", "words,mixed", *gate, *QUICK).returncode == 0
+
+
+REFUSED = {
+    "tokens": (["tokenizers", "--tokens", "words,letters"], "tokens are words, phones1, phones2, phones3"),
+    "one": (["tokenizers", "--tokens", "words"], "two or more tokenizers, each once; got words"),
+    "wer": (["gate", "--wer", "30"], "--wer takes a word error rate from 0 to 1; got 30"),
+    "file": (["gate", "nowhere.jsonl"], "nowhere.jsonl does not exist"),
+    "column": (["gate", "odd.csv"], "odd.csv: needs a column target"),
+    "map": (["gate", "odd.csv", "--map", "target=sorrt"], 'there is no column "sorrt" to map target from'),
+    "map alone": (["gate", "--map", "target=sort"], "--map names columns of a file of your own; name the file too"),
+    "no off-topic": (["gate", "few.jsonl"], "few: the gate needs questions without an answer"),
+    "text": (["growth", "--text", "nowhere.txt"], "--text nowhere.txt does not exist"),
+    "other bytes": (["growth", "--text", "latin.txt"], "--text latin.txt cannot be read as UTF-8 text"),
+    "no sentences": (["growth", "--text", "empty.txt"], 'no question could be made by rule of the text "empty"'),
+    "output": (["growth", "-o", "f.txt"], "-o f.txt: the extension must be one of"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED)
+def test_wrong_use_is_refused_in_a_sentence_and_nothing_is_written(
+    demur: Demur, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "odd.csv").write_text("text,sort\nhello,a\n")
+    own(tmp_path / "few.jsonl", off=1)
+    (tmp_path / "latin.txt").write_bytes("Das Café ist alt.".encode("latin-1"))
+    (tmp_path / "empty.txt").write_text("")
+    before = {path.name for path in tmp_path.iterdir()}
+    more = [] if "-o" in arguments else ["-o", "f.svg"]
+    done = demur("experiment", *arguments, *more, columns=200)
+    assert done.returncode == 2, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_the_demo_tells_its_story_and_writes_a_page_and_logs(demur: Demur, tmp_path: Path) -> None:
+    done = demur("demo", *QUICK, "-o", "page.html", "--logs", "logs")
+    assert done.returncode == 0, done.stderr
+    for told in ("Questions as asked: Lowest curve", "Questions as a recogniser heard them: Lowest curve"):
+        assert told in done.stdout
+    assert "mixed: return an answer when its confidence is at least" in done.stdout
+    assert "flatters tokens made of phones" in done.stderr
+    names = {
+        f"{tokens}-{condition}.jsonl" for tokens in ("words", "phones", "mixed") for condition in ("clean", "noisy")
+    }
+    assert {path.name for path in (tmp_path / "logs").iterdir()} == names
+    assert "A museum guide that may say it does not understand" in (tmp_path / "page.html").read_text()
+
+
+def test_the_logs_of_the_demo_show_that_the_mixture_hears_better(demur: Demur) -> None:
+    assert demur("demo", *QUICK, "--quiet", "--logs", "logs").returncode == 0
+    done = demur("compare", "logs/words-noisy.jsonl", "logs/mixed-noisy.jsonl", "--json", *QUICK)
+    (pair,) = json.loads(done.stdout)["pairs"]
+    assert (pair["verdict"], pair["n"]) == ("b dominates", 496)
+
+
+@pytest.mark.parametrize(("module", "extra"), [("gruut", "phones"), ("rapidfuzz", "noise")])
+def test_without_an_extra_the_demo_says_what_to_install(
+    demur: Demur, monkeypatch: pytest.MonkeyPatch, module: str, extra: str
+) -> None:
+    for part in (tokens, noise):
+        monkeypatch.setattr(part, "find_spec", lambda name: None if name == module else find_spec(name))
+    done = demur("demo", *QUICK)
+    assert done.returncode == 2
+    assert f"pip install 'demur[{extra}]'" in done.stderr

@@ -1,0 +1,210 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from demur.core.stats.calibration import FORMAT, Recalibration
+from demur.errors import DataError
+from demur.nbest_lists.evaluate import Manner, nbest_values
+from demur.nbest_lists.exploded import exploded
+from demur.nbest_lists.recalibrate import fit_acts, fit_items, nbest_rows, recalibrated_acts, recalibrated_items
+from demur.nbest_lists.table import NBestReading, nbest, read_nbest
+from nbest_lists.nbest_logs import log, simulated, table
+
+QUICK = Manner(replicates=100)
+SURE = st.sampled_from([0.05, 0.1, 0.25, 0.4, 0.5, 0.75, 0.9, 1.0])
+ANSWERS = st.lists(st.tuples(SURE, st.booleans(), st.sampled_from([1.0, 2.0, 0.5])), min_size=1, max_size=30)
+
+
+def over_confident(lists):
+    """The lists with nearly all mass on the surest of their three hypotheses, however doubtful the system was."""
+    cubed = lists.confidence**3
+    return lists.with_confidences(cubed / np.repeat(np.add.reduceat(cubed, lists.start[:-1]), 3))
+
+
+def halves(lists):
+    middle = len(lists) // 2
+    return lists.taken(np.arange(middle)), lists.taken(np.arange(middle, len(lists)))
+
+
+def stored(tmp_path, **changes):
+    document = {"format": FORMAT, "level": "items", "n": 3, "confidence": [0.2, 0.8], "share": [0.1, 0.9]}
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps({**document, **changes}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fitted_on_one_half_it_lowers_the_ice_of_the_other(seed):
+    fitted_on, other = halves(over_confident(simulated(400, seed=seed)))
+    found = recalibrated_items(other, fit_items(fitted_on), QUICK)
+    change = found.differences["ice"]
+    assert found.after["ice"] < found.before["ice"]
+    assert change.high < 0
+    assert change.value == pytest.approx(found.after["ice"] - found.before["ice"])
+    assert found.differences["nce"].low > 0
+    assert found.before["ice"] == pytest.approx(nbest_values(other)["ice"])
+
+
+def test_it_wins_back_what_was_called_miscalibration_on_the_same_lists():
+    lists = over_confident(simulated(200, seed=4))
+    values, found = nbest_values(lists), recalibrated_items(lists, fit_items(lists), QUICK)
+    assert found.before["ice"] - found.after["ice"] == pytest.approx(values["ice_miscalibration"], rel=1e-9)
+
+
+def test_calibrated_lists_are_left_about_as_they_are():
+    sure = exploded(simulated(1000, seed=5)).items.filter("answered")["confidence"].to_numpy()
+    fitted = Recalibration.fit(sure, np.random.default_rng(0).random(sure.size) < sure)
+    assert np.abs(fitted(sure) - sure).mean() < 0.02
+
+
+@settings(max_examples=40, deadline=None)
+@given(ANSWERS)
+def test_the_map_rises_between_0_and_1_and_keeps_0(answers):
+    sure, right, weight = zip(*answers, strict=True)
+    fitted = Recalibration.fit(sure, right, weight=weight)
+    mapped = fitted(np.linspace(0, 1, 41))
+    assert mapped[0] == 0
+    assert (np.diff(mapped[1:]) >= 0).all()
+    assert 0 <= mapped.min() <= mapped.max() <= 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(ANSWERS)
+def test_the_map_keeps_the_overall_share_right(answers):
+    sure, right, weight = (np.array(part, dtype=float) for part in zip(*answers, strict=True))
+    fitted = Recalibration.fit(sure, right > 0, weight=weight)
+    assert (fitted(sure) * weight).sum() == pytest.approx((right * weight).sum())
+
+
+def test_levels_that_are_alike_are_kept_as_their_two_ends():
+    fitted = Recalibration.fit([0.1, 0.2, 0.3, 0.4, 0.9], [False, True, False, False, True])
+    assert fitted.confidence.tolist() == [0.1, 0.2, 0.4, 0.9]
+    assert fitted.share.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1])
+    assert fitted.n == 5
+    assert fitted([0.65]).tolist() == pytest.approx([2 / 3])  # half way from 1/3 at .4 to 1 at .9
+
+
+def test_nothing_hypothesised_is_nothing_to_fit_on():
+    lists = nbest([{"reference": ["a"], "hypotheses": []}])
+    for fit in (fit_items, fit_acts):
+        with pytest.raises(DataError, match="nothing to fit a recalibration on: nothing is hypothesised"):
+            fit(lists)
+
+
+def test_weights_count_in_the_fit_as_repetition_does():
+    rows = [{**row, "weight": 1.0 + place % 3} for place, row in enumerate(log(60, seed=6))]
+    repeated = [
+        {**row, "id": f"{row['id']}.{time}", "weight": 1.0} for row in rows for time in range(int(row["weight"]))
+    ]
+    for fit in (fit_items, fit_acts):
+        weighed, listed = (fit(table(part)) for part in (rows, repeated))
+        assert weighed.confidence.tolist() == listed.confidence.tolist()
+        assert weighed.share.tolist() == pytest.approx(listed.share.tolist())
+
+
+@pytest.mark.parametrize("fit", [fit_items, fit_acts])
+def test_a_map_is_the_same_after_json(tmp_path, fit):
+    fitted = fit(table(log(60, seed=7)))
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(fitted.to_dict(), allow_nan=False), encoding="utf-8")
+    read = Recalibration.read(path)
+    assert read.to_dict() == fitted.to_dict()
+    sure = np.linspace(0, 1, 101)
+    assert read(sure).tolist() == fitted(sure).tolist()
+
+
+BAD = {
+    "another format": ({"format": "demur sweep 1"}, 'format must be "demur recalibration 1".*got "?demur sweep 1'),
+    "a level that is none": ({"level": "words"}, r"this is no recalibration: .*level"),
+    "no numbers": ({"share": ["high", "low"]}, r"this is no recalibration: .*share"),
+    "other lengths": ({"share": [0.1]}, "the map must rise"),
+    "nothing": ({"confidence": [], "share": []}, "the map must rise"),
+    "confidences that fall": ({"confidence": [0.8, 0.2]}, "the map must rise"),
+    "confidences that repeat": ({"confidence": [0.2, 0.2]}, "the map must rise"),
+    "shares that fall": ({"share": [0.9, 0.1]}, "the map must rise"),
+    "a share above 1": ({"share": [0.1, 1.1]}, r"shares in \[0, 1\]"),
+    "a share below 0": ({"share": [-0.1, 0.1]}, r"shares in \[0, 1\]"),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_a_file_that_holds_no_map_is_refused_by_name(tmp_path, fault):
+    changes, message = BAD[fault]
+    path = stored(tmp_path, **changes)
+    with pytest.raises(DataError, match=f"^{path}: .*{message}"):
+        Recalibration.read(path)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1, 2]", b"\xff\xfe", b'{"format": "demur recalibration 1"}'])
+def test_a_file_that_is_no_json_of_a_map_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "map.json"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match=f"^{path}: this is no recalibration: "):
+        Recalibration.read(path)
+
+
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere\.json: there is no such file"):
+        Recalibration.read(tmp_path / "nowhere.json")
+
+
+def test_a_folder_is_no_map(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        Recalibration.read(tmp_path)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ANSWERS, st.integers(0, 20))
+def test_recalibrated_lists_never_sum_to_over_1(answers, seed):
+    fitted = Recalibration.fit(*(list(part) for part in list(zip(*answers, strict=True))[:2]), level="acts")
+    lists = table(log(20, seed=seed))
+    mended = recalibrated_acts(lists, fitted)
+    assert (mended.given_out <= 1 + 1e-12).all()
+    assert (mended.confidence >= 0).all()
+    assert mended.act is lists.act
+
+
+def test_recalibrated_acts_lower_the_cost_of_acts_on_the_other_half():
+    fitted_on, other = halves(over_confident(simulated(400, seed=8)))
+    mended = recalibrated_acts(other, fit_acts(fitted_on))
+    assert nbest_values(mended)["ace"] < nbest_values(other)["ace"]
+    assert nbest_values(mended)["oracle"] == nbest_values(other)["oracle"]
+
+
+def test_rows_written_out_read_back_as_the_same_table(tmp_path):
+    lists = table(log(40, seed=9, weighted=True, system="café"))
+    path = tmp_path / "lists.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in nbest_rows(lists)), encoding="utf-8")
+    reading = NBestReading(keep=("noise",))
+    for again in (nbest(list(nbest_rows(lists)), reading=reading), read_nbest(path, reading=reading)):
+        assert again.frame.equals(lists.frame.select(again.frame.columns))
+        assert again.sets.names == lists.sets.names
+        for name in ("reference", "start", "act", "confidence"):
+            assert getattr(again, name).tolist() == getattr(lists, name).tolist(), name
+
+
+def test_rows_with_a_map_tell_the_recalibrated_confidence_of_each_item():
+    hypotheses = [{"items": ["a", "b"], "confidence": 0.5}, {"items": ["a"], "confidence": 0.25}]
+    lists = nbest([{"id": "u", "reference": ["a", "c"], "hypotheses": hypotheses}])
+    fitted = Recalibration(np.array([0.5, 0.75]), np.array([0.2, 1.0]), 2)
+    (row,) = nbest_rows(lists, fitted)
+    assert row["item_confidences"] == pytest.approx({"a": 1.0, "b": 0.2})
+    assert row["hypotheses"][0] == {"items": ["a", "b"], "confidence": 0.5}
+    assert nbest(list(nbest_rows(lists, fitted))).confidence.tolist() == [0.5, 0.25]
+
+
+def test_plain_values_of_a_recalibration_survive_json():
+    fitted_on, other = halves(over_confident(simulated(60, seed=10)))
+    found = recalibrated_items(other, fit_items(fitted_on), QUICK).to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found["fitted_on_items"] == int(exploded(fitted_on).items["answered"].sum())
+
+
+def test_an_undefined_value_is_null_in_json():
+    lists = nbest([{"reference": [], "hypotheses": [{"items": ["a"], "confidence": 0.5}]}] * 2)
+    found = recalibrated_items(lists, Recalibration(np.array([0.5]), np.array([0.5]), 1), QUICK).to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["before"]["ice"] is None

@@ -1,0 +1,151 @@
+import hashlib
+import json
+
+import polars as pl
+import pytest
+
+from demur.errors import DataError, UsageError
+from demur.gold_standard.trial_rows import measured_columns
+from demur.gold_standard.trials import TrialReading, trials
+from demur.nbest_lists.table import nbest
+from demur.outcome.table import dialogues
+from demur.reports.tables import MixtureReading, read_mixture
+from demur.returns.table import responses
+
+ANSWERS = [
+    {
+        "id": k,
+        "dialogue": f"d{k % 3}",
+        "target": "oos" if k == 5 else "a",
+        "prediction": "a",
+        "confidence": k / 6,
+        "noise": k % 2,
+    }
+    for k in range(6)
+]
+LISTS = [{"id": 1, "reference": ["a"], "hypotheses": [{"items": ["a"], "confidence": 0.5}]}]
+ENDS = [{"dialogue": f"d{k}", "success": k % 2} for k in range(3)]
+TRIALS = [{"performer": who, "wer": 0.1 * k, "done": k % 2} for k in range(4) for who in ("wizard", "A")]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    tables = {"log": ANSWERS, "lists": LISTS, "ends": ENDS, "trials": TRIALS}
+    return [write(tmp_path / f"{name}.jsonl", rows) for name, rows in tables.items()]
+
+
+def test_each_file_is_read_as_what_it_is(files):
+    found = read_mixture(*files)
+    assert found.responses is not None
+    assert found.responses.systems == ("log",)
+    assert found.lists is not None
+    assert len(found.lists) == 1
+    assert found.dialogues is not None
+    assert found.dialogues.frame["outcome"].to_list() == [0.0, 1.0, 0.0]
+    assert [(one.study, one.x_name, one.y_name) for one in found.trials] == [("trials", "wer", "done")]
+    assert [one.kind for one in found.files] == ["responses", "nbest", "dialogues", "trials"]
+    assert "x <- wer, y <- done: the only columns they could be" in found.notes
+
+
+def test_a_file_is_told_by_name_size_and_digest_without_its_folder(files):
+    one = read_mixture(files[0]).files[0]
+    content = files[0].read_bytes()
+    assert (one.name, one.size) == ("log.jsonl", len(content))
+    assert one.digest == hashlib.sha256(content).hexdigest()[:16]
+
+
+def test_columns_to_slice_by_are_kept(files):
+    found = read_mixture(files[0])
+    assert found.responses is not None
+    assert "noise" in found.responses.frame.columns
+
+
+def test_turns_count_every_label_where_there_are_dialogues(files):
+    found = read_mixture(files[0], files[2])
+    assert found.responses is not None
+    assert found.responses.frame["out_of_scope"].sum() == 1
+    assert found.turns is not None
+    assert found.turns.frame["out_of_scope"].sum() == 0
+    assert read_mixture(files[0]).turns is None
+
+
+def test_tables_read_before_and_frames_are_taken_as_they_are():
+    study = trials(TRIALS, reading=TrialReading(x="wer", y="done"))
+    found = read_mixture(responses(ANSWERS), nbest(LISTS), dialogues(ENDS, reading=_by_success()), study)
+    assert (found.responses, found.lists) != (None, None)
+    assert len(found.trials) == 1
+    framed = read_mixture(pl.DataFrame(ANSWERS), pl.DataFrame(ENDS))
+    assert framed.responses is not None
+    assert framed.responses.systems == ("system",)
+    two = read_mixture(ANSWERS, pl.DataFrame(ANSWERS))
+    assert two.responses is not None
+    assert two.responses.systems == ("system 1", "system 2")
+
+
+def _by_success():
+    from demur.outcome.table import DialogueReading
+
+    return DialogueReading(outcome="success")
+
+
+def test_a_kind_that_is_said_wins(tmp_path):
+    path = write(tmp_path / "both.jsonl", [{**LISTS[0], "prediction": "a"}])
+    with pytest.raises(DataError, match="may be a table of responses or of nbest"):
+        read_mixture(path)
+    for name in ("both.jsonl", str(path)):
+        found = read_mixture(path, reading=MixtureReading(kinds={name: "nbest"}))
+        assert found.lists is not None
+        assert found.responses is None
+
+
+def test_kinds_and_files_that_are_not_there_are_refused(files):
+    with pytest.raises(UsageError, match="a table is one of responses, nbest, dialogues, trials"):
+        read_mixture(files[0], reading=MixtureReading(kinds={"log.jsonl": "tails"}))  # type: ignore[dict-item]
+    with pytest.raises(UsageError, match=r'no such file is read here; did you mean "log\.jsonl"'):
+        read_mixture(files[0], reading=MixtureReading(kinds={"lag.jsonl": "trials"}))
+
+
+def test_a_mapping_and_a_filter_count_for_the_tables_that_have_the_column(tmp_path, files):
+    odd = write(
+        tmp_path / "odd.jsonl", [{"nr": k, "right_one": "a", "prediction": "a", "confidence": k} for k in range(4)]
+    )
+    reading = MixtureReading(columns={"target": "right_one"}, where=(("nr", "2"),))
+    found = read_mixture(odd, files[3], reading=reading)
+    assert found.responses is not None
+    assert len(found.responses) == 1
+    assert any("nr=2 was not asked of trials" in note for note in found.notes)
+
+
+def test_a_mapping_or_a_filter_that_concerns_no_table_is_refused(files):
+    with pytest.raises(DataError, match='no table here has a column "gild" that can be mapped to target'):
+        read_mixture(*files, reading=MixtureReading(columns={"target": "gild"}))
+    with pytest.raises(DataError, match=r'no column is called "targt" here \(did you mean "target"'):
+        read_mixture(*files, reading=MixtureReading(columns={"targt": "gold"}))
+    with pytest.raises(DataError, match=r'no table here has a column "nois".*did you mean "noise"'):
+        read_mixture(*files, reading=MixtureReading(where=(("nois", "1"),)))
+
+
+def test_nothing_to_read_is_told():
+    with pytest.raises(DataError, match="no file to read was given"):
+        read_mixture()
+
+
+def test_the_two_columns_measured_are_guessed_only_where_nothing_else_could_be_meant():
+    rows = {"performer": ["wizard", "A"], "wer": [0.1, 0.35], "completed": [1, 0], "age": [3, 4]}
+    with pytest.raises(UsageError, match=r"trials need --x.* columns of numbers here: wer, completed, age"):
+        measured_columns([rows], None, None)
+    assert measured_columns([rows], "wer", None)[:2] == ("wer", "completed")
+    assert measured_columns([rows], "age", "completed") == ("age", "completed", [])
+    assert measured_columns([{"performer": ["A"], "n": [5], "wer": [3.5], "rate": [0.4]}], None, None)[:2] == (
+        "wer",
+        "rate",
+    )
+    assert measured_columns([{"performer": ["A", "B"], "wer": ["3.5", "4"], "ok": ["yes", "no"]}], None, None)[:2] == (
+        "wer",
+        "ok",
+    )

@@ -1,0 +1,469 @@
+import json
+import re
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from demur.core.show import numbers, pictures
+from demur.core.show.charts import chart_table, style_of
+from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.sweep import Sweep
+from demur.errors import UsageError
+from demur.returns import words
+from demur.returns.charts.confusion import confusion_chart
+from demur.returns.charts.cost import cost_path_chart
+from demur.returns.charts.error_return import (
+    bare_curve_chart,
+    comparison_chart,
+    difference_chart,
+    error_return_chart,
+    slices_chart,
+    supported_crossings,
+)
+from demur.returns.charts.readings import (
+    det_chart,
+    missed_chance_chart,
+    reliability_chart,
+    risk_coverage_chart,
+    roc_chart,
+)
+from demur.returns.charts.slices import measure_chart
+from demur.returns.class_report import class_report
+from demur.returns.classes import Confusion
+from demur.returns.compare import Crossing, Interval
+from demur.returns.curves import curve, error_return
+from demur.returns.evaluate import evaluate, returns_measures
+from demur.returns.measures import ErrorAtNonreturn
+from demur.returns.table import Reading, responses
+from demur.returns.threshold import threshold_by_error
+
+
+def title(chart):
+    return " ".join(chart.to_dict()["title"]["text"]).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def subtitle(chart):
+    return " · ".join(chart.to_dict()["title"]["subtitle"]).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def drawn_rows(spec, column):
+    """Rows of all data inside a spec that have the column."""
+    return [row for rows in spec["datasets"].values() for row in rows if column in row]
+
+
+@pytest.fixture(scope="session")
+def report():
+    actual = ["yes", "yes", "no", "no", "perhaps", "perhaps"]
+    return class_report(
+        Confusion.of(actual, ["yes", "no", "no", None, "no", "perhaps"]), system="labels", replicates=20
+    )
+
+
+@pytest.fixture(scope="session")
+def every_chart(evaluations, comparison, choice, report):
+    return {
+        "error_return": error_return_chart(evaluations, choices=[choice]),
+        "missed_chance": missed_chance_chart(evaluations[0]),
+        "risk_coverage": risk_coverage_chart(evaluations),
+        "roc": roc_chart(evaluations),
+        "det": det_chart(evaluations),
+        "difference": difference_chart(comparison.pairs[0]),
+        "cost_path": cost_path_chart(choice),
+        "reliability": reliability_chart(evaluations),
+        "confusion": confusion_chart(report),
+        "measure": measure_chart(evaluations, "augrc"),
+    }
+
+
+NAMES = [
+    "error_return",
+    "missed_chance",
+    "risk_coverage",
+    "roc",
+    "det",
+    "difference",
+    "cost_path",
+    "reliability",
+    "confusion",
+    "measure",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_is_a_valid_spec_with_title_sample_size_description_and_table(every_chart, name):
+    chart = every_chart[name]
+    spec = chart.to_dict()
+    json.dumps(spec, allow_nan=False)
+    assert spec["title"]["text"]
+    assert len(spec["description"]) > 40
+    assert any(mark in subtitle(chart) for mark in ("n = ", "intervals"))
+    assert chart_table(chart).height > 0
+    assert spec["config"]["background"] == "white"
+
+
+def test_points_of_every_curve_are_in_the_spec(evaluations):
+    rows = drawn_rows(error_return_chart(evaluations).to_dict(), "wrong_returned")
+    for one in evaluations:
+        place = one.curve.nonreturn.size // 2
+        wanted = (one.name, one.curve.nonreturn[place], one.curve.error[place])
+        assert any((row["system"], row["nonreturn"], row["error"]) == pytest.approx(wanted, abs=1e-6) for row in rows)
+
+
+def test_a_named_baseline_comes_first_thick_and_black(evaluations):
+    chart = error_return_chart(evaluations, baseline="better")
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    scales = {channel: line["encoding"][channel]["scale"] for channel in ("color", "strokeWidth", "strokeDash")}
+    assert [scale["domain"][0] for scale in scales.values()] == ["better"] * 3
+    assert scales["color"]["range"][0] == "#000000"
+    assert scales["strokeWidth"]["range"][0] == max(scales["strokeWidth"]["range"])
+
+
+def test_an_unknown_baseline_is_refused_with_the_nearest_name(evaluations):
+    with pytest.raises(UsageError, match=r"beter.*better"):
+        error_return_chart(evaluations, baseline="beter")
+
+
+def test_any_two_of_eight_lines_differ_in_dash_or_width_in_grey_print():
+    for one, two in combinations([style_of(place) for place in range(8)], 2):
+        assert one.dash != two.dash or abs(one.width - two.width) > 1
+
+
+def test_bands_are_left_out_for_many_systems_unless_asked_for(evaluations, eight):
+    assert drawn_rows(error_return_chart(evaluations).to_dict(), "low")
+    assert not drawn_rows(error_return_chart(eight).to_dict(), "low")
+    assert drawn_rows(error_return_chart(eight, bands="all").to_dict(), "low")
+    assert not drawn_rows(error_return_chart(evaluations, bands="none").to_dict(), "low")
+    with pytest.raises(UsageError, match='got "some"'):
+        error_return_chart(evaluations, bands="some")
+
+
+def test_pointwise_bands_are_narrower_and_named(evaluations):
+    whole, single = (error_return_chart(evaluations[:1], bands=kind) for kind in ("all", "pointwise"))
+    width = [sum(row["high"] - row["low"] for row in drawn_rows(one.to_dict(), "low")) for one in (whole, single)]
+    assert width[1] < width[0]
+    assert "95 % bands for the whole curve" in subtitle(whole)
+    assert "95 % bands at each point" in subtitle(single)
+
+
+def test_a_curve_that_starts_late_is_drawn_from_there_and_said_so(evaluations):
+    shy = evaluations[2]
+    chart = error_return_chart([shy])
+    starts = min(row["nonreturn"] for row in drawn_rows(chart.to_dict(), "wrong_returned"))
+    assert starts == pytest.approx(shy.curve.floor, abs=1e-6)
+    assert starts > 0.1
+    assert f"shy starts at {100 * shy.curve.floor:.1f} %" in subtitle(chart)
+
+
+def test_the_critical_region_can_be_moved_or_left_out_and_is_checked(evaluations):
+    moved = drawn_rows(error_return_chart(evaluations, region=(0.3, 0.4)).to_dict(), "start")
+    assert [(row["start"], row["stop"]) for row in moved] == [(0.3, 0.4)]
+    assert not drawn_rows(error_return_chart(evaluations, region=None).to_dict(), "start")
+    with pytest.raises(UsageError, match="from low to high"):
+        error_return_chart(evaluations, region=(0.4, 0.3))
+
+
+def test_an_operating_point_is_marked_with_its_threshold(evaluations, choice):
+    chart = error_return_chart(evaluations, choices=[choice])
+    (mark,) = drawn_rows(chart.to_dict(), "label_x")
+    assert (mark["x"], mark["y"]) == pytest.approx((choice.nonreturn, choice.error), abs=1e-6)
+    assert mark["text"] == f"threshold {choice.printed_threshold}"
+    assert title(chart) == words.choice_title(choice)
+    for told in (choice.printed_threshold, numbers.percent(choice.error), numbers.percent(choice.nonreturn)):
+        assert told in chart.to_dict()["description"].split("Marked: ")[1]
+
+
+def test_labels_of_near_points_do_not_overlap(evaluations, choice):
+    marks = drawn_rows(error_return_chart(evaluations, choices=[choice] * 4).to_dict(), "label_x")
+    heights = sorted(row["label_y"] for row in marks)
+    assert len(set(heights)) == 4
+
+
+def test_tooltips_tell_threshold_and_counts(evaluations):
+    rows = drawn_rows(error_return_chart(evaluations[:1]).to_dict(), "returned if")
+    assert rows[0]["returned if"].startswith("confidence ≥ ")
+    assert rows[-1]["returned if"] == "nothing returned"
+    assert rows[0]["returned"] == "240 of 240"
+    assert rows[0]["of these wrong"] == f"{evaluations[0].curve.error[0] * 240:.0f}"
+
+
+def test_tooltips_do_not_rest_on_the_nearest_point_which_vega_lite_6_tells_as_undefined(evaluations):
+    spec = error_return_chart(evaluations).to_dict()
+    assert [param["name"] for param in spec["params"]] == ["hover"]
+    assert "nearest" not in spec["params"][0]["select"]
+
+
+def test_a_million_rows_are_drawn_from_few_points_that_look_the_same():
+    rng = np.random.default_rng(0)
+    right = rng.random(1_000_000) < 0.8
+    whole = error_return(Sweep.of(rng.normal(1.5 * right), right), name="big")
+    table = chart_table(bare_curve_chart(whole))
+    assert table.height < 2500
+    x, y = table["nonreturn"].to_numpy(), table["error"].to_numpy()
+    assert np.abs(np.interp(whole.nonreturn, x, y) - whole.error).max() < 1 / 500
+
+
+def test_other_readings_of_a_large_sweep_stay_small_too():
+    rng = np.random.default_rng(1)
+    right = rng.random(200_000) < 0.5
+    sweep = Sweep.of(rng.normal(0.5 * right), right)
+    for kind in ("missed_chance", "risk_coverage", "roc", "det"):
+        assert chart_table(curve(sweep, kind, name="big").chart()).height <= 2500
+
+
+def test_without_a_comparison_no_title_names_a_winner(evaluations):
+    assert title(error_return_chart(evaluations)) == "Error-return curves of 3 systems"
+    one = evaluations[0]
+    forced, at = (numbers.percent(one.figures[name].value) for name in ("forced_error", "error_at_nonreturn"))
+    wanted = f"base: {forced} errors when all is returned, {at} at 20 % non-return"
+    assert title(error_return_chart([one])) == wanted
+
+
+def test_the_title_of_a_comparison_is_its_verdict(comparison):
+    assert title(comparison_chart(comparison)) == words.comparison_title(comparison)
+    assert title(comparison.chart()) == words.comparison_title(comparison)
+
+
+def test_a_range_asked_for_is_told_as_a_mean_and_bands_by_their_region(tables):
+    measures = returns_measures(at=(0.1, 0.3))
+    (one,) = evaluate(responses(tables["base"]), measures=measures, region=(0.1, 0.4), replicates=20)
+    chart = error_return_chart([one], region=(0.1, 0.3))
+    mean = numbers.percent(float(ErrorAtNonreturn(x=0.1, to=0.3).finish(one.curve.sweep)))
+    assert title(chart).endswith(f"a mean of {mean} over 10 % to 30 % non-return")
+    assert "95 % bands over 10 % to 40 %" in subtitle(chart)
+    assert "shaded strip: critical region, 10 % to 30 %" in subtitle(chart)
+
+
+def test_only_crossings_between_ranges_shown_for_different_sides_are_marked(comparison):
+    pair = comparison.pairs[0]
+    at = [Crossing(x, 0.1, x, x) for x in (0.1, 0.4, 0.8)]
+    sides = [Interval(0.2, 0.3, "a"), Interval(0.5, 0.6, "b"), Interval(0.9, 1.0, "b")]
+    crossed = replace(pair, crossings=tuple(at), intervals=tuple(sides))
+    assert supported_crossings(crossed) == [at[1]]
+    spec = comparison_chart(replace(comparison, pairs=(crossed,))).to_dict()
+    assert [row["crossing"] for row in drawn_rows(spec, "crossing")] == [0.4]
+
+
+def test_titles_are_not_broken_inside_words(evaluations):
+    long = "a-name with words " * 3 + "and at 20 % non-return it-is-told-all-the-same non-return"
+    assert title(error_return_chart(evaluations, title=long)) == long
+
+
+def test_references_are_named_after_the_baseline(evaluations):
+    chart = error_return_chart(evaluations, baseline="better")
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    assert line["encoding"]["color"]["scale"]["domain"][-2:] == [
+        "random ranking of better",
+        "perfect ranking of better",
+    ]
+
+
+def test_long_names_are_short_in_legends_and_whole_in_the_data(simulated):
+    names = [f"a-very-long-name-of-a-family-of-models-{size}-instruct-2024-11-20" for size in ("7b", "70b")]
+    several = evaluate(responses([row for name in names for row in simulated(name, n=30)]), replicates=20)
+    chart = error_return_chart(several)
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    expression = line["encoding"]["color"]["legend"]["labelExpr"]
+    labels = re.findall(r'\? ("(?:[^"\\]|\\.)*")', expression)
+    assert len(set(labels)) == 2
+    assert max(len(json.loads(label)) for label in labels) <= 36
+    assert set(chart_table(chart)["system"]) == set(names)
+
+
+@pytest.mark.parametrize("options", [{}, {"references": False}, {"references": False, "bands": "none"}])
+def test_curves_of_several_systems_have_a_legend_whatever_else_is_drawn(evaluations, options):
+    assert "role-legend" in pictures.svg(error_return_chart(evaluations, **options))
+
+
+def test_many_late_starts_are_said_once_with_intervals_there(simulated):
+    rows = [row for name in "abc" for row in simulated(name, n=60, own=0.3)]
+    several = evaluate(responses(rows), replicates=20)
+    chart = error_return_chart(several)
+    assert subtitle(chart).count("start") == 1
+    assert "curves start where a system withholds by itself" in subtitle(chart)
+    starts = [(row["start_low"], row["start_high"]) for row in drawn_rows(chart.to_dict(), "start_low")]
+    forced = [one.figures["forced_error"] for one in several]
+    assert np.array(starts) == pytest.approx(np.array([(one.low, one.high) for one in forced]), abs=1e-6)
+
+
+def test_a_promised_bound_is_drawn_within_the_axis(evaluations, tables):
+    rows = Rows.of(
+        [row["confidence"] for row in tables["base"]], [row["prediction"] == "yes" for row in tables["base"]]
+    )
+    kept = threshold_by_error(Sample(rows), 0.9, delta=0.05, name="base")
+    chart = error_return_chart(evaluations[:1], choices=[kept])
+    (promise,) = drawn_rows(chart.to_dict(), "promise")
+    assert (promise["error"], promise["promise"]) == (0.9, "promised: 90 %")
+    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    assert line["encoding"]["y"]["scale"]["domain"][1] > 0.9
+    assert "promised error rate of 90 %" in chart.to_dict()["description"]
+
+
+@pytest.fixture(scope="session")
+def sliced(simulated):
+    rows = [{**row, "part": f"part {place % 10}"} for place, row in enumerate(simulated("one", n=400))]
+    return evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+
+
+def test_of_many_slices_the_seven_worst_are_drawn_beside_the_whole(sliced):
+    chart = slices_chart(sliced, "one")
+    drawn = chart_table(chart)["system"].unique(maintain_order=True).to_list()
+    heights = {one.name: one.figures["error_at_nonreturn"].value for one in sliced if one.part}
+    assert drawn[0] == "one"
+    assert len(drawn) == 8
+    assert min(heights[name] for name in drawn[1:]) >= max(heights[name] for name in heights.keys() - set(drawn))
+    assert "the 7 worst of 10 slices" in subtitle(chart)
+    assert {row["system"] for row in drawn_rows(chart.to_dict(), "low")} == {"one"}
+
+
+def test_few_slices_are_all_drawn(sliced):
+    chart = slices_chart(sliced[:4], "one")
+    assert chart_table(chart)["system"].n_unique() == 4
+    assert "worst" not in subtitle(chart)
+
+
+def test_roc_and_det_carry_the_caution(every_chart):
+    for name in ("roc", "det"):
+        assert "Says nothing of the error rate" in subtitle(every_chart[name])
+
+
+def test_det_axes_are_normal_deviates(every_chart):
+    table = chart_table(every_chart["det"]).filter(pl.col("errors_returned").is_between(0.1, 0.9))
+    from scipy.stats import norm
+
+    assert norm.cdf(table["errors_returned_deviate"].to_numpy()) == pytest.approx(
+        table["errors_returned"].to_numpy(), abs=1e-6
+    )
+
+
+def test_missed_chances_and_errors_meet_where_the_figure_says(evaluations):
+    (mark,) = drawn_rows(missed_chance_chart(evaluations[0]).to_dict(), "label_x")
+    assert (mark["x"], mark["y"]) == pytest.approx(evaluations[0].curve.even_point(), abs=1e-6)
+
+
+def test_the_difference_has_its_band_and_tints_what_is_shown(comparison):
+    pair = comparison.pairs[0]
+    spec = difference_chart(pair).to_dict()
+    assert len(drawn_rows(spec, "better")) == len(pair.intervals)
+    assert len(drawn_rows(spec, "low_x")) == len(pair.crossings)
+    assert chart_table(difference_chart(pair)).height == pair.band.x.size
+
+
+def test_the_cost_path_marks_the_chosen_ratio_and_its_cost(choice):
+    spec = cost_path_chart(choice).to_dict()
+    marks = [row for row in drawn_rows(spec, "ratio") if row["ratio"] == 0.3 and "cost" in row]
+    assert any(row["cost"] == pytest.approx(choice.cost, abs=1e-6) for row in marks)
+    table = chart_table(cost_path_chart(choice))
+    assert table["cost"].is_sorted()
+    assert table.height == 2 * len(choice.path)
+
+
+def test_the_reliability_diagram_tells_the_ece_and_weighs_its_bins(evaluations):
+    chart = reliability_chart(evaluations[:1])
+    assert f"ECE {evaluations[0].figures['ece'].value:.4g}" in subtitle(chart)
+    assert chart_table(chart)["share"].sum() == pytest.approx(1)
+
+
+def confidences(pairs):
+    """Evaluation of groups of 100 answers, each with its confidence and its share of right answers."""
+    rows = [
+        {"id": f"{place}-{k}", "target": "yes", "prediction": "yes" if k < 100 * right else "no", "confidence": sure}
+        for place, (sure, right) in enumerate(pairs)
+        for k in range(100)
+    ]
+    return evaluate(responses(rows), replicates=20)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "wanted"),
+    [
+        ([(0.5, 0.3), (0.7, 0.5), (0.9, 0.7)], "confidences are on average 20.0 points too high"),
+        ([(0.3, 0.5), (0.5, 0.7), (0.7, 0.9)], "confidences are on average 20.0 points too low"),
+        ([(0.25, 0.1), (0.35, 0.1), (0.65, 0.9), (0.75, 0.9)], r"ECE 0.2, surer than right below .*, less sure above"),
+        ([(0.25, 0.4), (0.35, 0.6), (0.65, 0.5), (0.75, 0.5)], r"ECE .*, less sure than right below .*, surer above"),
+        ([(0.25, 0.0), (0.95, 1.0), (0.96, 1.0), (0.97, 1.0), (0.98, 1.0), (0.99, 1.0)], r"ECE .*, surer than right"),
+        ([(0.15, 0.3), (0.35, 0.2), (0.55, 0.7), (0.75, 0.5)], r"ECE .*, confidences err on both sides"),
+    ],
+)
+def test_a_side_is_named_only_where_most_of_what_is_off_lies_on_it(pairs, wanted):
+    chart = reliability_chart(confidences(pairs))
+    assert re.search(wanted, title(chart))
+    assert "bars: from the claim (dashed) to what holds" in subtitle(chart)
+
+
+def test_reliability_without_probabilities_is_refused(simulated):
+    rows = [{**row, "confidence": 10 * row["confidence"]} for row in simulated("odds")]
+    with pytest.raises(UsageError, match="within \\[0, 1\\]"):
+        reliability_chart(evaluate(responses(rows), replicates=20))
+
+
+def test_a_small_confusion_shows_every_cell_with_the_rejected_last(report):
+    chart = confusion_chart(report)
+    cells = {(row["actual"], row["predicted"]): row["weight"] for row in chart_table(chart).to_dicts()}
+    assert cells[("no", "(rejected)")] == 1
+    assert cells[("perhaps", "no")] == 1
+    rows = chart.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert rows == ["no", "perhaps", "yes", "(rejected)"]
+
+
+def test_a_large_confusion_shows_the_most_confused_labels_and_says_so():
+    labels = [f"label {place:03}" for place in range(150)]
+    actual = [*labels, *["label 007"] * 9, *["label 100"] * 5]
+    predicted = [*labels, *["label 042"] * 9, *["label 149"] * 5]
+    chart = confusion_chart(class_report(Confusion.of(actual, predicted), replicates=5), most=4)
+    assert set(chart_table(chart)["actual"]) == {"label 007", "label 042", "label 100", "label 149"}
+    assert "the 4 most confused of 150 labels" in subtitle(chart)
+    assert "label 007 is most often taken for label 042 (9 times)" in title(chart)
+
+
+def test_columns_of_a_cut_confusion_still_sum_to_one():
+    actual = ["a"] * 10 + ["b"] * 4 + ["c"] * 4
+    predicted = ["b"] * 6 + ["c"] * 2 + ["a", None] + ["b"] * 4 + ["c"] * 4
+    table = chart_table(confusion_chart(class_report(Confusion.of(actual, predicted), replicates=5), most=2))
+    assert table.group_by("actual").agg(pl.col("share").sum())["share"].to_list() == pytest.approx([1, 1])
+    assert set(table["predicted"]) == {"a", "b", "(any other label)", "(rejected)"}
+
+
+def test_slices_get_a_row_each_with_their_interval(simulated):
+    sliced = evaluate(responses(simulated("one"), reading=Reading(keep=("part",))), by="part", replicates=20)
+    chart = measure_chart(sliced, "error_at_nonreturn")
+    table = chart_table(chart)
+    assert table["row"].to_list() == ["all", "part=even", "part=odd"]
+    assert (table["low"] <= table["value"]).all()
+    assert "dashed line: all rows" in subtitle(chart)
+    with pytest.raises(UsageError, match=r"augcr.*augrc"):
+        measure_chart(sliced, "augcr")
+
+
+@pytest.mark.parametrize("accuracy", [0.0, 1.0])
+def test_a_system_always_right_or_always_wrong_can_be_drawn(simulated, accuracy):
+    one = evaluate(responses(simulated("flat", n=20, accuracy=accuracy)), replicates=20)
+    for draw in (error_return_chart, risk_coverage_chart, roc_chart, det_chart, reliability_chart):
+        json.dumps(draw(one).to_dict(), allow_nan=False)
+    missed_chance_chart(one[0]).to_dict()
+    assert "undefined, since all answers are right or all are wrong: flat" in subtitle(roc_chart(one))
+
+
+def test_a_system_that_withholds_everything_can_be_drawn(simulated):
+    one = evaluate(responses(simulated("silent", n=20, own=1.0)), replicates=20)
+    for draw in (error_return_chart, risk_coverage_chart, roc_chart, det_chart):
+        json.dumps(draw(one).to_dict(), allow_nan=False)
+
+
+def test_infinite_confidences_can_be_drawn():
+    whole = error_return(Sweep.of([-np.inf, 0.0, np.inf], [False, True, True]), name="ends")
+    json.dumps(whole.chart().to_dict(), allow_nan=False)
+
+
+def test_a_figure_of_nothing_is_refused():
+    with pytest.raises(UsageError, match="at least one evaluation"):
+        error_return_chart([])
+
+
+def test_charts_of_other_makes_have_no_table():
+    import altair as alt
+
+    with pytest.raises(UsageError, match="no table of its own"):
+        chart_table(alt.Chart().mark_point())

@@ -1,0 +1,339 @@
+import json
+from itertools import groupby, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.stats import binom
+
+from demur.core.stats.resampling import Rows
+from demur.errors import DataError, UsageError
+from demur.returns.bands import DifferenceBand
+from demur.returns.compare import _crossings as crossings_of
+from demur.returns.compare import compare, compare_paired
+from demur.returns.curves import error_return
+from demur.returns.measures import augrc_difference
+from demur.returns.pairing import pair as paired
+from reference import returns as plain
+from reference.answers import answers, made_up, shuffled, table
+from reference.rows import SCORES, arrays, tables
+
+FLIPPED = {"a dominates": "b dominates", "b dominates": "a dominates"}
+
+
+def one_pair(*systems, **options):
+    (pair,) = compare(table(*systems), replicates=300, measures={}, **options).pairs
+    return pair
+
+
+def crossing_systems(n=2000):
+    """a has fewer errors but ranks at random; b has more errors but ranks them nearly all at the bottom."""
+    a = made_up("a", n, seed=1, accuracy=0.85, skill=0.0)
+    b = made_up("b", n, seed=2, accuracy=0.7, skill=4.0)
+    return a, b
+
+
+def dominating_systems(n=800):
+    return made_up("a", n, seed=1, accuracy=0.9, skill=1.5), made_up("b", n, seed=2, accuracy=0.7, skill=1.5)
+
+
+def test_a_system_against_itself_shows_no_difference():
+    rows = made_up("a", 200, seed=1)
+    pair = one_pair(rows, [row | {"system": "b"} for row in rows])
+    assert pair.verdict == "no difference shown"
+    assert (pair.area.value, pair.area.p, pair.p_adjusted) == (0, 1, 1)
+    assert (pair.intervals, pair.crossings, pair.inputs_needed) == ((), (), None)
+    assert (pair.band.difference == 0).all()
+    assert (pair.mcnemar.a_only, pair.mcnemar.b_only, pair.mcnemar.p) == (0, 0, 1)
+
+
+def test_a_clear_winner_dominates_everywhere():
+    pair = one_pair(*dominating_systems())
+    assert pair.verdict == "a dominates"
+    assert pair.paired
+    assert {part.better for part in pair.intervals} == {"a"}
+    assert pair.intervals[0].start == 0
+    assert pair.area.value < 0
+    assert pair.area.p < 1e-6
+    assert pair.inputs_needed is None
+
+
+def test_curves_that_cross_are_said_to_cross_where_they_do():
+    a, b = crossing_systems()
+    pair = one_pair(a, b)
+    assert pair.verdict == "crossing"
+    assert [part.better for part in pair.intervals] == ["a", "b"]
+    inside = [c for c in pair.crossings if c.low <= c.x <= c.high]
+    assert inside == list(pair.crossings)
+    main = max(pair.crossings, key=lambda c: c.y)
+    assert pair.intervals[0].stop <= main.x <= pair.intervals[1].start
+    assert 0.1 < main.x < 0.3
+
+
+def test_the_interval_of_a_crossing_holds_the_true_crossing_as_a_rule():
+    """The truth is that of a far larger log made the same way; one log in six may miss it."""
+    big = one_pair(*crossing_systems(15_000))
+    truth = max(big.crossings, key=lambda c: c.y).x
+    held = 0
+    for seed in range(6):
+        a = made_up("a", 1000, seed=seed, accuracy=0.85, skill=0.0)
+        b = made_up("b", 1000, seed=100 + seed, accuracy=0.7, skill=4.0)
+        main = max(one_pair(a, b).crossings, key=lambda c: c.y)
+        held += main.low <= truth <= main.high
+    assert held >= 5
+
+
+def test_ten_answers_each_cross_at_13_thirtieths():
+    a = answers("a", [0.1, 0.2, 0.3] + [0.5] * 4 + [0.7, 0.8, 0.9], [True] * 3 + [False] * 3 + [True] * 4)
+    b = answers("b", np.arange(10) / 10, [True] * 7 + [False, False, True])
+    (crossing,) = one_pair(a, b).crossings
+    assert (crossing.x, crossing.y) == pytest.approx((13 / 30, 0.2))
+    assert crossing.low <= 13 / 30 <= crossing.high
+
+
+@settings(max_examples=80, deadline=None)
+@given(tables(SCORES, largest=8), tables(SCORES, largest=8))
+def test_crossings_are_the_sign_changes_of_the_plain_curves(one, two):
+    curves = [error_return(arrays(rows).sweep()) for rows in (one, two)]
+    start = max(curve.floor for curve in curves)
+    x = np.linspace(start, 1, 11)
+    band = DifferenceBand(x, np.zeros(11), np.zeros(11), np.zeros(11))
+    found = [crossing.x for crossing in crossings_of(*curves, band)]
+    expected = plain.crossings(*(plain.curve(rows) for rows in (one, two)))
+    assert found == pytest.approx([float(at) for at in expected], abs=1e-9)
+
+
+SYSTEMS = {"crossing": crossing_systems, "dominance": dominating_systems}
+
+
+@pytest.mark.parametrize("unpaired", [False, True])
+@pytest.mark.parametrize("kind", sorted(SYSTEMS))
+def test_swapping_the_systems_mirrors_the_verdict(kind, unpaired):
+    a, b = SYSTEMS[kind]()
+    forth, back = one_pair(a, b, unpaired=unpaired), one_pair(b, a, unpaired=unpaired)
+    assert (back.a, back.b) == (forth.b, forth.a)
+    assert back.verdict == FLIPPED.get(forth.verdict, forth.verdict)
+    assert {part.better for part in back.intervals} == {"ab"[part.better == "a"] for part in forth.intervals}
+    assert (back.area.value, back.area.p) == pytest.approx((-forth.area.value, forth.area.p))
+    assert [c.x for c in back.crossings] == pytest.approx([c.x for c in forth.crossings])
+    assert back.band.difference == pytest.approx(-forth.band.difference)
+    if not unpaired:
+        assert back.band.low == pytest.approx(-forth.band.high)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": True}, {"dialogues": 12}], ids=["plain", "weighted", "clustered"])
+@pytest.mark.parametrize("unpaired", [False, True])
+def test_row_order_does_not_change_a_comparison(options, unpaired):
+    a, b = (made_up(name, 150, seed=seed, digits=1, **options) for seed, name in enumerate("ab"))
+    one = compare(table(a, b), replicates=100, unpaired=unpaired)
+    two = compare(table(shuffled(a, 1), shuffled(b, 2)), replicates=100, unpaired=unpaired)
+    assert one.to_dict() == two.to_dict()
+    assert one.pairs[0].frame().equals(two.pairs[0].frame())
+
+
+def test_pairing_is_narrower_than_no_pairing_where_the_systems_err_alike():
+    a, b = made_up("a", 500, seed=1, accuracy=0.72), made_up("b", 500, seed=1, accuracy=0.70)
+    paired, apart = one_pair(a, b), one_pair(a, b, unpaired=True)
+    assert (paired.paired, apart.paired) == (True, False)
+    assert apart.mcnemar == "the systems are not paired"
+    assert paired.area.value == pytest.approx(apart.area.value)
+    assert paired.area.error < 0.7 * apart.area.error
+    assert (paired.band.high - paired.band.low).mean() < (apart.band.high - apart.band.low).mean()
+
+
+def test_unpaired_systems_of_two_sizes_are_compared_and_say_so():
+    a, b = made_up("a", 600, seed=1, accuracy=0.9), made_up("b", 300, seed=2, accuracy=0.6)
+    found = compare(table(a, b), unpaired=True, replicates=200)
+    assert found.note == "compared as unpaired, as asked"
+    assert found.pairs[0].verdict == "a dominates"
+    assert found.pairs[0].n == 300
+
+
+def test_without_ids_the_comparison_is_unpaired():
+    a, b = ([{k: v for k, v in row.items() if k != "id"} for row in rows] for rows in dominating_systems(200))
+    found = compare(table(a, b), replicates=100)
+    assert not found.pairs[0].paired
+    assert "unpaired" in found.note
+
+
+def test_systems_that_withhold_by_themselves_are_compared_over_the_range_both_reach():
+    a, b = made_up("a", 300, seed=1, withheld=0.3), made_up("b", 300, seed=2, withheld=0.1)
+    pair = one_pair(a, b)
+    floor = np.mean([row["prediction"] is None for row in a])
+    assert pair.start == pytest.approx(floor)
+    assert pair.band.x[0] == pytest.approx(floor)
+    assert pair.mcnemar == f"a withholds {floor:.3g} of the inputs by itself, more than 0.2"
+    assert pair.to_dict()["mcnemar"] is None
+    assert pair.to_dict()["range"] == [pytest.approx(floor), 1.0]
+
+
+def test_dialogues_named_in_one_log_only_hold_for_both():
+    a, b = made_up("a", 120, seed=1), made_up("b", 120, seed=2, dialogues=10)
+    forth, back = one_pair(a, b), one_pair(b, a)
+    assert forth.area.error == pytest.approx(back.area.error)
+    assert forth.area.freedom == back.area.freedom == 9
+
+
+def test_whole_dialogues_widen_the_difference():
+    a, b = made_up("a", 60, seed=1), made_up("b", 60, seed=2, accuracy=0.6)
+    turns = [[row | {"id": f"{row['id']}-{turn}"} for row in rows for turn in range(5)] for rows in (a, b)]
+    grouped = [[row | {"dialogue": row["id"][:5]} for row in rows] for rows in turns]
+    naive, clustered = one_pair(*turns), one_pair(*grouped)
+    assert clustered.area.error > 1.8 * naive.area.error
+    assert (clustered.band.high - clustered.band.low).mean() > 1.6 * (naive.band.high - naive.band.low).mean()
+
+
+def test_without_a_cutoff_near_the_point_there_is_no_mcnemar_but_the_reason():
+    tied = [row | {"confidence": 0.5} for row in made_up("a", 100, seed=1)]
+    found = one_pair(tied, made_up("b", 100, seed=1)).mcnemar
+    assert found == "ties leave no common cutoff near a non-return rate of 0.2: a 0 and b 0.19"
+
+
+def test_a_region_bounds_the_band_of_the_difference():
+    pair = one_pair(made_up("a", 100, seed=1), made_up("b", 100, seed=2), region=(0.1, 0.4))
+    assert (pair.band.x[0], pair.band.x[-1]) == (0.1, 0.4)
+
+
+def test_mcnemar_by_hand():
+    """At x = .2 both withhold their two lowest; a alone errs on 1 input, b alone on 6: p = 2 (1 + 7) / 2^7 = .125."""
+    confidence = np.arange(10) / 10
+    a_wrong, b_wrong = {0, 2}, {1, 4, 5, 6, 7, 8, 9}
+    a = answers("a", confidence, [place not in a_wrong for place in range(10)])
+    b = answers("b", confidence, [place not in b_wrong for place in range(10)])
+    found = one_pair(a, b, at=0.2).mcnemar
+    assert (found.x, found.a_only, found.b_only) == (0.2, 1, 6)
+    assert found.p == pytest.approx(2 * (1 + 7) / 2**7)
+    assert found.p == pytest.approx(2 * binom.cdf(1, 7, 0.5))
+
+
+def test_mcnemar_at_full_nonreturn_returns_nothing_even_if_infinitely_confident():
+    a = answers("a", [0.1, 0.2, np.inf], [True, True, False])
+    b = answers("b", [0.1, 0.2, 0.3], [True, True, True])
+    found = one_pair(a, b, at=1.0).mcnemar
+    assert (found.a_only, found.b_only, found.p) == (0, 0, 1)
+
+
+@pytest.mark.parametrize("at", [-0.2, 1.5, float("nan")])
+def test_an_operating_point_that_is_no_rate_is_refused(at):
+    with pytest.raises(UsageError, match=r"\[0, 1\]"):
+        one_pair(*dominating_systems(50), at=at)
+
+
+def test_holms_correction_by_hand():
+    """Sorted p-values times 3, 2, 1, made rising and cut at 1."""
+    systems = [
+        made_up(name, 150, seed=seed, accuracy=share)
+        for seed, (name, share) in enumerate(zip("abc", (0.8, 0.74, 0.7), strict=True))
+    ]
+    pairs = compare(table(*systems), replicates=100).pairs
+    order = sorted(pairs, key=lambda pair: pair.area.p)
+    expected, highest = [], 0.0
+    for factor, pair in zip((3, 2, 1), order, strict=True):
+        highest = max(highest, min(1.0, factor * pair.area.p))
+        expected.append(highest)
+    assert [pair.p_adjusted for pair in order] == pytest.approx(expected)
+    assert [(pair.a, pair.b) for pair in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+def test_more_inputs_are_asked_for_where_no_difference_is_shown():
+    a, b = made_up("a", 150, seed=1, accuracy=0.72), made_up("b", 150, seed=2, accuracy=0.70)
+    pair = one_pair(a, b)
+    assert pair.verdict == "no difference shown"
+    expected = 150 * ((1.959964 + 0.841621) * pair.area.error / abs(pair.area.value)) ** 2
+    assert pair.inputs_needed == max(150, int(np.ceil(expected)))
+
+
+def test_with_as_many_inputs_as_asked_for_the_difference_is_shown_about_four_times_in_five():
+    rng = np.random.default_rng(5)
+    pilot, _ = augrc_difference(*two_systems(rng, 20_000), paired=True)
+    needed = int(20_000 * ((1.959964 + 0.841621) * pilot.error / abs(pilot.value)) ** 2)
+    shown = [augrc_difference(*two_systems(rng, needed), paired=True)[0].p < 0.05 for _ in range(200)]
+    assert 0.68 < np.mean(shown) < 0.92
+
+
+def two_systems(rng, n):
+    difficulty = rng.random(n)
+    rights = [difficulty + rng.normal(0, 0.1, n) < share for share in (0.75, 0.70)]
+    return [Rows.of(rng.normal(right, 1.0), right) for right in rights]
+
+
+def test_three_systems_are_ranked_by_region():
+    a, b = crossing_systems(1500)
+    c = made_up("c", 1500, seed=9, accuracy=0.4, skill=0.0)
+    found = compare(table(a, b, c), replicates=200)
+    assert [name for name, _ in groupby(reign.best for reign in found.ranking)] == ["a", "b"]
+    assert found.ranking[0].start == 0
+    assert found.ranking[-1].stop == 1
+    assert all(one.stop == two.start for one, two in pairwise(found.ranking))
+    assert found.ranking[0].also == ()
+    assert all(one.stop > one.start for one in found.ranking)
+    assert len(found.pairs) == 3
+    assert len(found.evaluations) == 3
+
+
+def test_the_order_of_three_unpaired_systems_does_not_change_a_verdict():
+    logs = [
+        made_up(name, n, seed=n, accuracy=share) for name, n, share in (("a", 8, 0.9), ("b", 200, 0.8), ("c", 150, 0.5))
+    ]
+    forth, back = (compare(table(*part), unpaired=True, replicates=400) for part in (logs, logs[::-1]))
+    verdicts = {frozenset((p.a, p.b)): FLIPPED.get(p.verdict, p.verdict) for p in back.pairs}
+    assert {frozenset((p.a, p.b)): p.verdict for p in forth.pairs} == verdicts
+    widths = {frozenset((p.a, p.b)): (p.band.high - p.band.low).mean() for p in back.pairs}
+    for pair in forth.pairs:
+        assert (pair.band.high - pair.band.low).mean() == pytest.approx(widths[frozenset((pair.a, pair.b))], rel=0.15)
+
+
+def test_no_difference_is_rarely_called_one():
+    """Two systems that are alike but err independently: at most about one in twenty logs shows a difference."""
+    rng, trials, wrong_calls, significant = np.random.default_rng(8), 60, 0, 0
+    for _ in range(trials):
+        systems = [answers(name, rng.normal(right := rng.random(150) < 0.7, 1.0), right) for name in "ab"]
+        (pair,) = compare(table(*systems), replicates=200, measures={}).pairs
+        wrong_calls += pair.verdict != "no difference shown"
+        significant += pair.area.p < 0.05
+    assert wrong_calls <= binom.ppf(0.999, trials, 0.05)
+    assert significant <= binom.ppf(0.999, trials, 0.05)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_very_few_inputs_are_compared_without_fuss(n):
+    a, b = answers("a", np.arange(n), [True] * n), answers("b", np.arange(n), [False] * n)
+    shown = compare(table(a, b), replicates=50).to_dict()
+    json.dumps(shown, allow_nan=False)
+    assert shown["pairs"][0]["verdict"] == "no difference shown"
+
+
+def test_systems_that_only_withhold_are_compared_without_fuss():
+    rows = answers("a", [0.0] * 3, [False] * 3, prediction=[None] * 3, correct=[None] * 3, target=["p"] * 3)
+    found = compare(table(rows, [row | {"system": "b"} for row in rows]), replicates=50)
+    assert found.pairs[0].verdict == "no difference shown"
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_one_system_is_nothing_to_compare():
+    with pytest.raises(DataError, match="needs two systems or more"):
+        compare(table(made_up("a", 20, seed=0)))
+
+
+def test_the_json_has_the_keys_scripts_rely_on():
+    shown = json.loads(json.dumps(compare(table(*crossing_systems(400)), replicates=100).to_dict(), allow_nan=False))
+    (pair,) = shown["pairs"]
+    wanted = {"a", "b", "paired", "n", "verdict", "intervals", "crossings", "augrc_difference"}
+    assert wanted <= pair.keys()
+    assert {"value", "low", "high", "p"} <= pair["augrc_difference"].keys()
+    assert all({"from", "to", "better"} == part.keys() for part in pair["intervals"])
+    assert all({"x", "y", "low", "high"} == part.keys() for part in pair["crossings"])
+    assert pair["augrc_difference"]["low"] <= pair["augrc_difference"]["value"] <= pair["augrc_difference"]["high"]
+
+
+def test_a_system_that_is_not_told_apart_is_named_in_the_ranking():
+    a, b = made_up("a", 200, seed=1, accuracy=0.72), made_up("b", 200, seed=2, accuracy=0.70)
+    for reign in compare(table(a, b), replicates=200).ranking:
+        assert {reign.best, *reign.also} == {"a", "b"}
+
+
+@pytest.mark.parametrize("unpaired", [False, True])
+def test_rows_that_are_side_by_side_already_are_compared_alike(unpaired):
+    systems = table(*crossing_systems(300))
+    found = compare_paired(paired(systems, unpaired=unpaired), replicates=100)
+    assert found.to_dict() == compare(systems, unpaired=unpaired, replicates=100).to_dict()

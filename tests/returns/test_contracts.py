@@ -1,0 +1,216 @@
+"""What must hold for every measure in the registry, present and future."""
+
+import doctest
+import sys
+from math import isnan, nan
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from demur.core.stats.calibration import cell_totals
+from demur.core.stats.measure import Score, TermMeasure, parse_signature
+from demur.core.stats.resampling import Rows
+from demur.core.stats.sweep import Sweep
+from demur.errors import DataError
+from demur.nbest_lists.registry import KINDS
+from demur.returns.classes import Confusion
+from demur.returns.registry import CLASSES, MEASURES
+from demur.returns.verify import totals_by_arrays
+from engines.tables import drawn_rows, judged
+
+FEW = settings(max_examples=15, deadline=None)
+every_measure = pytest.mark.parametrize("name", sorted(MEASURES))
+
+
+def through_arrays(measure, frame):
+    return Score.of(measure, totals_by_arrays(measure, frame))
+
+
+def same(one, two):
+    return one == two or (isnan(one) and isnan(two))
+
+
+def close(value):
+    return pytest.approx(value, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+@every_measure
+def test_a_measure_says_what_it_is(name):
+    measure = MEASURES[name]
+    assert measure.name
+    assert measure.title
+    assert measure.better in ("lower", "higher")
+    assert measure.reference
+    assert type(measure).__doc__.strip().splitlines()[0].endswith(".")
+    assert type(measure).__name__ in KINDS
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_measures_docstring_has_an_example_that_runs(kind):
+    measure = KINDS[kind]
+    names = vars(sys.modules[measure.__module__])
+    (found,) = doctest.DocTestFinder(recurse=False).find(measure, kind, globs=dict(names))
+    assert found.examples
+    assert doctest.DocTestRunner(verbose=False).run(found).failed == 0
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_measures_docstring_says_which_way_is_better(kind):
+    words = KINDS[kind].__doc__.lower()
+    assert "better" in words or "gives more choice" in words
+
+
+@every_measure
+@FEW
+@given(drawn_rows(largest=20), st.randoms(use_true_random=False))
+def test_row_order_does_not_matter(name, rows, random):
+    measure, shuffled = MEASURES[name], random.sample(rows, len(rows))
+    one, two = (through_arrays(measure, judged(part)) for part in (rows, shuffled))
+    assert same(one.value, two.value)
+    assert one.signature == two.signature
+
+
+@every_measure
+def test_row_order_does_not_matter_to_the_last_digit_of_weighted_rows(name):
+    rng = np.random.default_rng(0)
+    rows = [
+        (float(np.round(rng.random(), 2)), "abc"[rng.integers(3)], ["a", "b", "c", None][rng.integers(4)], rng.random())
+        for _ in range(300)
+    ]
+    frame = judged(rows)
+    one, two = (through_arrays(MEASURES[name], part) for part in (frame, frame.reverse()))
+    assert same(one.value, two.value)
+    assert one.signature == two.signature
+
+
+@every_measure
+@pytest.mark.parametrize("weighted", [False, True])
+def test_row_order_moves_no_more_than_the_last_digits_of_what_an_engine_sums(name, weighted):
+    rng = np.random.default_rng(1)
+    rows = [
+        (
+            float(rng.random()),
+            "abc"[rng.integers(3)],
+            ["a", "b", "c", None][rng.integers(4)],
+            rng.random() if weighted else 1,
+        )
+        for _ in range(300)
+    ]
+    frame = judged(rows)
+    one, two = (MEASURES[name](part) for part in (frame, frame.reverse()))
+    assert one.value == pytest.approx(two.value, rel=1e-12, nan_ok=True)
+    assert one.signature == two.signature
+
+
+@every_measure
+@FEW
+@given(drawn_rows(), drawn_rows())
+def test_parts_add_up_to_the_whole(name, one, two):
+    measure = MEASURES[name]
+    added = measure(judged(one)) + measure(judged(two))
+    whole = measure(judged(one + two))
+    assert added.value == close(whole.value)
+    assert added.n == whole.n == len(one) + len(two)
+    if not isinstance(measure, TermMeasure):
+        assert added == whole
+
+
+@every_measure
+@FEW
+@given(drawn_rows(st.sampled_from([0, 1, 1, 2, 3])))
+def test_whole_weights_equal_repetition(name, rows):
+    repeated = [(*row[:3], 1) for row in rows for _ in range(row[3])]
+    assume(repeated)
+    weighed, listed = (through_arrays(MEASURES[name], judged(part)) for part in (rows, repeated))
+    assert weighed.value == close(listed.value)
+
+
+@every_measure
+def test_a_common_factor_of_the_weights_does_not_matter(name):
+    if "mean" in repr(MEASURES[name]):
+        pytest.skip("counts answers one by one")
+    rows = [(0.9, "a", "a", 1), (0.8, "b", "a", 1), (0.8, "b", "b", 2), (0.3, "a", "b", 1), (0.1, "a", None, 1)]
+    scaled = [(*row[:3], row[3] / 8) for row in rows]
+    one, two = (through_arrays(MEASURES[name], judged(part)) for part in (rows, scaled))
+    assert one.value == close(two.value)
+
+
+@every_measure
+def test_rows_that_all_weigh_nothing_give_no_value_and_no_warning(name):
+    rows = [(0.9, "a", "a", 0), (0.8, "b", "a", 0)]
+    value, why = _value_or_refusal(MEASURES[name], judged(rows))
+    assert isnan(value)
+    assert why
+
+
+def _value_or_refusal(measure, frame):
+    try:
+        score = through_arrays(measure, frame)
+        return score.value, score.why
+    except DataError as fault:
+        return nan, str(fault)
+
+
+@every_measure
+def test_an_empty_table_is_refused(name):
+    with pytest.raises(DataError, match="at least one row; the table is empty"):
+        MEASURES[name](judged([]))
+
+
+@every_measure
+@FEW
+@given(drawn_rows())
+def test_a_signature_parses_back(name, rows):
+    score = MEASURES[name](judged(rows))
+    read = parse_signature(score.signature, KINDS)
+    assert (read.measure, read.n, read.data) == (MEASURES[name], score.n, score.data)
+
+
+@every_measure
+@FEW
+@given(drawn_rows())
+def test_an_undefined_value_has_a_reason_and_a_defined_one_has_none(name, rows):
+    score = MEASURES[name](judged(rows))
+    assert isnan(score.value) == bool(score.why)
+    assert (score.to_dict()["value"] is None) == isnan(score.value)
+
+
+@every_measure
+@FEW
+@given(drawn_rows(), st.integers(0, 1000))
+def test_replicates_read_together_are_replicates_read_one_by_one(name, rows, seed):
+    measure = MEASURES[name]
+    totals = _totals(measure, judged(rows))
+    stack, parts = _stacked(totals, np.random.default_rng(seed))
+    together = measure.finish(_terms(measure, stack))
+    assert together.shape == (len(parts),)
+    for value, part in zip(together, parts, strict=True):
+        assert float(value) == close(float(measure.finish(_terms(measure, part))))
+
+
+def _totals(measure, frame):
+    if measure in CLASSES.values():
+        return Confusion.of(*(frame[name].to_list() for name in ("actual", "predicted", "weight")))
+    return Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String))).sweep()
+
+
+def _terms(measure, totals):
+    return cell_totals(measure, totals) if isinstance(measure, TermMeasure) else totals
+
+
+def _stacked(totals, rng, size=4):
+    """Totals with every count multiplied at random, as a stack and one by one; some levels get empty."""
+    if isinstance(totals, Confusion):
+        counts = totals.counts * rng.integers(0, 3, (size, *totals.counts.shape))
+        counts[..., 0, 0] += 1
+        return Confusion(totals.labels, counts, totals.n), [Confusion(totals.labels, part, totals.n) for part in counts]
+    right, wrong = (part * rng.integers(0, 3, (size, part.size)) for part in (totals.right, totals.wrong))
+    withheld = totals.withheld * rng.integers(0, 3, size) + 1.0
+    parts = [
+        Sweep(totals.threshold.copy(), r.copy(), w.copy(), float(h), totals.n)
+        for r, w, h in zip(right, wrong, withheld, strict=True)
+    ]
+    return Sweep(totals.threshold.copy(), right, wrong, withheld, totals.n), parts

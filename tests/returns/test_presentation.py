@@ -1,0 +1,142 @@
+import pytest
+
+from demur.core.show.charts import chart_table
+from demur.core.show.html import frame_table
+from demur.core.show.results import threshold_text
+from demur.core.stats.resampling import Rows
+from demur.returns import words
+from demur.returns.evaluate import evaluate, evaluate_tallies, returns_measures
+from demur.returns.explorer.explorer import explorer_document, explorer_html
+from demur.returns.presentation import (
+    count_table,
+    measure_table,
+    of_choice,
+    of_comparison,
+    of_scores,
+    one_threshold_table,
+)
+from demur.returns.table import Reading, responses
+from demur.returns.tally import Grid
+from demur.returns.threshold import short_thresholds, threshold_by_nonreturn
+from reference.tallies import tally_of
+
+
+def title(chart):
+    return " ".join(chart.to_dict()["title"]["text"]).replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.fixture(scope="module")
+def sliced(simulated):
+    rows = simulated("one", n=200)
+    parts = ["hard" if row["prediction"] == "no" else row["part"] for row in rows]
+    parts[:5] = ["tiny"] * 5
+    rows = [{**row, "part": part} for row, part in zip(rows, parts, strict=True)]
+    return evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+
+
+def test_the_main_figure_of_a_comparison_is_titled_by_its_verdict(comparison):
+    assert title(of_comparison(comparison).figures[0]()) == words.comparison_title(comparison)
+
+
+def test_the_main_figure_of_one_sliced_system_draws_its_slices(sliced):
+    drawn = chart_table(of_scores(sliced).figures[0]())["system"].unique(maintain_order=True).to_list()
+    assert drawn == ["one", "one [part=even]", "one [part=hard]", "one [part=odd]", "one [part=tiny]"]
+
+
+def test_several_sliced_systems_are_drawn_together_then_each_with_its_slices(simulated):
+    rows = [*simulated("a", n=60), *simulated("b", n=60, seed=1)]
+    several = evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+    drawn = [set(chart_table(figure())["system"]) for figure in of_scores(several).figures[:3]]
+    slices = [{name, f"{name} [part=even]", f"{name} [part=odd]"} for name in "ab"]
+    assert drawn == [{"a", "b"}, *slices]
+
+
+def test_the_worst_and_the_best_slice_with_enough_inputs_are_named(sliced):
+    said = of_scores(sliced).sentences[-1]
+    assert said.startswith("Of 4 slices of one, part=hard (80 %; ")
+    assert "has the most errors at 20 % non-return, part=even (0 %; " in said
+    assert said.endswith("the fewest of those with at least 30 inputs and a defined rate.")
+    assert "tiny" not in said
+
+
+def test_slices_that_do_alike_are_not_ranked(simulated):
+    rows = simulated("flat", n=80, accuracy=1.0)
+    alike = evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+    assert not [sentence for sentence in of_scores(alike).sentences if "slices" in sentence]
+
+
+def test_in_brief_a_table_has_a_row_per_system_with_the_measures_asked_for_most(evaluations):
+    whole = measure_table(evaluations)
+    brief = whole.brief
+    assert brief.columns == (
+        "system",
+        "inputs",
+        "error, all returned",
+        "error at 20 % non-return",
+        "non-return for 5 % error",
+        "AUGRC",
+        "ranking skill",
+    )
+    assert [row[0] for row in brief.rows] == ["base", "better", "shy"]
+    assert brief.rows[0][2] == f"{100 * evaluations[0].figures['forced_error'].value:.1f} %"
+    assert not whole.crowded
+
+
+def test_rows_of_one_system_s_slices_are_named_by_the_values(sliced):
+    for table in (measure_table(sliced).brief, count_table(sliced)):
+        assert table.columns[0] == "part"
+        assert [row[0] for row in table.rows] == ["all inputs", "even", "hard", "odd", "tiny"]
+    assert measure_table(sliced).crowded
+
+
+def test_a_range_is_named_as_a_mean_in_tables(tables):
+    one = evaluate(responses(tables["base"]), measures=returns_measures(at=(0.1, 0.3)), replicates=20)
+    assert "mean error over 10 % to 30 % non-return" in [row[0] for row in measure_table(one).rows]
+
+
+def test_curves_that_join_confidences_say_how_exact_they_are():
+    tally = tally_of(Rows.of([0.125, 0.25, 0.375, 0.5], [True, False, False, True]))
+    part = tally_of(Rows.of([0.125, 0.25], [True, False]), part="noise=some")
+    joined = evaluate_tallies([tally.joined(Grid((2.0,))), part.joined(Grid((2.0,)))], replicates=20)
+    assert of_scores(joined).notes == (
+        "guide: confidences up to 0.25 apart were joined; at its 2 cutoffs the curve is exact, between them it is off "
+        "by at most 75 % in non-return and 50 % in error",
+        "the curves of slices are off by at most 100 % in non-return and 50 % in error",
+    )
+    assert of_scores(evaluate_tallies([tally], replicates=20)).notes == ()
+
+
+def test_a_threshold_is_the_same_text_wherever_it_is_printed():
+    """A grid of three decimals, on which the exact digits of a float lie below the confidence for 0.606."""
+    rows = [
+        {
+            "id": k,
+            "target": "yes",
+            "prediction": "yes" if k % 3 != 1 else "no",
+            "confidence": (606 - 80 + k) / 1000,
+            "part": k % 2,
+        }
+        for k in range(400)
+    ]
+    whole, *parts = evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20)
+    choice = threshold_by_nonreturn(whole.sample, 0.2, name=whole.name)
+    assert (choice.threshold, choice.printed_threshold) == (0.606, "0.606")
+    shown = of_choice(choice, whole)
+    assert "at least 0.606 " in shown.sentences[0]
+    assert {row[3] for row in one_threshold_table([whole, *parts])[0].rows} == {"0.606"}
+    assert "<td>0.606</td>" in explorer_html(explorer_document([whole]), picture=False)
+    printed = {threshold_text(one) for one in short_thresholds(whole.curve, whole.curve.threshold[:-1])}
+    assert "0.606" in printed
+    for figure in (*of_scores([whole]).figures[:3], *shown.figures):
+        cells = frame_table(chart_table(figure()), "data")
+        place = cells.columns.index("threshold")
+        assert {row[place] for row in cells.rows} <= {*printed, "–"}
+        said = {row.get("returned if") or row.get("cutoff") for row in inner_rows(figure().to_dict())} - {None}
+        assert said <= {*(f"confidence ≥ {one}" for one in printed), "nothing returned"}
+
+
+def inner_rows(part):
+    """All rows of data in a spec, wherever they stand."""
+    if isinstance(part, dict):
+        return [row for value in part.values() for row in inner_rows(value)] + [part]
+    return [row for one in part for row in inner_rows(one)] if isinstance(part, list) else []

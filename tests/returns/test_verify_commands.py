@@ -1,0 +1,106 @@
+"""`demur verify-engine`: sound engines agree with arrays, and one that errs is found out and named."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from commands import Demur
+from demur.apps.cli import verifying
+from demur.apps.cli.main import app
+from demur.returns.registry import MEASURES
+from engines.cluster import Cluster
+
+SMALL = ("--rows", "300")
+
+
+def verified(*arguments: str) -> Result:
+    """The command run in this process, where an engine can be tampered with."""
+    return CliRunner().invoke(app, ["verify-engine", *SMALL, *arguments], catch_exceptions=False)
+
+
+def test_polars_and_duckdb_give_the_numbers_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifying, "ENGINES", ("polars", "duckdb"))
+    done = verified("--json", "--seed", "3")
+    document = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert document["holds"]
+    assert [(one["engine"], one["n"], one["holds"]) for one in document["engines"]] == [
+        ("polars", 300, True),
+        ("duckdb", 300, True),
+    ]
+    for one in document["engines"]:
+        names = [each["measure"] for each in one["differences"]]
+        assert {*MEASURES, "counts, all rows", "counts in cells, domain=desk"} <= set(names)
+        assert {f"{name} (weighted rows)" for name in MEASURES} <= set(names)
+        assert all(each["difference"] < 1e-9 for each in one["differences"])
+
+
+def test_the_verdict_is_one_line_and_the_table_has_every_number(demur: Demur) -> None:
+    quiet = demur("verify-engine", *SMALL, "--engine", "duckdb", "--quiet")
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    assert quiet.stdout.startswith("DuckDB: no differences in ")
+    assert quiet.stdout.count("\n") == 1
+    full = demur("verify-engine", *SMALL, "--engine", "duckdb")
+    assert full.stdout.startswith(quiet.stdout)
+    rows = [line.split() for line in full.stdout.splitlines()]
+    assert ["augrc"] in [row[:1] for row in rows if row[-1:] == ["same"]]
+    assert "DIFFERS" not in full.stdout
+
+
+Tampering = Callable[[pl.DataFrame], pl.DataFrame]
+ERRING: dict[str, tuple[Tampering, str]] = {
+    "a row lost": (lambda rows: rows.slice(1), "forced_error"),
+    "labels swapped": (
+        lambda rows: rows.with_columns(actual="predicted", predicted="actual") if "actual" in rows.columns else rows,
+        "kappa",
+    ),
+    "a verdict lost": (
+        lambda rows: rows.with_columns(failed=pl.lit(value=False)) if "failed" in rows.columns else rows,
+        "counts, all rows",
+    ),
+}
+
+
+def erring(change: Tampering) -> Callable[..., Callable[[pl.DataFrame], Any]]:
+    """What hands rows over to an engine that does something to them."""
+    return lambda *_: lambda frame: change(frame).lazy()
+
+
+@pytest.mark.parametrize("fault", ERRING)
+def test_an_engine_that_errs_is_found_out_and_what_differs_is_named(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, named = ERRING[fault]
+    monkeypatch.setattr(verifying, "holder_of", erring(change))
+    done = verified("--engine", "polars", "--json")
+    assert done.exit_code == 1
+    (found,) = json.loads(done.stdout)["engines"]
+    assert not found["holds"]
+    assert named in [one["measure"] for one in found["differences"] if not one["holds"]]
+
+
+def test_differences_are_told_in_words_and_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifying, "holder_of", erring(lambda rows: rows.slice(1)))
+    done = verified("--engine", "polars")
+    assert done.exit_code == 1
+    assert "numbers of 300 rows differ: forced_error, " in done.stdout.splitlines()[0]
+    assert "DIFFERS" in done.stdout
+
+
+def test_a_master_goes_with_spark(demur: Demur) -> None:
+    done = demur("verify-engine", "--engine", "duckdb", "--spark-master", "spark://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: --spark-master goes with --engine spark\n"
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_cluster_gives_the_numbers_of_arrays(cluster: Cluster) -> None:
+    done = verified("--spark-master", cluster.url, "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.startswith("Spark: no differences in ")
+    assert done.stdout.count("\n") == 1
