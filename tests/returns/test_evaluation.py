@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.registry import KINDS
 from demur.returns.evaluate import evaluate, evaluate_tallies, figure_of, returns_measures, slices_at_one_threshold
+from demur.returns.jobs import score
 from demur.returns.measures import AUGRC, AURC, ForcedError
 from demur.returns.reduction import tallies_of_frame
 from demur.returns.registry import RETURNS
@@ -38,6 +40,16 @@ def test_row_order_does_not_change_any_number(options):
     one, two = (only(table(part)) for part in (rows, shuffled(rows)))
     assert one.to_dict() == two.to_dict()
     assert one.band.to_dict() == two.band.to_dict()
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_rows_can_be_sliced_by_their_target(engine, tmp_path):
+    targets = ["yes", "yes", "no", "oos", None]
+    rows = pl.DataFrame({"target": targets, "prediction": ["yes"] * 5, "confidence": [0.9, 0.8, 0.4, 0.3, 0.2]})
+    rows.write_parquet(tmp_path / "log.parquet")
+    found = score(tmp_path / "log.parquet", by="target", engine=engine, replicates=50)
+    sizes = {one.part: one.n for one in found}
+    assert sizes == {None: 5, "target=no": 1, "target=out_of_scope": 2, "target=yes": 2}
 
 
 def test_row_order_does_not_matter_where_only_some_rows_have_a_dialogue():

@@ -21,14 +21,11 @@ from demur.errors import DataError
 from demur.returns.bands import effective_inputs
 from demur.returns.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
 from demur.returns.registry import CLASSES
-from demur.returns.table import Responses
+from demur.returns.table import OUT_OF_SCOPE, Responses
 from demur.returns.tally import dialogues_in, reliable
 
 CHUNK = 100
 """Replicates of a confusion table held at a time; with 150 classes each has 22,650 cells."""
-
-OUT_OF_SCOPE = "out_of_scope"
-"""The label under which rows without any right answer stand in a confusion table."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from demur.core.io.columns import MOST_SLICES, parts_wanted, resolve, unknown_co
 from demur.core.show.numbers import SUCH_ROWS, Wording, counted
 from demur.errors import DataError
 from demur.returns import table
-from demur.returns.table import LOWEST, Reading, foreign_labels, refuse_unjudgeable
+from demur.returns.table import LOWEST, NONE, OUT_OF_SCOPE, Reading, foreign_labels, refuse_unjudgeable
 
 _NO_TEXT = ("must be text or whole numbers", "store it as text, as engines write other numbers differently")
 MOST_GROUPS = 100 * (MOST_SLICES + 1)
@@ -289,12 +289,6 @@ def _told(survey: Survey, stage: Stage, reading: Reading) -> tuple[Counter[Wordi
     return recognised, Counter({words: _sum(survey, name) for name, words in names.items()})
 
 
-OUT_OF_SCOPE = "out_of_scope"
-"""The label under which rows without any right answer stand in a confusion table."""
-
-NONE = "(none)"
-"""The slice of rows that have no value in the column sliced by."""
-
 _TEXTS = ("system", "id", "dialogue", "prediction", "target")
 """Columns that are read as text, whatever they hold."""
 
@@ -396,7 +390,7 @@ def _staged(
     if "weight" in columns:
         selected["weight"] = columns.number("weight")
     if by is not None:
-        selected["slice"] = _slice(columns, by)
+        selected["slice"] = _slice(columns, by, reading.out_of_scope)
     faults = {**_without_text(columns, by), **faults}
     rows = _kept(frame, columns, reading).select(**selected, **faults)
     return Stage(rows, columns, lists, tuple(faults), resolution.notes)
@@ -420,11 +414,14 @@ def _kept(frame: nw.LazyFrame[Any], columns: LazyColumns, reading: Reading) -> n
     return frame
 
 
-def _slice(columns: LazyColumns, by: str) -> nw.Expr:
+def _slice(columns: LazyColumns, by: str, out_of_scope: Collection[str]) -> nw.Expr:
     name = by if by in columns.schema else columns.columns.get(by)
     if name is None:
         raise unknown_column(by, columns.names, columns.where)
-    return nw.coalesce(text_of(name, columns.schema[name], f"{columns.where}: {by}"), nw.lit(NONE))
+    text = text_of(name, columns.schema[name], f"{columns.where}: {by}")
+    if by == "target":
+        return nw.when(~text.is_null() & ~one_of(text, out_of_scope)).then(text).otherwise(nw.lit(OUT_OF_SCOPE))
+    return nw.coalesce(text, nw.lit(NONE))
 
 
 def _is_list(kind: Any) -> bool:

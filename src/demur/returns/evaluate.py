@@ -26,7 +26,7 @@ from demur.returns.bands import Band, effective_inputs, error_band
 from demur.returns.curves import ErrorReturnCurve, error_return
 from demur.returns.measures import AUGRC, AURC, EAURC, Convention, ErrorAtNonreturn, augrc_estimate
 from demur.returns.registry import RETURNS
-from demur.returns.table import Responses
+from demur.returns.table import Responses, slice_values
 from demur.returns.tally import Tally, tally_sample
 
 Ends = tuple[float, float]
@@ -510,7 +510,7 @@ def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple
         if by is not None:
             if by not in frame.columns:
                 raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
-            values = frame[by].cast(pl.String).fill_null("(none)")
+            values = slice_values(frame, by)
             if values.n_unique() > MOST_SLICES:
                 raise DataError(
                     f'"{by}" has {values.n_unique():,} values, too many to slice by (at most {MOST_SLICES})',

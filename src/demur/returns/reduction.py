@@ -20,8 +20,9 @@ from demur.core.engines.engine import bucketed, collected, engine_of
 from demur.core.show.results import Step, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError
-from demur.returns.engine_judging import NONE, LazyResponses
+from demur.returns.engine_judging import LazyResponses
 from demur.returns.registry import term_measures
+from demur.returns.table import slice_values
 from demur.returns.tally import UNIT_LEVELS, UNITS, Grid, Tally, dense_cells, grid_for, summed_units, total
 
 EXACT_UP_TO = 2**24
@@ -87,7 +88,7 @@ def lazy_of_frame(judged: pl.DataFrame, *, by: str | None = None) -> LazyRespons
     columns = ["system", "answered", "right", "failed", "out_of_scope", "confidence"]
     frame = judged.lazy()
     if by is not None:
-        frame = frame.with_columns(pl.col(by).cast(pl.String).fill_null(NONE).alias("slice"))
+        frame = frame.with_columns(slice_values(judged, by).alias("slice"))
         columns.append("slice")
     lazy: nw.LazyFrame[Any] = nw.from_native(frame)
     if clustered or weighted:
@@ -102,9 +103,9 @@ def lazy_of_frame(judged: pl.DataFrame, *, by: str | None = None) -> LazyRespons
 
 
 def _survey(judged: pl.DataFrame, by: str | None) -> pl.DataFrame:
-    keys: list[pl.Expr] = [pl.col("system")]
+    keys: list[pl.Expr | pl.Series] = [pl.col("system")]
     if by is not None:
-        keys.append(pl.col(by).cast(pl.String).fill_null(NONE).alias("slice"))
+        keys.append(slice_values(judged, by).alias("slice"))
     finite = pl.col("confidence").filter(pl.col("confidence").is_finite())
     return judged.group_by(keys, maintain_order=True).agg(
         pl.len().alias("rows"),

@@ -21,7 +21,7 @@ from demur.core.stats.sweep import Sweep
 from demur.core.stats.tests import fisher, newcombe
 from demur.errors import DataError
 from demur.returns.measures import Estimate, area_from, area_influence
-from demur.returns.table import Responses
+from demur.returns.table import Responses, slice_values
 
 What = Literal["error", "nonreturn", "augrc"]
 
@@ -40,7 +40,6 @@ FEWEST, MOST = 2, 20
 OUT_OF_SCOPE = "out of scope: every answer to it is wrong"
 
 _BULKY = ("input", "nbest")
-_NONE = "(none)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +229,7 @@ class _Whole:
 
 def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[SliceDifference], list[Untested]]:
     whole, left = _in_scope(whole, column)
-    values = _values(whole.frame, column)
+    values = slice_values(whole.frame, column)
     sizes = values.value_counts().sort(["count", column])
     if sizes.height < FEWEST:
         return [], left
@@ -248,7 +247,7 @@ def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[
 
 def _in_scope(whole: _Whole, column: str) -> tuple[_Whole, list[Untested]]:
     """Sets slices aside that are out of scope altogether: as every answer to them is wrong, they say nothing."""
-    values = _values(whole.frame, column)
+    values = slice_values(whole.frame, column)
     outside = whole.frame.select(values, "out_of_scope").group_by(column).agg(pl.len(), pl.col("out_of_scope").all())
     gone = outside.filter("out_of_scope").sort(column)
     if gone.is_empty() or gone.height == outside.height:
@@ -256,10 +255,6 @@ def _in_scope(whole: _Whole, column: str) -> tuple[_Whole, list[Untested]]:
     left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
     kept = whole.frame.filter(~values.is_in(gone[column].to_list()))
     return _Whole.of(whole.system, kept, whole.threshold), left
-
-
-def _values(frame: pl.DataFrame, column: str) -> pl.Series:
-    return frame[column].cast(pl.String).fill_null(_NONE)
 
 
 def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:

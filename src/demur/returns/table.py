@@ -28,6 +28,12 @@ from demur.errors import DataError, faults_of
 
 LOWEST = float("-inf")
 
+OUT_OF_SCOPE = "out_of_scope"
+"""The label under which rows without any right answer stand in a confusion table and among slices."""
+
+NONE = "(none)"
+"""The slice of rows that have no value in the column sliced by."""
+
 RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
 """The way out for answers that lack a confidence."""
 
@@ -512,6 +518,20 @@ class Responses:
 
     def __len__(self) -> int:
         return self.frame.height
+
+
+def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
+    """Gives the slice of each judged row: a column as text, where a target of several labels is `a or b`.
+
+    >>> rows = [{"target": ["yes", "no"], "prediction": "yes"}, {"target": None, "prediction": "no"}]
+    >>> slice_values(responses(rows).frame, "target").to_list()
+    ['no or yes', 'out_of_scope']
+    """
+    values = frame[by]
+    if values.dtype == LABELS:
+        texts = values.list.sort().list.join(" or ")
+        values = texts.set(values.list.len() == 0, OUT_OF_SCOPE)
+    return as_text(values).fill_null(NONE)
 
 
 def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES) -> Responses:
