@@ -190,7 +190,7 @@ def gold_figures() -> None:
     (lesions,) = demur.gold(bundled.lesions, x="wer", y="completed", components=True, checks=False)
     _save("components", of_study(lesions).figures[2], "gold")
     plan = demur.plan_gold(trials, subjects=(8, 16, 32, 64), trials_each=(20, 40))
-    _save("plan", of_plan(plan, trials).figures[0], "gold")
+    _save("plan", of_plan(plan).figures[0], "gold")
     if SLURP.is_dir():
         _save("slurp", _slurp_figure(), "gold")
 

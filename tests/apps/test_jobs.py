@@ -19,8 +19,11 @@ from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.output import as_json
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
-from demur.returns.jobs import JOBS
+from demur.gold_standard.jobs import JOBS as GOLD_JOBS
+from demur.lab import wizards
+from demur.returns.jobs import JOBS as RETURN_JOBS
 
+JOBS = (*RETURN_JOBS, *GOLD_JOBS)
 each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
@@ -74,7 +77,7 @@ def test_a_form_has_the_options_of_the_function(job: Job) -> None:
 
 @each_job
 def test_the_public_name_is_the_function_of_the_job(job: Job) -> None:
-    assert getattr(demur, job.name) is job.function
+    assert getattr(demur, job.function.__name__) is job.function
     assert command_named(job.name).help == job.help
     assert job.example.startswith(f"demur {job.name} ")
 
@@ -105,6 +108,10 @@ def test_ranges_hold_in_python_and_by_command_in_the_same_words(demur: Demur, jo
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
+    odd = pl.col("subject").str.tail(1).cast(pl.Int64) % 2
+    trials = wizards.simulate(1, wizards=4, callers=4, trials=12).with_columns(who="performer", odd=odd)
+    trials.write_csv(tmp_path / TRIALS)
+    trials.write_csv(tmp_path / "more.csv")
     kinds = [("desk", "phone")[k % 3 == 0] for k in range(200)]
     log(tmp_path / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
     log(tmp_path / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
@@ -115,7 +122,9 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-A, B, LAKE = "a.jsonl", "b.jsonl", "lake"
+A, B, LAKE, TRIALS = "a.jsonl", "b.jsonl", "lake", "trials.csv"
+STUDY: dict[str, Any] = {"x": "wer", "y": "completed", "checks": False}
+SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials_each": (5,), "studies": 20}
 CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "score": ("score", [A], {}),
     "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "mean"}),
@@ -135,6 +144,15 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "classes of one": ("classes", [A], {"name": "mine", "out_of_scope": ("no",)}),
     "classes in an engine": ("classes", [LAKE], {"engine": "polars"}),
     "validate": ("validate", [A, B], {"where": (("domain", "phone"),)}),
+    "gold": ("gold", [TRIALS], {"x": "wer", "y": "completed"}),
+    "gold over a range": ("gold", [TRIALS], {**STUDY, "within": (0.2, 0.7), "cost": "100 * p", "gain": (0.2, 0.8)}),
+    "gold by kinds": ("gold", [TRIALS], {**STUDY, "fit": {"": "polynomial", "A": "linear"}, "degree": 2}),
+    "gold of one kind": ("gold", [TRIALS], {**STUDY, "fit": "logistic", "direction": "any", "level": 0.8}),
+    "gold named": ("gold", [TRIALS], {**STUDY, "gold": ("B",), "columns": {"performer": "who"}, "components": False}),
+    "gold of scores": ("gold", [TRIALS], {**STUDY, "lower": -1.0, "upper": 2.0, "where": (("odd", "1"),)}),
+    "gold of studies": ("gold", [TRIALS, "more.csv"], STUDY),
+    "plan": ("plan", [TRIALS], SMALL),
+    "plan wider": ("plan", [TRIALS], {**SMALL, "fit": "linear", "half_width": 0.2, "level": 0.8}),
 }
 
 
@@ -146,9 +164,12 @@ def typed(function: Callable[..., Any], given: dict[str, Any]) -> list[str]:
             continue
         value = given[one.name]
         if one.type is bool:
-            found += [one.flag] if value else []
+            on, _, off = one.flag.partition("/")
+            found += [on] if value else [off] if off else []
         elif one.option.repeat:
-            texts = [f"{key}={part}" for key, part in dict(value).items()] if one.option.parse else list(value)
+            pairs = one.option.parse is not None and not isinstance(value, str)
+            named = [f"{key}={part}".removeprefix("=") for key, part in dict(value).items()] if pairs else []
+            texts = named or ([value] if isinstance(value, str) else list(value))
             found += [part for text in (texts or [""]) for part in (one.flag, text)]
         else:
             found += [one.flag, one.option.write(value)]

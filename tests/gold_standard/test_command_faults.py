@@ -42,7 +42,7 @@ def write(path: Path, frame: pl.DataFrame) -> None:
 
 
 WRONG_OPTIONS = {
-    "no x": (["--y", "done"], "Missing option '--x'"),
+    "no x": (["--y", "done"], "--x and --y name the columns"),
     "unknown x": (["--x", "wre", "--y", "done"], 't.csv: there is no column "wre"; did you mean "wer"'),
     "unknown y": (["--x", "wer", "--y", "doen"], 't.csv: there is no column "doen"; did you mean "done"'),
     "x is y": (["--x", "wer", "--y", "wer"], 'x and y are both the column "wer"'),
@@ -56,16 +56,16 @@ WRONG_OPTIONS = {
         "--fit takes one of auto, spline, logistic, linear, polynomial, isotonic, or NAME=KIND",
     ),
     "fit of one": (["--fit", "A=cubic"], "--fit takes one of auto, spline, logistic, linear, polynomial, isotonic"),
-    "fit of nobody": (["--fit", "C=linear"], "--fit C: there is no such performer"),
+    "fit of nobody": (["--fit", "C=linear"], '--fit names "C", and there is no such performer'),
     "degree": (["--fit", "polynomial", "--degree", "12"], "--degree"),
     "direction": (["--direction", "up"], "--direction"),
     "isotonic": (["--fit", "isotonic", "--direction", "any"], "an isotonic curve is monotone"),
-    "range": (["--range", "0.2"], '--range takes two numbers, as 0.7:0.8; got "0.2"'),
+    "range": (["--range", "0.2"], '--range takes two numbers, such as 0.7:0.8; got "0.2"'),
     "range of words": (["--range", "a:b"], "--range takes two numbers"),
     "range backwards": (["--range", "0.8:0.2"], "--range runs from a lower x to a higher one; got 0.8 to 0.2"),
     "range beyond": (["--range", "0.2:1.5"], "--range 0.2:1.5 goes beyond what all curves cover, 0 to 1"),
     "gain alone": (["--gain", "0.7:0.8"], "--gain says where a cost is taken: give --cost as well"),
-    "gain": (["--cost", "p", "--gain", "0.7"], '--gain takes two numbers, as 0.7:0.8; got "0.7"'),
+    "gain": (["--cost", "p", "--gain", "0.7"], '--gain takes two numbers, such as 0.7:0.8; got "0.7"'),
     "gain downwards": (["--cost", "p", "--gain", "0.8:0.7"], "a gain goes from one performance up to a higher one"),
     "no cost": (["--cost", "cost.csv"], "cost.csv does not exist"),
     "cost": (["--cost", "1000 * q"], 'the cost function: cannot use "q" in "1000 * q": the performance is called p'),
@@ -73,7 +73,7 @@ WRONG_OPTIONS = {
     "endless cost": (["--cost", "1 / p"], "must be a finite number for every performance from 0 to 1"),
     "components": (["--components"], "run without any component, so there is nothing to take apart"),
     "bounds": (["--lower", "7", "--upper", "1"], "done cannot lie between 7 and 1"),
-    "level": (["--level", "95"], "level lies between 0 and 1, such as 0.95; got 95"),
+    "level": (["--level", "95"], "--level must be above 0 and below 1; got 95"),
     "replicates": (["--replicates", "5"], "--replicates"),
     "output": (["-o", "r.txt"], "-o r.txt: the extension must be one of .html"),
     "gate": (["--fail-if", "impurity is high"], "--fail-if takes"),
@@ -276,13 +276,16 @@ def test_trials_without_subjects_are_read_with_a_note(demur: Demur, tmp_path: Pa
 
 
 WRONG_PLANS = {
-    "subjects": (["--subjects", "many"], '--subjects takes whole numbers, separated by commas; got "many"'),
-    "trials": (["--trials", "10;20"], "--trials takes whole numbers, separated by commas"),
-    "one subject": (["--subjects", "1"], "a design needs two subjects or more; got [1]"),
-    "no trials": (["--trials", "0"], "a design needs a trial or more of each subject; got [0]"),
-    "half width": (["--half-width", "-1"], "the half-width of a band is above 0; got -1"),
+    "subjects": (
+        ["--subjects", "many"],
+        '--subjects takes whole numbers of at least 2, separated by commas; got "many"',
+    ),
+    "trials": (["--trials", "10;20"], "--trials takes whole numbers of at least 1, separated by commas"),
+    "one subject": (["--subjects", "1"], "--subjects takes whole numbers of at least 2"),
+    "no trials": (["--trials", "0"], "--trials takes whole numbers of at least 1"),
+    "half width": (["--half-width", "-1"], "--half-width must be above 0; got -1"),
     "studies": (["--studies", "3"], "--studies"),
-    "fit of one": (["--fit", "A=linear"], "--fit takes one kind for all performers here"),
+    "fit of one": (["--fit", "A=linear"], "'A=linear' is not one of 'auto'"),
     "two pilots": (["u.csv"], "a plan starts from one pilot; these are t, u"),
 }
 

@@ -125,7 +125,7 @@ def test_tables_and_notes_are_shown_unless_quiet(demur: Demur) -> None:
         assert title in shown.stdout
     assert "note: every integral is over" in shown.stderr
     assert "nothing is extrapolated" in shown.stderr
-    assert "drawn anew 50 times (seed 0)" in shown.stderr
+    assert "resampled 50 times (seed 0)" in shown.stderr
     assert "Performers, over" not in demur("gold", "trials.csv", *FEW, "--quiet").stdout
 
 

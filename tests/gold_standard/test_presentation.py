@@ -17,7 +17,7 @@ from demur.gold_standard import presentation
 from demur.gold_standard.cost import read_cost
 from demur.gold_standard.impurity import Stretch
 from demur.gold_standard.planning import plan
-from demur.gold_standard.presentation import document, of_gold, of_plan, of_study, performer_table
+from demur.gold_standard.presentation import of_gold, of_plan, of_study, performer_table
 from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
 from demur.gold_standard.trials import TrialReading, trials
 from demur.gold_standard.verdict import Crossing, Nearer
@@ -132,7 +132,7 @@ def test_the_sentences_of_a_study_begin_with_its_verdict(crossed):
     assert f"Intellectual complexity {crossed.complexity.value:.3g}" in told
     assert "Average marginal cost: A " in told
     assert "cheapest" in told
-    assert document(crossed)["verdict"] == " ".join(verdict(crossed))
+    assert crossed.to_dict()["verdict"] == " ".join(verdict(crossed))
 
 
 def test_a_system_alone_is_held_against_gold_in_words(above):
@@ -186,7 +186,7 @@ def test_tables_hold_the_numbers_of_the_study(crossed):
 
 
 def test_the_document_is_strict_json_with_figures_of_the_study(crossed):
-    told = json.loads(json.dumps(plain(document(crossed)), allow_nan=False))
+    told = json.loads(json.dumps(plain(crossed.to_dict()), allow_nan=False))
     gold, a, b = told["performers"]
     assert (gold["performer"], gold["role"], gold["impurity_mass"]) == ("gold", "gold", None)
     assert a["impurity_mass"] == crossed.impurities[0].mass.to_dict()
@@ -270,7 +270,7 @@ def test_misfits_are_warned_of():
         if row["performer"] == "A":
             row["y"] = round(row["n"] * (0.95 if row["wer"] < 0.55 else 0.05)) / row["n"]
     shown = of_study(read(table, replace(QUICK, fits={"A": "linear"})))
-    assert any(one.startswith("A: ") and one.endswith("Another --fit may suit it better.") for one in shown.warnings)
+    assert any(one.startswith("A: ") and one.endswith("Another `fit` may suit it better.") for one in shown.warnings)
 
 
 def test_several_studies_are_shown_across_domains():
@@ -294,7 +294,7 @@ def test_several_studies_are_shown_across_domains():
 def test_a_plan_is_shown_with_its_designs(crossed):
     found = crossed.trials
     made = plan(found, subjects=(6, 12), trials_each=(10,), studies=20)
-    shown = of_plan(made, found)
+    shown = of_plan(made)
     assert shown.sentences[0][0].isupper()
     assert [row[:2] for row in shown.tables[0].rows] == [("6", "10"), ("12", "10")]
     assert json.dumps(plain(shown.document), allow_nan=False)

@@ -312,7 +312,7 @@ def test_without_a_cost_function_or_components_there_are_none():
 def test_pooled_combinations_of_components_are_noted():
     table = drawn(**THREE).with_columns(components=pl.when(pl.col("x") < 0.5).then(pl.lit("asr")))
     study = read(table)
-    assert "A pools 2 combinations of components; --components tells them apart" in study.notes
+    assert "A pools 2 combinations of components; `components` separates them" in study.notes
 
 
 def test_systems_of_one_combination_each_are_taken_for_combinations_of_one():
@@ -347,7 +347,7 @@ def test_the_signature_says_what_was_computed():
 def test_separated_trials_are_warned_of_and_their_curves_stay_finite(rows, said):
     table = drawn(**THREE).with_columns(y=pl.when(pl.col("performer") == "A").then(rows).otherwise(pl.col("y")))
     study = read(table)
-    (warning,) = study.warnings
+    warning = study.warnings[0]
     assert re.match(f"A: {said}", warning)
     assert "the curve is held finite by one trial in all" in warning
     assert np.isfinite(figures(study)).all()
@@ -368,9 +368,14 @@ FAULTS = {
         DataError,
         r"no range of x is covered by all: gold 0 to 0\.45, A 0\.65 to 1, B 0 to 0\.45",
     ),
-    "beyond": (True, {"within": (0.2, 1.2)}, DataError, r"--range 0\.2:1\.2 goes beyond what all curves cover, 0 to 1"),
-    "backwards": (True, {"within": (0.5, 0.2)}, UsageError, r"--range runs from a lower x to a higher one; got 0\.5"),
-    "stranger": (True, {"fits": {"C": "linear"}}, UsageError, "--fit C: there is no such performer"),
+    "beyond": (
+        True,
+        {"within": (0.2, 1.2)},
+        DataError,
+        r"`within` 0\.2:1\.2 goes beyond what all curves cover, 0 to 1",
+    ),
+    "backwards": (True, {"within": (0.5, 0.2)}, UsageError, r"`within` runs from a lower x to a higher one; got 0\.5"),
+    "stranger": (True, {"fits": {"C": "linear"}}, UsageError, '`fit` names "C", and there is no such performer'),
     "level": (True, {"level": 95}, UsageError, "level lies between 0 and 1"),
     "components": (True, {"components": True}, DataError, "A and B were run without any component"),
 }

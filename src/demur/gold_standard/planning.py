@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import student
-from demur.errors import DataError, UsageError
+from demur.errors import DataError
 from demur.gold_standard.curves import Counts, Link, counts_of, estimated, means
 from demur.gold_standard.fitting import FEW_SUBJECTS, CurveFit, FitOptions, fit_curve, strata
 from demur.gold_standard.integrals import Grid
@@ -259,7 +259,6 @@ def _counted(like: Counts, where: NDArray[np.int64], share: Array) -> Counts:
 
 _PLACES = 41
 """Places of x at which the width of a band is looked at."""
-_FEWEST_STUDIES = 20
 _LOOKED_AT = 40
 """Studies of a design whose bands are looked at; their width varies little."""
 _ESTIMATES = 9
@@ -267,7 +266,7 @@ _ESTIMATES = 9
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class StudyDesign:
     """A study that might be run, and what is to be expected of it; widths are in units of the metric."""
 
     subjects: int
@@ -308,10 +307,10 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan(Shown):
+class GoldPlan(Shown):
     """Designs that were tried, smallest first, and what was taken from the pilot."""
 
-    designs: tuple[Design, ...]
+    designs: tuple[StudyDesign, ...]
     target: float
     """The half-width that is aimed at, in units of the metric."""
     level: float
@@ -321,10 +320,13 @@ class Plan(Shown):
     """By performer: standard deviation of persons, on the logit where the metric has an upper bound."""
     correlations: Mapping[str, float]
     """By pair that shares subjects: how far those who do well with one do well with the other."""
+    percent: bool
+    """Whether the metric is a rate."""
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
-    def needed(self) -> Design | None:
+    def needed(self) -> StudyDesign | None:
         """The smallest design whose bands are narrow enough; None where none of those tried is."""
         return next((design for design in self.designs if design.half_width <= self.target), None)
 
@@ -389,6 +391,7 @@ class Plan(Shown):
                 "correlation": dict(self.correlations),
                 "designs": [design.to_dict() for design in self.designs],
                 "notes": list(self.notes),
+                "warnings": list(self.warnings),
             }
         )
         return shown
@@ -405,7 +408,7 @@ def plan(
     studies: int = 200,
     seed: int = 0,
     step: Step = silent,
-) -> Plan:
+) -> GoldPlan:
     """What designs of so many subjects and trials can tell, if they are as the pilot study is.
 
     `half_width` is what bands should have at most, as a share of the way from the metric's lower bound to its upper
@@ -418,7 +421,6 @@ def plan(
     Smoothness is kept since it stands for the curve and not for the number of trials. A study chooses its own, which
     costs a little: its bands come out wider than is said here, mostly by less than a seventh, at worst by a quarter.
     """
-    _check(subjects, trials_each, half_width, level, studies)
     known = pilots_of(trials, fit or FitOptions())
     low, high = _common(known.performers)
     tried = sorted({(many, each) for many in subjects for each in trials_each}, key=lambda one: (one[0] * one[1], one))
@@ -428,7 +430,7 @@ def plan(
         rng = np.random.default_rng([seed, many, each])
         found.append(_design(known, _Sized(many, each, studies, level), (low, high), rng))
     step("simulating studies", len(tried), len(tried))
-    return Plan(
+    return GoldPlan(
         designs=tuple(found),
         target=half_width * known.performers[0].counts.scale.width,
         level=level,
@@ -436,7 +438,9 @@ def plan(
         seed=seed,
         spreads={one.name: one.spread for one in known.performers},
         correlations=_correlations(known),
-        notes=_notes(trials, known),
+        percent=trials.kind != "scores",
+        notes=(*trials.notes, *_notes(trials, known)),
+        warnings=trials.warnings,
     )
 
 
@@ -452,19 +456,6 @@ class _Sized:
         return student(self.level, self.subjects - 1)
 
 
-def _check(subjects: Sequence[int], trials_each: Sequence[int], half_width: float, level: float, studies: int) -> None:
-    if not subjects or min(subjects) < 2:
-        raise UsageError(f"a design needs two subjects or more; got {list(subjects)}")
-    if not trials_each or min(trials_each) < 1:
-        raise UsageError(f"a design needs a trial or more of each subject; got {list(trials_each)}")
-    if not half_width > 0:
-        raise UsageError(f"the half-width of a band is above 0; got {half_width:g}")
-    if not 0 < level < 1:
-        raise UsageError(f"a level lies between 0 and 1; got {level:g}")
-    if studies < _FEWEST_STUDIES:
-        raise UsageError(f"a spread is estimated from {_FEWEST_STUDIES} studies or more; got {studies}")
-
-
 def _common(performers: Sequence[Pilot]) -> tuple[float, float]:
     low, high = max(one.counts.low for one in performers), min(one.counts.high for one in performers)
     if not low < high:
@@ -473,7 +464,7 @@ def _common(performers: Sequence[Pilot]) -> tuple[float, float]:
     return low, high
 
 
-def _design(known: Pilots, sized: _Sized, ends: tuple[float, float], rng: np.random.Generator) -> Design:
+def _design(known: Pilots, sized: _Sized, ends: tuple[float, float], rng: np.random.Generator) -> StudyDesign:
     drawn = known.simulated(sized.subjects, sized.trials, sized.studies, rng)
     fits = [one.fit_for(sized.subjects) for one in known.performers]
     refits = [_refitted(fit, counts) for fit, counts in zip(fits, drawn, strict=True)]
@@ -481,7 +472,7 @@ def _design(known: Pilots, sized: _Sized, ends: tuple[float, float], rng: np.ran
     widths = [_widths(*parts, sized) for parts in zip(fits, drawn, refits, strict=True)]
     gaps = _gaps(known, fits, refits, ends)
     masses = {name: gap.below + gap.above for name, gap in gaps.items()}
-    return Design(
+    return StudyDesign(
         subjects=sized.subjects,
         trials=sized.trials,
         half_widths={name: float(width.mean()) for name, width in zip(names, widths, strict=True)},

@@ -17,12 +17,11 @@ from demur.core.show.presentation import Presentation, Table, drawing
 from demur.core.show.results import register
 from demur.gold_standard.checks import Residuals
 from demur.gold_standard.fitting import Performer
-from demur.gold_standard.planning import Plan
-from demur.gold_standard.study import Domain, GoldStudies, GoldStudy
-from demur.gold_standard.trials import Trials
+from demur.gold_standard.planning import GoldPlan
+from demur.gold_standard.study import Domain, GoldStudies, GoldStudy, study_values
 from demur.gold_standard.verdict import ComponentAnalysis
 from demur.gold_standard.wizards import WizardAgreement
-from demur.gold_standard.words import Units, figure, study_sentences, verdict
+from demur.gold_standard.words import Units, figure, study_sentences
 
 PLACES = 101
 """Places of a curve in a figure or a file."""
@@ -273,15 +272,16 @@ def domain_table(domains: Sequence[Domain]) -> Table:
     return Table("Across domains", ("study", "system", "complexity", "impurity mass / gold"), rows)
 
 
-def plan_table(plan: Plan, units: Units) -> Table:
+def plan_table(plan: GoldPlan) -> Table:
     """What each design would give."""
     pairs = list(plan.designs[0].power)
+    width = percent if plan.percent else short
     rows = tuple(
         (
             str(one.subjects),
             str(one.trials),
-            f"± {units.y(one.half_width)}",
-            f"± {units.y(max(one.worst.values()))}",
+            f"± {width(one.half_width)}",
+            f"± {width(max(one.worst.values()))}",
             f"± {short(max(one.mass_half_widths.values()))}",
             *(percent(one.power[pair]) for pair in pairs),
         )
@@ -302,9 +302,9 @@ def of_gold(studies: GoldStudies) -> Presentation:
         tables=(domain_table(studies.domains),),
         figures=(main_figure(studies),),
         data=studies.frame,
-        document={**studies.to_dict(), "studies": [part.document for part in parts]},
-        notes=tuple(f"{study.trials.study}: {note}" for study in studies for note in study.notes),
-        warnings=tuple(f"{study.trials.study}: {told}" for study in studies for told in _warnings(study)),
+        document=studies.document,
+        notes=studies.notes,
+        warnings=studies.warnings,
         signatures=tuple(study.signature for study in studies),
         parts=tuple(replace(part, notes=(), warnings=(), signatures=()) for part in parts),
     )
@@ -327,9 +327,9 @@ def of_study(study: GoldStudy) -> Presentation:
         tables=tuple(found),
         figures=tuple(_figures(study, units)),
         data=lambda: curve_frame(study),
-        document=document(study),
-        notes=_notes(study, units),
-        warnings=_warnings(study),
+        document=study_values(study),
+        notes=study.notes,
+        warnings=study.warnings,
         signatures=(study.signature,),
     )
 
@@ -408,37 +408,6 @@ def _figures(study: GoldStudy, units: Units) -> list[Callable[[], Any]]:
     return made
 
 
-def document(study: GoldStudy) -> dict[str, Any]:
-    """A study as plain values, with its verdict in words."""
-    return {**study.to_dict(), "verdict": " ".join(verdict(study))}
-
-
-def _notes(study: GoldStudy, units: Units) -> tuple[str, ...]:
-    level = percent(study.options.level)
-    wizards = study.wizards.notes if study.wizards is not None else ()
-    cost = study.options.cost
-    return (
-        *study.notes,
-        *(note for one in study.components for note in one.notes),
-        *(() if cost is None else (f"cost: {cost.words()}", *cost.notes)),
-        *wizards,
-        f"every integral is over {units.span(study.ground.low, study.ground.high)}, which all curves cover; "
-        f"complexity over the trials of {study.gold.name}; nothing is extrapolated",
-        f"{level} bands and intervals: subjects drawn anew {study.options.replicates:,} times (seed "
-        f"{study.options.seed}), standard error times Student's t",
-    )
-
-
-def _warnings(study: GoldStudy) -> tuple[str, ...]:
-    agreement: WizardAgreement | None = study.wizards
-    misfits = [
-        f"{one.name}: {found.words()} Another --fit may suit it better."
-        for one, found in zip(study.performers, study.residuals, strict=True)
-        if found.words() is not None
-    ]
-    return (*study.warnings, *misfits, *(agreement.warnings if agreement is not None else ()))
-
-
 def _across(studies: GoldStudies) -> list[str]:
     known = [study for study in studies if study.complexity.defined]
     told = []
@@ -459,37 +428,33 @@ def _across(studies: GoldStudies) -> list[str]:
     return told
 
 
-def plan_figure(plan: Plan, **options: Any) -> Callable[[], Any]:
+def plan_figure(plan: GoldPlan, **options: Any) -> Callable[[], Any]:
     """The widths that designs give, drawn when it is called."""
-    told = {"target": plan.target, "quantity": "half-width of curves"}
+    told = {"target": plan.target, "quantity": "half-width of curves", "percent": plan.percent}
     frame = plan.frame()
     pairs = [name for name in frame.columns if name.startswith("power, ")]
     powered = frame.with_columns(power=pl.min_horizontal(pairs)) if pairs else frame
     return drawing("gold_standard.charts.checks.plan_chart", powered, **{**told, **options})
 
 
-def of_plan(plan: Plan, trials: Trials) -> Presentation:
+def of_plan(plan: GoldPlan) -> Presentation:
     """How a plan is shown."""
-    units = Units.of(trials)
+    advice = plan.words()
     return Presentation(
         title="How many subjects and trials",
-        sentences=(_capital(plan.words()) + ".",),
-        tables=(plan_table(plan, units),),
-        figures=(plan_figure(plan, percent=units.y_percent),),
+        sentences=(f"{advice[0].upper()}{advice[1:]}.",),
+        tables=(plan_table(plan),),
+        figures=(plan_figure(plan),),
         data=plan.frame,
         document=plan.to_dict(),
-        notes=(*trials.notes, *plan.notes),
-        warnings=trials.warnings,
+        notes=plan.notes,
+        warnings=plan.warnings,
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 register(GoldStudy, chart=lambda study, **options: benchmark(study, **options)(), page=presented(of_study))
 register(
-    Plan,
+    GoldPlan,
     chart=lambda plan, **options: plan_figure(plan, **options)(),
     page=pictured(lambda plan: f"<div>{paragraphs([plan.words()])}</div>"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -32,7 +32,9 @@ _CURVE = 51
 
 
 def study_values(study: GoldStudy) -> dict[str, Any]:
-    """All readings of a study as plain values."""
+    """All results of a study as plain values, with its verdict in words."""
+    from demur.gold_standard.words import verdict
+
     low, high = study.ground.low, study.ground.high
     gold_low, gold_high = study.gold.fit.basis.low, study.gold.fit.basis.high
     found: dict[str, Any] = {
@@ -52,7 +54,7 @@ def study_values(study: GoldStudy) -> dict[str, Any]:
         found["wizards"] = study.wizards.to_dict()
     if study.convergence:
         found["convergence"] = [one.to_dict() for one in study.convergence]
-    return found
+    return {**found, "verdict": " ".join(verdict(study))}
 
 
 def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
@@ -120,8 +122,8 @@ class GoldStudy(Shown):
     gold: Performer
     systems: tuple[Performer, ...]
     ground: Ground
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    fit_notes: tuple[str, ...]
+    fit_warnings: tuple[str, ...]
     step: Step = field(default=silent, repr=False)
 
     @property
@@ -205,9 +207,26 @@ class GoldStudy(Shown):
             return ()
         return tuple(convergence(one, seed=self.options.seed, step=self.step) for one in self.performers)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the study was read and computed."""
+        from demur.gold_standard.words import study_notes
+
+        return study_notes(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the data, with the curves, or with the gold standard."""
+        misfits = [
+            f"{one.name}: {found.words()} Another `fit` may suit it better."
+            for one, found in zip(self.performers, self.residuals, strict=True)
+            if found.words() is not None
+        ]
+        return (*self.fit_warnings, *misfits, *(() if self.wizards is None else self.wizards.warnings))
+
     def to_dict(self) -> dict[str, Any]:
         """The study as plain values."""
-        return study_values(self)
+        return {**study_values(self), "notes": list(self.notes), "warnings": list(self.warnings)}
 
     @property
     def signature(self) -> str:
@@ -261,8 +280,8 @@ def analyse(trials: Trials, options: GoldOptions = AS_USUAL, *, step: Step = sil
         gold=performers[0],
         systems=performers[1:],
         ground=Ground.between(low, high, performers),
-        notes=(*trials.notes, *notes, *_fit_notes(performers)),
-        warnings=(*trials.warnings, *_separations(performers), *_contrary(performers, options)),
+        fit_notes=(*trials.notes, *notes, *_fit_notes(performers)),
+        fit_warnings=(*trials.warnings, *_separations(performers), *_contrary(performers, options)),
         step=step,
     )
 
@@ -286,7 +305,7 @@ def _cast(trials: Trials, options: GoldOptions) -> tuple[list[_Part], tuple[str,
         if role == "gold" or not options.components:
             parts.append(_Part(name, name, role, rows, None))
             if role == "system" and len(run) > 1:
-                notes.append(f"{name} pools {len(run)} combinations of components; --components tells them apart")
+                notes.append(f"{name} pools {len(run)} combinations of components; `components` separates them")
             continue
         for one in run:
             on = trials.combinations[one]
@@ -318,7 +337,8 @@ def _families(systems: tuple[Performer, ...]) -> dict[str, list[Performer]]:
 def _check_names(trials: Trials, options: GoldOptions) -> None:
     for name in options.fits:
         if name not in trials.performers:
-            raise UsageError(f"--fit {name}: there is no such performer; {nearest_name(name, trials.performers)}")
+            near = nearest_name(name, trials.performers)
+            raise UsageError(f'`fit` names "{name}", and there is no such performer; {near}')
 
 
 def _fit_options(one: _Part, options: GoldOptions) -> FitOptions:
@@ -339,9 +359,9 @@ def _range(cast: list[_Part], fits: list[CurveFit], options: GoldOptions) -> tup
         return low, high
     start, end = options.within
     if not start < end:
-        raise UsageError(f"--range runs from a lower x to a higher one; got {start:g} to {end:g}")
+        raise UsageError(f"`within` runs from a lower x to a higher one; got {start:g} to {end:g}")
     if start < low - 1e-12 or end > high + 1e-12:
-        raise DataError(f"--range {start:g}:{end:g} goes beyond what all curves cover, {low:g} to {high:g}: {told}")
+        raise DataError(f"`within` {start:g}:{end:g} goes beyond what all curves cover, {low:g} to {high:g}: {told}")
     return start, end
 
 
@@ -365,8 +385,8 @@ def _contrary(performers: tuple[Performer, ...], options: GoldOptions) -> tuple[
     found = [one.name for one in performers if goes_against(one.fit, options.fit.direction)]
     way, fix = ("rises", "helpful") if options.fit.direction == "harmful" else ("falls", "harmful")
     return tuple(
-        f"{name}: performance {way} with x, but --direction {options.fit.direction} rules that out, so the curve is "
-        f"flat; --direction {fix} or any lets it follow"
+        f"{name}: performance {way} with x, but the direction {options.fit.direction} rules that out, so the curve "
+        f"is flat; `direction` {fix} or any lets it follow"
         for name in found
     )
 
@@ -405,9 +425,31 @@ class GoldStudies(tuple[GoldStudy, ...], Shown):
             for one in study.impurities
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the studies were read and computed."""
+        return self._of_each("notes")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with them."""
+        return self._of_each("warnings")
+
+    def _of_each(self, name: Literal["notes", "warnings"]) -> tuple[str, ...]:
+        if len(self) == 1:
+            return tuple(getattr(self[0], name))
+        return tuple(f"{study.trials.study}: {text}" for study in self for text in getattr(study, name))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The results as plain values: those of one study, or several studies and their systems side by side."""
+        if len(self) == 1:
+            return study_values(self[0])
+        return {"domains": [one.to_dict() for one in self.domains], "studies": [study_values(study) for study in self]}
+
     def to_dict(self) -> dict[str, Any]:
-        """The studies as plain values, and their systems side by side."""
-        return {"domains": [one.to_dict() for one in self.domains], "studies": [study.to_dict() for study in self]}
+        """The results as plain values, with notes and warnings."""
+        return {**self.document, "notes": list(self.notes), "warnings": list(self.warnings)}
 
     def frame(self) -> pl.DataFrame:
         """The systems of all studies as rows."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from demur.core.show.chart_data import short
 from demur.core.show.numbers import listed, p_value, percent
 from demur.core.stats.intervals import Figure
 from demur.gold_standard.impurity import Impurity, Stretch
-from demur.gold_standard.study import GoldStudy
 from demur.gold_standard.trials import Trials
 from demur.gold_standard.verdict import UNDECIDED, ComponentAnalysis, Effect, Nearer
+
+if TYPE_CHECKING:
+    from demur.gold_standard.study import GoldStudy
 
 Told = Callable[[float], str]
 
@@ -85,6 +88,21 @@ def study_sentences(study: GoldStudy) -> list[str]:
         *_agreement(study, units),
         *_enough(study),
     ]
+
+
+def study_notes(study: GoldStudy) -> tuple[str, ...]:
+    """How a study was read and computed."""
+    units, cost, options = Units.of(study.trials), study.options.cost, study.options
+    return (
+        *study.fit_notes,
+        *(note for one in study.components for note in one.notes),
+        *(() if cost is None else (f"cost: {cost.words()}", *cost.notes)),
+        *(() if study.wizards is None else study.wizards.notes),
+        f"every integral is over {units.span(study.ground.low, study.ground.high)}, which all curves cover; "
+        f"complexity over the trials of {study.gold.name}; nothing is extrapolated",
+        f"{percent(options.level)} bands and intervals: subjects resampled {options.replicates:,} times (seed "
+        f"{options.seed}), standard error times Student's t",
+    )
 
 
 def _of_several(study: GoldStudy, units: Units) -> list[str]:

@@ -16,7 +16,6 @@ import typer
 from demur import __version__
 from demur.apps.cli.commands import add_jobs
 from demur.apps.cli.experiment_commands import experiments
-from demur.apps.cli.gold_commands import add_to as add_gold
 from demur.apps.cli.importing import importer
 from demur.apps.cli.nbest_command import nbest
 from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, with_options
@@ -27,6 +26,7 @@ from demur.apps.cli.store_commands import add_to as add_store
 from demur.apps.cli.understand_commands import understand
 from demur.core.show.results import path_text
 from demur.errors import DataError, DemurError, Interrupted
+from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.returns.jobs import JOBS
 
 app = typer.Typer(
@@ -150,7 +150,7 @@ def demo(
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
 app.command(epilog="Example: `demur report a.jsonl b.jsonl -o report.html -o report.xml`")(with_options(report))
 app.add_typer(outcome, name="outcome")
-add_gold(app)
+add_jobs(app, GOLD_JOBS)
 add_store(app)
 add_serve(app)
 app.add_typer(understand, name="understand")

@@ -130,50 +130,6 @@ class ScorerOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialOptions:
-    """How tables of trials are read."""
-
-    x: Annotated[str, typer.Option("--x", help="The column that makes it harder: word error rate, noise, task size.")]
-    y: Annotated[
-        str, typer.Option("--y", help="The column that says how well it went: 0/1, a rate with n, or a score.")
-    ]
-    gold: Annotated[
-        list[str],
-        typer.Option(
-            "--gold",
-            help="A performer that is the gold standard, where no column role says so. Repeatable.",
-            metavar="NAME",
-        ),
-    ] = field(default_factory=list)
-    upper: Annotated[
-        float | None, typer.Option("--upper", help="The upper bound of a score; 0/1 and rates have 1.", metavar="U")
-    ] = None
-    lower: Annotated[float, typer.Option("--lower", help="The lower bound of a score.", metavar="L")] = 0.0
-    map: Annotated[
-        list[str],
-        typer.Option("--map", help="Name a column: --map subject=caller. Repeatable.", metavar="NAME=COLUMN"),
-    ] = field(default_factory=list)
-    where: Annotated[
-        list[str],
-        typer.Option("--where", help="Keep rows whose column has this value. Repeatable.", metavar="COLUMN=VALUE"),
-    ] = field(default_factory=list)
-    fit: Annotated[
-        list[str],
-        typer.Option(
-            "--fit",
-            help="Kind of curve: auto, spline, logistic, linear, polynomial or isotonic; A=linear for one performer. "
-            "Repeatable.",
-            metavar="KIND",
-        ),
-    ] = field(default_factory=list)
-    degree: Annotated[int, typer.Option("--degree", min=1, max=9, help="Of polynomials.")] = 3
-    direction: Annotated[
-        Literal["harmful", "helpful", "any"],
-        typer.Option("--direction", help="Whether x can only harm, can only help, or either."),
-    ] = "harmful"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -208,7 +164,7 @@ class SamplingOptions:
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0
 
 
-GROUPS = (InputOptions, ListOptions, ScorerOptions, TrialOptions, OutputOptions, SamplingOptions)
+GROUPS = (InputOptions, ListOptions, ScorerOptions, OutputOptions, SamplingOptions)
 """Every group of options."""
 
 
