@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from commands import apart, demur  # noqa: F401
 from engines.cluster import Cluster, connected, disconnected, why_not
 from simulated import choice, comparison, eight, evaluations, simulated, tables  # noqa: F401
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
+
+settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=400)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 GROUP = "spark"
 ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")

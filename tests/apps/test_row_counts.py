@@ -88,7 +88,7 @@ inputs = st.none() | st.sampled_from(["", "x", "two\n\nlines", 'a "quote"', ","]
 
 
 @pytest.mark.parametrize("command", COUNTS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(rows=st.lists(st.tuples(inputs, answers), min_size=1, max_size=5), name=st.sampled_from(FORMATS[:3]))
 def test_no_command_changes_n(command: str, rows: list[tuple[str | None, tuple[object, ...]]], name: str) -> None:
     table = [("first", "a", "a", 0.75), *((text, *answer) for text, answer in rows)]

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.engines.engine import (
@@ -157,7 +157,6 @@ def test_no_engine_is_loaded_to_know_what_it_would_raise():
 
 
 @each_engine
-@settings(deadline=None, max_examples=30)
 @given(lists=LISTS, items=st.lists(st.none() | st.sampled_from("abcd"), min_size=20, max_size=20))
 def test_a_list_contains_what_python_finds_in_it(held, lists, items):
     items = items[: len(lists)]
@@ -176,14 +175,12 @@ def test_numbers_in_a_list_are_found_by_their_digits(held):
 
 
 @each_engine
-@settings(deadline=None, max_examples=30)
 @given(values=TEXTS)
 def test_a_text_has_the_same_bucket_in_every_engine(held, values):
     assert buckets(held, values, pl.String) == [bucket_of(text) for text in values]
 
 
 @each_engine
-@settings(deadline=None, max_examples=30)
 @given(values=TEXTS)
 def test_a_text_has_the_same_number_beside_its_bucket_in_every_engine(held, values):
     assert numbers(held, values, pl.String) == [number_of(text) for text in values]

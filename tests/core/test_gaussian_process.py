@@ -4,7 +4,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.smoothing import MOST_POINTS, Process, smooth
@@ -34,7 +34,6 @@ DATA = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(DATA, PROCESSES)
 def test_mean_error_and_likelihood_are_those_of_the_dense_formulae(data, process):
     at = np.array([3.0, -2.0, 0.0, 2.0, 2.0, 5.9, 9.0])
@@ -45,7 +44,6 @@ def test_mean_error_and_likelihood_are_those_of_the_dense_formulae(data, process
     assert ours.log_likelihood == pytest.approx(likelihood, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
 @given(DATA)
 def test_no_parameters_nearby_are_likelier_than_the_fitted_ones(data):
     ours = smooth(*data, points=2)
@@ -59,7 +57,6 @@ def test_no_parameters_nearby_are_likelier_than_the_fitted_ones(data):
             assert smooth(x, y, points=2, process=nearby).log_likelihood <= ours.log_likelihood + 1e-4
 
 
-@settings(max_examples=30, deadline=None)
 @given(DATA, st.randoms(use_true_random=False))
 def test_the_order_of_points_does_not_matter(data, random):
     x, y = data
@@ -70,7 +67,6 @@ def test_the_order_of_points_does_not_matter(data, random):
     assert [part.tolist() for part in other.points] == [part.tolist() for part in one.points]
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     DATA,
     st.sampled_from([1e-200, 1e-6, 1.0, 1e9, 1e200]),

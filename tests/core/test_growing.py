@@ -2,7 +2,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.io.growing import Pipe, Tail, batches, growing_log
@@ -191,7 +191,6 @@ def test_a_row_of_csv_with_a_line_end_in_quotes_is_not_cut(tmp_path):
 
 
 @given(st.lists(st.sampled_from(["a", 'say ""x""', "two\nlines", "1,5", ""]), min_size=1, max_size=30), st.data())
-@settings(max_examples=60, deadline=None)
 def test_rows_of_csv_stay_whole_wherever_the_writer_pauses(tmp_path_factory, cells, data):
     path = tmp_path_factory.mktemp("csv") / "run.csv"
     rows = [f'{place},"{cell}"\n'.encode() for place, cell in enumerate(cells)]

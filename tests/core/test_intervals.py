@@ -1,15 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from demur.core.stats.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
 
-FEW = settings(max_examples=60, deadline=None)
 
-
-@FEW
 @given(st.integers(1, 400), st.data())
 def test_the_exact_interval_is_that_of_clopper_and_pearson(n, data):
     k = data.draw(st.integers(0, n))
@@ -18,7 +15,6 @@ def test_the_exact_interval_is_that_of_clopper_and_pearson(n, data):
     assert (float(low), float(high)) == pytest.approx((known.low, known.high), abs=1e-9)
 
 
-@FEW
 @given(st.floats(0, 1), st.floats(0.5, 1e6), st.floats(0, 6))
 def test_the_exact_interval_holds_the_rate_and_stays_in_0_1(rate, n, critical):
     low, high = exact_binomial(rate, n, critical)

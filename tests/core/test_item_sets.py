@@ -1,16 +1,14 @@
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.acts import Interned, numbered_sets
 
-FEW = settings(max_examples=80, deadline=None)
 SETS = st.lists(st.frozensets(st.sampled_from(["a", "b", "c", "food=thai", "", "é"]), max_size=4), max_size=8)
 
 
-@FEW
 @given(SETS)
 def test_each_set_gets_a_number_that_gives_its_items_back(sets):
     found, codes = numbered_sets(sets)
@@ -19,7 +17,6 @@ def test_each_set_gets_a_number_that_gives_its_items_back(sets):
     assert found.size.tolist() == [len(found.items_of(code)) for code in range(len(found))]
 
 
-@FEW
 @given(SETS, st.randoms(use_true_random=False))
 def test_numbers_do_not_depend_on_the_order_in_which_sets_are_met(sets, random):
     order = random.sample(range(len(sets)), len(sets))
@@ -31,7 +28,6 @@ def test_numbers_do_not_depend_on_the_order_in_which_sets_are_met(sets, random):
     assert codes[order].tolist() == others.tolist()
 
 
-@FEW
 @given(SETS)
 def test_expanding_lists_the_items_of_many_sets_one_after_the_other(sets):
     found, codes = numbered_sets(sets)

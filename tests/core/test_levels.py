@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats import sweep
@@ -9,7 +9,6 @@ from demur.core.stats.sweep import places_among
 NUMBERS = st.floats(allow_nan=False)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(NUMBERS, max_size=40), st.lists(NUMBERS, min_size=1, max_size=40, unique=True))
 def test_values_stand_where_a_plain_search_finds_them(values, known):
     sought, among = np.array(values, dtype=np.float64), np.sort(np.array(known, dtype=np.float64))

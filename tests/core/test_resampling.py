@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
@@ -12,7 +12,6 @@ from demur.core.stats.sweep import Sweep
 from demur.returns.measures import AUGRC, AURC, ForcedError
 from reference.rows import SCORES, arrays, tables
 
-FEW = settings(max_examples=30, deadline=None)
 TALL = 20_000
 
 
@@ -232,7 +231,6 @@ def test_the_effective_number_of_rows_is_that_of_kish():
     assert rows.effective_n == pytest.approx(16 / 6)
 
 
-@FEW
 @given(tables(SCORES, largest=20), st.integers(1, 5))
 def test_every_row_falls_into_the_cell_of_its_level(rows, levels):
     held = arrays(rows)
@@ -244,7 +242,6 @@ def test_every_row_falls_into_the_cell_of_its_level(rows, levels):
     assert counts[-1] == coarse.withheld
 
 
-@FEW
 @given(tables(largest=15))
 def test_totals_from_cells_are_totals_over_rows(rows):
     sweep = arrays(rows).sweep()
@@ -260,7 +257,6 @@ def test_totals_from_cells_are_totals_over_rows(rows):
     assert both[1][:-1] == pytest.approx(2 * one[:-1])
 
 
-@FEW
 @given(
     st.lists(SCORES, min_size=1, max_size=40),
     st.lists(SCORES, min_size=1, max_size=40, unique=True),

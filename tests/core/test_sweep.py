@@ -1,15 +1,13 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from reference import returns as plain
 from reference.rows import SCORES, arrays, columns, tables
-
-FEW = settings(max_examples=60, deadline=None)
 
 
 def counted(rows):
@@ -33,7 +31,6 @@ def as_dict(sweep):
     )
 
 
-@FEW
 @given(tables(SCORES, largest=30))
 def test_counts_per_confidence_are_those_counted_by_hand(rows):
     sweep = arrays(rows).sweep()
@@ -42,7 +39,6 @@ def test_counts_per_confidence_are_those_counted_by_hand(rows):
     assert (sweep.n, sweep.total, sweep.withheld) == (len(rows), len(rows), sum(not row.answered for row in rows))
 
 
-@FEW
 @given(tables(SCORES, weights=st.sampled_from([1, 0.5, 2, 3.25])))
 def test_weights_multiply_every_count(rows):
     sweep = arrays(rows).sweep()
@@ -50,7 +46,6 @@ def test_weights_multiply_every_count(rows):
     assert sweep.total == float(plain.weight_of(rows))
 
 
-@FEW
 @given(tables(SCORES, largest=40), st.randoms(use_true_random=False))
 def test_row_order_does_not_change_a_sweep(rows, random):
     shuffled = random.sample(rows, len(rows))
@@ -133,7 +128,6 @@ def test_a_system_that_only_withholds_has_a_sweep():
     assert (sweep.n, sweep.total, sweep.threshold.size, float(sweep.errors)) == (3, 3.0, 0, 0.0)
 
 
-@FEW
 @given(tables(SCORES), tables(SCORES))
 def test_sweeps_of_two_parts_add_up_to_the_sweep_of_the_whole(one, two):
     whole = arrays(one + two).sweep()
@@ -160,7 +154,6 @@ def test_small_weights_count_in_the_digest():
     assert one.digest() != two.digest()
 
 
-@FEW
 @given(tables(SCORES, largest=40), st.integers(1, 8))
 def test_a_coarser_sweep_lies_on_the_curve(rows, points):
     sweep = arrays(rows).sweep()
@@ -173,7 +166,6 @@ def test_a_coarser_sweep_lies_on_the_curve(rows, points):
         assert (plain.nonreturn(rows, cutoff), plain.error(rows, cutoff)) in exact
 
 
-@FEW
 @given(tables(weights=st.sampled_from([1, 2, 0.5]), largest=30))
 def test_a_frame_gives_the_same_sweep_as_arrays(rows):
     frame = pl.DataFrame(columns(rows), schema_overrides={"confidence": pl.Float64})

@@ -2,7 +2,7 @@ from math import exp, isnan, log, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -78,7 +78,6 @@ def test_a_difference_has_students_interval_and_p_value():
     assert found.high - found.low == pytest.approx(2 * stats.t.ppf(0.975, 9) * ERROR)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.floats(-1, 1), st.floats(0.01, 1), st.integers(2, 200), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
 def test_an_interval_leaves_out_0_where_the_p_value_says_so(value, spread, units, level):
     found = difference(value, np.array([value - spread, value + spread]), units, level=level)
@@ -104,7 +103,6 @@ def test_holms_method_on_hand_worked_p_values():
     assert holm(np.array([0.03, 0.01, 0.5, 0.02])).tolist() == pytest.approx([0.06, 0.04, 0.5, 0.06])
 
 
-@settings(max_examples=50, deadline=None)
 @given(SHARES)
 def test_holms_method_raises_p_values_keeps_their_order_and_stops_at_1(p):
     given_p, adjusted = np.array(p), holm(np.array(p))
@@ -115,7 +113,6 @@ def test_holms_method_raises_p_values_keeps_their_order_and_stops_at_1(p):
     assert adjusted.min() == pytest.approx(min(1.0, given_p.min() * given_p.size))
 
 
-@settings(max_examples=50, deadline=None)
 @given(SHARES, st.integers(0, 3))
 def test_holms_method_leaves_unknown_p_values_out_of_the_count(p, unknown):
     mixed = holm(np.array([nan] * unknown + p))

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -60,7 +60,6 @@ def test_every_measure_has_the_value_that_arrays_give(engine, handed_over, table
 
 
 @pytest.mark.parametrize("engine", IN_MEMORY)
-@settings(max_examples=25, deadline=None)
 @given(rows=drawn_rows(st.sampled_from([1, 2, 0.5])))
 def test_every_measure_of_drawn_rows_has_the_value_that_arrays_give(engine, rows):
     frame = judged(rows)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.gold_standard.curves import STRETCHES, Basis
@@ -16,7 +16,6 @@ def spline(direction=None, low=0.0, high=1.0):
 
 
 class TestSplines:
-    @settings(deadline=None)
     @given(RANGES, PARTS)
     def test_are_those_of_scipy(self, limits, parts):
         low, high = limits

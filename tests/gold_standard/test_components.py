@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -44,7 +44,6 @@ def test_lesions_of_the_fullest_system_come_first():
     assert [one.others for one in found.effects if one.kind == "lesion"] == [("nlu",), ("asr",), (), ()]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=8, max_size=8))
 def test_effects_over_every_combination_are_differences_of_differences(values):
     names = ("a", "b", "c")

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.gold_standard.curves import MOST_PLACES, Scale, counts_of
@@ -36,7 +36,6 @@ class TestScale:
 
 
 class TestCounts:
-    @settings(deadline=None)
     @given(ROWS)
     def test_are_sums_over_the_trials_of_a_subject_at_a_place(self, rows):
         counts = counted(**unzipped(rows))
@@ -52,7 +51,6 @@ class TestCounts:
         assert counts.subjects == len({row[1] for row in rows})
         assert counts.rows == len(rows)
 
-    @settings(deadline=None)
     @given(ROWS, st.lists(st.integers(0, 3), min_size=4, max_size=4))
     def test_weights_are_as_many_copies_of_a_subject(self, rows, copies):
         repeated = [row for row in rows for _ in range(copies[row[1]])]
@@ -61,7 +59,6 @@ class TestCounts:
             assert size == sum(n for x, _, _, n in repeated if x == place)
             assert total == pytest.approx(sum(y * n for x, _, y, n in repeated if x == place))
 
-    @settings(deadline=None)
     @given(ROWS, st.floats(0, 1))
     def test_squared_distances_are_those_of_each_value(self, rows, share):
         counts = counted(**unzipped(rows))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.gold_standard.curves import PRIOR, Basis, batch_size, estimated, problem_of, with_prior
@@ -86,7 +86,6 @@ class TestEstimated:
 
 
 class TestPooled:
-    @settings(deadline=None, max_examples=60)
     @given(
         st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=2, max_size=15),
         st.sampled_from(["falling", "rising"]),

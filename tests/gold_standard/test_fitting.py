@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -65,7 +65,6 @@ class TestLogistic:
 
 class TestLeastSquares:
     @pytest.mark.parametrize(("kind", "degree"), [("linear", 1), ("polynomial", 2), ("polynomial", 3)])
-    @settings(deadline=None, max_examples=40)
     @given(st.integers(0, 10_000))
     def test_equal_polyfit_with_weights(self, kind, degree, seed):
         rng = np.random.default_rng(seed)
@@ -164,7 +163,6 @@ class TestCurve:
         assert fitted([0.0, 1.0], [1, 0], "linear")(np.zeros((2, 3))).shape == (2, 3)
 
     @pytest.mark.parametrize(("direction", "sign"), [("harmful", -1), ("helpful", 1)])
-    @settings(deadline=None, max_examples=25)
     @given(st.integers(0, 10_000), st.sampled_from(["spline", "isotonic", "logistic"]))
     def test_is_monotone_whatever_came_out(self, direction, sign, seed, kind):
         rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ def fixed(fit, *, replicates=20, level=0.95):
 
 class TestBand:
     @pytest.mark.parametrize("kind", ["spline", "logistic", "isotonic"])
-    @settings(deadline=None, max_examples=15)
+    @settings(max_examples=15)
     @given(st.integers(0, 1000))
     def test_contains_the_curve_and_lies_within_the_bounds(self, kind, seed):
         one = performer_of(simulated_counts(plateau, subjects=6, trials=20, seed=seed), kind=kind, replicates=20)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -35,7 +35,6 @@ class TestStrata:
 
 
 class TestDraws:
-    @settings(deadline=None, max_examples=60)
     @given(CASTS, st.integers(0, 100))
     def test_a_stratum_of_g_is_drawn_g_less_one_times_and_counts_g(self, performers, seed):
         drawn = draws(performers, 7, seed)
@@ -49,7 +48,6 @@ class TestDraws:
             assert weights[:, members].sum(axis=1) == pytest.approx(size)
         assert not weights[:, label < 0].any()
 
-    @settings(deadline=None, max_examples=60)
     @given(CASTS, st.integers(0, 100))
     def test_no_performer_is_ever_without_trials(self, performers, seed):
         weights = draws(performers, 25, seed)[:]

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.gold_standard.checks import BINS, residuals
@@ -114,7 +114,6 @@ class TestStretches:
         assert len(found.bins) == BINS
         assert all(15 <= one.n <= 25 for one in found.bins)
 
-    @settings(max_examples=25, deadline=None)
     @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 30), st.booleans()), min_size=4, max_size=80))
     def test_hold_every_trial_once_and_places_whole(self, rows):
         if len({x for _, x, _ in rows}) < 2:

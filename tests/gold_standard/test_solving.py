@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur.gold_standard.curves import Basis, Problem, means, solve
@@ -41,14 +41,12 @@ def alone(case, start=None):
 
 
 class TestSolve:
-    @settings(max_examples=40, deadline=None)
     @given(PROBLEMS)
     def test_does_as_well_as_the_optimiser_of_scipy(self, case):
         shared, totals, sizes = case
         theirs = plain.least(shared.rows, shared.penalty, shared.bounded, shared.link, totals, sizes)
         assert value(case, alone(case)) == pytest.approx(value(case, theirs), abs=1e-6, rel=1e-6)
 
-    @settings(max_examples=300, deadline=None)
     @given(PROBLEMS)
     @example(problem(cells=60, smoothness=0.001, direction="rising", link="logit", seed=8))
     @example(problem(cells=17, smoothness=0.03, direction="rising", link="identity", seed=5))
@@ -73,13 +71,11 @@ class TestSolve:
             curve = means(link, shared.rows @ solve(shared, totals[None], sizes[None], start)[0])
             assert curve == pytest.approx(0.5, abs=1e-5)
 
-    @settings(max_examples=40, deadline=None)
     @given(PROBLEMS, st.integers(0, 1000))
     def test_where_it_starts_does_not_matter(self, case, seed):
         start = np.random.default_rng(seed).normal(0, 4, case[0].rows.shape[1])
         assert value(case, alone(case, start)) == pytest.approx(value(case, alone(case)), abs=1e-7, rel=1e-9)
 
-    @settings(max_examples=25, deadline=None)
     @given(PROBLEMS, st.integers(0, 1000))
     def test_each_row_of_a_batch_is_what_it_would_be_alone(self, case, seed):
         shared, totals, sizes = case

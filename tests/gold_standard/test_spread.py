@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logit
 from scipy.stats import t as student_t
@@ -48,7 +48,6 @@ def test_a_few_replicates_without_a_value_are_left_out_and_many_leave_no_interva
     assert not around(float("nan"), drawn, SURE).defined
 
 
-@settings(deadline=None)
 @given(
     value=st.floats(0.001, 0.999),
     drawn=st.lists(st.floats(0, 1), min_size=3, max_size=30),
@@ -86,7 +85,6 @@ def test_an_area_whose_replicates_are_smaller_is_not_made_larger():
     assert (found.low, found.high) == pytest.approx((2 - 0.1 * sure.critical, 2 + 0.1 * sure.critical))
 
 
-@settings(deadline=None)
 @given(value=st.floats(0, 5), drawn=st.lists(st.floats(0, 5), min_size=2, max_size=20))
 def test_the_interval_of_an_area_holds_it_and_begins_at_0_or_above(value, drawn):
     found = around_area(value, np.array(drawn), SURE)
@@ -149,7 +147,6 @@ def test_a_place_where_nothing_moves_has_no_width_beside_others_that_do():
     assert low[1] < 0 < high[1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([(-2.0, -1.0), (1.0, 2.0), (-1.0, 1.0), (0.0, 0.0)]), min_size=2, max_size=12))
 def test_stretches_are_those_of_a_plain_loop_and_cover_the_range(bands):
     x = np.cumsum(np.arange(1.0, len(bands) + 1))

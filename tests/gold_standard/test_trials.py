@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.io.columns import TRIAL_ALIASES
@@ -419,7 +419,6 @@ def test_a_column_study_makes_one_study_of_several_files(tmp_path):
     assert (found.study, found.performers, len(found)) == ("hotels", ("wizard", "A"), 3)
 
 
-@settings(deadline=None)  # the first example loads pandas
 @given(st.lists(TRIAL_ROWS, max_size=8))
 def test_frames_of_every_library_give_equal_trials(rows):
     frame = pl.DataFrame([{**WIZARD, "subject": "s1", "components": "asr"}, {**row(), "subject": "s2"}, *rows])

@@ -1,7 +1,7 @@
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -37,7 +37,6 @@ def test_a_row_goes_below_when_its_value_is_at_most_the_threshold():
     assert tree.proportions(np.empty((0, 1))).shape == (0, 2)
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 60), st.integers(1, 3), st.integers(0, 9))
 def test_a_tree_as_grown_answers_as_that_of_scikit_learn(n, min_per_leaf, seed):
     from sklearn.tree import DecisionTreeClassifier

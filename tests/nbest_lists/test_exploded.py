@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.nbest_lists import exploded as nbest_lists_exploded
@@ -8,8 +8,6 @@ from demur.nbest_lists.exploded import exploded
 from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
-
-FEW = settings(max_examples=50, deadline=None)
 
 
 def taken_apart(table):
@@ -22,7 +20,6 @@ def between(frame, start, place):
     return frame[int(start[place]) : int(start[place + 1])]
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_every_item_meant_or_hypothesised_has_one_row(table):
     lists, found, table = taken_apart(table)
@@ -39,7 +36,6 @@ def test_every_item_meant_or_hypothesised_has_one_row(table):
         assert mine["weight"].to_list() == [u.weight] * mine.height
 
 
-@FEW
 @given(tables())
 def test_every_act_has_one_row_and_the_rest_of_the_mass_another(table):
     _, found, table = taken_apart(table)
@@ -66,7 +62,6 @@ def test_every_act_has_one_row_and_the_rest_of_the_mass_another(table):
         assert mine["weight"].to_list() == [u.weight] * mine.height
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_sums_hold_together(table):
     lists, found, _ = taken_apart(table)
@@ -126,7 +121,6 @@ def test_items_of_neighbouring_utterances_do_not_mix():
     assert np.diff(found.item_start).tolist() == [1, 2]
 
 
-@FEW
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_hypotheses_does_not_move_the_confidence_of_an_item(table, random):
     """Tenths do not add up exactly: .7 + .2 + .1 and .1 + .2 + .7 differ in the last digit."""

@@ -2,7 +2,7 @@ from math import isnan, log, nan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import recalibrated
@@ -15,7 +15,6 @@ from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=50, deadline=None)
 KINDS = (Missing, Miscalibration, Discrimination, Uncertainty)
 LEVELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12)
 
@@ -33,14 +32,12 @@ def ice(table, floor=1e-3):
     return ICE(floor)(taken(table).rows.items).value
 
 
-@FEW
 @given(tables(), st.sampled_from([1e-6, 1e-3, 0.05, 0.3]))
 def test_the_parts_agree_with_their_plain_twins(table, floor):
     assume(plain.reference_items(table))
     assert parts(table, floor) == pytest.approx(plain.ice_parts(table, floor), rel=1e-9, abs=1e-11)
 
 
-@FEW
 @given(tables(rough_lists()), st.sampled_from([1e-9, 1e-3, 0.05, 0.3]))
 def test_the_parts_make_up_the_ice(table, floor):
     assume(plain.reference_items(table))
@@ -49,7 +46,6 @@ def test_the_parts_make_up_the_ice(table, floor):
     assert made == pytest.approx(whole, rel=1e-12, abs=1e-12)
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_no_part_is_negative_where_the_floor_does_not_bind(table):
     assume(plain.reference_items(table))
@@ -100,7 +96,6 @@ def test_wrong_items_of_no_confidence_are_not_missed():
     assert parts(table)["missing"] == 0
 
 
-@FEW
 @given(tables(rough_lists()), st.floats(0.3, 3))
 def test_discrimination_and_uncertainty_depend_on_the_order_of_confidences_alone(table, power):
     """A rising transformation moves the miscalibration only."""
@@ -115,7 +110,6 @@ def test_discrimination_and_uncertainty_depend_on_the_order_of_confidences_alone
         assert kind().finish(after) == pytest.approx(kind().finish(before), nan_ok=True)
 
 
-@FEW
 @given(LEVELS)
 def test_pooling_agrees_with_its_plain_twin(levels):
     right, wrong = (np.array(part, dtype=float) for part in zip(*levels, strict=True))
@@ -124,7 +118,6 @@ def test_pooling_agrees_with_its_plain_twin(levels):
     assert recalibrated(right, wrong)[held].tolist() == pytest.approx(expected)
 
 
-@FEW
 @given(LEVELS)
 def test_pooling_agrees_with_scikit_learn(levels):
     isotonic = pytest.importorskip("sklearn.isotonic", reason="scikit-learn comes with the demo extra")
@@ -137,7 +130,6 @@ def test_pooling_agrees_with_scikit_learn(levels):
     assert recalibrated(right, wrong)[held] == pytest.approx(expected, abs=1e-9)
 
 
-@FEW
 @given(LEVELS)
 def test_pooled_shares_rise_and_keep_the_number_right(levels):
     right, wrong = (np.array(part, dtype=float) for part in zip(*levels, strict=True))

@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.nbest_lists.ranks import CONFIDENCE_NAMES, LABEL_NAMES, label_list, label_lists
@@ -53,7 +53,6 @@ ODD = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(CELLS, max_size=8), st.lists(ODD, max_size=1))
 def test_a_column_reads_as_its_cells_do_one_by_one(cells, odd):
     column = [*cells, *odd]

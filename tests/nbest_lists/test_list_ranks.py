@@ -5,7 +5,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.tests import wilson
@@ -77,7 +77,6 @@ def test_a_table_without_lists_says_what_it_lacks():
         list_ranks(bare)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.permutations("abc")), min_size=1, max_size=20))
 def test_places_and_nowhere_make_up_all_inputs_and_accuracy_never_falls(rows):
     found = list_ranks(answers(*((target, [[one, None] for one in listed]) for target, listed in rows)))

@@ -2,7 +2,7 @@ from math import isnan, log, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import ECE, NCE
@@ -17,8 +17,6 @@ from demur.returns.measures import AUROC
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=30, deadline=None)
-SOME = settings(max_examples=60, deadline=None)
 SMOOTH = [key for key in NBEST if key not in {*ICE_PARTS, "item_ece"}]
 
 HOTEL = "inform(type=hotel, pricerange=expensive)"
@@ -60,13 +58,11 @@ def assert_agree(found, expected, rel=1e-9):
         assert one == pytest.approx(expected[key], rel=rel, abs=1e-11, nan_ok=True), key
 
 
-@SOME
 @given(tables())
 def test_every_measure_agrees_with_its_plain_twin(table):
     assert_agree(every_value(table), plain.all_measures(table))
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_measures_that_no_tie_can_tip_agree_on_any_confidences(table):
     found, expected = every_value(table), plain.all_measures(table)
@@ -74,7 +70,6 @@ def test_measures_that_no_tie_can_tip_agree_on_any_confidences(table):
     assert_agree({key: found[key] for key in SMOOTH if key in found}, expected, rel=1e-7)
 
 
-@FEW
 @given(tables(), st.sampled_from([1e-9, 1e-3, 0.05, 0.4]))
 def test_cross_entropies_agree_with_their_plain_twins_at_any_floor(table, floor):
     found = rows(table)
@@ -85,7 +80,6 @@ def test_cross_entropies_agree_with_their_plain_twins_at_any_floor(table, floor)
         assert FlooredShare(floor)(found.items).value == pytest.approx(share, rel=1e-9, nan_ok=True)
 
 
-@FEW
 @given(tables(), st.sampled_from([1e-12, 1e-7, 0.01, 0.3]))
 def test_nce_agrees_with_its_plain_twin_at_any_clip(table, clip):
     found = rows(table)
@@ -108,14 +102,12 @@ def test_hundreds_of_utterances_agree_with_the_plain_twins():
     assert_agree(every_value(table), plain.all_measures(table))
 
 
-@FEW
 @given(tables(smallest=2), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(table, random):
     shuffled = random.sample(table, len(table))
     assert_agree(every_value(shuffled), every_value(table))
 
 
-@FEW
 @given(tables())
 def test_weights_equal_repetition(table):
     doubled = [u._replace(weight=2 * u.weight) for u in table]
@@ -123,7 +115,6 @@ def test_weights_equal_repetition(table):
     assert_agree(every_value(doubled), every_value(twice))
 
 
-@FEW
 @given(tables(), tables())
 def test_parts_add_up_to_the_whole(one, two):
     both, first, second = rows(one + two), rows(one), rows(two)

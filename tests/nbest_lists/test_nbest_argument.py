@@ -3,7 +3,7 @@
 from math import log
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import NCE
@@ -13,7 +13,6 @@ from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, items_of, tables
 
-FEW = settings(max_examples=40, deadline=None)
 ACTS = st.lists(
     st.sampled_from(["bye()", "inform(food=thai)", "inform(food=thai, area=north)", "inform(food=tie)", "request(x)"]),
     min_size=1,
@@ -39,7 +38,6 @@ def beliefs(draw):
     return acts, [part / sum(parts) for part in parts]
 
 
-@FEW
 @given(beliefs())
 def test_wser_rewards_all_confidence_on_the_act_of_least_expected_error(belief):
     """Equation 2: the honest list is never expected to do better than one hypothesis at confidence 1."""
@@ -49,7 +47,6 @@ def test_wser_rewards_all_confidence_on_the_act_of_least_expected_error(belief):
     assert min(alone) <= honest + 1e-12
 
 
-@FEW
 @given(tables())
 def test_keeping_only_a_top_hypothesis_of_least_error_never_raises_wser(table):
     """It holds where no other hypothesis, the empty one for the rest of the mass included, has fewer errors."""
@@ -63,7 +60,6 @@ def test_keeping_only_a_top_hypothesis_of_least_error_never_raises_wser(table):
     assert value(WSER(), sure) <= value(WSER(), table) + 1e-12
 
 
-@FEW
 @given(beliefs())
 def test_ice_is_least_for_the_honest_list_where_wser_is_not(belief):
     acts, shares = belief
@@ -72,7 +68,6 @@ def test_ice_is_least_for_the_honest_list_where_wser_is_not(belief):
         assert value(ICE(1e-9), believed(acts, shares, [(act, 1.0)])) >= honest - 1e-9
 
 
-@FEW
 @given(st.floats(0.01, 0.99), st.floats(0, 1))
 def test_ice_is_least_at_the_true_probability(truth, stated):
     """Equations 4 and 5, for one item that is right with this probability beside one that always is."""
@@ -90,7 +85,6 @@ def test_ice_at_the_true_probability_is_the_entropy():
     assert value(ICE(), table) == pytest.approx(-(0.25 * log(0.25) + 0.75 * log(0.75)) / 1.25)
 
 
-@FEW
 @given(tables())
 def test_junk_at_tiny_confidence_raises_nce_but_not_the_merit_of_ice(table):
     """Each junk item adds to the base entropy and costs next to nothing: NCE = 1 - cost / entropy rises."""
@@ -115,7 +109,6 @@ def test_junk_turns_a_bad_nce_into_a_good_one():
     assert value(ICE(), padded) > value(ICE(), table)
 
 
-@FEW
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_oracle_ignores_confidences(table, random):
     dealt = []
@@ -125,7 +118,6 @@ def test_the_oracle_ignores_confidences(table, random):
     assert value(Oracle(), dealt) == pytest.approx(value(Oracle(), table), nan_ok=True)
 
 
-@FEW
 @given(tables(), st.sampled_from(["bye()", "inform(food=thai)", ["z"]]))
 def test_the_oracle_never_rises_with_another_hypothesis_in_lists_that_hold_one(table, act):
     """In an empty list a bad hypothesis can do worse than saying nothing."""

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -91,7 +91,6 @@ def test_references_of_ids_left_out_need_not_agree():
     assert pair_nbest(nbest(data), matched=True).paired
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.permutations(list("abcde")), st.permutations(list("cdefg")))
 def test_the_order_of_rows_does_not_matter(first, second):
     found = pair_nbest(nbest(rows("x", first) + rows("y", second)), matched=True)

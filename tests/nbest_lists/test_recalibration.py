@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import FORMAT, Recalibration
@@ -60,7 +60,6 @@ def test_calibrated_lists_are_left_about_as_they_are():
     assert np.abs(fitted(sure) - sure).mean() < 0.02
 
 
-@settings(max_examples=40, deadline=None)
 @given(ANSWERS)
 def test_the_map_rises_between_0_and_1_and_keeps_0(answers):
     sure, right, weight = zip(*answers, strict=True)
@@ -71,7 +70,6 @@ def test_the_map_rises_between_0_and_1_and_keeps_0(answers):
     assert 0 <= mapped.min() <= mapped.max() <= 1
 
 
-@settings(max_examples=40, deadline=None)
 @given(ANSWERS)
 def test_the_map_keeps_the_overall_share_right(answers):
     sure, right, weight = (np.array(part, dtype=float) for part in zip(*answers, strict=True))
@@ -156,7 +154,6 @@ def test_a_folder_is_no_map(tmp_path):
         Recalibration.read(tmp_path)
 
 
-@settings(max_examples=30, deadline=None)
 @given(ANSWERS, st.integers(0, 20))
 def test_recalibrated_lists_never_sum_to_over_1(answers, seed):
     fitted = Recalibration.fit(*(list(part) for part in list(zip(*answers, strict=True))[:2]), level="acts")

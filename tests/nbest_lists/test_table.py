@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from demur.errors import DataError, UsageError
 from demur.nbest_lists import reading
@@ -17,7 +17,6 @@ from nbest_lists.nbest_lists import THAI, jsonl, read, row, written
 from reference import nbest as plain
 from reference.nbest import rough_lists, tables
 
-FEW = settings(max_examples=40, deadline=None)
 ROWS = [
     row(id="b", dialogue="d1", split="test", weight=2),
     row(("bye()", 0.5), (["inform", "food=thai"], 0.25), ("inform( food = thai )", 0.125), id="a", split="val"),
@@ -134,7 +133,6 @@ def test_numbers_and_arrays_of_numpy_are_read():
     assert lists(nbest([cells])) == {"7": (("food=thai", "inform"), [(("food=thai", "inform"), 0.5)])}
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_acts_are_itemised_and_merged_as_the_plain_twin_does(table):
     found = lists(nbest(plain.rows_of(table)))
@@ -145,7 +143,6 @@ def test_acts_are_itemised_and_merged_as_the_plain_twin_does(table):
         assert [frozenset(act) for act, _ in acts] == list(plain.acts_of(u))
 
 
-@FEW
 @given(tables(smallest=2))
 def test_the_order_of_rows_does_not_matter(table):
     rows = plain.rows_of(table)
@@ -335,7 +332,6 @@ def test_taking_utterances_takes_their_lists():
     assert table.taken(np.array([2, 0])).start.tolist() == [0, 0, 2]
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_the_first_hypotheses_are_the_surest_in_the_order_given(table):
     whole = nbest(plain.rows_of(table))

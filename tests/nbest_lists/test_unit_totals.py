@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from demur.nbest_lists import exploded
 from demur.nbest_lists.exploded import Taken, dialogue_numbers
@@ -10,7 +10,6 @@ from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=30, deadline=None)
 RIGHT = Utterance(["a"], [(["a"], 0.75)])
 WRONG = Utterance(["a"], [(["b"], 0.5)])
 
@@ -27,7 +26,6 @@ def spoken(table, *dialogues):
     return [u._replace(dialogue=name) for u, name in zip(table, dialogues, strict=True)]
 
 
-@FEW
 @given(tables(rough_lists()))
 def test_totals_over_units_are_those_of_the_rows(table):
     rows, found = taken(table).rows, totals(table)
@@ -43,7 +41,6 @@ def test_totals_over_units_are_those_of_the_rows(table):
     assert found.n == len(table)
 
 
-@FEW
 @given(tables())
 def test_a_unit_has_the_value_of_its_dialogue_alone(table):
     lists = nbest(plain.rows_of(table))
@@ -56,7 +53,6 @@ def test_a_unit_has_the_value_of_its_dialogue_alone(table):
             assert found.by_unit(key)[unit] == pytest.approx(expected, rel=1e-9, abs=1e-11, nan_ok=True), key
 
 
-@FEW
 @given(tables())
 def test_units_are_dialogues_and_utterances_outside_any(table):
     found = totals(table)
@@ -92,7 +88,6 @@ def test_a_unit_without_items_is_undefined_and_adds_nothing():
     assert float(found.values("ice", found.totals)) == pytest.approx(-np.log(0.75))
 
 
-@FEW
 @given(tables(smallest=2))
 def test_the_same_seed_draws_the_same_units(table):
     found = totals(table)
@@ -131,7 +126,6 @@ def test_more_units_than_are_drawn_one_by_one_go_into_bundles_that_lose_nothing(
     assert np.array_equal(drawn, found.drawn(replicates=200, seed=0))
 
 
-@FEW
 @given(tables())
 def test_the_top_answers_are_the_surest_hypotheses(table):
     found = taken(table).top_answers()
@@ -144,7 +138,6 @@ def test_the_top_answers_are_the_surest_hypotheses(table):
         assert (row["weight"], row["dialogue"]) == (u.weight, u.dialogue)
 
 
-@FEW
 @given(tables())
 def test_the_sweep_of_items_withholds_those_that_were_missed(table):
     one = taken(table)

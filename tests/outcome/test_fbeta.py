@@ -58,7 +58,6 @@ def test_f_beta_lies_between_precision_and_recall_and_beta_1_is_f1(rows, beta):
     assert Scores.of(confusion).at([1.0])[0] == pytest.approx(ClassAverage("macro", "recall").finish(confusion))
 
 
-@settings(deadline=None)
 @given(st.floats(0.1, 8.0), st.floats(0.1, 3.0), st.floats(-2.0, 2.0), st.sampled_from(["macro", "weighted", "a", "c"]))
 def test_the_beta_that_made_the_outcomes_is_found(beta, slope, intercept, of):
     confusion = tables()
@@ -82,7 +81,7 @@ def test_no_other_beta_fits_better():
     assert fitted.mse == pytest.approx(np.square(y - fitted.predict(confusion)).mean())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(0.01, 50.0), st.floats(-50.0, 50.0))
 def test_beta_does_not_depend_on_the_units_of_the_outcome(factor, shift):
     confusion, rng = tables(), np.random.default_rng(1)

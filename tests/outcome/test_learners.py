@@ -128,7 +128,7 @@ def test_lasso_with_one_predictor_is_soft_thresholding():
     assert fitted.coefficients["recall"] * x[:, 0].std() == pytest.approx(slope)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.floats(0.01, 100.0), st.floats(-50.0, 50.0))
 def test_lasso_does_not_depend_on_the_units_of_a_predictor(factor, shift):
     x, y = dialogues(30)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -72,7 +72,6 @@ def test_columns_beyond_the_number_of_rows_are_aliased():
     assert np.isnan(fit.sigma)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(201, 400), st.integers(0, 8), st.sampled_from([1.0, 0.1, 1e-3, 1e-6]))
 def test_long_tables_give_what_short_ones_would(seed, n, p, apart):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
@@ -51,7 +51,6 @@ def test_one_predictor_has_its_correlation_for_a_weight_and_the_p_of_its_test():
     assert weight.error == pytest.approx(np.sqrt((1 - expected.statistic**2) / 28))
 
 
-@settings(max_examples=50)
 @given(st.integers(4, 25), st.integers(0, 1000))
 def test_taking_z_scores_does_not_change_predictions(n, seed):
     x, y = dialogues(n, seed)
@@ -65,7 +64,6 @@ SCALES = st.lists(st.floats(0.01, 100.0), min_size=3, max_size=3)
 SHIFTS = st.lists(st.floats(-100.0, 100.0), min_size=3, max_size=3)
 
 
-@settings(max_examples=50)
 @given(SCALES, SHIFTS, st.floats(0.01, 100.0), st.floats(-100.0, 100.0))
 def test_weights_do_not_depend_on_the_units_of_predictors_or_outcome(scales, shifts, factor, shift):
     x, y = dialogues()

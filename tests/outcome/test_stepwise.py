@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
@@ -49,7 +49,6 @@ def by_hand(x, y, direction, start, k=2.0):
     return plain.step(x, y, backward=direction != "forward", forward=direction != "backward", start=first, k=k)
 
 
-@settings(max_examples=200, deadline=None)
 @given(tables(), WAYS_TO_GO, st.sampled_from([2.0, 0.5, 5.0]))
 def test_the_search_takes_the_moves_of_one_that_fits_every_candidate(table, way, k):
     x, y = table
@@ -67,7 +66,6 @@ def test_the_search_takes_the_moves_of_one_that_fits_every_candidate(table, way,
     assert [move.aic for move in found.trace] == pytest.approx([aic for _, _, aic in moves], rel=1e-7, abs=1e-7)
 
 
-@settings(max_examples=100, deadline=None)
 @given(tables(), WAYS_TO_GO, st.integers(0, 1000))
 def test_searches_on_samples_end_as_searches_on_the_rows_of_each(table, way, seed):
     x, y = table

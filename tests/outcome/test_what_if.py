@@ -1,7 +1,7 @@
 """What if confusions were put right: the same answer as computing it anew, and as the price of a confusion."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
@@ -71,7 +71,6 @@ def test_what_is_no_confusion_is_refused(fit, mended, told):
         what_if(fit.model, fit.design.turns, mended)
 
 
-@settings(deadline=None, max_examples=25)
 @given(share=st.floats(0, 1))
 def test_the_change_is_then_less_now(fit, share):
     found = what_if(fit.model, fit.design.turns, {DEAR: share})

@@ -1,12 +1,10 @@
 """How tests read a measure and compare it with its plain twin."""
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from reference.rows import arrays
 
-FEW = settings(max_examples=60, deadline=None)
 WEIGHTS = st.sampled_from([1, 1, 2, 3, 0.5])
 
 

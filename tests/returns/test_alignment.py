@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.returns import pairing
@@ -10,7 +10,6 @@ from demur.returns.pairing import Ids, gathered, sorted_places
 NAMES = st.lists(st.text(max_size=20), min_size=1, max_size=30, unique=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(NAMES.flatmap(lambda names: st.tuples(st.just(names), st.permutations(names))))
 def test_ids_are_found_wherever_they_stand(orders):
     one, other = (pl.Series(names) for names in orders)
@@ -18,7 +17,6 @@ def test_ids_are_found_wherever_they_stand(orders):
     assert other.gather(found).to_list() == one.sort().to_list()
 
 
-@settings(max_examples=60, deadline=None)
 @given(NAMES, NAMES)
 def test_other_ids_are_not_taken_for_these(names, others):
     assert (Ids.of(pl.Series(names)).places(pl.Series(others)) is None) == (sorted(names) != sorted(others))

@@ -2,7 +2,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.stats.measure import Score
@@ -130,13 +130,11 @@ def test_trapezoid_aurc_is_that_of_the_plain_risks(rows):
     assert read(AURC("trapezoid"), rows) == close(plain.aurc_trapezoid(rows))
 
 
-@settings(max_examples=40, deadline=None)
 @given(tables(st.sampled_from([0.1, 0.5, 0.9]), largest=6))
 def test_mean_aurc_is_the_average_over_every_order_of_ties(rows):
     assert read(AURC("mean"), rows) == close(plain.aurc_mean(rows))
 
 
-@settings(max_examples=40, deadline=None)
 @given(tables(st.sampled_from([0.1, 0.3, 0.5, 0.9]), largest=6))
 def test_mean_excess_aurc_is_what_the_oracle_saves(rows):
     expected = plain.aurc_mean(rows) - plain.aurc_mean(plain.perfect(rows))

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.resampling import Rows, Sample
@@ -41,7 +41,6 @@ CASES = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(CASES)
 def test_bands_hold_the_estimate_and_stay_between_0_and_what_is_returned(held):
     band = error_band(held, points=41)
@@ -52,7 +51,6 @@ def test_bands_hold_the_estimate_and_stay_between_0_and_what_is_returned(held):
         assert (high <= 1 - band.x + 1e-12).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(CASES)
 def test_the_band_for_all_is_nowhere_narrower_than_the_one_for_each(held):
     band = error_band(held, points=41)

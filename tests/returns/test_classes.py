@@ -2,7 +2,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.stats.measure import Score
@@ -10,7 +10,6 @@ from demur.errors import DataError, UsageError
 from demur.returns.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
 from reference import classes as plain
 
-FEW = settings(max_examples=80, deadline=None)
 LABELS = st.sampled_from(["a", "b", "c"])
 CELLS = st.lists(st.tuples(LABELS, st.one_of(LABELS, st.none()), st.integers(1, 4)), min_size=1, max_size=10)
 
@@ -163,7 +162,6 @@ def test_lists_of_two_lengths_are_refused():
         Confusion.of(["a", "b"], ["a"])
 
 
-@FEW
 @given(CELLS, st.sampled_from(["macro", "weighted", "micro"]), st.sampled_from(PARTS))
 def test_averages_agree_with_their_plain_twins(cells, average, part):
     expected = getattr(plain, average)(cells, part)
@@ -171,14 +169,12 @@ def test_averages_agree_with_their_plain_twins(cells, average, part):
     assert found == pytest.approx(float(expected), nan_ok=True)
 
 
-@FEW
 @given(CELLS, st.sampled_from(["own", "out"]))
 def test_kappa_agrees_with_its_plain_twin(cells, rejected):
     found = value(Kappa(rejected), Confusion.from_cells(cells))
     assert found == pytest.approx(float(plain.kappa(cells, rejected)), abs=1e-12, nan_ok=True)
 
 
-@FEW
 @given(CELLS, CELLS)
 def test_confusions_of_two_parts_add_up_to_that_of_the_whole(one, two):
     whole = Confusion.from_cells(one + two)
@@ -187,13 +183,11 @@ def test_confusions_of_two_parts_add_up_to_that_of_the_whole(one, two):
     assert added.digest() == whole.digest()
 
 
-@FEW
 @given(CELLS, st.randoms(use_true_random=False))
 def test_row_order_does_not_change_a_confusion(cells, random):
     assert Confusion.from_cells(cells) == Confusion.from_cells(random.sample(cells, len(cells)))
 
 
-@FEW
 @given(CELLS)
 def test_weights_equal_repetition(cells):
     repeated = [(a, p) for a, p, w in cells for _ in range(w)]

@@ -3,7 +3,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.stats import binom
 
 from demur.core.stats.resampling import Rows
@@ -91,7 +91,6 @@ def test_ten_answers_each_cross_at_13_thirtieths():
     assert crossing.low <= 13 / 30 <= crossing.high
 
 
-@settings(max_examples=80, deadline=None)
 @given(tables(SCORES, largest=8), tables(SCORES, largest=8))
 def test_crossings_are_the_sign_changes_of_the_plain_curves(one, two):
     curves = [error_return(arrays(rows).sweep()) for rows in (one, two)]

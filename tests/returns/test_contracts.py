@@ -21,7 +21,7 @@ from demur.returns.registry import CLASSES, MEASURES
 from demur.returns.verify import totals_by_arrays
 from engines.tables import drawn_rows, judged
 
-FEW = settings(max_examples=15, deadline=None)
+FEW = settings(max_examples=15)
 every_measure = pytest.mark.parametrize("name", sorted(MEASURES))
 
 

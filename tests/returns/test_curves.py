@@ -11,7 +11,6 @@ from demur.returns.curves import AXES, curve, error_return, thinned
 from reference import returns as plain
 from reference.rows import SCORES, arrays, tables
 
-FEW = settings(max_examples=60, deadline=None)
 WEIGHTS = st.sampled_from([1, 1, 2, 0.5])
 WORKED = Sweep.of([0.1, 0.2, 0.2, 0.5, 0.9], [False, True, False, True, True], withheld=5)
 
@@ -20,7 +19,6 @@ def floats(values):
     return [float(value) for value in values]
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_every_rate_at_every_cutoff_is_the_plain_count(rows):
     found = error_return(arrays(rows).sweep())
@@ -32,7 +30,6 @@ def test_every_rate_at_every_cutoff_is_the_plain_count(rows):
         assert getattr(found, name) == pytest.approx(expected, abs=1e-12), name
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_nonreturn_error_and_accuracy_add_up_to_1(rows):
     found = error_return(arrays(rows).sweep())
@@ -41,7 +38,6 @@ def test_nonreturn_error_and_accuracy_add_up_to_1(rows):
     assert found.accuracy + found.missed_chance == pytest.approx(np.full(found.error.size, right))
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_the_curve_falls_by_at_most_what_is_withheld_and_ends_at_1_0(rows):
     found = error_return(arrays(rows).sweep())
@@ -52,7 +48,6 @@ def test_the_curve_falls_by_at_most_what_is_withheld_and_ends_at_1_0(rows):
     assert found.floor == pytest.approx(float(plain.curve(rows)[0][0]))
 
 
-@FEW
 @given(tables(SCORES), st.floats(0, 1))
 def test_between_cutoffs_the_curve_is_straight(rows, x):
     found = error_return(arrays(rows).sweep())
@@ -68,7 +63,6 @@ def test_a_worked_curve_with_a_floor_and_a_tie():
     assert found.even_point() == pytest.approx((0.7, 0.05))
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_at_the_even_point_errors_and_missed_chances_are_alike(rows):
     found = error_return(arrays(rows).sweep())
@@ -86,7 +80,6 @@ def test_the_oracle_falls_with_slope_1_and_the_random_ranking_in_a_line():
     assert (x.tolist(), y.tolist()) == (pytest.approx([0.5, 0.7, 1]), [0.2, 0, 0])
 
 
-@FEW
 @given(tables(SCORES, withheld=False))
 def test_no_curve_lies_below_the_oracle(rows):
     found = error_return(arrays(rows).sweep())
@@ -109,7 +102,6 @@ def test_errors_spread_uniformly_give_one_roc_at_any_error_rate(kind):
     assert curves[0].y == pytest.approx(starts if kind == "roc" else [0, 0.2, 0.4, 0.6, 0.8, 1])
 
 
-@FEW
 @given(tables(SCORES))
 def test_roc_and_det_are_shares_of_the_errors_and_of_the_right(rows):
     sweep = arrays(rows).sweep()
@@ -172,7 +164,7 @@ def test_a_system_that_only_withholds_is_the_point_1_0():
     assert found.frame().height == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(10, 200), st.floats(0.05, 0.95))
 def test_a_thinned_curve_is_small_and_looks_the_same(seed, points, share):
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.measure import parse_signature
@@ -110,7 +110,6 @@ def test_all_right_or_all_wrong_still_has_intervals_or_reasons(right):
     json.dumps(found.to_dict(), allow_nan=False)
 
 
-@settings(max_examples=30, deadline=None)
 @given(tables(SCORES, weights=st.sampled_from([0, 1, 1, 2]), largest=8))
 def test_any_small_table_is_evaluated_without_a_warning(rows):
     if plain.weight_of(rows) == 0:

@@ -4,7 +4,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.engines.engine import collected
@@ -13,7 +13,6 @@ from demur.returns.curves import error_return
 from demur.returns.tally import FINE, Grid, dense_cells, grid_for, joined_sweep
 from reference.rows import arrays, tables
 
-FEW = settings(max_examples=60, deadline=None)
 FINITE = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.floats(-1.0, 1.0),
@@ -63,7 +62,6 @@ def test_however_small_or_large_confidences_are_there_is_a_grid(largest):
     assert grid.of([0.0, largest]).tolist()[0] == 0
 
 
-@FEW
 @given(grids(ANY))
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_every_engine_puts_a_confidence_into_the_cell_numpy_puts_it_into(engine, held):
@@ -74,7 +72,6 @@ def test_every_engine_puts_a_confidence_into_the_cell_numpy_puts_it_into(engine,
     assert (cells.to_numpy() == grid.of(scores)).all()
 
 
-@FEW
 @given(grids(ANY))
 def test_cells_keep_the_order_of_confidences(held):
     scores, grid = held
@@ -82,7 +79,6 @@ def test_cells_keep_the_order_of_confidences(held):
     assert (cells[1:] >= cells[:-1]).all()
 
 
-@FEW
 @given(grids(TAME))
 def test_a_cell_starts_at_or_below_its_confidences_and_is_no_wider_than_the_resolution(held):
     scores, grid = held
@@ -91,7 +87,6 @@ def test_a_cell_starts_at_or_below_its_confidences_and_is_no_wider_than_the_reso
     assert (np.array(scores) - cells <= grid.resolution).all()
 
 
-@FEW
 @given(st.lists(TAME, min_size=1, max_size=12), st.data())
 def test_cells_of_two_grids_are_apart_or_one_within_the_other(scores, data):
     points = np.unique(np.array(scores))
@@ -104,7 +99,6 @@ def test_cells_of_two_grids_are_apart_or_one_within_the_other(scores, data):
         assert not one & two or one <= two or two <= one
 
 
-@FEW
 @given(grids(TAME), st.data())
 def test_cutting_finer_only_divides_cells(held, data):
     scores, grid = held
@@ -135,7 +129,6 @@ def exact_and_joined(rows, grid):
     return sweep, joined_sweep(sweep, grid)
 
 
-@FEW
 @given(tables(st.floats(0, 1), largest=40), st.integers(0, 5))
 def test_the_curve_that_joins_confidences_is_nowhere_off_by_more_than_its_slack(rows, cells):
     exact, joined = exact_and_joined(rows, Grid.over(1.0, cells))
@@ -148,7 +141,6 @@ def test_the_curve_that_joins_confidences_is_nowhere_off_by_more_than_its_slack(
     assert (np.abs(curves[0].error_at(x) - curves[1].error_at(x)) <= y_within + 1e-12).all()
 
 
-@FEW
 @given(tables(st.floats(0, 1), largest=40), st.integers(0, 5))
 def test_every_cutoff_left_is_a_point_of_the_exact_curve(rows, cells):
     exact, joined = exact_and_joined(rows, Grid.over(1.0, cells))
@@ -157,7 +149,6 @@ def test_every_cutoff_left_is_a_point_of_the_exact_curve(rows, cells):
     assert joined.total == exact.total
 
 
-@FEW
 @given(tables(st.sampled_from([k / 8 for k in range(9)]), largest=20))
 def test_cells_of_a_single_confidence_lose_nothing(rows):
     exact, joined = exact_and_joined(rows, Grid.over(1.0, 4))

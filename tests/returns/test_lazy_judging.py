@@ -4,7 +4,7 @@ import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.engines.engine import collected
@@ -55,7 +55,6 @@ rows = st.tuples(
 
 
 @each_engine
-@settings(max_examples=40, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=8))
 def test_rows_are_judged_as_in_memory(engine, rows):
     frame = pl.DataFrame([(place, *row) for place, row in enumerate(rows)], schema=SCHEMA, orient="row")

@@ -9,7 +9,6 @@ from demur.returns.measures import AUGRC, Estimate, area_from, area_influence, a
 from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables
 
-FEW = settings(max_examples=40, deadline=None)
 WEIGHTS = st.sampled_from([1, 1, 2, 3])
 
 
@@ -38,7 +37,6 @@ def derivative(value, rows, place, step=1e-6):
     return (value(reweighted(rows, place, step)) - value(reweighted(rows, place, -step))) / (2 * step)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS, largest=7))
 def test_the_influence_of_a_row_is_the_derivative_of_the_area(rows):
     held = arrays(rows)
@@ -48,7 +46,6 @@ def test_the_influence_of_a_row_is_the_derivative_of_the_area(rows):
     assert found == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(tables(SCORES, weights=WEIGHTS, largest=7), st.sampled_from([0.0137, 0.2471, 0.5303, 0.871]))
 def test_the_influence_with_a_fixed_start_is_the_derivative_of_the_cut_area(rows, start):
     held = arrays(rows)
@@ -59,7 +56,6 @@ def test_the_influence_with_a_fixed_start_is_the_derivative_of_the_cut_area(rows
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_influences_average_to_0(rows):
     held = arrays(rows)
@@ -68,7 +64,6 @@ def test_influences_average_to_0(rows):
     assert float(found @ held.weight) == pytest.approx(0, abs=1e-9)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), st.fractions(0, 1, max_denominator=30))
 def test_the_area_from_a_point_on_is_that_of_the_cut_curve(rows, start):
     points = plain.curve(rows)
@@ -77,7 +72,6 @@ def test_the_area_from_a_point_on_is_that_of_the_cut_curve(rows, start):
     assert area(arrays(rows), float(start)) == pytest.approx(float(plain.area(cut)), abs=1e-9)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_the_estimate_is_augrc(rows):
     held = arrays(rows)
@@ -119,7 +113,7 @@ def common_difference(one, two):
     return area_from(one, start) - area_from(two, start)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_paired_influences_are_the_derivative_of_the_difference(seed):
     one, two = system(12, seed=seed, withheld=0.4), system(12, seed=seed + 1, withheld=0.1)

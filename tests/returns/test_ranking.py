@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
@@ -79,7 +79,6 @@ def test_regions_that_change_close_to_each_other_are_joined_without_a_claim_beyo
     assert second.also == ("b", "c")
 
 
-@settings(max_examples=60)
 @given(st.lists(st.booleans(), min_size=20, max_size=20))
 def test_every_claim_is_shown_but_in_gaps_that_are_told(pattern):
     def shown(x):

@@ -6,7 +6,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -252,7 +252,6 @@ rows_of_answers = st.lists(
 ).map(lambda rows: [{"id": str(n), **cells} for n, cells in enumerate([row(slice="x", failed=False), *rows])])
 
 
-@settings(max_examples=25, deadline=None)
 @given(rows_of_answers)
 def test_every_format_is_judged_alike(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("formats")
@@ -270,14 +269,12 @@ def test_every_format_is_judged_alike(tmp_path_factory, rows):
         assert read_responses(path, reading=reading).frame.equals(expected), path.name
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows_of_answers.flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(rows))))
 def test_the_order_of_rows_does_not_change_what_is_judged(orders):
     first, second = (responses(rows).frame.sort("id") for rows in orders)
     assert first.equals(second)
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows_of_answers)
 def test_what_is_right_was_answered_and_in_scope(rows):
     frame = responses(rows).frame

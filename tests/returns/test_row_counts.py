@@ -94,7 +94,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 @example(rows=[(None, None, None, None)])
@@ -110,7 +110,7 @@ def test_every_format_and_reader_keeps_every_row(name, rows):
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv", "t.tsv"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 def test_a_log_that_is_followed_keeps_every_row(name, rows):
@@ -122,7 +122,6 @@ def test_a_log_that_is_followed_keeps_every_row(name, rows):
 
 
 @pytest.mark.parametrize("mark", [",", "\t"])
-@settings(deadline=None)
 @given(gaps=st.lists(st.sampled_from(["", "\r", "EMPTY", "ROW", "QUOTED"]), min_size=1, max_size=8))
 def test_only_lines_without_any_character_are_skipped(mark, gaps):
     spelled = {"EMPTY": mark * 3, "ROW": mark.join("wxyz"), "QUOTED": mark.join(('"w\n\n"', "", "", ""))}

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.tests import fisher, newcombe, wilson
@@ -114,7 +114,6 @@ def test_p_values_are_corrected_for_all_tests_together():
     assert all(test.p <= test.p_adjusted for test in found.tests)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([{}, {"weights": True}, {"dialogues": True}]))
 def test_the_order_of_rows_does_not_matter(seed, manner):
     log = simulated(np.random.default_rng(seed), n=160, **manner)

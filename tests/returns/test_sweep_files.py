@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -31,7 +31,6 @@ from demur.returns.table import Reading, responses
 from demur.returns.tally import UNIT_LEVELS, UNITS, Grid, Tally, summed_units
 from reference.rows import PROBABILITIES, SCORES, Row, arrays, tables
 
-FEW = settings(max_examples=30, deadline=None)
 RULES = rules_of(Reading())
 NAMES = st.sampled_from(["guide", "Führer", "导游", "a b/c", "🙂", ""])
 WEIGHTS = st.sampled_from([1, 0.5, 2, 3.25, 0.1])
@@ -97,7 +96,6 @@ def rows_of(*pairs):
 SMALL = rows_of((0.2, False), (0.5, True), (0.5, False), (0.9, True), (0.9, True), (0.0, False, False))
 
 
-@FEW
 @given(st.lists(tables(SCORES), min_size=1, max_size=3), NAMES)
 def test_what_is_written_is_read_back(parts, system):
     tallies = [tally_of(rows, system=system, part=f"domain={place}") for place, rows in enumerate(parts)]
@@ -105,7 +103,6 @@ def test_what_is_written_is_read_back(parts, system):
         assert_same(before, after)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), tables(SCORES), st.booleans())
 def test_weights_and_units_are_read_back(weighted, plain, clustered):
     tallies = [tally_of(weighted, units=True, clustered=clustered), tally_of(plain, system="other")]
@@ -113,7 +110,6 @@ def test_weights_and_units_are_read_back(weighted, plain, clustered):
         assert_same(before, after)
 
 
-@FEW
 @given(tables(SCORES, largest=30), st.integers(0, 6))
 def test_joined_confidences_and_their_exact_totals_are_read_back(rows, cells):
     tally = tally_of(rows).joined(Grid.over(4.0, cells))
@@ -171,7 +167,6 @@ def test_the_header_can_be_read_by_people(tmp_path):
     assert read.reading == RULES
 
 
-@FEW
 @given(tables(SCORES, smallest=3, largest=40), st.data())
 def test_merged_parts_are_the_whole(rows, data):
     cuts = sorted({0, *data.draw(st.lists(st.integers(1, len(rows) - 1), max_size=5)), len(rows)})
@@ -184,7 +179,6 @@ def test_merged_parts_are_the_whole(rows, data):
             assert_array_equal(measure.finish(both.sweep), measure.finish(whole.sweep))
 
 
-@FEW
 @given(tables(PROBABILITIES, weights=WEIGHTS, smallest=10, largest=40))
 def test_merged_parts_with_units_are_the_whole(rows):
     whole = tally_of(rows, units=True)
@@ -197,7 +191,6 @@ def test_merged_parts_with_units_are_the_whole(rows):
     assert both.dialogues == whole.dialogues
 
 
-@FEW
 @given(tables(PROBABILITIES, smallest=10, largest=60), st.integers(1, 5), st.integers(1, 5))
 def test_exact_totals_of_joined_parts_are_those_of_the_rows(rows, first, second):
     parts = [tally_of(rows[:5]).joined(Grid.over(1.0, first)), tally_of(rows[5:]).joined(Grid.over(1.0, second))]
@@ -210,7 +203,6 @@ def test_exact_totals_of_joined_parts_are_those_of_the_rows(rows, first, second)
     assert set(zip(x.tolist(), y.tolist(), strict=True)) <= exact
 
 
-@FEW
 @given(st.lists(tables(SCORES, weights=WEIGHTS), min_size=2, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_files_does_not_matter(parts, random):
     files = [file_of(tally_of(rows, units=True), name=f"{place}.sweep") for place, rows in enumerate(parts)]

@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -203,7 +203,6 @@ def test_weights_whose_sum_moves_in_its_last_digit_are_accepted():
     assert parsed_sweep(moved, name="part.sweep").tallies[0].sweep.total == pytest.approx(0.6)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(WITH_UNITS) - 1), st.integers(1, 255))
 def test_a_file_with_any_byte_changed_gives_the_same_counts_or_a_fault(place, change):
     content = bytearray(WITH_UNITS)
@@ -215,7 +214,6 @@ def test_a_file_with_any_byte_changed_gives_the_same_counts_or_a_fault(place, ch
     assert read.tallies[0].sweep == tally_of(SMALL).sweep
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(WITH_UNITS) - 1))
 def test_a_file_cut_off_anywhere_is_refused(length):
     with pytest.raises(DataError, match=r"part\.sweep (is empty|is no sweep file|cannot be unpacked)"):

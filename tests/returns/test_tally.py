@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import ECE, Brier, cell_totals
@@ -14,7 +14,6 @@ from demur.returns.tally import UNITS, Grid, Tally, dialogues_in, joined_sweep, 
 from reference.rows import SCORES, arrays, tables
 from reference.tallies import hashed, tally_of
 
-FEW = settings(max_examples=40, deadline=None)
 HALVES = st.sampled_from([1, 0.5, 2, 3.25])
 LEAST = ([9, 7, 3, None], [4, 8, 5, None])
 
@@ -47,7 +46,6 @@ def test_the_effective_number_of_rows_is_that_of_kish():
     assert tally_of(rows, [0, 1, 2]).effective_n == pytest.approx(16 / 6)
 
 
-@FEW
 @given(tables(SCORES, weights=HALVES, largest=25), st.integers(1, 4))
 def test_tallies_of_parts_add_up_to_the_tally_of_the_whole(rows, parts):
     held = arrays(rows)
@@ -132,7 +130,6 @@ def test_dialogues_that_cross_parts_are_counted_once():
     assert 900 < whole.dialogues < 1100
 
 
-@FEW
 @given(tables(st.floats(0, 1), largest=30), st.integers(0, 4))
 def test_joining_confidences_leaves_the_sums_over_rows_exact(rows, cells):
     tally = tally_of(arrays(rows))
@@ -147,7 +144,6 @@ def test_a_sum_over_rows_with_other_parameters_is_read_from_the_cells():
     assert tally.totals("another", ECE(bins=5)) == pytest.approx(cell_totals(ECE(bins=5), tally.sweep))
 
 
-@FEW
 @given(tables(st.floats(0, 1), smallest=2, largest=30), st.integers(0, 4), st.integers(0, 4))
 def test_parts_joined_differently_add_up_to_a_curve_exact_at_its_cutoffs(rows, one, two):
     held = arrays(rows)

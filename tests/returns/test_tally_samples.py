@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import ECE, Brier, cell_totals
@@ -11,8 +11,6 @@ from demur.returns.measures import AUGRC, ForcedError, augrc_estimate
 from demur.returns.tally import Grid, tally_sample
 from reference.rows import SCORES, arrays, tables
 from reference.tallies import tally_of
-
-FEW = settings(max_examples=30, deadline=None)
 
 
 def parts(sweep):
@@ -36,7 +34,6 @@ def dialogues(n, count, *, seed=0, weighted=False, withheld=0.1):
     return Rows(confidence, right, answered, weight, unit), bucket
 
 
-@FEW
 @given(tables(SCORES, largest=30), st.integers(0, 3))
 def test_where_rows_count_alike_replicates_are_those_of_rows_in_memory(rows, seed):
     held = arrays(rows)
@@ -83,7 +80,6 @@ def test_what_buckets_pull_is_worked_by_hand():
     assert sample.pulls(np.array([1.0, 10.0, 100.0])).tolist() == [(2 + 10) / 8, 500 / 8]
 
 
-@FEW
 @given(tables(SCORES, weights=st.sampled_from([1, 0.5, 2]), largest=20))
 def test_a_bucket_for_each_dialogue_gives_the_standard_error_of_dialogues(rows):
     held = replace(arrays(rows), unit=np.arange(len(rows)) // 2)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -77,7 +77,6 @@ def test_plain_ascii_is_enough_where_there_is_no_braille():
 @given(
     st.integers(1, 130), st.integers(1, 60), st.integers(0, 5), st.sampled_from([0, 20]), st.booleans(), st.floats(0, 1)
 )
-@settings(max_examples=60, deadline=None)
 def test_every_plot_fits_the_room_it_is_given(width, height, systems, withheld, braille, mark):
     curves = [random_curve(k, withheld=withheld, name=f"system {k}") for k in range(systems)]
     drawn = lines(*curves, width=width, height=height, braille=braille, mark=mark)

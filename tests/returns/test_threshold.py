@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -28,7 +28,6 @@ from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables
 from reference.tallies import tally_of
 
-FEW = settings(max_examples=40, deadline=None)
 WEIGHTS = st.sampled_from([1, 1, 2, 3])
 TEN = Rows.of(np.arange(10) / 10, [False, False, True, False, True, True, False, True, True, True])
 
@@ -37,7 +36,6 @@ def chosen(choice):
     return None if np.isnan(choice.threshold) else choice.threshold
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS, largest=9), st.sampled_from([Fraction(k, 60) for k in range(60)]))
 def test_the_threshold_by_cost_is_the_cheapest_of_all(rows, ratio):
     choice = threshold_by_cost(Sample(arrays(rows)), float(ratio))
@@ -46,14 +44,12 @@ def test_the_threshold_by_cost_is_the_cheapest_of_all(rows, ratio):
     assert float(plain.cost(rows, chosen(choice), ratio)) == pytest.approx(float(least), abs=1e-12)
 
 
-@FEW
 @given(tables(SCORES, largest=8), st.sampled_from([Fraction(k, 8) for k in range(8)]))
 def test_among_equally_cheap_thresholds_the_one_that_returns_most_is_chosen(rows, ratio):
     _, threshold = plain.cheapest(rows, ratio)
     assert chosen(threshold_by_cost(Sample(arrays(rows)), float(ratio))) == threshold
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS, largest=10))
 def test_the_cost_path_holds_the_corners_of_the_lower_hull_that_are_ever_best(rows):
     points = plain.curve(rows)
@@ -65,7 +61,6 @@ def test_the_cost_path_holds_the_corners_of_the_lower_hull_that_are_ever_best(ro
     assert all(any((float(x), float(y)) == pytest.approx(point) for point in found) for x, y in best)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_the_stretches_of_the_cost_path_cover_all_ratios_without_gaps(rows):
     path = cost_path(error_return(arrays(rows).sweep()))
@@ -95,7 +90,6 @@ def test_cost_ratios_at_which_withholding_never_pays_are_refused_with_the_reason
         threshold_by_cost(Sample(TEN), ratio)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), st.sampled_from([Fraction(k, 30) for k in range(31)]))
 def test_the_threshold_by_nonreturn_has_the_fewest_errors_allowed(rows, most):
     allowed = [cutoff for cutoff in plain.thresholds(rows) if plain.nonreturn(rows, cutoff) <= most]
@@ -111,7 +105,6 @@ def test_the_threshold_by_nonreturn_has_the_fewest_errors_allowed(rows, most):
     )
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), st.sampled_from([Fraction(k, 30) for k in range(31)]))
 def test_the_threshold_by_error_returns_the_most_allowed(rows, most):
     choice = threshold_by_error(Sample(arrays(rows)), float(most))
@@ -121,7 +114,6 @@ def test_the_threshold_by_error_returns_the_most_allowed(rows, most):
     assert "no guarantee" in choice.rule
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), st.floats(0, 0.99))
 def test_a_choice_states_the_rates_at_its_threshold(rows, ratio):
     choice = threshold_by_cost(Sample(arrays(rows)), ratio)
@@ -156,7 +148,6 @@ def guaranteed_by_hand(rows, most, delta):
     return chosen_one
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.1, 0.2]), st.sampled_from([0.05, 0.1, 0.5]))
 def test_the_guaranteed_threshold_is_the_last_that_passes_in_order(seed, most, delta):
     rng = np.random.default_rng(seed)
@@ -179,7 +170,6 @@ def test_a_guarantee_worked_by_hand():
     assert (nothing.nonreturn, nothing.error, nothing.guarantee.upper) == (1, 0, None)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.2, 0.5]))
 def test_the_upper_bound_stated_keeps_the_promise(seed, most):
     rng = np.random.default_rng(seed)
@@ -402,7 +392,6 @@ def test_a_threshold_is_printed_in_as_few_characters_as_return_the_same_answers(
     assert printed_cutoff(threshold, below) == text
 
 
-@settings(max_examples=400, deadline=None)
 @given(CONFIDENCES.flatmap(neighbours))
 def test_a_printed_threshold_read_back_returns_the_same_answers_and_none_is_shorter(pair):
     threshold, below = max(pair), min(pair)
@@ -424,7 +413,6 @@ def test_no_text_at_all_is_shorter_on_a_grid_of_few_decimals(places):
         assert len(printed_cutoff(threshold, below)) == least
 
 
-@FEW
 @given(st.lists(CONFIDENCES, min_size=1, max_size=12), st.integers(0, 2**12))
 def test_every_cutoff_of_a_curve_is_printed_so_that_it_returns_the_same_answers(scores, flags):
     right = [bool(flags >> place & 1) for place in range(len(scores))]

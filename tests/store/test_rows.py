@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -182,7 +182,6 @@ def becomes(row: dict[str, Any], threshold: float | None) -> set[str]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(table=TABLE, threshold=st.sampled_from([None, 0.2, 0.5, float("inf"), float("-inf")]))
 def test_counts_and_pages_agree_with_a_plain_twin(
     tmp_path_factory: pytest.TempPathFactory, table: list[dict[str, Any]], threshold: float | None

@@ -233,7 +233,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ANSWERS)
 def test_answers_come_back_as_they_were_read_columns_of_any_name_too(
     store: Store, tmp_path: Path, rows: list[dict[str, object]]

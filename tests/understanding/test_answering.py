@@ -2,7 +2,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
@@ -78,7 +78,6 @@ def test_where_nothing_is_known_the_answer_is_withheld_whatever_the_threshold(
     assert math.isnan(answer.confidence)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(QUESTIONS, max_size=4), st.integers(1, 6), st.sampled_from(SCORINGS))
 def test_lists_are_sorted_and_share_at_most_all(texts: list[str], nbest: int, scoring: Scoring) -> None:
     model = guide(scoring=scoring)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
@@ -146,7 +146,6 @@ def test_no_texts_at_all_are_heard_as_none():
     assert Channel(VOCABULARY, wer=0.5).heard([]).texts == []
 
 
-@settings(max_examples=50)
 @given(SAID, st.floats(0, 1.25), st.integers(0, 3))
 def test_pairs_spell_what_was_said_and_heard(said, rate, seed):
     text = " ".join(said)

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
@@ -121,13 +121,11 @@ def test_words_of_other_scripts_have_no_phones(word):
     assert pronounced(word) == ()
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=()), max_size=20))
 def test_anything_can_be_asked_and_no_phone_is_empty_or_stressed(text):
     assert all(phone and not set(phone) & set("ˈˌ #") for phone in pronounced(text))
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**12))
 def test_every_number_is_said_in_words_of_the_dictionary(number):
     words = spoken(str(number))
@@ -135,13 +133,11 @@ def test_every_number_is_said_in_words_of_the_dictionary(number):
     assert all(word in tokens._lexicon() for word in words)
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz'", max_size=12))
 def test_the_spoken_words_are_said_as_the_written_one(word):
     assert pronounced(word) == pronounced(" ".join(spoken(word)))
 
 
-@settings(deadline=None)
 @given(st.text(alphabet=st.characters(max_codepoint=0x24F)))
 def test_a_folded_text_stays_as_it_is(text):
     assert folded(folded(text)) == folded(text)

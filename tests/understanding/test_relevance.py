@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, DemurError, UsageError
@@ -52,7 +52,6 @@ def guide() -> RelevanceClassifier:
     return RelevanceClassifier().fit(GUIDE_TEXTS, GUIDE_LABELS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     learnt=pairs(), asked=st.lists(QUESTIONS, max_size=3), tokens=st.sampled_from(KINDS), weight=SHARES, sharp=SHARPNESS
 )
@@ -67,7 +66,6 @@ def test_posteriors_are_those_of_the_plain_loop(
         close(found, wanted)
 
 
-@settings(max_examples=60, deadline=None)
 @given(learnt=pairs(), tokens=st.sampled_from(KINDS), weight=SHARES, sharp=SHARPNESS)
 def test_left_out_posteriors_are_those_of_the_plain_loop(
     learnt: tuple[list[str], list[str]], tokens: str, weight: float, sharp: float
@@ -82,7 +80,6 @@ def test_left_out_posteriors_are_those_of_the_plain_loop(
     close(model.left_out(some), [wanted[place] for place in some])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     learnt=pairs(),
     question=QUESTIONS,
@@ -138,7 +135,6 @@ def test_the_divergence_is_never_above_0_and_scores_agree_with_answers(scoring: 
     assert scoring == "posterior" or (found <= 1e-12).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(learnt=pairs(), asked=st.lists(QUESTIONS, max_size=4), tokens=st.sampled_from(KINDS))
 def test_posteriors_sum_to_1_and_the_order_of_pairs_does_not_matter(
     learnt: tuple[list[str], list[str]], asked: list[str], tokens: str

@@ -3,7 +3,7 @@ import pickle
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
@@ -91,7 +91,6 @@ def test_a_word_without_phones_has_no_tokens():
 
 
 @each_name
-@settings(deadline=None)
 @given(text=TEXTS)
 def test_any_text_has_tokens_none_of_them_empty(name, text):
     assert all(tokenizer(name)(text))
@@ -103,7 +102,6 @@ def test_no_text_has_no_tokens(name):
 
 
 @pytest.mark.parametrize("name", ["words", "phones1"] if available() else ["words"])
-@settings(deadline=None)
 @given(first=TEXTS, second=TEXTS)
 def test_the_tokens_of_two_texts_in_a_row_are_those_of_each(name, first, second):
     made = tokenizer(name)
@@ -111,7 +109,6 @@ def test_the_tokens_of_two_texts_in_a_row_are_those_of_each(name, first, second)
 
 
 @needs_phones
-@settings(deadline=None)
 @given(st.lists(LETTERS, max_size=4))
 def test_runs_are_as_many_as_the_phones_and_edges_of_the_text_allow(parts):
     text, spoken = " ".join(parts), [said for part in parts for said in tokens.spoken(part)]
@@ -122,7 +119,6 @@ def test_runs_are_as_many_as_the_phones_and_edges_of_the_text_allow(parts):
 
 
 @needs_phones
-@settings(deadline=None)
 @given(TEXTS)
 def test_tokens_of_different_kinds_are_never_equal(text):
     sets = [set(tokenizer(name)(text)) for name in NAMES]

@@ -3,7 +3,7 @@ import io
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.apps.web.work.adding import ZSTD_BLOCK, gzip_size, refuse_bomb, size_within, zstd_size
@@ -25,14 +25,12 @@ def zstd(content, *, streamed=False):
 
 
 @given(contents, contents)
-@settings(max_examples=25, deadline=None)
 def test_gzip_is_counted_to_the_byte_over_all_its_parts(first, second):
     packed = gzip.compress(first) + gzip.compress(second)
     assert gzip_size(io.BytesIO(packed), 10**9) == len(first) + len(second)
 
 
 @given(contents, st.booleans())
-@settings(max_examples=25, deadline=None)
 def test_zstandard_is_never_taken_for_less_than_it_is_and_for_at_most_a_block_more(content, streamed):
     packed = zstd(content, streamed=streamed) + b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + zstd(b"x")
     bound = zstd_size(io.BytesIO(packed))
