@@ -60,7 +60,7 @@ def museum_logs(folder: Path) -> list[Path]:
     pairs = [{"input": text, "target": label} for text, label in zip(material.texts, material.labels, strict=True)]
     paths = []
     for tokens in TOKENS:
-        answers = demur.respond(demur.train(pairs, tokens=tokens), asked).drop("why", "returned", strict=False)
+        answers = demur.respond(demur.train(pairs, tokens=tokens), asked).frame().drop("why", "returned", strict=False)
         paths.append(folder / f"{tokens}.jsonl")
         answers.write_ndjson(paths[-1])
     return paths

@@ -22,8 +22,9 @@ from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.lab import wizards
 from demur.returns.jobs import JOBS as RETURN_JOBS
+from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 
-JOBS = (*RETURN_JOBS, *GOLD_JOBS)
+JOBS = (*RETURN_JOBS, *GOLD_JOBS, *UNDERSTANDING_JOBS)
 each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
@@ -96,12 +97,17 @@ RANGED = [
 ]
 
 
+def nothing_for(job: Job) -> list[str]:
+    """A file that is not there for each argument that must be given."""
+    return ["nothing.jsonl" for one in job.parameters if isinstance(one.option, Argument) and not one.option.optional]
+
+
 @pytest.mark.parametrize(("job", "one"), RANGED)
 def test_ranges_hold_in_python_and_by_command_in_the_same_words(demur: Demur, job: Job, one: Any) -> None:
     value = out_of_range(one.option)
     with pytest.raises(UsageError, match=f"`{one.name}` must be {one.option.range}") as refused:
-        job.function("there is no such file", **{one.name: one.type(value)})
-    done = demur(*job.name.split(), "nothing.jsonl", one.flag, f"{value:g}")
+        job.function(*nothing_for(job), **{one.name: one.type(value)})
+    done = demur(*job.name.split(), *nothing_for(job), one.flag, f"{value:g}")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {str(refused.value).replace(f'`{one.name}`', one.flag)}\n"
 
@@ -116,6 +122,9 @@ def files(tmp_path: Path) -> Path:
     log(tmp_path / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
     log(tmp_path / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
     rows = pl.read_ndjson(tmp_path / "a.jsonl")
+    pairs = [(f"when do you open on {day}", "hours") for day in DAYS] + [(f"is {day} dear", "price") for day in DAYS]
+    (tmp_path / "pairs.jsonl").write_text("".join(f'{{"input": "{text}", "target": "{to}"}}\n' for text, to in pairs))
+    demur.save_model(demur.train(tmp_path / "pairs.jsonl"), tmp_path / "guide")
     (tmp_path / "lake").mkdir()
     for place, part in enumerate(rows.iter_slices(80)):
         part.write_parquet(tmp_path / "lake" / f"{place}.parquet")
@@ -125,6 +134,7 @@ def files(tmp_path: Path) -> Path:
 A, B, LAKE, TRIALS = "a.jsonl", "b.jsonl", "lake", "trials.csv"
 STUDY: dict[str, Any] = {"x": "wer", "y": "completed", "checks": False}
 SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials_each": (5,), "studies": 20}
+PAIRS, DAYS = "pairs.jsonl", ("monday", "tuesday", "friday")
 CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "score": ("score", [A], {}),
     "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "mean"}),
@@ -153,6 +163,12 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "gold of studies": ("gold", [TRIALS, "more.csv"], STUDY),
     "plan": ("plan", [TRIALS], SMALL),
     "plan wider": ("plan", [TRIALS], {**SMALL, "fit": "linear", "half_width": 0.2, "level": 0.8}),
+    "train": ("understand train", [PAIRS], {}),
+    "train otherwise": ("understand train", [PAIRS], {"sharpness": 0.5, "scoring": "kl", "out_of_scope": ("price",)}),
+    "tune": ("understand tune", [PAIRS], {}),
+    "tune by errors": ("understand tune", [PAIRS], {"max_error": 0.4, "off_topic": PAIRS}),
+    "respond": ("understand respond", ["guide", PAIRS], {}),
+    "respond at a threshold": ("understand respond", ["guide", PAIRS], {"threshold": 0.9, "withhold": True}),
 }
 
 
@@ -188,11 +204,12 @@ def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, ca
     if name == "merge":
         for sweep, source in (("part", A), ("other", B)):
             assert demur("score", source, "--quiet", "-o", f"{sweep}.sweep", "--replicates", "50").returncode == 0
-    done = demur(*name.split(), *arguments, *typed(function, given), "--json", "-o", "kept.json")
+    kept = [] if name == "understand respond" else ["-o", "kept.json"]
+    done = demur(*name.split(), *arguments, *typed(function, given), "--json", *kept)
     assert done.returncode == 0, done.stderr
     expected = as_json(function(*arguments, **given).to_dict()) + "\n"
     assert done.stdout == expected
-    assert (files / "kept.json").read_text(encoding="utf-8") == expected
+    assert not kept or (files / "kept.json").read_text(encoding="utf-8") == expected
 
 
 def test_frames_take_the_options_of_files(files: Path) -> None:

@@ -40,19 +40,17 @@ def folder(demur: Demur, tmp_path: Path) -> Path:
 
 
 WRONG = {
-    "no folder": (["train", "pairs.jsonl"], "a model needs a folder to be written to: -o MODEL_DIR"),
     "no such file": (["train", "pears.jsonl", "-o", "m"], 'pears.jsonl does not exist (did you mean "pairs.jsonl"?)'),
     "foreign folder": (["train", "pairs.jsonl", "-o", "other"], "other exists and is no model of demur"),
-    "file as folder": (["train", "pairs.jsonl", "-o", "pairs.jsonl/"], "exists and is no model of demur"),
-    "folder with ending": (["train", "pairs.jsonl", "-o", "m.v2"], "has a name without an ending, or / at its end"),
+    "folder with ending": (["train", "pairs.jsonl", "-o", "m.v2"], 'or none, for a folder; got ".v2"'),
     "two folders": (["train", "pairs.jsonl", "-o", "m", "-o", "n"], "-o m -o n: a model goes to one folder"),
     "figure": (["train", "pairs.jsonl", "-o", "m", "-o", "m.svg"], "this result has no figure"),
     "tokens": (["train", "pairs.jsonl", "-o", "m", "--tokens", "letters"], 'has "letters"'),
     "weight": (
         ["train", "pairs.jsonl", "-o", "m", "--question-weight", "2"],
-        "question_weight is a number above 0 and below 1",
+        "--question-weight must be above 0 and below 1; got 2",
     ),
-    "sharpness": (["train", "pairs.jsonl", "-o", "m", "--sharpness", "0"], "sharpness is a number above 0"),
+    "sharpness": (["train", "pairs.jsonl", "-o", "m", "--sharpness", "0"], "--sharpness must be above 0; got 0"),
     "scoring": (["train", "pairs.jsonl", "-o", "m", "--scoring", "luck"], "--scoring"),
     "threshold": (["train", "pairs.jsonl", "-o", "m", "--threshold", "nan"], "--threshold takes a number; got nan"),
     "not UTF-8": (["train", "latin.csv", "-o", "m"], "is not UTF-8; it looks like Latin-1"),
@@ -65,7 +63,7 @@ WRONG = {
     "gate of nothing": (["train", "pairs.jsonl", "-o", "m", "--fail-if", "accuracy > 1"], 'knows no "accuracy"'),
     "gate": (["train", "pairs.jsonl", "-o", "m", "--fail-if", "labels are few"], "--fail-if takes"),
     "two aims": (["tune", "pairs.jsonl", "--max-error", ".1", "--cost-ratio", ".1"], "choose by exactly one of"),
-    "level": (["tune", "pairs.jsonl", "--level", "95"], "level lies between 0 and 1"),
+    "level": (["tune", "pairs.jsonl", "--level", "95"], "--level must be above 0 and below 1; got 95"),
     "one pair": (["tune", "one.jsonl", "-o", "m"], "tuning needs two pairs or more"),
     "wordless": (["tune", "wordless.jsonl", "-o", "m"], "no text has any words in it"),
     "impossible": (
@@ -75,7 +73,7 @@ WRONG = {
     "off-topic": (["tune", "pairs.jsonl", "--off-topic", "gone.jsonl", "-o", "m"], "gone.jsonl does not exist"),
     "no model": (["respond", "nowhere", "pairs.jsonl"], "nowhere: no such folder (demur understand train writes"),
     "not a model": (["respond", "other", "pairs.jsonl"], "other: has no model.json, so it is no model of demur"),
-    "ending": (["respond", "model", "pairs.jsonl", "-o", "r.txt"], "-o r.txt: the name must end in one of .jsonl"),
+    "ending": (["respond", "model", "pairs.jsonl", "-o", "r.txt"], "-o r.txt: the extension must be one of .jsonl"),
     "a directory": (["respond", "model", "pairs.jsonl", "-o", "d.csv"], "-o d.csv: this is a directory"),
     "withhold": (["respond", "model", "pairs.jsonl", "--withhold"], "--withhold: the model has no threshold"),
     "no texts": (["respond", "model", "answers.csv", "--map", "input=x"], 'there is no column "x" to map input from'),
@@ -105,7 +103,7 @@ def test_a_model_without_one_of_its_files_is_refused(demur: Demur, folder: Path,
     for arguments in (["respond", "model", "pairs.jsonl"], ["chat", "model"]):
         done = demur("understand", *arguments)
         assert done.returncode == 2
-        assert f"model: is incomplete: {name} is missing (train the model anew)" in done.stderr
+        assert f"model: is incomplete: {name} is missing (train the model again)" in done.stderr
 
 
 def test_a_model_of_another_version_is_refused(demur: Demur, folder: Path) -> None:

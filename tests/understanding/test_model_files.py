@@ -210,7 +210,7 @@ def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["arrays.npz", "vocabularies.json"])
 def test_a_missing_part_is_named(name: str, folder: Path) -> None:
     (folder / name).unlink()
-    with pytest.raises(DataError, match=rf"guide: is incomplete: {name} is missing \(train the model anew\)"):
+    with pytest.raises(DataError, match=rf"guide: is incomplete: {name} is missing \(train the model again\)"):
         load_model(folder)
 
 
@@ -253,7 +253,7 @@ def test_another_layout_is_refused_with_the_version_that_wrote_it(folder: Path) 
 
 def test_metadata_that_lacks_something_says_what(folder: Path) -> None:
     changed(folder, classes=..., crowding=...)
-    with pytest.raises(DataError, match=r"model\.json: lacks classes, crowding \(train the model anew\)"):
+    with pytest.raises(DataError, match=r"model\.json: lacks classes, crowding \(train the model again\)"):
         load_model(folder)
 
 

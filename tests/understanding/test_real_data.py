@@ -13,7 +13,7 @@ from demur.returns.measures import AUROC
 from demur.understanding.model_files import load_model, save_model
 from demur.understanding.relevance import SCORINGS, RelevanceClassifier, answered
 from demur.understanding.tokens import available
-from demur.understanding.tuning import tuned
+from demur.understanding.training import tuned
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 CLINC, CHITCHAT = DATA / "clinc150" / "clinc150_full.jsonl.gz", DATA / "chitchat"

@@ -8,9 +8,9 @@ import pytest
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.returns.measures import AUGRC
-from demur.understanding import tuning
+from demur.understanding import training
 from demur.understanding.relevance import RelevanceClassifier
-from demur.understanding.tuning import SHARPNESS, WEIGHTS, Tuning, tuned
+from demur.understanding.training import SHARPNESS, WEIGHTS, Tuning, tuned
 
 TEXTS = [
     "when do you open",
@@ -78,7 +78,7 @@ def test_no_question_is_answered_from_itself() -> None:
 
 
 def test_of_many_questions_a_sample_is_taken_that_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "MOST", 4)
+    monkeypatch.setattr(training, "MOST", 4)
     samples = {seed: usual(seed=seed).responses["id"].to_list() for seed in range(5)}
     assert {len(sample) for sample in samples.values()} == {4}
     assert len({tuple(sample) for sample in samples.values()}) > 1

@@ -43,6 +43,7 @@ class Argument:
 
     help: str
     metavar: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,8 @@ class Job:
 
     `name` may have two words, such as "outcome fit". `present` is the "module:function" from the result to what is
     shown, loaded only then. `about` are further paragraphs of the help. `endings` are file endings that `-o` takes
-    here besides the usual ones, each with the "module:function" that writes the result to a path.
+    here besides the usual ones, each with the "module:function" that writes the result to a path; an empty ending
+    stands for a folder. `check` is the "module:function" that refuses such paths before any work is done.
     """
 
     name: str
@@ -248,6 +250,9 @@ class Job:
     about: str = ""
     endings: tuple[tuple[str, str], ...] = ()
     outputs: tuple[Output, ...] = ()
+    check: str = ""
+    says_files: bool = False
+    """Whether the result has `files`, the paths of `-o`, and says them in its document."""
     figures: bool = True
     """Whether its result has figures."""
 

@@ -8,6 +8,8 @@ import os
 import secrets
 import shutil
 import zipfile
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +51,30 @@ def load_model(folder: str | Path) -> RelevanceClassifier:
     try:
         return _model(told, _arrays(place), _json(place / _WORDS))
     except UsageError as fault:
-        raise DataError(str(fault), where=f"{place / _MODEL}:", fix="train the model anew") from None
+        raise DataError(str(fault), where=f"{place / _MODEL}:", fix="train the model again") from None
     except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as fault:
         rule = f"does not hold what a model is made of ({type(fault).__name__}: {fault})"
-        raise DataError(rule, where=f"{place}:", fix="train the model anew") from None
+        raise DataError(rule, where=f"{place}:", fix="train the model again") from None
+
+
+def model_in(model: RelevanceClassifier | str | Path, threshold: float | None = None) -> RelevanceClassifier:
+    """A model as it is or from its folder, with another threshold where one is given."""
+    fitted = model if isinstance(model, RelevanceClassifier) else load_model(model)
+    # the caller's model stays as it is
+    return fitted if threshold is None else copy(fitted).set_params(threshold=threshold)
+
+
+def write_result(result: Any, folder: Path) -> None:
+    """Write the model that `train` or `tune` gave to a folder."""
+    save_model(result if isinstance(result, RelevanceClassifier) else result.model, folder)
+
+
+def check_folders(folders: Sequence[Path]) -> None:
+    """Refuse, before any work is done, folders that a model cannot be written to."""
+    if len(folders) > 1:
+        raise UsageError(f"-o {' -o '.join(map(str, folders))}: a model goes to one folder")
+    for folder in folders:
+        check_place(folder)
 
 
 def _model(told: dict[str, Any], arrays: dict[str, Any], words: dict[str, list[str]]) -> RelevanceClassifier:
@@ -130,16 +152,16 @@ def _metadata(place: Path) -> dict[str, Any]:
             f"has layout {told.get('layout')}, written by demur {told.get('demur')}; this is demur {__version__}, "
             f"which reads layout {LAYOUT}",
             where=f"{place / _MODEL}:",
-            fix="train it anew, or use the version that wrote it",
+            fix="train it again, or use the version that wrote it",
         )
     missing = {"parameters", "token_parts", "crowding", "classes", "answers", "digests"} - set(told)
     if missing:
-        raise DataError(f"lacks {', '.join(sorted(missing))}", where=f"{place / _MODEL}:", fix="train the model anew")
+        raise DataError(f"lacks {', '.join(sorted(missing))}", where=f"{place / _MODEL}:", fix="train the model again")
     for name in (_ARRAYS, _WORDS):
         if not (place / name).is_file():
-            raise DataError(f"is incomplete: {name} is missing", where=f"{place}:", fix="train the model anew")
+            raise DataError(f"is incomplete: {name} is missing", where=f"{place}:", fix="train the model again")
         if _digest(place / name) != told["digests"].get(name):
-            raise DataError("is damaged or of another model", where=f"{place / name}:", fix="train the model anew")
+            raise DataError("is damaged or of another model", where=f"{place / name}:", fix="train the model again")
     return told
 
 
@@ -162,7 +184,7 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as fault:
-        raise DataError(f"cannot be read: {fault}", where=f"{path}:", fix="train the model anew") from None
+        raise DataError(f"cannot be read: {fault}", where=f"{path}:", fix="train the model again") from None
 
 
 def _digest(path: Path) -> str:

@@ -136,37 +136,30 @@ class Pairs:
         text = pl.col("input").str.strip_chars().str.to_lowercase().str.replace_all(r"\s+", " ")
         return self.frame.select(text, "target")
 
-    def with_answers(self, answers: Mapping[str, str]) -> Pairs:
-        """The pairs with what their answers say; what the table itself says must agree."""
-        own = self.answers or {}
-        for label, text in answers.items():
+    def with_answers(self, data: object) -> Pairs:
+        """The pairs with what their answers say, as `read_answers` takes it; what the table itself says must agree."""
+        if data is None:
+            return self
+        own, given = self.answers or {}, read_answers(data)
+        for label, text in given.items():
             if own.get(label, text) != text:
                 raise _conflict(label, own[label], text)
-        return replace(self, answers={**own, **answers})
+        return replace(self, answers={**own, **given})
 
 
-def read_pairs(*sources: str | Path, reading: PairReading = AS_IT_COMES) -> Pairs:
-    """Reads the pairs in files: paths, globs, or `-` for standard input."""
-    with opened(*sources) as files:
-        return _pairs([read_source(file, Request()) for file in files], reading)
+def read_pairs(data: object, *, reading: PairReading = AS_IT_COMES) -> Pairs:
+    """The pairs in a file, a glob, `-` for standard input, a frame, columns or rows.
 
-
-def pairs(data: object, *, reading: PairReading = AS_IT_COMES) -> Pairs:
-    """The pairs in a frame, in columns, or in rows.
-
-    >>> found = pairs([{"text": "when do you open", "label": "hours"}, {"text": "who are you", "label": "oos"}])
+    >>> found = read_pairs([{"text": "when do you open", "label": "hours"}, {"text": "who are you", "label": "oos"}])
     >>> found.texts, found.labels, found.off_topic
     (['when do you open'], ['hours'], ('who are you',))
     """
-    return _pairs([table_of(data, Request())], reading)
-
-
-def _pairs(tables: Sequence[Table], reading: PairReading) -> Pairs:
-    told: list[str] = []
+    tables = _tables(data)
+    notes: list[str] = []
     parts = []
     for number, table in enumerate(tables):
-        cells, notes = _resolved(table, reading)
-        told += notes
+        cells, told = _resolved(table, reading)
+        notes += told
         parts.append(_rows(cells, reading).with_columns(pl.lit(number).alias(_SOURCE)))
     frame = pl.concat(parts)
     known = pl.col("target").is_not_null()
@@ -177,8 +170,16 @@ def _pairs(tables: Sequence[Table], reading: PairReading) -> Pairs:
         frame.filter(known).select("input", "target"),
         tuple(frame.filter(~known)["input"]),
         _answers_in(frame.filter(known), tables),
-        tuple(dict.fromkeys(told)),
+        tuple(dict.fromkeys(notes)),
     )
+
+
+def _tables(data: object) -> list[Table]:
+    """The tables that a path or a glob stands for, or the one that the data are."""
+    if not isinstance(data, str | Path):
+        return [table_of(data, Request())]
+    with opened(data) as files:
+        return [read_source(file, Request()) for file in files]
 
 
 def _resolved(table: Table, reading: PairReading) -> tuple[Cells, list[str]]:
@@ -256,25 +257,16 @@ def _cut(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def read_answers(source: str | Path) -> dict[str, str]:
-    """Reads what answers say from a table: `answer` and `text`, or `target` and `answer`."""
-    with opened(source) as files:
-        return _answers([read_source(file, Request()) for file in files])
+def read_answers(data: object) -> dict[str, str]:
+    """What answers say, by label: a mapping, or a table with `answer` and `text`, or `target` and `answer`.
 
-
-def answers(data: object) -> dict[str, str]:
-    """What answers say, by label, from a frame, columns or rows, or as it is.
-
-    >>> answers([{"answer": "hours", "text": "From ten."}]), answers({"hours": "From ten."})
+    >>> read_answers([{"answer": "hours", "text": "From ten."}]), read_answers({"hours": "From ten."})
     ({'hours': 'From ten.'}, {'hours': 'From ten.'})
     """
     if isinstance(data, Mapping) and all(isinstance(text, str) for text in data.values()):
         return dict(data)
-    return _answers([table_of(data, Request())])
-
-
-def _answers(tables: Sequence[Table]) -> dict[str, str]:
     parts = []
+    tables = _tables(data)
     for number, table in enumerate(tables):
         cells = Cells(table, _answer_columns(table))
         frame = pl.DataFrame([cells.text("target"), cells.text("answer").str.strip_chars(), table.frame[ROW]])
@@ -326,28 +318,19 @@ class Inputs:
         return self.frame["input"].to_list()
 
 
-def read_inputs(*sources: str | Path, reading: PairReading = AS_IT_COMES) -> Inputs:
-    """Reads the texts in files: paths, globs, or `-` for standard input."""
-    with opened(*sources) as files:
-        tables = [read_source(file, Request()) for file in files]
-        if len(tables) == 1:
-            return _inputs(tables[0], reading)
-        whole = pl.concat([table.frame.drop(ROW) for table in tables], how="diagonal_relaxed")
-    return inputs(whole, reading=reading)
+def read_inputs(data: object, *, reading: PairReading = AS_IT_COMES) -> Inputs:
+    """The texts in a file, a glob, `-` for standard input, a frame, columns or rows, or a list of texts.
 
-
-def inputs(data: object, *, reading: PairReading = AS_IT_COMES) -> Inputs:
-    """The texts in a frame, in columns, in rows, or a list of texts.
-
-    >>> inputs(["when do you open"]).frame.row(0)
+    >>> read_inputs(["when do you open"]).frame.row(0)
     ('1', 'when do you open')
     """
-    if isinstance(data, Sequence) and data and all(isinstance(text, str) for text in data):
-        return inputs({"input": list(data)}, reading=reading)
-    return _inputs(table_of(data, Request()), reading)
-
-
-def _inputs(table: Table, reading: PairReading) -> Inputs:
+    if isinstance(data, Sequence) and not isinstance(data, str) and data and all(isinstance(one, str) for one in data):
+        data = {"input": list(data)}
+    tables = _tables(data)
+    table = tables[0]
+    if len(tables) > 1:
+        whole = pl.concat([one.frame.drop(ROW) for one in tables], how="diagonal_relaxed")
+        table = table_of(whole, Request())
     found = resolve(table.columns, reading.columns, parts=_PARTS, where=f"{table.name}:")
     require(("input",), found.columns, table)
     cells = filtered(Cells(table, found.columns), reading.where)

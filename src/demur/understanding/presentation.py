@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import polars as pl
 
 from demur.core.show import numbers
 from demur.core.show.presentation import Presentation, Table, drawing
 from demur.core.show.results import threshold_text
-from demur.returns.evaluate import Evaluation
 from demur.returns.presentation import of_choice
-from demur.returns.threshold import Choice
-from demur.understanding.pairs import Pairs
 from demur.understanding.relevance import RelevanceClassifier
-from demur.understanding.tuning import Setting, Tuning
+from demur.understanding.training import AnswerTable, Setting, TrainedModel, TunedModel
 
 MOST_ROWS = 40
 """Answers that a terminal shows; files hold all of them."""
 
-MOST_LETTERS = 60
+MOST_CHARACTERS = 60
 
 NO_PROMISE = (
     "Nothing is promised about new inputs, for setting and threshold are chosen on the same questions: answers to "
@@ -28,8 +22,9 @@ NO_PROMISE = (
 )
 
 
-def of_training(model: RelevanceClassifier, pairs: Pairs) -> Presentation:
+def of_training(model: TrainedModel) -> Presentation:
     """What a model has learnt from pairs."""
+    pairs = model.pairs
     counts = {
         "pairs": len(pairs),
         "labels": len(model.classes_),
@@ -40,44 +35,17 @@ def of_training(model: RelevanceClassifier, pairs: Pairs) -> Presentation:
         "answers without questions": len(pairs.unasked),
         "off-topic texts, not learnt from": len(pairs.off_topic),
     }
-    frame = pl.DataFrame({"what": list(counts), "count": list(counts.values())})
     rows = tuple((what, f"{count:,}") for what, count in counts.items())
     return Presentation(
         title="Relevance model",
         sentences=(_learnt(model), _returned(model)),
         tables=(Table("What was learnt from", ("what", "count"), rows),),
         figures=(),
-        data=lambda: frame,
-        document=training_document(model, pairs),
-        warnings=_unheard(model, pairs),
+        data=lambda: pl.DataFrame({"what": list(counts), "count": list(counts.values())}),
+        document=model.to_dict(),
+        notes=model.notes,
+        warnings=model.warnings,
     )
-
-
-def _unheard(model: RelevanceClassifier, pairs: Pairs) -> tuple[str, ...]:
-    """Says which texts have no token, so that they teach nothing."""
-    tokens = sum(np.asarray(one.counts.matrix.sum(axis=1)).ravel() for one in model.models_)
-    places = np.flatnonzero(np.asarray(tokens) == 0)
-    if not len(places):
-        return ()
-    count = f"{len(places):,} texts have" if len(places) > 1 else "1 text has"
-    return (f'{count} no words, so nothing is learnt there, e.g. "{pairs.texts[places[0]]}"',)
-
-
-def training_document(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
-    """The training of a model as plain values."""
-    return {
-        "n": len(pairs),
-        "labels": len(model.classes_),
-        "vocabulary": {one.tokens: len(one.vocabulary) for one in model.models_},
-        "parameters": model.get_params(),
-        "answer_texts": model.answers_ is not None,
-        "single_example": list(pairs.single),
-        "copies": pairs.copies,
-        "several_labels": [{"input": text, "targets": list(labels)} for text, labels in pairs.contradicted],
-        "answers_without_questions": list(pairs.unasked),
-        "labels_without_answer": list(pairs.wordless),
-        "off_topic": len(pairs.off_topic),
-    }
 
 
 def _learnt(model: RelevanceClassifier) -> str:
@@ -95,15 +63,13 @@ def _returned(model: RelevanceClassifier) -> str:
     return f"It returns an answer when its confidence is at least {threshold_text(model.threshold)}."
 
 
-def of_tuning(
-    model: RelevanceClassifier, tuning: Tuning, choice: Choice, evaluation: Evaluation, pairs: Pairs
-) -> Presentation:
+def of_tuning(found: TunedModel) -> Presentation:
     """What was tried, what is best, and where its threshold lies on the curve of questions that it had not seen."""
-    best = tuning.best
+    tuning, best, choice, evaluation = found.tuning, found.tuning.best, found.choice, found.evaluation
     chosen = of_choice(choice, evaluation)
-    asked, strange = (tuning.responses.filter(scope=scope).height for scope in ("in", "off"))
-    among = f" and {strange:,} off-topic texts" if strange else ""
-    found = (
+    asked = tuning.responses.filter(scope="in").height
+    among = f" and {found.off_topic:,} off-topic texts" if found.off_topic else ""
+    verdict = (
         f"Best of {len(tuning.settings)} settings: {_setting_words(best)}. It answers {numbers.percent(best.accuracy)} "
         f"of {asked:,} questions right without having seen them (error-return area {numbers.number(best.augrc)} on "
         f"these{among})."
@@ -112,21 +78,16 @@ def of_tuning(
     rows = tuple(_setting_row(one) for one in tuning.settings)
     return Presentation(
         title="Tuned relevance model",
-        sentences=(found, *chosen.sentences[:2], NO_PROMISE),
+        sentences=(verdict, *chosen.sentences[:2], NO_PROMISE),
         tables=(Table("Settings, the best first", columns, rows),),
         figures=(
             drawing("returns.charts.error_return.error_return_chart", [evaluation], choices=(choice,), region=None),
             *chosen.figures[1:],
         ),
         data=tuning.frame,
-        document={
-            **training_document(model, pairs),
-            "settings": [one.to_dict() for one in tuning.settings],
-            "best": best.to_dict(),
-            **choice.to_dict(),
-            "threshold": model.threshold,
-        },
-        notes=(*_off_topic_note(strange), *chosen.notes),
+        document=found.to_dict(),
+        notes=found.notes,
+        warnings=found.pairs.warnings,
         signatures=chosen.signatures,
     )
 
@@ -143,32 +104,26 @@ def _setting_row(setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _off_topic_note(count: int) -> tuple[str, ...]:
-    if count:
-        return ()
-    return ("there are no off-topic texts, so every question here has an answer: a threshold found with some is safer",)
-
-
-def of_responses(table: pl.DataFrame, model: RelevanceClassifier) -> Presentation:
-    """What a model answered, a row each as far as a terminal has room."""
-    known = table["prediction"].is_not_null() | (table["nbest"].list.len() > 0)
-    counts = {"n": table.height, "unknown": int((~known).sum())}
-    sentence = f"{table.height:,} texts, {counts['unknown']:,} of them without a word that is known"
-    if "returned" in table.columns and model.threshold is not None:
-        counts["returned"] = int(table["returned"].sum())
-        sentence += (
-            f"; {counts['returned']:,} answers returned, with a confidence of {threshold_text(model.threshold)} or more"
-        )
-    shown = table.head(MOST_ROWS)
-    more = table.height - shown.height
+def of_answers(answers: AnswerTable) -> Presentation:
+    """What a model answered, a row each as far as a terminal has room; no rows where a file has them."""
+    counts = answers.counts()
+    sentence = f"{counts['n']:,} texts, {counts['unknown']:,} of them without a word that is known"
+    if answers.threshold is not None:
+        limit = threshold_text(answers.threshold)
+        sentence += f"; {counts['returned']:,} answers returned, with a confidence of {limit} or more"
+    shown = answers.table.head(MOST_ROWS)
+    more = f", the first {shown.height} of {counts['n']:,}; -o FILE.jsonl writes all of them"
+    title = f"Answers{more if shown.height < counts['n'] else ''}"
+    pages = [name for name in answers.files if name.lower().endswith((".md", ".html"))]
+    table = Table(title, ("input", "answer", "confidence", "withheld because"), _answer_rows(shown))
     return Presentation(
         title="Answers",
         sentences=(f"{sentence}.",),
-        tables=(Table("Answers", ("input", "answer", "confidence", "withheld because"), _answer_rows(shown)),),
+        tables=() if answers.files and not pages else (table,),
         figures=(),
-        data=lambda: table,
-        document={**counts, "threshold": model.threshold},
-        notes=(f"{more:,} more are not shown; -o FILE.jsonl writes all of them",) if more else (),
+        data=answers.frame,
+        document=answers.to_dict(),
+        notes=answers.notes,
     )
 
 
@@ -181,4 +136,4 @@ def _answer_rows(table: pl.DataFrame) -> tuple[tuple[str, ...], ...]:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= MOST_LETTERS else f"{line[: MOST_LETTERS - 1]}…"
+    return line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 1]}…"

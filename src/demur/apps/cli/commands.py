@@ -52,6 +52,7 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
     """Call the function of a job with what the command was given, write and show its result."""
     outputs = OutputOptions(**{part.name: given.pop(part.name) for part in fields(OutputOptions)})
     files = {one: given.pop(one.name) for one in job.outputs}
+    given_files = outputs.output
     extra, outputs = _apart(outputs, job)
     for path in files.values():
         _refuse_folder(path)
@@ -60,6 +61,8 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
     quiet = outputs.quiet or outputs.json
     with steps(quiet=quiet) as step:
         result = job.function(*positional, **options, **({"step": step} if job.reports_steps else {}))
+    if job.says_files:
+        result.files = tuple(str(path) for path in given_files)
     shown = load(job.present)(result)
     output.refuse_undeliverable(shown, outputs)
     for path, write in [*extra, *((path, one.write) for one, path in files.items() if path is not None)]:
@@ -76,7 +79,7 @@ def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, A
     for one in job.parameters:
         value = given[one.name]
         if isinstance(one.option, Argument):
-            positional += value if one.several else [value]
+            positional += (value or []) if one.several else [] if value is None else [value]
         elif one.option.repeat:
             if value:
                 options[one.name] = one.option.collect(tuple(map(one.parsed, value)))
@@ -100,6 +103,8 @@ def _declared(parameter: Parameter) -> inspect.Parameter:
     if isinstance(option, Argument):
         kind: Any = list[str] if parameter.several else str
         about = typer.Argument(help=option.help, metavar=parameter.flag)
+        if option.optional:
+            return _keyword(parameter.name, Annotated[kind | None, about], None)
         return _keyword(parameter.name, Annotated[kind, about], REQUIRED)
     kind = str if option.parse is not None or not _is_read(parameter) else parameter.type
     flags = [flag for flag in (parameter.flag, option.short) if flag]
@@ -132,15 +137,26 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 def _apart(outputs: OutputOptions, job: Job) -> tuple[list[tuple[Path, str]], OutputOptions]:
     """The files of endings that only this job writes, and the options without them; refuse what cannot be written."""
-    endings = dict(job.endings)
-    extra = [(path, endings[path.suffix.lower()]) for path in outputs.output if path.suffix.lower() in endings]
-    for path, _ in extra:
-        _refuse_folder(path)
-    rest = replace(outputs, output=[path for path in outputs.output if path.suffix.lower() not in endings])
-    output.check(rest)
+    extra = [(path, write) for path in outputs.output if (write := _writer(path, job)) is not None]
+    if job.check:
+        load(job.check)([path for path, _ in extra])
+    else:
+        for path, _ in extra:
+            _refuse_folder(path)
+    rest = replace(outputs, output=[path for path in outputs.output if _writer(path, job) is None])
+    output.check(rest, [ending for ending, _ in job.endings])
     if not job.figures:
         output.refuse_figures(rest)
     return extra, rest
+
+
+def _writer(path: Path, job: Job) -> str | None:
+    """What writes the result to a path with an ending of the job's own; None where the ending is not one of them."""
+    name = path.name.lower()
+    for ending, write in job.endings:
+        if name.endswith(ending) if ending else not path.suffix:
+            return write
+    return None
 
 
 def _refuse_folder(path: Path | None) -> None:

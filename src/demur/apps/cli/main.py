@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import typer
 
 from demur import __version__
+from demur.apps.cli.chat import chat
 from demur.apps.cli.commands import add_jobs
 from demur.apps.cli.experiment_commands import experiments
 from demur.apps.cli.importing import importer
@@ -23,11 +24,11 @@ from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import report
 from demur.apps.cli.serve_command import add_to as add_serve
 from demur.apps.cli.store_commands import add_to as add_store
-from demur.apps.cli.understand_commands import understand
 from demur.core.show.results import path_text
 from demur.errors import DataError, DemurError, Interrupted
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.returns.jobs import JOBS
+from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 
 app = typer.Typer(
     name="demur",
@@ -153,7 +154,13 @@ app.add_typer(outcome, name="outcome")
 add_jobs(app, GOLD_JOBS)
 add_store(app)
 add_serve(app)
+understand = typer.Typer(
+    help="A relevance model that answers questions or says that it does not understand: train, tune, respond, chat.",
+    no_args_is_help=True,
+)
 app.add_typer(understand, name="understand")
+add_jobs(app, UNDERSTANDING_JOBS)
+understand.command(epilog="Example: `echo 'when do you open?' | demur understand chat guide`")(with_options(chat))
 app.add_typer(experiments, name="experiment")
 app.add_typer(importer, name="import")
 

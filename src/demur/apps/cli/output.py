@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -57,12 +57,14 @@ UNBOUNDED = 10_000
 """Width of tables that go into a file or a pipe, where nothing sets one."""
 
 
-def check(options: OutputOptions) -> None:
-    """Refuse what cannot be delivered, before any work is done."""
+def check(options: OutputOptions, own: Sequence[str] = ()) -> None:
+    """Refuse what cannot be delivered, before any work is done; `own` are endings that only this command writes."""
     for path in options.output:
         if path.suffix.lower() not in FORMATS:
-            also = f" (score, merge and follow also write {SWEEP})"
-            raise UsageError(f'-o {path}: the extension must be one of {" ".join(FORMATS)}{also}; got "{path.suffix}"')
+            known = " ".join(dict.fromkeys(filter(None, (*own, *FORMATS))))
+            also = "" if own else f" (score, merge and follow also write {SWEEP})"
+            also = ", or none, for a folder" if "" in own else also
+            raise UsageError(f'-o {path}: the extension must be one of {known}{also}; got "{path.suffix}"')
         if path.is_dir():
             raise UsageError(f"-o {path}: this is a directory; name a file in it")
     check_syntax(options.fail_if)

@@ -1,4 +1,4 @@
-"""A talk with a relevance model: in a terminal turn by turn, from a pipe line by line."""
+"""`demur understand chat`: a talk with a relevance model, in a terminal turn by turn, from a pipe line by line."""
 
 from __future__ import annotations
 
@@ -7,25 +7,65 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
-from demur.core.io.sources import not_utf8
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
-from demur.understanding.model_files import load_model
-from demur.understanding.relevance import Answer, Conversation, Strategy
+
+if TYPE_CHECKING:
+    from demur.understanding.relevance import Answer, Strategy
 
 PROMPT = "> "
 RIVALS = 2
 """Other labels that a reader is told of."""
 
 
+def chat(
+    model: Annotated[Path, typer.Argument(help="Folder of a model, as train and tune write it.", metavar="MODEL_DIR")],
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            help="Least confidence of an answer that is returned; by default the model's.",
+            metavar="T",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="A line of JSON for each line of text.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only what is said; no label, confidence or reason.")
+    ] = False,
+    seed: Annotated[  # noqa: ARG001
+        int, typer.Option("--seed", help="Taken as by every command; nothing here is random.")
+    ] = 0,
+) -> None:
+    """Talk to a model: what it answers, how confident it is, and why it withholds; Ctrl-D or Ctrl-C ends it.
+
+    From a pipe each line is a text, and gives one line.
+    """
+    from demur.understanding.model_files import model_in
+    from demur.understanding.relevance import Conversation
+
+    if threshold is not None and not math.isfinite(threshold):
+        raise UsageError(f"`threshold` takes a number; got {threshold}")
+    fitted = model_in(model, threshold)
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
+    if terminal and not quiet:
+        typer.echo(_greeting(len(fitted.classes_), fitted.threshold))
+    talk = Conversation(fitted)
+    try:
+        for text in _texts(terminal=terminal):
+            _print(Exchange(text, *talk.turn(text)), json=json, quiet=quiet, terminal=terminal)
+    except KeyboardInterrupt:  # how one leaves
+        pass
+    if terminal:
+        typer.echo()
+
+
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A text, what is said to it, and what stands behind that."""
+class Exchange:
+    """A text, what is said to it, and the answer behind that."""
 
     text: str
     answer: Answer
@@ -33,7 +73,7 @@ class Turn:
     strategy: Strategy | None
 
     def document(self) -> dict[str, Any]:
-        """The turn as plain values."""
+        """The exchange as plain values."""
         found: dict[str, Any] = plain(
             {
                 "input": self.text,
@@ -48,7 +88,7 @@ class Turn:
         )
         return found
 
-    def behind(self) -> str:
+    def reason(self) -> str:
         """The label, its confidence and the runner-up; why it is withheld."""
         if self.answer.label is None:
             return f"withheld: {self.answer.why}; {self.strategy}"
@@ -57,28 +97,8 @@ class Turn:
         if posterior != self.answer.confidence:
             best += f" (posterior {posterior:.3g})"
         rivals = [f"{label} {share:.3g}" for label, share in self.answer.nbest if label != self.answer.label]
-        told = best + (f"; then {', '.join(rivals[:RIVALS])}" if rivals else "")
-        return told if self.answer.returned else f"withheld: {self.answer.why}; {self.strategy}; best guess {told}"
-
-
-def chat(folder: Path, *, threshold: float | None, json: bool, quiet: bool) -> None:
-    """Answer line by line until the lines end or the user leaves."""
-    if threshold is not None and not math.isfinite(threshold):
-        raise UsageError(f"--threshold takes a number; got {threshold}")
-    model = load_model(folder)
-    if threshold is not None:
-        model.set_params(threshold=threshold)
-    terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
-    if terminal and not quiet:
-        typer.echo(_greeting(len(model.classes_), model.threshold))
-    talk = Conversation(model)
-    try:
-        for text in _texts(terminal=terminal):
-            _tell(Turn(text, *talk.turn(text)), json=json, quiet=quiet, terminal=terminal)
-    except KeyboardInterrupt:  # how one leaves
-        pass
-    if terminal:
-        typer.echo()
+        best += f"; then {', '.join(rivals[:RIVALS])}" if rivals else ""
+        return best if self.answer.returned else f"withheld: {self.answer.why}; {self.strategy}; best guess {best}"
 
 
 def _greeting(answers: int, threshold: float | None) -> str:
@@ -106,20 +126,24 @@ def _texts(*, terminal: bool) -> Iterator[str]:
 
 
 def _decoded(line: bytes, number: int, *, lenient: bool) -> str:
+    from demur.core.io.sources import not_utf8
+
     try:
         return line.decode("utf-8", errors="replace" if lenient else "strict")
     except UnicodeDecodeError as fault:
         raise not_utf8(fault, f"<stdin>:{number}:") from None
 
 
-def _tell(turn: Turn, *, json: bool, quiet: bool, terminal: bool) -> None:
+def _print(exchange: Exchange, *, json: bool, quiet: bool, terminal: bool) -> None:
     if json:
-        typer.echo(msgspec.json.encode(turn.document()).decode())
+        import msgspec
+
+        typer.echo(msgspec.json.encode(exchange.document()).decode())
         return
-    said = " ".join(turn.said.split())
+    said = " ".join(exchange.said.split())
     if terminal:
         typer.echo(said)
         if not quiet:
-            typer.secho(f"  [{turn.behind()}]", dim=True)
+            typer.secho(f"  [{exchange.reason()}]", dim=True)
     else:
-        typer.echo(said if quiet else f"{said} [{turn.behind()}]")
+        typer.echo(said if quiet else f"{said} [{exchange.reason()}]")

@@ -1,0 +1,382 @@
+"""Relevance models trained on pairs, tuned by how well they answer questions they have not seen, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from demur.core.io.tables import as_text
+from demur.core.io.writing import ENDINGS, write_rows, write_whole
+from demur.core.options import Sampling
+from demur.core.show.results import Step, silent
+from demur.core.stats.sweep import Sweep
+from demur.errors import DataError
+from demur.returns.evaluate import Evaluation, evaluate, joined_notes
+from demur.returns.measures import AUGRC
+from demur.returns.table import responses
+from demur.returns.threshold import Choice, aim
+from demur.understanding.pairs import Inputs, Pairs
+from demur.understanding.relevance import Answer, RelevanceClassifier, answered
+from demur.understanding.tokens import parts_of, tokenizer
+
+COST_RATIO = 0.5
+"""What a non-return costs over what an error costs, where nobody says what the threshold is to achieve."""
+NOT_WRITTEN = "the model is not written to a folder (-o MODEL_DIR)"
+
+_BATCH = 500
+_NBEST = pl.List(pl.Struct({"label": pl.String, "confidence": pl.Float64}))
+
+WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7)
+SHARPNESS = (0.3, 0.5, 0.7, 1.0)
+"""What is tried."""
+
+MOST = 2000
+"""Questions that are left out, one at a time; of more a sample is taken."""
+
+
+class TrainedModel(RelevanceClassifier):
+    """A relevance model with the pairs that it has learnt from."""
+
+    pairs: Pairs
+    files: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str | None:
+        """Where the command wrote it."""
+        return _folder(self.files)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of the pairs."""
+        return self.pairs.notes if self.folder else (*self.pairs.notes, NOT_WRITTEN)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is likely a slip in the pairs, texts without a token included: nothing is learnt from them."""
+        tokens = sum(np.asarray(one.counts.matrix.sum(axis=1)).ravel() for one in self.models_)
+        places = np.flatnonzero(np.asarray(tokens) == 0)
+        if not len(places):
+            return self.pairs.warnings
+        count = f"{len(places):,} texts have" if len(places) > 1 else "1 text has"
+        empty = f'{count} no words, so nothing is learnt there, e.g. "{self.pairs.texts[places[0]]}"'
+        return (empty, *self.pairs.warnings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The training as plain values."""
+        return {
+            **_learnt(self, self.pairs),
+            "model": self.folder,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def train_model(pairs: Pairs, **parameters: Any) -> TrainedModel:
+    """A model that has learnt from pairs."""
+    model = TrainedModel(**parameters)
+    refuse_no_tokens(pairs, model.tokens)
+    model.pairs = pairs
+    return model.fit(pairs.texts, pairs.labels, pairs.answers)
+
+
+def refuse_no_tokens(pairs: Pairs, tokens: str) -> None:
+    """Refuse pairs in which no text has a token."""
+    makers = [tokenizer(part) for part in parts_of(tokens)]
+    if not any(made(text) for text in pairs.texts for made in makers):
+        raise DataError(f'no text has any {tokens} in it, e.g. "{pairs.texts[0]}"', fix="is input the right column?")
+
+
+def _learnt(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
+    return {
+        "n": len(pairs),
+        "labels": len(model.classes_),
+        "vocabulary": {one.tokens: len(one.vocabulary) for one in model.models_},
+        "parameters": model.get_params(),
+        "answer_texts": model.answers_ is not None,
+        "single_example": list(pairs.single),
+        "copies": pairs.copies,
+        "several_labels": [{"input": text, "targets": list(labels)} for text, labels in pairs.contradicted],
+        "answers_without_questions": list(pairs.unasked),
+        "labels_without_answer": list(pairs.wordless),
+        "off_topic": len(pairs.off_topic),
+    }
+
+
+def _folder(files: Sequence[str]) -> str | None:
+    return next((name for name in files if not Path(name).suffix), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Parameters, and how well a model with them answers questions that it has not seen."""
+
+    parameters: Mapping[str, Any]
+    accuracy: float
+    """Of questions that have an answer."""
+    augrc: float
+    """The area under the error-return curve, off-topic texts among the inputs where there are any: lower is better."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The setting as plain values."""
+        return {**self.parameters, "accuracy": self.accuracy, "augrc": self.augrc}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuning:
+    """All that was tried, the best first, and the answers of the best one to questions it has not seen."""
+
+    settings: tuple[Setting, ...]
+    responses: pl.DataFrame
+    """`id`, `input`, `target` (null for off-topic texts), `prediction` and `confidence`."""
+
+    @property
+    def best(self) -> Setting:
+        """The setting of least area; of equals the more accurate."""
+        return self.settings[0]
+
+    def frame(self) -> pl.DataFrame:
+        """What was tried, a row each."""
+        return pl.DataFrame([setting.to_dict() for setting in self.settings])
+
+
+def tuned(
+    model: RelevanceClassifier,
+    texts: Sequence[str],
+    labels: Sequence[Any],
+    *,
+    off_topic: Sequence[str] = (),
+    answers: Mapping[Any, str] | None = None,
+    weights: Sequence[float] = WEIGHTS,
+    sharpness: Sequence[float] = SHARPNESS,
+    seed: int = 0,
+    step: Step = silent,
+) -> Tuning:
+    """Tries weights of the own text against all texts, and sharpness; each question is answered without itself.
+
+    Off-topic texts count as inputs that no answer is right for, so that models are preferred that know them.
+    """
+    rng = np.random.default_rng(seed)
+    asked = np.sort(rng.choice(len(texts), min(MOST, len(texts)), replace=False))
+    found: list[tuple[Setting, _Tried]] = []
+    tries = list(product(weights, sharpness))
+    for place, (weight, sharp) in enumerate(tries):
+        step("tuning", place, len(tries))
+        one = RelevanceClassifier(**{**model.get_params(), "question_weight": weight, "sharpness": sharp})
+        one.fit(texts, labels, answers)
+        tried = _Tried.of(one, asked, off_topic)
+        found.append((Setting({"question_weight": weight, "sharpness": sharp}, *tried.figures(labels, asked)), tried))
+    step("tuning", len(tries), len(tries))
+    found.sort(key=lambda pair: (pair[0].augrc, -pair[0].accuracy))
+    responses = found[0][1].frame(texts, labels, asked, off_topic)
+    return Tuning(tuple(setting for setting, _ in found), responses)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """The best label and its score for questions left out, then for off-topic texts."""
+
+    label: Any
+    confidence: Any
+    known: Any
+    """Whether something in the text was seen elsewhere; if not, the model withholds by itself."""
+
+    @classmethod
+    def of(cls, model: RelevanceClassifier, asked: Any, off_topic: Sequence[str]) -> _Tried:
+        posterior, known = model.left_out(asked), model.known_left_out(asked)
+        if len(off_topic):
+            posterior = np.concatenate([posterior, model.predict_proba(off_topic)])
+            known = np.concatenate([known, model.known(off_topic)])
+        scores = model.scores(posterior)
+        return cls(model.classes_[scores.argmax(axis=1)], scores.max(axis=1), known)
+
+    def right(self, labels: Sequence[Any], asked: Any) -> Any:
+        truth = np.asarray(list(labels))[asked]
+        off = np.zeros(len(self.label) - len(asked), dtype=bool)
+        return np.concatenate([self.label[: len(asked)] == truth, off]) & self.known
+
+    def _seen(self, values: Any) -> Iterator[tuple[Any, bool]]:
+        return zip(values, self.known.tolist(), strict=True)
+
+    def figures(self, labels: Sequence[Any], asked: Any) -> tuple[float, float]:
+        right = self.right(labels, asked)
+        answered = Sweep.of(self.confidence[self.known], right[self.known], withheld=float((~self.known).sum()))
+        area = AUGRC().finish(answered)
+        return float(right[: len(asked)].mean()), float(area)
+
+    def frame(self, texts: Sequence[str], labels: Sequence[Any], asked: Any, off_topic: Sequence[str]) -> pl.DataFrame:
+        count, places = len(asked), asked.tolist()
+        return pl.DataFrame(
+            {
+                "id": [*(f"train {place + 1}" for place in places), *(f"off {k + 1}" for k in range(len(off_topic)))],
+                "input": [*(texts[place] for place in places), *off_topic],
+                "target": [*(str(labels[place]) for place in places), *([None] * len(off_topic))],
+                "prediction": [str(label) if seen else None for label, seen in self._seen(self.label)],
+                "confidence": [float(score) if seen else None for score, seen in self._seen(self.confidence)],
+                "scope": ["in"] * count + ["off"] * len(off_topic),
+            }
+        )
+
+
+@dataclass(eq=False)
+class TunedModel:
+    """A model with the best parameters and a threshold, and how it answers questions that it has not seen."""
+
+    model: RelevanceClassifier
+    tuning: Tuning
+    choice: Choice
+    evaluation: Evaluation
+    pairs: Pairs
+    sampling: Sampling
+    aimless: bool
+    """Whether nobody said what the threshold is to achieve."""
+    files: tuple[str, ...] = ()
+
+    @property
+    def off_topic(self) -> int:
+        """Texts without an answer that it was tuned on."""
+        return self.tuning.responses.filter(scope="off").height
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of the tuning and of the pairs."""
+        least, most = min(WEIGHTS), max(WEIGHTS)
+        edge = self.tuning.best.parameters["question_weight"] in (least, most)
+        told = {
+            "there are no off-topic texts, so every question here has an answer: a threshold found with some is "
+            "safer": not self.off_topic,
+            **dict.fromkeys(joined_notes([self.evaluation]), True),
+            f"no aim was given, so a non-return is taken to cost {COST_RATIO:g} of an error": self.aimless,
+            f"the best question weight is at the edge of those tried, {least:g} to {most:g}": edge,
+            NOT_WRITTEN: _folder(self.files) is None,
+            self.sampling.note: True,
+        }
+        return (*(note for note, holds in told.items() if holds), *self.pairs.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tuning as plain values."""
+        return {
+            **_learnt(self.model, self.pairs),
+            "settings": [one.to_dict() for one in self.tuning.settings],
+            "best": self.tuning.best.to_dict(),
+            **self.choice.to_dict(),
+            "threshold": self.model.threshold,
+            "model": _folder(self.files),
+            "notes": list(self.notes),
+            "warnings": list(self.pairs.warnings),
+        }
+
+
+def tune_model(
+    pairs: Pairs,
+    *,
+    off_topic: Sequence[str],
+    choose: Callable[..., Choice] | None,
+    sampling: Sampling,
+    step: Step = silent,
+    **parameters: Any,
+) -> TunedModel:
+    """The best model for questions that it has not seen, with the threshold that `choose` finds on its answers."""
+    if len(pairs) < 2:
+        raise DataError("tuning needs two pairs or more: each is answered by what was learnt from the others")
+    base = RelevanceClassifier(**parameters)
+    refuse_no_tokens(pairs, base.tokens)
+    strange = [*pairs.off_topic, *(text for text in off_topic if text.strip())]
+    found = tuned(
+        base, pairs.texts, pairs.labels, off_topic=strange, answers=pairs.answers, seed=sampling.seed, step=step
+    )
+    if not found.best.accuracy:
+        raise DataError(
+            "no question is answered right without itself, so nothing can be tuned",
+            fix="every label needs a second question that shares words with the first",
+        )
+    (evaluation,) = evaluate(responses(found.responses, system="left-out questions"), **asdict(sampling))
+    aimed = choose or aim(cost_ratio=COST_RATIO, max_error=None, delta=None, max_nonreturn=None)
+    choice = aimed(evaluation.sample, name=evaluation.system)
+    if choice.threshold != choice.threshold:
+        raise DataError(
+            f"no threshold keeps to this: {choice.rule}", fix="allow more errors, or give more pairs to learn from"
+        )
+    # what is printed splits the answers as the exact threshold does, and is what a reader finds in the model
+    best = {**base.get_params(), **found.best.parameters, "threshold": float(choice.printed_threshold)}
+    model = RelevanceClassifier(**best).fit(pairs.texts, pairs.labels, pairs.answers)
+    return TunedModel(model, found, choice, evaluation, pairs, sampling, aimless=choose is None)
+
+
+@dataclass(eq=False)
+class AnswerTable:
+    """The answers of a model to the texts of a table."""
+
+    table: pl.DataFrame = field(repr=False)
+    threshold: float | None
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each text, which `score` reads."""
+        return self.table
+
+    def counts(self) -> dict[str, int]:
+        """How many texts there are, of how many nothing is known, and how many answers are returned."""
+        known = self.table["prediction"].is_not_null() | (self.table["nbest"].list.len() > 0)
+        counts = {"n": self.table.height, "unknown": int((~known).sum())}
+        return counts if self.threshold is None else {**counts, "returned": int(self.table["returned"].sum())}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answers as plain values; the rows are left out where a file has them."""
+        rows = {} if self.files else {"responses": msgspec.to_builtins(self.table.to_dicts())}
+        summary = {**self.counts(), "threshold": self.threshold, **rows, "out": list(self.files)}
+        return {**summary, "notes": list(self.notes), "warnings": []}
+
+
+def answer_inputs(
+    model: RelevanceClassifier, inputs: Inputs, *, nbest: int = 5, withhold: bool = False, step: Step = silent
+) -> AnswerTable:
+    """The answers of a model to texts; with `withhold` those below its threshold have no prediction."""
+    texts, found = inputs.texts, []
+    for done in range(0, len(texts), _BATCH):
+        step("responding", done, len(texts))
+        found += answered(model, texts[done : done + _BATCH], nbest=nbest)
+    columns = _answer_columns(found, limited=model.threshold is not None, withhold=withhold)
+    first = [name for name in ("id", "input", "target") if name in inputs.frame.columns]
+    table = inputs.frame.select(*first, *columns, pl.exclude(first))
+    return AnswerTable(table, model.threshold, inputs.notes)
+
+
+def _answer_columns(found: Sequence[Answer], *, limited: bool, withhold: bool) -> Iterator[pl.Series]:
+    given = [answer.label is not None and (answer.returned or not withhold) for answer in found]
+    labels = [str(answer.label) if shown else None for answer, shown in zip(found, given, strict=True)]
+    lists = [[{"label": str(label), "confidence": share} for label, share in answer.nbest] for answer in found]
+    yield pl.Series("prediction", labels, dtype=pl.String)
+    yield pl.Series("confidence", [answer.confidence for answer in found], dtype=pl.Float64).fill_nan(None)
+    yield pl.Series("nbest", lists, dtype=_NBEST)
+    if limited:
+        yield pl.Series("returned", [answer.returned for answer in found], dtype=pl.Boolean)
+    yield pl.Series("why", [answer.why for answer in found], dtype=pl.String)
+
+
+def write_answers(answers: AnswerTable, path: Path) -> None:
+    """Write the rows in the format of the path's ending; lists are JSON in formats whose cells are text."""
+    table = answers.table
+    if path.name.lower().endswith(ENDINGS):
+        write_rows(path, table.iter_rows(named=True))
+        return
+    flat = table.with_columns(as_text(column) for column in table if column.dtype.is_nested())
+    buffer = BytesIO()
+    match path.suffix.lower():
+        case ".json":
+            buffer.write(msgspec.json.encode(table.to_dicts()))
+        case ".parquet":
+            table.write_parquet(buffer)
+        case ".arrow":
+            table.write_ipc(buffer)
+        case ending:
+            flat.write_csv(buffer, separator="\t" if ending == ".tsv" else ",")
+    write_whole(path, buffer.getvalue())
