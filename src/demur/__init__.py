@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
     from demur.reports.jobs import report
-    from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate
+    from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate, verify_engine
     from demur.returns.table import Reading, Responses
+    from demur.store.jobs import add_runs, remove_runs, runs
     from demur.understanding.jobs import respond, train, tune
     from demur.understanding.model_files import load_model, save_model
     from demur.understanding.relevance import RelevanceClassifier
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate"),
+    "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate", "verify_engine"),
     "nbest_lists.jobs": ("compare_nbest", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
     "understanding.jobs": ("respond", "train", "tune"),
     "reports.jobs": ("report",),
+    "store.jobs": ("add_runs", "remove_runs", "runs"),
     "nbest_lists.table": ("NBest", "NBestReading"),
     "returns.table": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
@@ -63,6 +65,10 @@ __all__ = [  # noqa: RUF022
     "gold",
     "plan_gold",
     "report",
+    "add_runs",
+    "runs",
+    "remove_runs",
+    "verify_engine",
     "train",
     "tune",
     "respond",

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 
 import demur
 from commands import Demur, log
-from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of
+from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
 from demur.apps.cli.main import app
 from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.output import as_json
@@ -21,10 +22,13 @@ from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, 
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.lab import wizards
+from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
+from demur.store.jobs import JOBS as STORE_JOBS
+from demur.store.jobs import add_runs
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 
-JOBS = (*RETURN_JOBS, *GOLD_JOBS, *UNDERSTANDING_JOBS)
+JOBS = (*RETURN_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS)
 each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
@@ -40,11 +44,11 @@ def command_named(name: str) -> Any:
 @each_job
 def test_the_command_has_the_options_of_the_function(job: Job) -> None:
     declared = {one.name: one for one in command_named(job.name).params if one.name not in GENERAL | {"help"}}
-    built = inspect.signature(command_of(job)).parameters
+    built = inspect.signature(command_of(job, run_job)).parameters
     own = {one.name: one for one in job.parameters}
     assert list(declared) == [*own, *(one.name for one in job.outputs)]
     signature = inspect.signature(job.function).parameters
-    assert set(signature) - set(own) <= {"step"}, "what Python takes, the command takes too"
+    assert set(signature) - set(own) <= {"step", "confirm"}, "what Python takes, the command takes too"
     for name, one in own.items():
         assert one.default == signature[name].default
         flag: Any = declared[name]
@@ -72,7 +76,7 @@ def test_a_form_has_the_options_of_the_function(job: Job) -> None:
         assert [field.minimum, field.maximum, field.above, field.below] == [
             *(option.minimum, option.maximum, option.above, option.below),
         ]
-        if isinstance(field.default, str):
+        if isinstance(field.default, str) and field.default:
             assert values_of(job.function, {name: [field.default]}) == {name: one.default}
 
 
@@ -80,7 +84,7 @@ def test_a_form_has_the_options_of_the_function(job: Job) -> None:
 def test_the_public_name_is_the_function_of_the_job(job: Job) -> None:
     assert getattr(demur, job.function.__name__) is job.function
     assert command_named(job.name).help == job.help
-    assert job.example.startswith(f"demur {job.name} ")
+    assert job.example.startswith(f"demur {job.name}")
 
 
 def out_of_range(option: Option) -> float | None:
@@ -169,6 +173,12 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "tune by errors": ("understand tune", [PAIRS], {"max_error": 0.4, "off_topic": PAIRS}),
     "respond": ("understand respond", ["guide", PAIRS], {}),
     "respond at a threshold": ("understand respond", ["guide", PAIRS], {"threshold": 0.9, "withhold": True}),
+    "verify-engine": ("verify-engine", [], {"engine": "duckdb", "rows": 200}),
+    "report": ("report", [A, B], {"by": ("domain",), "kinds": {"a.jsonl": "responses"}, "max_error": 0.3}),
+    "report of a part": ("report", [A], {"where": (("domain", "desk"),), "by": (), "title": "Desk", "examples": 2}),
+    "add": ("add", [A], {"store": Path("store"), "tags": ("old", "x"), "kind": {"a.jsonl": "responses"}}),
+    "rm": ("rm", ["a"], {"store": Path("store"), "yes": True}),
+    "runs": ("runs", [], {"store": Path("store"), "kind": "responses", "check": True}),
 }
 
 
@@ -204,9 +214,15 @@ def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, ca
     if name == "merge":
         for sweep, source in (("part", A), ("other", B)):
             assert demur("score", source, "--quiet", "-o", f"{sweep}.sweep", "--replicates", "50").returncode == 0
+    if "store" in given:
+        add_runs(A, store=Path("store"))
+        shutil.copytree("store", "copy")
     kept = [] if name == "understand respond" else ["-o", "kept.json"]
     done = demur(*name.split(), *arguments, *typed(function, given), "--json", *kept)
     assert done.returncode == 0, done.stderr
+    if "store" in given:
+        shutil.rmtree("store")
+        Path("copy").rename("store")
     expected = as_json(function(*arguments, **given).to_dict()) + "\n"
     assert done.stdout == expected
     assert not kept or (files / "kept.json").read_text(encoding="utf-8") == expected

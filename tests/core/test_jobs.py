@@ -143,7 +143,7 @@ def test_defaults_are_typed_as_texts_that_parse_to_them() -> None:
 def test_the_help_of_a_job_is_the_first_paragraph_of_its_docstring() -> None:
     made = Job("outcome fit", fit, present="demur.errors:DataError", example="demur outcome fit m.json")
     assert made.help == "Fit a model."
-    assert made.reports_steps
+    assert made.takes("step")
     assert load(made.present) is DataError
 
 

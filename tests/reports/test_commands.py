@@ -113,8 +113,8 @@ def test_the_kind_of_a_file_may_be_said(demur: Demur, tmp_path: Path) -> None:
     [
         (("log.jsonl", "-o", "r.txt"), "-o r.txt: a report is written as .html .md .json .xml"),
         (("log.jsonl", "-o", "log.jsonl"), "a report is written as"),
-        (("log.jsonl", "--kind", "trials"), '--kind takes FILE=KIND; got "trials"'),
-        (("log.jsonl", "--kind", "log.jsonl=tails"), "a table is one of responses, nbest, dialogues, trials"),
+        (("log.jsonl", "--kind", "trials"), "--kind takes FILE=KIND, where KIND is one of responses, nbest"),
+        (("log.jsonl", "--kind", "log.jsonl=tails"), "--kind takes FILE=KIND"),
         (("log.jsonl", "--by", "part"), 'there is no column "part"'),
         (("log.jsonl", "--fail-if", "nonsense"), "--fail-if takes"),
         (("log.jsonl", "--fail-if", "augrk > 1"), '--fail-if knows no "augrk"; did you mean "augrc"'),

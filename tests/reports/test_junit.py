@@ -3,15 +3,15 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.reports.report import Case, junit
+from demur.apps.cli.report_command import JUnitCase, junit
 
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 
 
 def test_counts_and_failures_are_told():
     cases = [
-        Case("files", "log.jsonl is read"),
-        Case("guide", "not augrc > 0.1", "guide: augrc > 0.1 holds: it is 0.2"),
+        JUnitCase("files", "log.jsonl is read"),
+        JUnitCase("guide", "not augrc > 0.1", "guide: augrc > 0.1 holds: it is 0.2"),
     ]
     root = ET.fromstring(junit("Report", cases, timestamp="2024-05-01T12:00:00", seconds=1.5, output=["a", "b"]))
     suite = root.find("testsuite")
@@ -34,7 +34,7 @@ def test_a_report_without_gates_is_a_suite_without_cases():
 
 @given(ANYTHING, ANYTHING, ANYTHING)
 def test_whatever_is_written_the_xml_is_sound(suite, subject, failure):
-    text = junit(suite, [Case(subject, failure, failure)], timestamp="t", output=[suite])
+    text = junit(suite, [JUnitCase(subject, failure, failure)], timestamp="t", output=[suite])
     root = ET.fromstring(text.encode("utf-8"))
     assert len(root.findall("testsuite/testcase")) == 1
 

@@ -10,8 +10,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from commands import Demur
-from demur.apps.cli import verifying
 from demur.apps.cli.main import app
+from demur.returns import verify
 from demur.returns.registry import MEASURES
 from engines.cluster import Cluster
 
@@ -24,7 +24,7 @@ def verified(*arguments: str) -> Result:
 
 
 def test_polars_and_duckdb_give_the_numbers_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "ENGINES", ("polars", "duckdb"))
+    monkeypatch.setattr(verify, "ENGINES", ("polars", "duckdb"))
     done = verified("--json", "--seed", "3")
     document = json.loads(done.stdout)
     assert (done.exit_code, done.stderr) == (0, "")
@@ -76,7 +76,7 @@ def test_an_engine_that_errs_is_found_out_and_what_differs_is_named(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, named = ERRING[fault]
-    monkeypatch.setattr(verifying, "holder_of", erring(change))
+    monkeypatch.setattr(verify, "holder_of", erring(change))
     done = verified("--engine", "polars", "--json")
     assert done.exit_code == 1
     (found,) = json.loads(done.stdout)["engines"]
@@ -85,7 +85,7 @@ def test_an_engine_that_errs_is_found_out_and_what_differs_is_named(
 
 
 def test_differences_are_told_in_words_and_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifying, "holder_of", erring(lambda rows: rows.slice(1)))
+    monkeypatch.setattr(verify, "holder_of", erring(lambda rows: rows.slice(1)))
     done = verified("--engine", "polars")
     assert done.exit_code == 1
     assert "numbers of 300 rows differ: forced_error, " in done.stdout.splitlines()[0]

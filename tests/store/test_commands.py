@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands import Demur
-from demur.apps.cli import storing
+from demur.apps.cli import commands
 from store.tables import LISTS, ROWS, TRIALS, answers, folders, write
 
 
@@ -171,7 +171,7 @@ def test_at_a_terminal_removing_asks_first(
     asked: list[str] = []
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr(storing.typer, "confirm", lambda text, **_: asked.append(text) or answer == "y")
+    monkeypatch.setattr(commands.typer, "confirm", lambda text, **_: asked.append(text) or answer == "y")
     done = demur("rm", "guide")
     assert asked == ['Remove "guide" for good?']
     assert (done.returncode, len(folders(root))) == (code, left)

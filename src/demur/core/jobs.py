@@ -25,7 +25,10 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from demur.errors import DemurError, UsageError
+from demur.errors import DataError, DemurError, UsageError
+
+Confirm = Callable[[str], bool]
+"""Asks the user a question, and gives whether the answer is yes."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -255,6 +258,8 @@ class Job:
     """Whether the result has `files`, the paths of `-o`, and says them in its document."""
     figures: bool = True
     """Whether its result has figures."""
+    fails: Callable[[Any], bool] = lambda _: False
+    """Whether a result makes the command exit with 1."""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -267,10 +272,9 @@ class Job:
         first = (inspect.getdoc(self.function) or "").partition("\n\n")[0].replace("\n", " ")
         return "\n\n".join(part for part in (first, self.about) if part)
 
-    @property
-    def reports_steps(self) -> bool:
-        """Whether the function takes `step`, to be called as work goes on."""
-        return "step" in inspect.signature(self.function).parameters
+    def takes(self, name: str) -> bool:
+        """Whether the function takes this parameter: `step` is called as work goes on, `confirm` asks the user."""
+        return name in inspect.signature(self.function).parameters
 
 
 @dataclass(frozen=True)
@@ -346,8 +350,9 @@ def with_flags(fault: DemurError, flags: Mapping[str, str]) -> DemurError:
     >>> str(with_flags(UsageError("`delta` goes with `max_error`"), {"delta": "--delta", "max_error": "--max-error"}))
     '--delta goes with --max-error'
     """
-    text = re.sub(r"`(\w+)`", lambda match: flags.get(match[1], match[0]), str(fault))
-    fault.args = (text, *fault.args[1:])
+    for one in {fault, *(fault.faults if isinstance(fault, DataError) else ())}:
+        text = re.sub(r"`(\w+)`", lambda match: flags.get(match[1], match[0]), str(one))
+        one.args = (text, *one.args[1:])
     return fault
 
 

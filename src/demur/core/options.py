@@ -1,9 +1,14 @@
 """Options that jobs of several questions share, and the texts that some of them are typed as."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
-from demur.core.jobs import Option, are_pairs
+from demur.core.jobs import Argument, Option, are_pairs
+
+Kind = Literal["responses", "nbest", "dialogues", "trials"]
+"""What a row of a table is: an answer, an N-best list, a dialogue, or a trial of a study with a gold standard."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def pair_of(text: str) -> tuple[str, str]:
@@ -12,6 +17,18 @@ def pair_of(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise ValueError(text)
     return name.strip(), value
+
+
+def file_and_kind(text: str) -> tuple[str, Kind]:
+    """The two sides of FILE=KIND; no file for a kind alone. The last sign of equality counts, as names may hold some.
+
+    >>> file_and_kind("a=b.csv=trials"), file_and_kind("nbest")
+    (('a=b.csv', 'trials'), ('', 'nbest'))
+    """
+    file, _, kind = text.rpartition("=")
+    if kind not in KINDS:
+        raise ValueError(text)
+    return file, kind
 
 
 def rate_or_range(text: str) -> float | tuple[float, float]:
@@ -68,3 +85,15 @@ Where = Annotated[
     ),
 ]
 By = Annotated[str | None, Option("Slice by this column as well.", metavar="COLUMN")]
+Tables = Annotated[
+    Any,
+    Argument(
+        "Tables of any kinds, each recognised by its columns: answers, N-best lists, dialogues, trials; "
+        ".jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; folders of DSTC; - for standard input.",
+        metavar="FILES",
+    ),
+]
+TrialX = Annotated[str | None, Option("Of trials: the column that makes it harder.")]
+TrialY = Annotated[str | None, Option("Of trials: the column that says how well it went.")]
+OutcomeColumn = Annotated[str | None, Option("Of dialogues: the column that says how they ended.", metavar="COLUMN")]
+NoSeed = Annotated[int, Option("Taken as by every command; nothing here is random.")]

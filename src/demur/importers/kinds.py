@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Literal, get_args
 
 from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIAL_ALIASES
 from demur.core.io.delimited import header_of
@@ -12,13 +11,9 @@ from demur.core.io.files import schema_of
 from demur.core.io.json import BYTE_ORDER_MARK, NAMES_FROM, column_names, read_json
 from demur.core.io.sources import Source, compression_of, first_bytes, opened
 from demur.core.io.tables import Request
+from demur.core.options import Kind
 from demur.errors import DataError
 from demur.importers.dstc import is_dstc
-
-Kind = Literal["responses", "nbest", "dialogues", "trials"]
-"""What a row of a table is: an answer, an N-best list, a dialogue, or a trial of a study with a gold standard."""
-
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 DSTC_COLUMNS = ("id", "dialogue", "reference", "hypotheses", "asr", "cnet")
 """What dialogues of the challenges are read as."""

@@ -1,45 +1,114 @@
-"""The job of a report: from files, frames and tables read before, of any kinds, to one story."""
+"""The job of a report: its options are declared here, and nowhere else.
 
-from __future__ import annotations
+Only light modules are imported here, as every command loads this one for its help.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from demur.core.jobs import check_options
+from demur.core.jobs import Job, Option, job
+from demur.core.options import (
+    KINDS,
+    Kind,
+    Level,
+    OutcomeColumn,
+    Replicates,
+    Seed,
+    Tables,
+    TrialX,
+    TrialY,
+    Where,
+    file_and_kind,
+)
 from demur.core.show.results import Step, silent
-from demur.importers.kinds import Kind
-from demur.reports.report import Report, report_of
-from demur.reports.story import Asked, tell
-from demur.reports.tables import MixtureReading, read_mixture
+from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, MissingConfidence, OutOfScope, Withheld, labels
+
+if TYPE_CHECKING:
+    from demur.reports.report import Report
 
 
+def named_file_and_kind(text: str) -> tuple[str, Kind]:
+    """The two sides of FILE=KIND."""
+    file, kind = file_and_kind(text)
+    if not file:
+        raise ValueError(text)
+    return file, kind
+
+
+KindOfEach = Annotated[
+    Mapping[str, Kind] | None,
+    Option(
+        f"What a file is, where its columns do not say: {', '.join(KINDS[:-1])} or {KINDS[-1]}. Repeatable.",
+        flag="--kind",
+        metavar="FILE=KIND",
+        parse=named_file_and_kind,
+        takes=f"FILE=KIND, where KIND is one of {', '.join(KINDS)}",
+        python=f"files with their kinds: {', '.join(KINDS)}",
+        check=lambda value: value is None or isinstance(value, Mapping),
+        repeat=True,
+        collect=dict,
+    ),
+]
+
+
+Title = Annotated[str | None, Option("Title of the report.", metavar="TEXT")]
+SliceBy = Annotated[
+    str | Sequence[str] | None,
+    Option(
+        "Slice by this column. Repeatable; by default every column of 2 to 20 values, two of them with 30 inputs. "
+        '"" for none.',
+        metavar="COLUMN",
+        repeat=True,
+        collect=labels,
+    ),
+]
+Rate = Annotated[float, Option("Non-return rate of interest.", minimum=0, maximum=1, metavar="X")]
+CostRatio = Annotated[
+    float | None, Option("Advise the threshold for what a non-return costs over an error.", metavar="R")
+]
+MaxError = Annotated[float | None, Option("Advise the threshold for at most this share of errors.", metavar="E")]
+Delta = Annotated[float | None, Option("With --max-error: promise it on new data but for this chance.", metavar="D")]
+MaxNonreturn = Annotated[float | None, Option("Advise the threshold for at most this share withheld.", metavar="X")]
+ExampleRows = Annotated[int, Option("Rows to show of each kind, for each system.", minimum=0, metavar="N")]
+
+
+@job
 def report(
-    *data: Any,
-    title: str | None = None,
-    kinds: Mapping[str, Kind] | None = None,
-    by: str | Sequence[str] | None = None,
-    at_nonreturn: float = 0.2,
-    cost_ratio: float | None = None,
-    max_error: float | None = None,
-    delta: float | None = None,
-    max_nonreturn: float | None = None,
-    examples: int = 10,
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
+    *data: Tables,
+    kinds: KindOfEach = None,
+    title: Title = None,
+    by: SliceBy = None,
+    at_nonreturn: Rate = 0.2,
+    cost_ratio: CostRatio = None,
+    max_error: MaxError = None,
+    delta: Delta = None,
+    max_nonreturn: MaxNonreturn = None,
+    examples: ExampleRows = 10,
+    outcome: OutcomeColumn = None,
+    x: TrialX = None,
+    y: TrialY = None,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
     step: Step = silent,
-    **options: Any,
-) -> Report:
-    """The story of answers, N-best lists, dialogues and trials in any mixture; what each table is, its columns tell.
+) -> "Report":
+    """One page on one or more tables: answers, N-best lists, dialogues and trials; also Markdown, JSON and JUnit XML.
 
-    `kinds={"log.csv": "trials"}` says it where they do not. `by` names the columns to slice by, by default all that
-    suit. Thresholds are advised for a cost ratio, a limit on errors (promised with `delta`) or on non-returns; by
-    default one is looked for that promises at most 5 % errors. Further options are those of reading: `columns`,
-    `where`, `out_of_scope`, `withheld`, `missing_confidence`, `outcome`, and `x` and `y` of trials.
+    What each table is, its columns say; `kinds={"log.csv": "trials"}` says it where they do not. `by` names the columns
+    to slice by, by default all that suit. Thresholds are advised for a cost ratio, a limit on errors (promised with
+    `delta`) or on non-returns; by default one is looked for that promises at most 5 % errors.
 
     The report has `.html()`, `.markdown()`, `.to_dict()` and `.save("report.html")`.
     """
-    check_options(options, MixtureReading, ("by", "at_nonreturn", "title", "examples"))
+    from demur.reports.report import report_of
+    from demur.reports.story import Asked, tell
+    from demur.reports.tables import MixtureReading, read_mixture
+
     asked = Asked(
         at=at_nonreturn,
         by=(by,) if isinstance(by, str) else None if by is None else tuple(by),
@@ -54,5 +123,30 @@ def report(
     )
     asked.check()
     step("reading", 0, 1)
-    mixture = read_mixture(*data, reading=MixtureReading(kinds=dict(kinds or {}), **options))
-    return report_of(tell(mixture, asked, step=step), title=title)
+    reading = MixtureReading(
+        kinds=dict(kinds or {}),
+        columns=dict(columns or {}),
+        where=tuple(where),
+        out_of_scope=tuple(out_of_scope),
+        withheld=tuple(withheld),
+        missing_confidence=missing_confidence,
+        outcome=outcome,
+        x=x,
+        y=y,
+    )
+    return report_of(tell(read_mixture(*data, reading=reading), asked, step=step), title=title)
+
+
+JOBS = (
+    Job(
+        "report",
+        report,
+        present="demur.reports.report:summary_of",
+        example="demur report a.jsonl b.jsonl -o report.html -o report.xml",
+        about="Verdict, error-return plot, threshold, comparison, slices, calibration, examples; N-best lists, "
+        "outcomes and a gold standard where the files have them. -o takes .html, .md, .json and .xml (JUnit: each gate "
+        "of --fail-if is a test case) and may be repeated; without it a summary is all there is. A CI job appends the "
+        ".md to its summary page.",
+        figures=False,
+    ),
+)

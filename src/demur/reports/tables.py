@@ -15,12 +15,13 @@ from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, EVERYTHING, NBEST_A
 from demur.core.io.files import table_of
 from demur.core.io.sources import Source, expand, is_pipe, opened
 from demur.core.io.tables import Request
+from demur.core.options import KINDS, Kind
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
 from demur.gold_standard.trial_rows import measured_columns
 from demur.gold_standard.trials import TrialReading, Trials, read_trials, trials
 from demur.importers.dstc import is_dstc
-from demur.importers.kinds import KINDS, Kind, columns_in, columns_of, kind_of, outcome_column
+from demur.importers.kinds import columns_in, columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, joined, nbest, read_nbest
 from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues
 from demur.returns.table import Reading, Responses, read_responses, responses
@@ -171,9 +172,9 @@ def _refuse_unknown_kinds(given: Sequence[_Given], reading: MixtureReading) -> N
     names = {name for one in given for name in one.names}
     for name, kind in reading.kinds.items():
         if kind not in KINDS:
-            raise UsageError(f'--kind {name}={kind}: a table is one of {", ".join(KINDS)}; got "{kind}"')
+            raise UsageError(f'`kinds` {name}={kind}: a table is one of {", ".join(KINDS)}; got "{kind}"')
         if name not in names:
-            raise UsageError(f"--kind {name}={kind}: no such file is read here; {nearest(name, sorted(names))}")
+            raise UsageError(f"`kinds` {name}={kind}: no such file is read here; {nearest(name, sorted(names))}")
 
 
 def _refuse_unused(given: Sequence[_Given], reading: MixtureReading) -> None:
@@ -185,13 +186,13 @@ def _refuse_unused(given: Sequence[_Given], reading: MixtureReading) -> None:
     parts = list(dict.fromkeys(part for one in given for part in _ALIASES[one.kind]))
     for part, column in reading.columns.items():
         if part not in parts:
-            raise DataError(f'no column is called "{part}" here', where="--map, or columns:", fix=nearest(part, parts))
+            raise DataError(f'no column is called "{part}" here', where="`columns`:", fix=nearest(part, parts))
         if not any(part in _ALIASES[one.kind] and column in one.columns for one in given):
             rule = f'no table here has a column "{column}" that can be mapped to {part}'
-            raise DataError(rule, where="--map, or columns:", fix=nearest(column, every))
+            raise DataError(rule, where="`columns`:", fix=nearest(column, every))
     for column, _ in reading.where:
         if not any(_has(one, column, reading) for one in given):
-            raise DataError(f'no table here has a column "{column}"', where="--where:", fix=nearest(column, every))
+            raise DataError(f'no table here has a column "{column}"', where="`where`:", fix=nearest(column, every))
 
 
 def _has(one: _Given, column: str, reading: MixtureReading) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import By, Level, Replicates, Sampling, Seed, Where
+from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.returns.options import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from demur.returns.table import Reading, Responses
     from demur.returns.threshold import Choice
     from demur.returns.validation import Validation
+    from demur.returns.verify import Verification
 
 MOST_NOTES = 20
 """Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
@@ -317,13 +318,33 @@ def validate(
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
-    seed: Annotated[int, Option("Taken as by every command; nothing here is random.")] = 0,  # noqa: ARG001
+    seed: NoSeed = 0,  # noqa: ARG001
 ) -> "Validation":
     """Read and check tables, and say what was recognised in them."""
     from demur.returns.inputs import read_data
     from demur.returns.validation import Validation
 
     return Validation(read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",))))
+
+
+@job
+def verify_engine(
+    *,
+    engine: Annotated[
+        Literal["polars", "duckdb", "spark"] | None,
+        Option("Verify this engine; without it, every one that is installed."),
+    ] = None,
+    spark_master: Annotated[
+        str | None, Option("The cluster to verify; by default this machine.", metavar="URL")
+    ] = None,
+    rows: Annotated[int, Option("Rows of the log made for it.", minimum=100, metavar="N")] = 20_000,
+    seed: Annotated[int, Option("Seed of the log made for it.", minimum=0)] = 0,
+    step: Step = silent,
+) -> "Verification":
+    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
+    from demur.returns.verify import verify_engines
+
+    return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)
 
 
 def _reading(
@@ -394,5 +415,13 @@ JOBS = (
         present="demur.returns.presentation:of_validation",
         example="demur validate run.jsonl",
         figures=False,
+    ),
+    Job(
+        "verify-engine",
+        verify_engine,
+        present="demur.returns.verify:of_verification",
+        example="demur verify-engine --spark-master spark://host:7077",
+        figures=False,
+        fails=lambda found: not found.holds,
     ),
 )

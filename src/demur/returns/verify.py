@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from demur.core.engines.engine import TITLES
+from demur.core.engines.engine import ENGINES, TITLES, Engine
+from demur.core.engines.scanning import why_absent
 from demur.core.show.presentation import Presentation, Table
-from demur.core.show.results import plain
+from demur.core.show.results import Step, plain, silent
 from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Rows
@@ -22,6 +23,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.class_report import labelled
 from demur.returns.classes import Confusion, ConfusionMeasure
+from demur.returns.counting import holder_of
 from demur.returns.engine_judging import judge_lazily
 from demur.returns.reduction import EXACT_UP_TO, lazy_of_frame, tallies
 from demur.returns.registry import MEASURES
@@ -273,16 +275,65 @@ def _dialogues(n: int, rng: np.random.Generator) -> list[str]:
     return [f"d{one}" for one in number.tolist()]
 
 
-def of_equality(found: Sequence[Equality], left_out: Sequence[str] = ()) -> Presentation:
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Engines compared with arrays; notes say which engines were left out, and why."""
+
+    engines: tuple[Equality, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every engine gives the same numbers."""
+        return all(one.holds for one in self.engines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparisons as plain values."""
+        engines = [one.to_dict() for one in self.engines]
+        return {"holds": self.holds, "engines": engines, "notes": list(self.notes), "warnings": []}
+
+
+def verify_engines(
+    engine: Engine | None, spark_master: str | None, *, rows: int, seed: int, step: Step = silent
+) -> Verification:
+    """Compare an engine, or every one that is installed, with arrays on a log made for it."""
+    if spark_master is not None and engine not in (None, "spark"):
+        raise UsageError("`spark_master` goes with `engine` spark")
+    if engine is None and spark_master is not None:
+        engine = "spark"
+    absent = {} if engine is not None else {name: why_absent(name) for name in ENGINES}
+    chosen = (engine,) if engine is not None else tuple(name for name in ENGINES if absent[name] is None)
+    compared = []
+    for done, name in enumerate(chosen):
+        step(f"asking {TITLES[name]}", done, len(chosen))
+        compared.append(_verify(name, spark_master, rows, seed))
+    notes = tuple(f"{TITLES[name]} left out: {reason}" for name, reason in absent.items() if reason is not None)
+    return Verification(tuple(compared), notes)
+
+
+def _verify(engine: Engine, spark_master: str | None, rows: int, seed: int) -> Equality:
+    """Every measure and every count, of rows that weigh alike and of rows that do not."""
+    held = holder_of(engine, spark_master)
+    weighted = sample_log(rows, seed)
+    found: list[Difference] = []
+    for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
+        judged = judged_columns(raw)
+        compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
+        found += [replace(one, measure=f"{one.measure}{about}") for one in compared]
+    return Equality(engine, rows, tuple(found))
+
+
+def of_verification(found: Verification) -> Presentation:
     """How the comparison of engines with rows in memory is shown."""
+    engines = found.engines
     return Presentation(
         title="Engines against memory",
-        sentences=tuple(_sentence(one) for one in found),
-        tables=tuple(_table(one) for one in found),
+        sentences=tuple(_sentence(one) for one in engines),
+        tables=tuple(_table(one) for one in engines),
         figures=(),
-        data=lambda: pl.concat([one.frame().select(pl.lit(one.engine).alias("engine"), pl.all()) for one in found]),
-        document={"holds": all(one.holds for one in found), "engines": [one.to_dict() for one in found]},
-        notes=tuple(left_out),
+        data=lambda: pl.concat([one.frame().select(pl.lit(one.engine).alias("engine"), pl.all()) for one in engines]),
+        document=found.to_dict(),
+        notes=found.notes,
     )
 
 

@@ -15,10 +15,11 @@ from demur.core.io.columns import JUDGED, MOST_SLICES, resolve
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, stem_of, system_names
 from demur.core.io.tables import ROW, Request
+from demur.core.options import Kind
 from demur.errors import DataError, DemurError, UsageError
 from demur.gold_standard.trials import TrialReading, Trials, read_trials
 from demur.importers.dstc import is_dstc, read_dstc
-from demur.importers.kinds import Kind, columns_of, kind_of, outcome_column
+from demur.importers.kinds import columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, read_nbest
 from demur.outcome.table import DialogueReading, Dialogues, read_dialogues
 from demur.returns.table import Reading, Responses, read_responses
@@ -136,15 +137,13 @@ class RunReading:
     def dialogues(self) -> DialogueReading:
         """How dialogues are read."""
         if self.where:
-            raise UsageError("--where, or where=, chooses rows of responses, N-best lists and trials, not dialogues")
+            raise UsageError("`where` chooses rows of responses, N-best lists and trials, not dialogues")
         return DialogueReading(outcome=self.outcome, columns=self.columns)
 
     def trials(self) -> TrialReading:
         """How trials are read; x and y must be given."""
         if self.x is None or self.y is None:
-            raise UsageError(
-                "a table of trials needs --x and --y, or x= and y=: what makes it harder, how well it went"
-            )
+            raise UsageError("a table of trials needs `x` and `y`: what makes it harder, how well it went")
         return TrialReading(
             x=self.x,
             y=self.y,
@@ -205,7 +204,7 @@ def drafts(
     with _opened(paths) as files:
         arrivals = _arrivals(files, shown, how, kind)
         if (how.x or how.y) and not any(one.kind == "trials" for one in arrivals):
-            raise UsageError("--x and --y go with a table of trials; there is none here")
+            raise UsageError("`x` and `y` go with a table of trials; there is none here")
         for group in _groups(arrivals, how):
             with _told_as_shown(group):
                 yield from _read_as[group[0].kind](group, how)
@@ -288,7 +287,7 @@ def _answers(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     judged = read_responses(*(one.file.path for one in group), reading=how.responses())
     if len(judged.systems) > MOST_SYSTEMS:
         rule = f"names {len(judged.systems):,} systems, and each would be a run; {MOST_SYSTEMS} are the most"
-        raise DataError(rule, where=group[0].shown, fix="--map system=COLUMN names the column of systems")
+        raise DataError(rule, where=group[0].shown, fix="`columns` system=COLUMN names the column of systems")
     only = group[0]
     named = {stem_of(only.file.path): only.name} if len(group) == 1 else {}
     taken = dict.fromkeys(name for one in group for name in _JUDGED_HERE if name in one.columns)

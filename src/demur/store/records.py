@@ -15,9 +15,9 @@ from polars.exceptions import PolarsError
 
 from demur.core.io.sources import exactly
 from demur.core.io.tables import LABELS, ROW, as_text
+from demur.core.options import Kind
 from demur.core.show.results import path_text
 from demur.errors import DataError
-from demur.importers.kinds import Kind
 from demur.store.disk import ROWS, RUN, settle, write_durably
 
 LAYOUT = 1

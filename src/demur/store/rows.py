@@ -19,10 +19,10 @@ from polars.exceptions import PolarsError
 from demur.core.io.columns import EVERYTHING, JUDGED, unknown_column
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
+from demur.core.options import Kind
 from demur.errors import DataError
 from demur.gold_standard.trials import Trials
 from demur.gold_standard.trials import trials as trials_in
-from demur.importers.kinds import Kind
 from demur.nbest_lists.table import NBest
 from demur.nbest_lists.table import nbest as nbest_in
 from demur.outcome.table import Dialogues

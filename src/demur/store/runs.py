@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from demur import __version__
 from demur.core.io.columns import nearest
+from demur.core.options import Kind
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
-from demur.importers.kinds import Kind
 from demur.store import index as store_index
 from demur.store import rows
 from demur.store.disk import (
@@ -186,10 +186,10 @@ class Store:
             if run.id in there or other is None or other.id == run.id:
                 taken.setdefault(run.name, run)
             elif other.id not in there:
-                raise DataError(f'two of these would be called "{run.name}"', fix="add them one by one with --name")
+                raise DataError(f'two of these would be called "{run.name}"', fix="add them one by one with `name`")
             elif not replacing:
                 rule = f'the name "{run.name}" is taken by another run, {other.id}, of {other.n:,} rows'
-                raise DataError(rule, fix="choose another with --name, or --replace it")
+                raise DataError(rule, fix="choose another with `name`, or `replace` it")
             else:
                 taken[run.name] = run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,29 +15,35 @@ from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.output import steps
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, Parameter, check_values, load, with_flags
+from demur.core.show.results import path_text
 from demur.errors import DemurError, Interrupted, UsageError
 
 TYPES = (bool, int, float, Path)
 """Types that the command line reads itself; anything else is a text that the option parses."""
 
 
-def add_jobs(app: typer.Typer, jobs: Iterable[Job]) -> None:
+Run = Callable[[Job, dict[str, Any]], None]
+"""Runs a job with what its command was given, and delivers the result."""
+
+
+def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> None:
     """Add a command for each job; the first of two words names a group that the app has, or gets."""
     for job in jobs:
         group, _, name = job.name.rpartition(" ")
         home = _group(app, group) if group else app
-        home.command(name, epilog=f"Example: `{job.example}`")(command_of(job))
+        home.command(name, epilog=f"Example: `{job.example}`")(command_of(job, run or run_job))
 
 
-def command_of(job: Job) -> Callable[..., None]:
+def command_of(job: Job, run: Run) -> Callable[..., None]:
     """The command of a job: the options of its function, and those that say where the result goes."""
     declared = [_declared(one) for one in job.parameters]
     declared += [_declared_output(one) for one in job.outputs]
-    declared += parameters_of(OutputOptions)
+    if run is not call or job.takes("outputs"):
+        declared += parameters_of(OutputOptions)
 
     def command(**given: Any) -> None:
         try:
-            run_job(job, given)
+            run(job, given)
         except KeyboardInterrupt:
             raise Interrupted("interrupted; no output was left half-written") from None
         except DemurError as fault:
@@ -50,26 +57,51 @@ def command_of(job: Job) -> Callable[..., None]:
 
 def run_job(job: Job, given: dict[str, Any]) -> None:
     """Call the function of a job with what the command was given, write and show its result."""
-    outputs = OutputOptions(**{part.name: given.pop(part.name) for part in fields(OutputOptions)})
+    outputs = outputs_from(given)
     files = {one: given.pop(one.name) for one in job.outputs}
     given_files = outputs.output
     extra, outputs = _apart(outputs, job)
     for path in files.values():
         _refuse_folder(path)
-    positional, options = values_from(job, given)
-    check_values(job.function, options)
-    quiet = outputs.quiet or outputs.json
-    with steps(quiet=quiet) as step:
-        result = job.function(*positional, **options, **({"step": step} if job.reports_steps else {}))
+    result = result_of(job, given, quiet=outputs.quiet or outputs.json)
     if job.says_files:
         result.files = tuple(str(path) for path in given_files)
     shown = load(job.present)(result)
     output.refuse_undeliverable(shown, outputs)
     for path, write in [*extra, *((path, one.write) for one, path in files.items() if path is not None)]:
         load(write)(result, path)
-        if not quiet:
+        if not (outputs.quiet or outputs.json):
             typer.echo(f"wrote {path}", err=True)
     output.deliver(shown, outputs)
+    if job.fails(result):
+        raise typer.Exit(1)
+
+
+def call(job: Job, given: dict[str, Any]) -> None:
+    """Call the function of a job that shows its result itself; it takes `outputs` if the command has them."""
+    outputs = {"outputs": outputs_from(given)} if job.takes("outputs") else {}
+    positional, options = values_from(job, given)
+    check_values(job.function, options)
+    job.function(*positional, **options, **outputs)
+
+
+def outputs_from(given: dict[str, Any]) -> OutputOptions:
+    """The options that say where the result goes, taken out of what a command was given."""
+    return OutputOptions(**{part.name: given.pop(part.name) for part in fields(OutputOptions)})
+
+
+def result_of(job: Job, given: dict[str, Any], *, quiet: bool) -> Any:
+    """What the function of a job gives for what its command was given; progress is shown unless it must be quiet."""
+    positional, options = values_from(job, given)
+    check_values(job.function, options)
+    with steps(quiet=quiet) as step:
+        calls = {"step": step, "confirm": lambda question: quiet or _is_confirmed(question)}
+        return job.function(*positional, **options, **{name: call for name, call in calls.items() if job.takes(name)})
+
+
+def _is_confirmed(question: str) -> bool:
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    return not asks or typer.confirm(question, err=True)
 
 
 def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -82,9 +114,9 @@ def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, A
             positional += (value or []) if one.several else [] if value is None else [value]
         elif one.option.repeat:
             if value:
-                options[one.name] = one.option.collect(tuple(map(one.parsed, value)))
+                options[one.name] = one.option.collect(tuple(one.parsed(path_text(text)) for text in value))
         elif value is not None:
-            options[one.name] = one.parsed(value) if isinstance(value, str) else value
+            options[one.name] = one.parsed(path_text(value)) if isinstance(value, str) else value
     return positional, options
 
 

@@ -24,8 +24,9 @@ from rich.live import Live
 
 from demur.apps.cli import output
 from demur.apps.cli.gates import failures
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, rate_or_range, reading_of
+from demur.apps.cli.options import OutputOptions
 from demur.core.io.growing import Batch, GrowingLog, Tail, batches, growing_log
+from demur.core.options import Sampling
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import plain
 from demur.core.stats.measure import Measure
@@ -54,11 +55,11 @@ SWEEP = ".sweep"
 
 def follow(
     log: str,
-    inputs: InputOptions,
-    sampling: SamplingOptions,
+    reading: Reading,
+    sampling: Sampling,
     outputs: OutputOptions,
     *,
-    at: str,
+    at: float | tuple[float, float],
     at_error: float,
     every: float,
     until_idle: float | None,
@@ -66,9 +67,8 @@ def follow(
 ) -> None:
     """Show what a growing log has come to, again and again, and in full when it ends or is left."""
     _check(outputs)
-    reading = reading_of(inputs)
     source = growing_log(log)
-    measures = returns_measures(at=rate_or_range(at), error=at_error)
+    measures = returns_measures(at=at, error=at_error)
     session = Session(source, reading, sampling, measures, RunningTally(cutoffs=cutoffs))
     fault = None
     try:
@@ -147,7 +147,7 @@ class Session:
 
     log: GrowingLog
     reading: Reading
-    sampling: SamplingOptions
+    sampling: Sampling
     measures: dict[str, Measure]
     running: RunningTally
     begun: float = field(default_factory=time.monotonic)

@@ -1,7 +1,5 @@
 """The `demur` command: signatures and help texts only, so that `demur --help` loads nothing heavy."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import os
@@ -9,25 +7,38 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from demur import __version__
 from demur.apps.cli.chat import chat
-from demur.apps.cli.commands import add_jobs
+from demur.apps.cli.commands import add_jobs, call
 from demur.apps.cli.experiment_commands import experiments
 from demur.apps.cli.importing import importer
 from demur.apps.cli.nbest_command import nbest
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions, with_options
+from demur.apps.cli.options import OutputOptions, SamplingOptions, with_options
 from demur.apps.cli.outcome_commands import outcome
-from demur.apps.cli.report_command import report
-from demur.apps.cli.serve_command import add_to as add_serve
-from demur.apps.cli.store_commands import add_to as add_store
+from demur.apps.cli.report_command import run_report
+from demur.core.jobs import Argument, Job, Option
+from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import path_text
-from demur.errors import DataError, DemurError, Interrupted
+from demur.errors import DataError, DemurError, Interrupted, UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
-from demur.returns.jobs import JOBS
+from demur.reports.jobs import JOBS as REPORT_JOBS
+from demur.returns.jobs import JOBS as RETURN_JOBS
+from demur.returns.options import (
+    OUT_OF_SCOPE,
+    WITHHELD,
+    AtError,
+    AtNonreturn,
+    Columns,
+    MissingConfidence,
+    OutOfScope,
+    Withheld,
+)
+from demur.store.jobs import JOBS as STORE_JOBS
+from demur.store.jobs import StoreFolder
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 
 app = typer.Typer(
@@ -39,13 +50,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-AtNonreturn = Annotated[
-    str, typer.Option("--at-nonreturn", help="Non-return rate of interest, or a range such as 0.1:0.3.", metavar="X")
-]
-AtError = Annotated[
-    float, typer.Option("--at-error", help="Error rate for which the needed non-return rate is given.", metavar="E")
-]
 
 
 def _version(asked: bool) -> None:
@@ -66,43 +70,50 @@ def main(
     """
 
 
-add_jobs(app, JOBS)
+add_jobs(app, RETURN_JOBS)
 
 
-@app.command(epilog="Example: `demur follow run.jsonl --until-idle 60 -o live.html`")
-@with_options
 def follow(
     log: Annotated[
         str,
-        typer.Argument(
-            help="A log that is being written, one that may not be there yet too: .jsonl .csv .tsv, not compressed; "
-            "- for standard input.",
-            metavar="LOG",
+        Argument(
+            "A log that is being written, one that may not be there yet too: .jsonl .csv .tsv, not compressed; "
+            "- for standard input."
         ),
     ],
-    inputs: InputOptions,
-    sampling: SamplingOptions,
+    *,
     outputs: OutputOptions,
-    every: Annotated[
-        float, typer.Option("--every", min=0.05, help="Seconds between updates.", metavar="SECONDS")
-    ] = 2.0,
+    every: Annotated[float, Option("Seconds between updates.", minimum=0.05, metavar="SECONDS")] = 2.0,
     until_idle: Annotated[
-        float | None,
-        typer.Option("--until-idle", min=0, help="End when nothing has come for so long.", metavar="SECONDS"),
+        float | None, Option("End when nothing has come for so long.", minimum=0, metavar="SECONDS")
     ] = None,
-    at_nonreturn: AtNonreturn = "0.2",
+    at_nonreturn: AtNonreturn = 0.2,
     at_error: AtError = 0.05,
-    cutoffs: Annotated[
-        int, typer.Option("--cutoffs", min=16, help="Distinct confidences kept; more are joined.", metavar="N")
-    ] = 65_536,
+    cutoffs: Annotated[int, Option("Distinct confidences kept; more are joined.", minimum=16, metavar="N")] = 65_536,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
 ) -> None:
     """The live curve of a log that grows, in bounded memory; Ctrl-C ends it with the result in full."""
     from demur.apps.cli import following
+    from demur.returns.table import Reading
 
+    reading = Reading(
+        columns=dict(columns or {}),
+        where=where,
+        out_of_scope=out_of_scope,
+        withheld=withheld,
+        missing_confidence=missing_confidence,
+    )
     following.follow(
         log,
-        inputs,
-        sampling,
+        reading,
+        Sampling(level, replicates, seed),
         outputs,
         at=at_nonreturn,
         at_error=at_error,
@@ -112,24 +123,42 @@ def follow(
     )
 
 
-@app.command("verify-engine", epilog="Example: `demur verify-engine --spark-master spark://host:7077`")
-@with_options
-def verify_engine(
-    outputs: OutputOptions,
-    engine: Annotated[
-        Literal["polars", "duckdb", "spark"] | None,
-        typer.Option("--engine", help="Verify this engine; without it, every one that is installed."),
+def serve(
+    *,
+    store: StoreFolder = None,
+    host: Annotated[str, Option("Address to listen on; others than this machine's need --token.")] = "127.0.0.1",
+    port: Annotated[int, Option("Port; 0 takes a free one.", minimum=0, maximum=65535)] = 8378,
+    token: Annotated[
+        str | None,
+        Option(
+            "Visitors must know it; auto makes one. By default that of DEMUR_TOKEN; needed where --host is not this "
+            "machine."
+        ),
     ] = None,
-    spark_master: Annotated[
-        str | None, typer.Option("--spark-master", help="The cluster to verify; else this machine.", metavar="URL")
-    ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=100, help="Rows of the log made for it.", metavar="N")] = 20_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the log made for it.")] = 0,
+    max_upload: Annotated[int, Option("Largest upload, in megabytes.", minimum=1, metavar="MB")] = 2048,
+    open_browser: Annotated[bool, Option("Open it in the browser.", flag="--open")] = False,
 ) -> None:
-    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
-    from demur.apps.cli import verifying
+    """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
+    try:
+        from demur.apps.web.serving import Address
+        from demur.apps.web.serving import serve as serve_store
+    except ModuleNotFoundError as missing:
+        if missing.name in ("starlette", "uvicorn", "jinja2"):
+            raise UsageError("the workbench needs the extra: pip install 'demur[web]'") from None
+        raise
 
-    verifying.verify(outputs, engine=engine, spark_master=spark_master, rows=rows, seed=seed)
+    def announce(text: str) -> None:
+        typer.echo(text, err=True)
+        link = next((word for word in text.split() if word.startswith("http://")), None)
+        if open_browser and link:
+            typer.launch(link)
+
+    address = Address(host=host, port=port, token=token or os.environ.get("DEMUR_TOKEN"))
+    with suppress(KeyboardInterrupt):  # to end a server is no failure
+        serve_store(store, address, most_uploaded=max_upload * 1024**2, told=announce)
+
+
+add_jobs(app, [Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")], call)
 
 
 @app.command(epilog="Example: `demur demo -o demo.html`")
@@ -149,11 +178,11 @@ def demo(
 
 
 app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
-app.command(epilog="Example: `demur report a.jsonl b.jsonl -o report.html -o report.xml`")(with_options(report))
+add_jobs(app, REPORT_JOBS, run_report)
 app.add_typer(outcome, name="outcome")
 add_jobs(app, GOLD_JOBS)
-add_store(app)
-add_serve(app)
+add_jobs(app, STORE_JOBS)
+add_jobs(app, [Job("serve", serve, present="", example="demur serve --port 8400")], call)
 understand = typer.Typer(
     help="A relevance model that answers questions or says that it does not understand: train, tune, respond, chat.",
     no_args_is_help=True,

@@ -1,100 +1,199 @@
-"""`demur report`: its signature and help only; the work is in `reporting`."""
+"""`demur report`: its summary on the terminal, its files, and its gates as JUnit test cases."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape, quoteattr
 
 import typer
 
-from demur.apps.cli.options import InputOptions, OutputOptions, SamplingOptions
+from demur.apps.cli import output
+from demur.apps.cli.commands import outputs_from, result_of
+from demur.apps.cli.gates import Gate, check_syntax, judged
+from demur.apps.cli.options import OutputOptions
+from demur.core.jobs import Job
+from demur.core.show.results import path_text
+from demur.errors import UsageError
 
-Tables = Annotated[
-    list[str],
-    typer.Argument(
-        help="Tables of any kinds, each recognised by its columns: answers, N-best lists, dialogues, trials; "
-        ".jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; folders of DSTC; - for standard input."
-    ),
-]
-Kinds = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind",
-        help="What a file is, where its columns do not say: responses, nbest, dialogues or trials. Repeatable.",
-        metavar="FILE=KIND",
-    ),
-]
-Title = Annotated[str | None, typer.Option("--title", help="Title of the report.", metavar="TEXT")]
-By = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--by",
-        help="Slice by this column. Repeatable; by default every column of 2 to 20 values, two of them with 30 inputs. "
-        '"" for none.',
-        metavar="COLUMN",
-    ),
-]
-AtNonreturn = Annotated[float, typer.Option("--at-nonreturn", help="Non-return rate of interest.", metavar="X")]
-CostRatio = Annotated[
-    float | None,
-    typer.Option("--cost-ratio", help="Advise the threshold for what a non-return costs over an error.", metavar="R"),
-]
-MaxError = Annotated[
-    float | None,
-    typer.Option("--max-error", help="Advise the threshold for at most this share of errors.", metavar="E"),
-]
-Delta = Annotated[
-    float | None,
-    typer.Option("--delta", help="With --max-error: promise it on new data but for this chance.", metavar="D"),
-]
-MaxNonreturn = Annotated[
-    float | None,
-    typer.Option("--max-nonreturn", help="Advise the threshold for at most this share withheld.", metavar="X"),
-]
-Examples = Annotated[
-    int, typer.Option("--examples", min=0, help="Rows to show of each kind, for each system.", metavar="N")
-]
-Outcome = Annotated[str | None, typer.Option("--outcome", help="Of dialogues: the column that says how they ended.")]
-X = Annotated[str | None, typer.Option("--x", help="Of trials: the column that makes it harder.")]
-Y = Annotated[str | None, typer.Option("--y", help="Of trials: the column that says how well it went.")]
+if TYPE_CHECKING:
+    from demur.reports.report import Report
+
+FORMATS = (".html", ".md", ".json", ".xml")
 
 
-def report(
-    files: Tables,
-    inputs: InputOptions,
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    kind: Kinds = None,
-    title: Title = None,
-    by: By = None,
-    at_nonreturn: AtNonreturn = 0.2,
-    cost_ratio: CostRatio = None,
-    max_error: MaxError = None,
-    delta: Delta = None,
-    max_nonreturn: MaxNonreturn = None,
-    examples: Examples = 10,
-    outcome: Outcome = None,
-    x: X = None,
-    y: Y = None,
-) -> None:
-    """The whole story of one or more logs as one page; also Markdown, JSON and JUnit XML.
+def run_report(job: Job, given: dict[str, Any]) -> None:
+    """Make the report that `demur report` was asked for, write it, and exit with 1 if a gate does not hold."""
+    from demur.core.io.writing import write_whole
 
-    Verdict, error-return plot, threshold, comparison, slices, calibration, examples; N-best lists, outcomes and a gold
-    standard where the files have them. -o takes .html, .md, .json and .xml (JUnit: each gate of --fail-if is a test
-    case) and may be repeated; without it a summary is all there is. A CI job appends the .md to its summary page.
+    outputs = outputs_from(given)
+    _check(outputs, given["data"])
+    began = time.monotonic()
+    made = result_of(job, given, quiet=outputs.quiet or outputs.json)
+    gates = judged(outputs.fail_if, made.documents)
+    seconds = time.monotonic() - began
+    contents = [(path, _rendered(made, path, gates, seconds)) for path in outputs.output]
+    for path, content in contents:
+        write_whole(path, content)
+    _show(made, gates, outputs)
+    if any(gate.failure is not None for gate in gates):
+        raise typer.Exit(1)
+
+
+def _check(outputs: OutputOptions, files: Sequence[str]) -> None:
+    """Refuse what cannot be delivered, before any work is done."""
+    for path in outputs.output:
+        if path.suffix.lower() not in FORMATS:
+            raise UsageError(f'-o {path}: a report is written as {" ".join(FORMATS)}; got "{path.suffix}"')
+        if path.is_dir():
+            raise UsageError(f"-o {path}: this is a directory; name a file in it")
+        if path.resolve() in {Path(file).resolve() for file in files}:
+            raise UsageError(f"-o {path}: this file is read here; write to another")
+    check_syntax(outputs.fail_if)
+
+
+def _rendered(made: Report, path: Path, gates: Sequence[Gate], seconds: float) -> str:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return output.as_json({**made.document, "gates": _told(gates)}) + "\n"
+    return junit_of(made, gates, seconds) if suffix == ".xml" else made.rendered(suffix)
+
+
+def _told(gates: Sequence[Gate]) -> list[dict[str, Any]]:
+    return [
+        {"condition": gate.condition, "subject": gate.subject, "passed": gate.failure is None, "failure": gate.failure}
+        for gate in gates
+    ]
+
+
+def junit_of(made: Report, gates: Sequence[Gate], seconds: float) -> str:
+    """The gates and the files read as test cases; verdict and warnings as what the suite printed."""
+    cases = [JUnitCase("files", f"{one.name} is read as {one.kind}") for one in made.story.mixture.files]
+    cases += [JUnitCase(gate.subject, f"not {gate.condition}", gate.failure) for gate in gates]
+    said = [*made.verdict, *(f"warning: {warning}" for warning in made.warnings)]
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0).isoformat()
+    return junit(made.title, cases, timestamp=now, seconds=seconds, output=said)
+
+
+def _show(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
+    """The summary on standard output; warnings, broken gates and what was written go aside."""
+    if outputs.json:
+        typer.echo(output.as_json({**made.document, "gates": _told(gates)}))
+    else:
+        _summarise(made, gates, outputs)
+    for gate in gates:
+        if gate.failure is not None:
+            typer.echo(f"gate: {gate.failure}", err=True)
+    if outputs.quiet or outputs.json:
+        return
+    for warning in made.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    for path in outputs.output:
+        typer.echo(f"wrote {path_text(path)}", err=True)
+
+
+def _summarise(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
+    """Verdict, a small table, a line for each gate; without colours and lines where these would be in the way."""
+    told = [
+        f"PASS {gate.subject}: not {gate.condition}" if gate.failure is None else f"FAIL {gate.failure}"
+        for gate in gates
+    ]
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        from rich.console import Console
+
+        from demur.core.show import terminal
+
+        console = Console(highlight=False)
+        terminal.show(made.summary(), console, tables=not outputs.quiet)
+        for line in told:
+            console.print(line, markup=False)
+    else:
+        for line in [*plain_summary(made, tables=not outputs.quiet), *told]:
+            print(_in_plain_signs(line))  # typer.echo writes UTF-8 where standard output is ASCII
+    if not outputs.output and not outputs.quiet:
+        typer.echo("-o report.html writes the whole story (also .md .json .xml)", err=True)
+
+
+def plain_summary(made: Report, *, tables: bool = True) -> list[str]:
+    """The lines of the summary for a log: sentences, then tables aligned by spaces."""
+    shown = made.summary()
+    lines = list(shown.sentences)
+    for table in shown.tables if tables else ():
+        rows = [table.columns, *table.rows]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows), ""]
+    return lines
+
+
+def _in_plain_signs(line: str) -> str:
+    return line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "})
+
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold, however they are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class JUnitCase:
+    """One test case: what it is about, what is asked of it, and why it fails where it does."""
+
+    subject: str
+    name: str
+    failure: str | None = None
+
+
+def junit(
+    suite: str, cases: Sequence[JUnitCase], *, timestamp: str, seconds: float = 0.0, output: Sequence[str] = ()
+) -> str:
+    """One test suite; `output` are lines for its standard output.
+
+    >>> print(junit("report", [JUnitCase("guide", "augrc > 0.1", "it is 0.2")], timestamp="2024-05-01"))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="report" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+      <testsuite name="report" tests="1" failures="1" errors="0" skipped="0" time="0.000" timestamp="2024-05-01">
+        <testcase classname="guide" name="augrc &gt; 0.1" time="0.000">
+          <failure message="it is 0.2" type="gate">it is 0.2</failure>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    <BLANKLINE>
     """
-    from demur.apps.cli import reporting
+    failed = sum(case.failure is not None for case in cases)
+    counts = f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="0" time="{seconds:.3f}"'
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f"<testsuites name={_attribute(suite)} {counts}>",
+        f"  <testsuite name={_attribute(suite)} {counts} timestamp={_attribute(timestamp)}>",
+        *(line for case in cases for line in _case(case)),
+        *([f"    <system-out>{_text(chr(10).join(output))}</system-out>"] if output else []),
+        "  </testsuite>",
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
 
-    columns = None if by is None else tuple(column for column in by if column)
-    reporting.report(
-        files,
-        inputs,
-        sampling,
-        outputs,
-        reporting.Wanted(kinds=tuple(kind or ()), title=title, by=columns, outcome=outcome, x=x, y=y),
-        at_nonreturn=at_nonreturn,
-        cost_ratio=cost_ratio,
-        max_error=max_error,
-        delta=delta,
-        max_nonreturn=max_nonreturn,
-        examples=examples,
-    )
+
+def _case(case: JUnitCase) -> list[str]:
+    start = f"    <testcase classname={_attribute(case.subject)} name={_attribute(case.name)} time="
+    if case.failure is None:
+        return [f'{start}"0.000"/>']
+    told = f'      <failure message={_attribute(case.failure)} type="gate">{_text(case.failure)}</failure>'
+    return [f'{start}"0.000">', told, "    </testcase>"]
+
+
+def _sound(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def _text(text: str) -> str:
+    return escape(_sound(text))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_sound(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

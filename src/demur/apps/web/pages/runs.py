@@ -9,8 +9,8 @@ from demur.apps.web.pages.examples import EXAMPLES
 from demur.apps.web.pages.page import Action, Page, Shown
 from demur.apps.web.pages.uploading import NAMES, endings
 from demur.apps.web.site import Query, Site
+from demur.core.options import KINDS
 from demur.errors import UsageError
-from demur.importers.kinds import KINDS
 
 if TYPE_CHECKING:
     from demur.store.records import Run

@@ -19,8 +19,8 @@ from starlette.responses import JSONResponse, Response
 
 from demur.apps.web.site import Query, Site
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE
+from demur.core.options import KINDS
 from demur.errors import UsageError
-from demur.importers.kinds import KINDS
 
 AT_ONCE = 4
 """Uploads that may be under way together."""
