@@ -20,8 +20,9 @@ from demur.core.stats.resampling import Draws, Rows, Spread, multinomial, number
 from demur.errors import DataError
 from demur.returns.bands import effective_inputs
 from demur.returns.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
+from demur.returns.judging import OUT_OF_SCOPE
 from demur.returns.registry import CLASSES
-from demur.returns.table import OUT_OF_SCOPE, Responses
+from demur.returns.table import Responses
 from demur.returns.tally import dialogues_in, reliable
 
 CHUNK = 100

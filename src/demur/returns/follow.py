@@ -22,18 +22,9 @@ from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.returns.evaluate import Evaluations, evaluate_tallies
+from demur.returns.judging import LOWEST, RANK_LOWEST, unranked_notes
 from demur.returns.reduction import tallies_of_frame
-from demur.returns.table import (
-    CORRECT,
-    LOWEST,
-    RANK_LOWEST,
-    SOURCE,
-    Judged,
-    Reading,
-    judge,
-    near_matches,
-    refuse_duplicates,
-)
+from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
 from demur.returns.tally import UNITS, Tally, grid_for, summed_units
 
 MOST_LABELS = 1000
@@ -92,8 +83,8 @@ class BatchReader:
         kept = f"{self._kept:,} of {ROWS.told(self._read)} kept where {self._asked()}" if self._reading.where else ""
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
-        lacking = f"no confidences of {', '.join(unranked)}: only what a system withholds by itself counts"
-        told = [*self._guessed, kept, *counted([self._recognised]), lacking if unranked else "", *ids]
+        lacking = unranked_notes(unranked, len(self._ranked))
+        told = [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids]
         return tuple(filter(None, told))
 
     @property

@@ -3,18 +3,19 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import narwhals as nw
 import polars as pl
 
+from demur.core.engines.engine import collected
 from demur.core.io.columns import (
     JUDGED,
     check_mapping,
     extras,
     filtered,
-    lookalike,
-    mapping_of,
     nearest,
     parts_wanted,
     request_for,
@@ -23,37 +24,32 @@ from demur.core.io.columns import (
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
-from demur.core.show.numbers import ROWS, SUCH_ROWS, Wording, counted
+from demur.core.show.numbers import ROWS, Wording, counted
 from demur.errors import DataError, faults_of
-
-LOWEST = float("-inf")
-
-OUT_OF_SCOPE = "out_of_scope"
-"""The label under which rows without any right answer stand in a confusion table and among slices."""
-
-NONE = "(none)"
-"""The slice of rows that have no value in the column sliced by."""
-
-RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
-"""The way out for answers that lack a confidence."""
-
-OUTSIDE = Wording('target "{}" read as out of scope', 'targets "{}" read as out of scope')
-NULL_OUTSIDE = Wording("target that is null read as out of scope", "targets that are null read as out of scope")
-WITHHELD = Wording('prediction "{}" read as withheld', 'predictions "{}" read as withheld')
-NULL_WITHHELD = Wording("prediction that is null read as withheld", "predictions that are null read as withheld")
-ABSTAINED = Wording("row read as abstained", "rows read as abstained")
-READ_AS_LOWEST = Wording(
-    "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
+from demur.returns.judging import (
+    EVERY_OR_NONE,
+    GOOD_WEIGHT,
+    LOWEST,
+    NONE,
+    NOT_NAN,
+    OUT_OF_SCOPE,
+    RANK_LOWEST,
+    Rules,
+    cautions_in,
+    compared,
+    conditions,
+    judge_rows,
+    recognised_in,
+    refuse_foreign_labels,
+    refuse_missing,
+    refuse_unjudgeable,
+    refuse_unmarked,
+    unranked_notes,
+    unranked_systems,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How rows are judged: the labels with a meaning of their own, and what a missing confidence means."""
-
-    out_of_scope: tuple[str, ...]
-    withheld: tuple[str, ...]
-    missing_is_lowest: bool
+FLAGS = ("correct", "abstained", "failed")
+"""Columns of yes and no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,116 +60,108 @@ class Judged:
     """
 
     frame: pl.DataFrame
-    recognised: Counter[Wording] = field(default_factory=Counter)
-    cautions: Counter[Wording] = field(default_factory=Counter)
-    unranked: tuple[str, ...] = ()
+    recognised: Counter[Wording]
+    cautions: Counter[Wording]
+    unranked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedCells:
+    """A table with its rows judged; a fault is located at the first row that has it."""
+
+    cells: Cells
+    frame: nw.DataFrame[Any]
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return self.cells.columns
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.cells.table.columns
+
+    @property
+    def where(self) -> str:
+        return self.cells.table.name
+
+    def fault(
+        self, part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = ""
+    ) -> DataError:
+        del count
+        return self.cells.fault(part, _first_where(self.frame, bad) or 0, rule, got=got, fix=fix)
+
+
+def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
+    return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
 
 
 def judge(cells: Cells, rules: Rules, system: str) -> Judged:
-    """Judges the rows of a table.
-
-    A response is answered when it has a prediction that is no withheld label, and neither abstained nor
-    failed. It is right when `correct` says so or, where `correct` is silent, when its prediction is an
-    acceptable target. A target that is null or an out-of-scope label is the empty list: nothing is right to
-    return. Where there is no target column the target is null, and `correct` alone tells right from wrong.
-    """
+    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are told together."""
     try:
-        return _judged(cells, rules, system)
+        return _judge(cells, rules, system)
     except DataError as fault:
-        raise DataError.joined([fault, *column_faults(cells)]) from None
+        raise DataError.joined([fault, *_column_faults(cells)]) from None
 
 
-def column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
+def _judge(cells: Cells, rules: Rules, system: str) -> Judged:
+    refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
+    staged, lists, several = _staged(cells, rules, system)
+    judged = judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
+    table = _JudgedCells(cells, judged)
+    wanted = conditions(rules, cells.columns, lists=several)
+    counts = judged.select(**{name: condition.sum() for name, condition in wanted.items()}).row(0)
+    found = dict(zip(wanted, map(int, counts), strict=True))
+    refuse_unmarked(found, table)
+    unranked: list[str] = []
+    if found["missing"]:
+        by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
+        survey = by_system.agg(nw.col("ranked", "missing").sum()).to_polars()
+        unranked = unranked_systems(survey)
+        refuse_missing(survey, unranked, rules, table)
+    frame = judged.to_polars()
+    targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
+    return Judged(frame.with_columns(target=targets), recognised_in(found, rules), cautions_in(found), tuple(unranked))
+
+
+def _staged(cells: Cells, rules: Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
+    """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
+    targets, predictions = cells.labels("target"), cells.text("prediction")
+    aside = (*rules.out_of_scope, *rules.withheld)
+    labels, predictions = comparable(targets, predictions, aside), comparable(predictions, targets, aside)
+    lists, several = as_lists(labels)
+    columns = [
+        cells.table.frame[ROW],
+        _complete(cells, "id"),
+        _system(cells, system),
+        cells.text("dialogue"),
+        predictions,
+        lists.alias("target") if several else labels,
+        *(cells.flags(part) for part in FLAGS),
+        _numbers(cells).alias("number"),
+        _weight(cells),
+    ]
+    return pl.DataFrame(columns), lists, several
+
+
+def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
     """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
     known = {**dict.fromkeys(unclear, ""), **cells.columns}
     checks: list[Callable[[], object]] = [
         lambda: refuse_unjudgeable(known, cells.table.columns, cells.table.name),
         lambda: _complete(cells, "id"),
         lambda: _complete(cells, "system"),
-        lambda: cells.flags("correct"),
-        lambda: cells.flags("abstained"),
-        lambda: cells.flags("failed"),
+        *(partial(cells.flags, part) for part in FLAGS),
         lambda: _numbers(cells),
         lambda: _weight(cells),
     ]
     return faults_of(checks)
 
 
-def _judged(cells: Cells, rules: Rules, system: str) -> Judged:
-    refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
-    judged = Judged(pl.DataFrame())
-    labels, predictions = _labels(cells, rules)
-    frame = _as_read(cells, predictions, system)
-    frame = _with_scope(frame, cells, labels, rules, judged)
-    frame = _with_answers(frame, cells, rules, judged)
-    _refuse_unmarked(frame, cells)
-    frame = frame.with_columns(_right(cells))
-    _count_cautions(frame, rules, judged.cautions)
-    numbers = _numbers(cells)
-    unranked = _unranked(frame, numbers)
-    _refuse_missing(frame, numbers, unranked, cells, rules)
-    frame = frame.with_columns(_confidence(frame, numbers, rules, judged), _weight(cells))
-    return Judged(frame, judged.recognised, judged.cautions, tuple(unranked))
-
-
-def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
-    """Refuses a table whose columns do not tell right from wrong."""
-    if "correct" not in columns and {"reference", "hypotheses"} <= set(names):
-        rule = "holds N-best lists, columns reference and hypotheses, not answers"
-        raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
-    rules = {
-        "target": "needs a column target or correct to tell right from wrong",
-        "prediction": "needs a column prediction",
-    }
-    missing = [part for part in rules if part not in columns and "correct" not in columns]
-    if missing:
-        raise DataError.joined(
-            DataError(rules[part], where=where, fix=naming(part, columns, names)) for part in missing
-        )
-
-
-def naming(part: str, columns: Mapping[str, str], names: Sequence[str]) -> str:
-    """Says how to name the column of a part, the likeliest one first."""
-    near = lookalike(part, [name for name in names if name not in columns.values()])
-    there = "columns there: " + ", ".join(names)
-    return f"did you mean {mapping_of(part, near)}?" if near else f"name it with {mapping_of(part, 'COLUMN')}; {there}"
-
-
-def refuse_lookalike(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
-    """Refuses a table without confidences that has a column whose name looks as if it held them."""
-    free = [name for name in names if name not in columns.values()]
-    if "confidence" not in columns and lookalike("confidence", free):
-        fix = f"{naming('confidence', columns, names)} {RANK_LOWEST}"
-        raise DataError("has no column confidence", where=where, fix=fix)
-
-
-def _labels(cells: Cells, rules: Rules) -> tuple[pl.Series, pl.Series]:
-    """Gives targets and predictions, written alike."""
-    labels, predictions = cells.labels("target"), cells.text("prediction")
-    aside = (*rules.out_of_scope, *rules.withheld)
-    return comparable(labels, predictions, aside), comparable(predictions, labels, aside)
-
-
-def _as_read(cells: Cells, predictions: pl.Series, system: str) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            cells.table.frame[ROW],
-            _complete(cells, "id"),
-            _system(cells, system),
-            cells.text("dialogue"),
-            predictions,
-            cells.flags("correct"),
-            cells.flags("abstained").fill_null(value=False),
-            cells.flags("failed").fill_null(value=False),
-        ]
-    )
-
-
 def _complete(cells: Cells, part: str) -> pl.Series:
     values = cells.text(part)
     position = first(values.is_null()) if 0 < values.null_count() < len(values) else None
     if position is not None:
-        raise cells.fault(part, position, "must be there in every row or in none", got="null")
+        raise cells.fault(part, position, EVERY_OR_NONE, got="null")
     return values
 
 
@@ -185,144 +173,23 @@ def _system(cells: Cells, name: str) -> pl.Series:
     return pl.Series("system", [name]).new_from_index(0, cells.table.frame.height)
 
 
-def _with_scope(frame: pl.DataFrame, cells: Cells, labels: pl.Series, rules: Rules, judged: Judged) -> pl.DataFrame:
-    if "target" not in cells:
-        unknown = pl.lit(None, dtype=LABELS).alias("target")
-        return frame.with_columns(unknown, out_of_scope=pl.lit(value=False), matches=pl.lit(value=False))
-    lists, several = as_lists(labels)
-    texts = lists.explode() if several else labels
-    _count_labels(texts, rules.out_of_scope, OUTSIDE, judged.recognised)
-    if several:
-        lists = lists.list.eval(pl.element().filter(~pl.element().is_in(list(rules.out_of_scope))))
-        matched = lists.list.contains(frame["prediction"])
-        outside = (lists.list.len() == 0).fill_null(value=True)
-    else:
-        matched = labels == frame["prediction"]
-        outside = labels.is_in(list(rules.out_of_scope)).fill_null(value=True)
-    judged.recognised[NULL_OUTSIDE] += lists.null_count()
-    return frame.with_columns(
-        target=pl.when(outside).then(pl.lit([], dtype=LABELS)).otherwise(lists),
-        out_of_scope=outside & ~frame["correct"].fill_null(value=False),
-        matches=matched.fill_null(value=False) & ~outside,
-    )
-
-
-def _with_answers(frame: pl.DataFrame, cells: Cells, rules: Rules, judged: Judged) -> pl.DataFrame:
-    given = pl.lit(value=True)
-    if "prediction" in cells:
-        predictions = frame["prediction"]
-        _count_labels(predictions, rules.withheld, WITHHELD, judged.recognised)
-        judged.recognised[NULL_WITHHELD] += predictions.null_count()
-        given = pl.col("prediction").is_not_null() & ~pl.col("prediction").is_in(list(rules.withheld))
-    judged.recognised[ABSTAINED] += int(frame["abstained"].sum())
-    return frame.with_columns(answered=given & ~pl.col("abstained") & ~pl.col("failed"))
-
-
-def _refuse_unmarked(frame: pl.DataFrame, cells: Cells) -> None:
-    if "target" in cells and "prediction" in cells:
-        return
-    position = first(frame["answered"] & frame["correct"].is_null())
-    if position is not None:
-        lacking = "target" if "target" not in cells else "prediction"
-        rule = f"must be given for every answer, as there is no column {lacking}"
-        raise cells.fault("correct", position, rule, got="null")
-
-
-def _right(cells: Cells) -> pl.Expr:
-    verdict = pl.coalesce("correct", "matches") if "correct" in cells else pl.col("matches")
-    return (pl.col("answered") & verdict).alias("right")
-
-
 def _numbers(cells: Cells) -> pl.Series:
     numbers = cells.numbers("confidence")
-    position = first(numbers.is_nan().fill_null(value=False))
+    position = _first_where(nw.from_native(numbers.alias("number").to_frame()), NOT_NAN.bad)
     if position is not None:
-        raise cells.fault("confidence", position, "must not be NaN", fix="leave it empty if it is missing")
+        raise cells.fault("confidence", position, NOT_NAN.text, fix=NOT_NAN.fix)
     return numbers
-
-
-def _unranked(frame: pl.DataFrame, numbers: pl.Series) -> list[str]:
-    if numbers.null_count() == 0:
-        return []
-    missing = frame["system"].filter(frame["answered"] & numbers.is_null()).unique(maintain_order=True)
-    ranked = set(frame["system"].filter(numbers.is_not_null()).unique())
-    return [system for system in missing if system not in ranked]
-
-
-def _refuse_missing(
-    frame: pl.DataFrame, numbers: pl.Series, unranked: Sequence[str], cells: Cells, rules: Rules
-) -> None:
-    """Refuses answers without confidence beside others that have one, and a column that is likely misspelt."""
-    if rules.missing_is_lowest or numbers.null_count() == 0:
-        return
-    missing = frame["answered"] & numbers.is_null() & ~frame["system"].is_in(list(unranked))
-    position = first(missing)
-    if position is not None:
-        rule = f"is missing for an answer ({SUCH_ROWS.told(int(missing.sum()))} in all)"
-        raise cells.fault("confidence", position, rule, fix=RANK_LOWEST)
-    if unranked:
-        refuse_lookalike(cells.columns, cells.table.columns, cells.table.name)
-
-
-def _confidence(frame: pl.DataFrame, numbers: pl.Series, rules: Rules, judged: Judged) -> pl.Series:
-    missing = frame["answered"] & numbers.is_null()
-    if rules.missing_is_lowest:
-        judged.recognised[READ_AS_LOWEST] += int(missing.sum())
-    lowest = pl.when(missing).then(LOWEST).otherwise(numbers)
-    return pl.select(pl.when(frame["answered"]).then(lowest).alias("confidence")).to_series()
 
 
 def _weight(cells: Cells) -> pl.Series:
     if "weight" not in cells:
         return pl.Series("weight", [1.0]).new_from_index(0, cells.table.frame.height)
     weights = cells.numbers("weight")
-    position = first(~((weights >= 0) & weights.is_finite()).fill_null(value=False))
+    position = _first_where(nw.from_native(weights.to_frame()), GOOD_WEIGHT.bad)
     if position is not None:
         got = weights[position]
-        rule = "must be a number of 0 or more"
-        raise cells.fault("weight", position, rule, got="null" if got is None else got)
+        raise cells.fault("weight", position, GOOD_WEIGHT.text, got="null" if got is None else got)
     return weights
-
-
-def _count_labels(texts: pl.Series, known: tuple[str, ...], words: Wording, counts: Counter[Wording]) -> None:
-    for label in known:
-        counts[words.about(label)] += int((texts == label).sum())
-
-
-_NAME_WITHHELD = "that the system withheld, name such labels with --withheld, or withheld=(...)"
-_EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
-FAILED = Wording("row failed and counts as a non-return", "rows failed and count as non-returns")
-OUTSIDE_RETURNED = Wording(
-    f"prediction is an out-of-scope label yet counts as returned; if it means {_NAME_WITHHELD}",
-    f"predictions are out-of-scope labels yet count as returned; if they mean {_NAME_WITHHELD}",
-)
-EMPTY_RETURNED = Wording(
-    f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
-    f"predictions are empty text and count as returned; if they mean {_EMPTY_WITHHELD}",
-)
-CORRECT_OUTSIDE = Wording(
-    "row is marked correct although its target is out of scope; it counts as right",
-    "rows are marked correct although their target is out of scope; they count as right",
-)
-CORRECT_UNANSWERED = Wording(
-    "row is marked correct although nothing was answered; it counts as a non-return",
-    "rows are marked correct although nothing was answered; they count as non-returns",
-)
-_CAUTIONS: tuple[tuple[Wording, Callable[[pl.DataFrame, Rules], pl.Series]], ...] = (
-    (FAILED, lambda frame, _: frame["failed"]),
-    (
-        OUTSIDE_RETURNED,
-        lambda frame, rules: frame["answered"] & frame["prediction"].is_in(list(rules.out_of_scope)),
-    ),
-    (EMPTY_RETURNED, lambda frame, _: frame["answered"] & (frame["prediction"] == "")),
-    (CORRECT_OUTSIDE, lambda frame, _: frame["right"] & (frame["target"].list.len() == 0)),
-    (CORRECT_UNANSWERED, lambda frame, _: ~frame["answered"] & frame["correct"]),
-)
-
-
-def _count_cautions(frame: pl.DataFrame, rules: Rules, counts: Counter[Wording]) -> None:
-    for words, applies in _CAUTIONS:
-        counts[words] += int(applies(frame, rules).sum())
 
 
 SOURCE = "demur:source"
@@ -366,35 +233,11 @@ def _duplicate(system: str, rows: pl.DataFrame, tables: Sequence[Table]) -> Data
     return DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
 
 
-def refuse_foreign_labels(frame: pl.DataFrame) -> list[str]:
-    """Refuses a system none of whose predictions is a target anywhere; warns where labels are few.
-
-    Too few is a single label among the targets or among the predictions: such a system may simply be wrong.
-    """
-    compared = _compared(frame)
-    systems = compared.group_by("system", maintain_order=True).agg(pl.col("right").any()).filter(~pl.col("right"))
-    warnings = []
-    for system in systems.collect()["system"]:
-        targets = frame["target"].explode().drop_nulls().unique(maintain_order=True)
-        predictions = compared.filter(pl.col("system") == system).collect()["prediction"].unique(maintain_order=True)
-        if not set(predictions) & set(targets):
-            warnings += foreign_labels(system, targets, predictions)
-    return warnings
-
-
-def foreign_labels(system: str, targets: pl.Series, predictions: pl.Series) -> list[str]:
-    """Refuses labels that have nothing in common; warns where there is a single one on either side."""
-    fault = _foreign(system, targets, predictions)
-    if len(targets) > 1 and len(predictions) > 1:
-        raise fault
-    return [str(fault)]
-
-
-def _foreign(system: str, targets: pl.Series, predictions: pl.Series) -> DataError:
-    shown = [", ".join(f'"{label}"' for label in labels.head(3)) for labels in (targets, predictions)]
-    rule = f"no prediction occurs among the targets: targets are {shown[0]}, predictions {shown[1]}"
-    fix = "are they coded differently? judged answers need a column correct"
-    return DataError(rule, where=f'system "{system}":', fix=fix)
+def _foreign_labels(frame: pl.DataFrame) -> list[str]:
+    """Refuses systems, or warns of them, as `refuse_foreign_labels` does."""
+    judged: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
+    right = judged.filter(compared(CORRECT)).group_by("system").agg(nw.col("right").any()).filter(~nw.col("right"))
+    return refuse_foreign_labels(judged, sorted(collected(right)["system"]), (), lists=True, correct=CORRECT)
 
 
 def near_matches(frame: pl.DataFrame) -> list[str]:
@@ -402,7 +245,8 @@ def near_matches(frame: pl.DataFrame) -> list[str]:
 
     Where labels are many times fewer than rows, rows are looked at only if two labels differ in nothing else.
     """
-    wrong = _compared(frame).filter(~pl.col("right")).select("prediction", "target").collect()
+    rows: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
+    wrong = rows.filter(compared(CORRECT) & ~nw.col("right")).select("prediction", "target").collect().to_polars()
     labels = wrong.select(pl.col("prediction").approx_n_unique()).item()
     if labels < wrong.height / 10:
         wrong = wrong.filter(pl.col("prediction").is_in(_twins(wrong).implode()))
@@ -420,28 +264,17 @@ def _twins(wrong: pl.DataFrame) -> pl.Series:
     return labels.filter(_folded(labels).is_duplicated())
 
 
-def unranked_notes(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> list[str]:
-    """Says which systems have no confidences; refuses one that has some in one table and none in another."""
-    if not unranked:
-        return []
+def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
+    """Refuses a system that has confidences in one table and none in another."""
     answers = frame.filter("answered", pl.col("system").is_in(list(unranked)))
     ranked = answers.filter(pl.col("confidence") != LOWEST)
-    if not ranked.is_empty():
-        raise _ranked_in_part(answers, ranked["system"][0], tables)
-    every = frame["system"].n_unique() == len(unranked)
-    of_which = "" if every else f" of {', '.join(unranked)}"
-    return [f"no confidences{of_which}: only what a system withholds by itself counts"]
-
-
-def _ranked_in_part(answers: pl.DataFrame, system: str, tables: Sequence[Table]) -> DataError:
+    if ranked.is_empty():
+        return
+    system = ranked["system"][0]
     lacking = answers.filter(pl.col("system") == system, pl.col("confidence") == LOWEST)
     place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
     rule = f'is missing for an answer, though other answers of system "{system}" have one'
-    return DataError(rule, where=f"{place}: confidence", fix=RANK_LOWEST)
-
-
-def _compared(frame: pl.DataFrame) -> pl.LazyFrame:
-    return frame.lazy().filter("answered", ~pl.col("out_of_scope"), pl.col(CORRECT).is_null())
+    raise DataError(rule, where=f"{place}: confidence", fix=RANK_LOWEST)
 
 
 def _folded(labels: pl.Series) -> pl.Series:
@@ -573,11 +406,12 @@ def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[st
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     refuse_duplicates(frame, tables)
     warnings = [f"{table.name}: no row is left where {_asked(reading)}" for table in emptied]
-    warnings += counted(part.cautions for part in parts) + refuse_foreign_labels(frame) + near_matches(frame)
+    warnings += counted(part.cautions for part in parts) + _foreign_labels(frame) + near_matches(frame)
     told += counted(part.recognised for part in parts)
     if reading.missing_confidence == "error":
-        unranked = dict.fromkeys(system for part in parts for system in part.unranked)
-        told += unranked_notes(frame, tuple(unranked), tables)
+        unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
+        _refuse_ranked_in_part(frame, unranked, tables)
+        told += unranked_notes(unranked, frame["system"].n_unique()) if unranked else ()
     return Responses(_public(frame), tuple(dict.fromkeys(told)), tuple(warnings))
 
 
@@ -604,7 +438,7 @@ def _unclear(cells: Cells, faults: Mapping[str, DataError], reading: Reading) ->
 
 
 def _refuse_columns(cells: Cells, unclear: Mapping[str, DataError]) -> None:
-    if found := column_faults(cells, unclear):
+    if found := _column_faults(cells, unclear):
         raise DataError.joined(found)
 
 

@@ -87,18 +87,6 @@ class LazyColumns:
         return f"{self.where}: {part}{mapped}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Rows under their canonical names; the columns named in `faults` are true where a cell must be refused."""
-
-    frame: nw.LazyFrame[Any]
-    columns: LazyColumns
-    lists: bool
-    """Whether targets are lists of acceptable labels."""
-    faults: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
 def text_of(column: str, kind: Any, where: str) -> nw.Expr:
     """A column as text, the same in every engine: texts as they are, whole numbers without a fraction."""
     cell = nw.col(column)

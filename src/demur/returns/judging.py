@@ -1,0 +1,300 @@
+"""How rows are judged, in memory and inside engines alike: the rules, what is counted of rows, what is refused.
+
+A table is first staged: its columns are read as text, flags and numbers under canonical names. From there on memory and
+engines share these expressions; they differ only in how a fault is located.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import narwhals as nw
+import polars as pl
+
+from demur.core.engines.cells import acceptable, one_of
+from demur.core.engines.engine import Lazy, collected, contains
+from demur.core.io.columns import lookalike, mapping_of
+from demur.core.show.numbers import SUCH_ROWS, Wording
+from demur.errors import DataError
+
+LOWEST = float("-inf")
+
+OUT_OF_SCOPE = "out_of_scope"
+"""The label under which rows without any right answer stand in a confusion table and among slices."""
+
+NONE = "(none)"
+"""The slice of rows that have no value in the column sliced by."""
+
+RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
+"""The way out for answers that lack a confidence."""
+
+EVERY_OR_NONE = "must be there in every row or in none"
+
+_OUTSIDE = Wording('target "{}" read as out of scope', 'targets "{}" read as out of scope')
+_NULL_OUTSIDE = Wording("target that is null read as out of scope", "targets that are null read as out of scope")
+_WITHHELD = Wording('prediction "{}" read as withheld', 'predictions "{}" read as withheld')
+_NULL_WITHHELD = Wording("prediction that is null read as withheld", "predictions that are null read as withheld")
+_ABSTAINED = Wording("row read as abstained", "rows read as abstained")
+_READ_AS_LOWEST = Wording(
+    "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
+)
+_NAME_WITHHELD = "that the system withheld, name such labels with --withheld, or withheld=(...)"
+_EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
+_CAUTIONS = {
+    "failed": Wording("row failed and counts as a non-return", "rows failed and count as non-returns"),
+    "outside_returned": Wording(
+        f"prediction is an out-of-scope label yet counts as returned; if it means {_NAME_WITHHELD}",
+        f"predictions are out-of-scope labels yet count as returned; if they mean {_NAME_WITHHELD}",
+    ),
+    "empty_returned": Wording(
+        f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
+        f"predictions are empty text and count as returned; if they mean {_EMPTY_WITHHELD}",
+    ),
+    "correct_outside": Wording(
+        "row is marked correct although its target is out of scope; it counts as right",
+        "rows are marked correct although their target is out of scope; they count as right",
+    ),
+    "correct_unanswered": Wording(
+        "row is marked correct although nothing was answered; it counts as a non-return",
+        "rows are marked correct although nothing was answered; they count as non-returns",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How rows are judged: the labels with a meaning of their own, and what a missing confidence means."""
+
+    out_of_scope: tuple[str, ...]
+    withheld: tuple[str, ...]
+    missing_is_lowest: bool
+
+
+class Located(Protocol):
+    """A staged table that says where in it a fault lies."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The column that plays each part."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of all columns there are."""
+
+    @property
+    def where(self) -> str:
+        """What the table is called."""
+
+    def fault(
+        self, part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = ""
+    ) -> DataError:
+        """The fault of the rows for which a condition holds; `count` says how many they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRule:
+    """What a cell must be, and the condition that holds where it is not."""
+
+    bad: nw.Expr
+    text: str
+    fix: str = ""
+
+
+_WEIGHT = nw.col("weight")
+NOT_NAN = CellRule(nw.col("number").is_nan(), "must not be NaN", "leave it empty if it is missing")
+"""The rule for confidences as read, the column `number`."""
+GOOD_WEIGHT = CellRule(_WEIGHT.is_null() | ~_WEIGHT.is_finite() | (_WEIGHT < 0), "must be a number of 0 or more")
+
+MISSING = nw.col("answered") & nw.col("number").is_null()
+"""Where an answer lacks a confidence."""
+
+
+def judge_rows(frame: Lazy, rules: Rules, parts: Collection[str], *, lists: bool) -> Lazy:
+    """Judges staged rows: adds answered, right, outside, out_of_scope, matches and confidence.
+
+    A response is answered when it has a prediction that is no withheld label, and neither abstained nor failed. It is
+    right when `correct` says so or, where `correct` is silent, when its prediction is an acceptable target. A target
+    that is null or an out-of-scope label is `outside`: nothing is right to return. `parts` are the columns there are;
+    without a target, `correct` alone tells right from wrong. With `lists` the targets are lists of acceptable labels,
+    and the columns acceptable and first are added.
+    """
+    prediction, target = nw.col("prediction"), nw.col("target")
+    outside: nw.Expr = nw.lit(value=False)
+    if "target" not in parts:
+        frame = frame.with_columns(matches=nw.lit(value=False))
+    elif lists:
+        frame = acceptable(frame, "target", rules.out_of_scope, "acceptable", "first")
+        outside = nw.col("first").is_null()
+        frame = contains(frame, "acceptable", "prediction", "matches")
+    else:
+        outside = target.is_null() | one_of(target, rules.out_of_scope)
+        frame = frame.with_columns(matches=(target == prediction).fill_null(value=False))
+    given: nw.Expr = nw.lit(value=True)
+    if "prediction" in parts:
+        given = ~prediction.is_null() & ~one_of(prediction, rules.withheld)
+    never = nw.lit(value=False)
+    frame = frame.with_columns(
+        abstained=nw.coalesce(nw.col("abstained"), never),
+        failed=nw.coalesce(nw.col("failed"), never),
+        outside=outside,
+        given=given,
+    )
+    frame = frame.with_columns(
+        answered=nw.col("given") & ~nw.col("abstained") & ~nw.col("failed"),
+        out_of_scope=nw.col("outside") & ~nw.coalesce(nw.col("correct"), never),
+        matches=nw.col("matches") & ~nw.col("outside"),
+    )
+    answered = nw.col("answered")
+    return frame.with_columns(
+        right=answered & nw.coalesce(nw.col("correct"), nw.col("matches")),
+        confidence=nw.when(answered).then(nw.coalesce(nw.col("number"), nw.lit(LOWEST))),
+    )
+
+
+def conditions(rules: Rules, parts: Collection[str], *, lists: bool) -> dict[str, nw.Expr]:
+    """What is counted of judged rows to say what was recognised and what may be wrong."""
+    answered, prediction, target = nw.col("answered"), nw.col("prediction"), nw.col("target")
+    found = {
+        "failed": nw.col("failed"),
+        "abstained": nw.col("abstained"),
+        "ranked": ~nw.col("number").is_null(),
+        "missing": MISSING,
+        "correct_unanswered": ~answered & nw.col("correct"),
+        "unmarked": _unmarked(),
+    }
+    if "target" in parts:
+        for place, label in enumerate(rules.out_of_scope):
+            found[f"outside_{place}"] = target.list.contains(label) if lists else target == label
+        found["null_target"] = target.is_null()
+        found["correct_outside"] = nw.col("right") & nw.col("outside")
+    if "prediction" in parts:
+        for place, label in enumerate(rules.withheld):
+            found[f"withheld_{place}"] = prediction == label
+        found["null_prediction"] = prediction.is_null()
+        found["outside_returned"] = answered & one_of(prediction, rules.out_of_scope)
+        found["empty_returned"] = answered & (prediction == "")
+    return found
+
+
+def compared(correct: str = "correct") -> nw.Expr:
+    """Whether a prediction was compared with a target to judge it."""
+    return nw.col("answered") & ~nw.col("out_of_scope") & nw.col(correct).is_null()
+
+
+def recognised_in(counts: Mapping[str, int], rules: Rules) -> Counter[Wording]:
+    """What was recognised in rows, from what `conditions` counted of them."""
+    found: Counter[Wording] = Counter()
+    for place, label in enumerate(rules.out_of_scope):
+        found[_OUTSIDE.about(label)] += counts.get(f"outside_{place}", 0)
+    found[_NULL_OUTSIDE] += counts.get("null_target", 0)
+    for place, label in enumerate(rules.withheld):
+        found[_WITHHELD.about(label)] += counts.get(f"withheld_{place}", 0)
+    found[_NULL_WITHHELD] += counts.get("null_prediction", 0)
+    found[_ABSTAINED] += counts["abstained"]
+    if rules.missing_is_lowest:
+        found[_READ_AS_LOWEST] += counts["missing"]
+    return found
+
+
+def cautions_in(counts: Mapping[str, int]) -> Counter[Wording]:
+    """What may be wrong with rows, from what `conditions` counted of them."""
+    return Counter({words: counts.get(name, 0) for name, words in _CAUTIONS.items()})
+
+
+def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
+    """Refuses a table whose columns do not tell right from wrong."""
+    if "correct" not in columns and {"reference", "hypotheses"} <= set(names):
+        rule = "holds N-best lists, columns reference and hypotheses, not answers"
+        raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
+    rules = {
+        "target": "needs a column target or correct to tell right from wrong",
+        "prediction": "needs a column prediction",
+    }
+    missing = [part for part in rules if part not in columns and "correct" not in columns]
+    if missing:
+        raise DataError.joined(
+            DataError(rules[part], where=where, fix=_naming(part, columns, names)) for part in missing
+        )
+
+
+def _naming(part: str, columns: Mapping[str, str], names: Sequence[str]) -> str:
+    """Says how to name the column of a part, the likeliest one first."""
+    near = lookalike(part, [name for name in names if name not in columns.values()])
+    there = "columns there: " + ", ".join(names)
+    return f"did you mean {mapping_of(part, near)}?" if near else f"name it with {mapping_of(part, 'COLUMN')}; {there}"
+
+
+def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:
+    """Refuses answers that nothing judges: without `correct`, in a table without targets or predictions."""
+    lacking = [part for part in ("target", "prediction") if part not in table.columns]
+    if lacking and counts["unmarked"]:
+        rule = f"must be given for every answer, as there is no column {lacking[0]}"
+        raise table.fault("correct", _unmarked(), rule, count=counts["unmarked"], got="null")
+
+
+def _unmarked() -> nw.Expr:
+    return nw.col("answered") & nw.col("correct").is_null()
+
+
+def unranked_systems(survey: pl.DataFrame) -> list[str]:
+    """The systems that answered but of which no row has a confidence, from counts by system."""
+    sums = survey.group_by("system", maintain_order=True).agg(pl.col("ranked", "missing").sum())
+    return sums.filter((pl.col("ranked") == 0) & (pl.col("missing") > 0))["system"].to_list()
+
+
+def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, table: Located) -> None:
+    """Refuses answers without confidence beside others that have one, and a column that is likely misspelt."""
+    if rules.missing_is_lowest:
+        return
+    lacking = survey.filter(~pl.col("system").is_in(list(unranked)), pl.col("missing") > 0)
+    if not lacking.is_empty():
+        bad = MISSING & ~one_of(nw.col("system"), unranked)
+        rule = f"is missing for an answer ({SUCH_ROWS.told(int(lacking['missing'].sum()))} in all)"
+        raise table.fault("confidence", bad, rule, fix=RANK_LOWEST)
+    free = [name for name in table.names if name not in table.columns.values()]
+    if unranked and "confidence" not in table.columns and lookalike("confidence", free):
+        fix = f"{_naming('confidence', table.columns, table.names)} {RANK_LOWEST}"
+        raise DataError("has no column confidence", where=table.where, fix=fix)
+
+
+def unranked_notes(unranked: Collection[str], systems: int) -> list[str]:
+    """Says which of the systems have no confidences."""
+    if not unranked:
+        return []
+    of_which = "" if len(unranked) == systems else f" of {', '.join(unranked)}"
+    return [f"no confidences{of_which}: only what a system withholds by itself counts"]
+
+
+def refuse_foreign_labels(
+    judged: Lazy, systems: Iterable[str], out_of_scope: Collection[str], *, lists: bool, correct: str = "correct"
+) -> list[str]:
+    """Refuses a system none of whose predictions is a target anywhere; warns where labels are few.
+
+    `systems` are those that were never right by comparison. Too few is a single label among the targets or among the
+    predictions: such a system may simply be wrong.
+    """
+    warnings = []
+    for system in systems:
+        labels = judged.select(label=nw.col("target"))
+        labels = labels.explode("label") if lists else labels
+        known = ~nw.col("label").is_null() & ~one_of(nw.col("label"), out_of_scope)
+        targets = labels.filter(known).unique("label")
+        own = judged.filter(compared(correct) & (nw.col("system") == system))
+        predictions = own.select(label=nw.col("prediction")).unique("label")
+        if collected(predictions.join(targets, on="label", how="semi").head(1)).is_empty():
+            shown = [collected(some.head(1000))["label"].sort() for some in (targets, predictions)]
+            fault = _foreign(system, *shown)
+            if min(map(len, shown)) > 1:
+                raise fault
+            warnings.append(str(fault))
+    return warnings
+
+
+def _foreign(system: str, targets: pl.Series, predictions: pl.Series) -> DataError:
+    shown = [", ".join(f'"{label}"' for label in labels.head(3)) for labels in (targets, predictions)]
+    rule = f"no prediction occurs among the targets: targets are {shown[0]}, predictions {shown[1]}"
+    fix = "are they coded differently? judged answers need a column correct"
+    return DataError(rule, where=f'system "{system}":', fix=fix)
