@@ -17,8 +17,8 @@ import polars as pl
 
 from benchmarks.lakes import lake
 from benchmarks.measuring import MEGABYTE, Line
+from demur.returns.counting import sweeps, tallies
 from demur.returns.engine_judging import judge_lazily
-from demur.returns.reduction import sweeps, tallies
 from demur.returns.table import Reading
 
 LARGE = 100_000_000

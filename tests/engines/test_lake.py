@@ -16,9 +16,8 @@ from demur.core.show.results import silent
 from demur.errors import DataError, UsageError
 from demur.returns import counting
 from demur.returns.class_report import labelled
-from demur.returns.counting import Counting, count, count_labels
+from demur.returns.counting import Counting, count, count_labels, tallies_of_frame
 from demur.returns.evaluate import evaluate, evaluate_tallies
-from demur.returns.reduction import tallies_of_frame
 from demur.returns.table import Reading, responses
 from demur.returns.verify import sample_log
 from engines.cluster import executors, wait_for_executors, wait_until

@@ -10,10 +10,10 @@ from demur.core.stats.measure import parse_signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.registry import KINDS
+from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import evaluate, evaluate_tallies, figure_of, returns_measures, slices_at_one_threshold
 from demur.returns.jobs import score
 from demur.returns.measures import AUGRC, AURC, ForcedError
-from demur.returns.reduction import tallies_of_frame
 from demur.returns.registry import RETURNS
 from demur.returns.table import Reading, responses
 from demur.returns.tally import Grid

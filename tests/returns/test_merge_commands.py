@@ -11,7 +11,7 @@ import pytest
 import demur as package
 from commands import Demur, log
 from demur.errors import DataError
-from demur.returns.reduction import tallies_of_frame
+from demur.returns.counting import tallies_of_frame
 from demur.returns.sweep_files import read_sweep, rules_of, write_sweep
 from demur.returns.table import Reading, read_responses
 

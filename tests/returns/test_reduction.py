@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from demur.core.stats.calibration import cell_totals
 from demur.core.stats.resampling import Rows
+from demur.returns.counting import tallies, tallies_of_frame
 from demur.returns.engine_judging import judge_lazily
-from demur.returns.reduction import tallies, tallies_of_frame
 from demur.returns.registry import term_measures
 from demur.returns.table import Reading, responses
 from demur.returns.tally import total
@@ -151,7 +151,7 @@ def test_dense_cells_are_cut_finer_until_they_hold_little(engine, dense):
 
 @each_engine
 def test_sums_over_rows_stay_exact_where_confidences_are_joined(engine, monkeypatch, dense):
-    monkeypatch.setattr("demur.returns.reduction.ROUNDS", 1)
+    monkeypatch.setattr("demur.returns.counting.ROUNDS", 1)
     (found,) = counted(engine, dense, exact_up_to=10)
     assert found.sweep.upper is not None
     exact = Rows.from_frame(responses(dense, system="log").frame).sweep()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from demur.errors import DataError, UsageError
-from demur.returns.reduction import tallies_of_frame
+from demur.returns.counting import tallies_of_frame
 from demur.returns.registry import RETURNS, term_measures
 from demur.returns.sweep_files import (
     SweepFile,

@@ -19,7 +19,7 @@ from demur.nbest_lists.table import NBest, NBestReading, renamed
 from demur.nbest_lists.table import joined as joined_lists
 from demur.nbest_lists.table import nbest as lists_in
 from demur.nbest_lists.table import read_nbest as read_lists
-from demur.returns.inputs import named_systems
+from demur.returns.table import named_systems
 
 
 def read_nbest(

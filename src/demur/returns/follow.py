@@ -21,9 +21,9 @@ from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
+from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate_tallies
 from demur.returns.judging import LOWEST, RANK_LOWEST, unranked_notes
-from demur.returns.reduction import tallies_of_frame
 from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
 from demur.returns.tally import UNITS, Tally, grid_for, summed_units
 

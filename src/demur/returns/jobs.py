@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from demur.returns.compare import Comparison
     from demur.returns.evaluate import Evaluations
     from demur.returns.sweep_files import SweepFile
-    from demur.returns.table import Reading, Responses
+    from demur.returns.table import Reading, Responses, Validation
     from demur.returns.threshold import Choice
-    from demur.returns.validation import Validation
     from demur.returns.verify import Verification
 
 MOST_NOTES = 20
@@ -67,7 +66,7 @@ def read(
     `keep=("domain",)` keeps further columns. Several frames without a column `system` are called system 1, system 2
     and so on; a dict of names to files or frames names them. `reading` gives all options as one.
     """
-    from demur.returns.inputs import read_data
+    from demur.returns.table import read_data
 
     how = _reading(columns, where, out_of_scope, withheld, missing_confidence, keep)
     if reading is not None and how != _reading():
@@ -106,7 +105,7 @@ def score(
     """
     from demur.returns.counting import Counting, count, sweep_of_rows
     from demur.returns.evaluate import evaluate, evaluate_tallies, returns_measures
-    from demur.returns.inputs import named, read_data
+    from demur.returns.table import named, read_data
 
     sampling = Sampling(level, replicates, seed)
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
@@ -189,7 +188,7 @@ def compare(
     """
     from demur.returns.compare import compare as compare_systems
     from demur.returns.evaluate import returns_measures
-    from demur.returns.inputs import read_data
+    from demur.returns.table import read_data
 
     step("reading", 0, 1)
     sampling = Sampling(level, replicates, seed)
@@ -244,7 +243,7 @@ def threshold(
     from demur.core.stats.resampling import Rows, Sample
     from demur.returns.counting import Counting, count, one_tally
     from demur.returns.evaluate import evaluate, evaluate_tallies, joined_note, joined_of
-    from demur.returns.inputs import named, one_system, read_data
+    from demur.returns.table import named, one_system, read_data
     from demur.returns.tally import tally_sample
     from demur.returns.threshold import aim
 
@@ -295,7 +294,7 @@ def classes(
     """
     from demur.returns.class_report import class_reports, class_reports_of_cells
     from demur.returns.counting import Counting, count_labels
-    from demur.returns.inputs import named, read_data
+    from demur.returns.table import named, read_data
 
     sampling = Sampling(level, replicates, seed)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
@@ -321,8 +320,7 @@ def validate(
     seed: NoSeed = 0,  # noqa: ARG001
 ) -> "Validation":
     """Read and check tables, and say what was recognised in them."""
-    from demur.returns.inputs import read_data
-    from demur.returns.validation import Validation
+    from demur.returns.table import Validation, read_data
 
     return Validation(read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",))))
 

@@ -23,8 +23,8 @@ from demur.returns.curves import Curve, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
 from demur.returns.explorer.notebook import comparison_notebook
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
+from demur.returns.table import Validation
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
-from demur.returns.validation import Validation
 from demur.returns.words import point_words, slice_sentences
 
 SHORT_NAMES = {

@@ -25,7 +25,7 @@ from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
 from demur.core.show.numbers import ROWS, Wording, counted
-from demur.errors import DataError, faults_of
+from demur.errors import DataError, UsageError, faults_of
 from demur.returns.judging import (
     EVERY_OR_NONE,
     GOOD_WEIGHT,
@@ -465,3 +465,127 @@ def _nothing_left(tables: Sequence[Table], reading: Reading) -> DataError:
         found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
     return DataError(f"no row is left where {_asked(reading)}", where=f"{table.name}:", fix=held)
+
+
+def read_data(data: Sequence[Any], reading: Reading) -> Responses:
+    """The judged responses of files, frames, rows, tables read before, or a mixture; a dict names its systems."""
+    if not data:
+        raise UsageError("there is nothing to read: give a file, a frame or a list of rows")
+    if all(isinstance(one, str | Path) for one in data):
+        return read_responses(*data, reading=reading)
+    if len(data) == 1 and named_systems(data[0]):
+        return _joined([_renamed(read_data((one,), reading), name) for name, one in data[0].items()])
+    unnamed = sum(not isinstance(one, str | Path | Responses) for one in data)
+    parts = [_read_one(one, reading, f"system {place}" if unnamed > 1 else None) for place, one in enumerate(data, 1)]
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def named_systems(data: Any) -> bool:
+    """Whether this is a dict of systems rather than one of columns."""
+    return (
+        isinstance(data, dict)
+        and bool(data)
+        and all(isinstance(one, str | Path | Responses) or hasattr(one, "columns") for one in data.values())
+    )
+
+
+def named(judged: Responses, name: str | None) -> Responses:
+    """The responses under a name given for their only system."""
+    if name is None:
+        return judged
+    refuse_several(name, judged.systems)
+    return replace(judged, frame=judged.frame.with_columns(system=pl.lit(name)))
+
+
+def refuse_several(name: str | None, systems: Sequence[str]) -> None:
+    """Refuse one name for several systems."""
+    if name is not None and len(systems) > 1:
+        raise UsageError(f"`name` names one system; there are several: {', '.join(systems)}")
+
+
+def one_system(judged: Responses, system: str | None) -> Responses:
+    """The responses of the named system, or of the only one there is."""
+    if system is not None:
+        return judged.of(system)
+    if len(judged.systems) > 1:
+        raise UsageError(f"a threshold belongs to one system; choose with `system` from {', '.join(judged.systems)}")
+    return judged
+
+
+def _read_one(data: Any, reading: Reading, name: str | None) -> Responses:
+    if isinstance(data, Responses):
+        return data
+    if isinstance(data, str | Path):
+        return read_responses(data, reading=reading)
+    return responses(data, system=name, reading=reading)
+
+
+def _renamed(part: Responses, name: str) -> Responses:
+    if len(part.systems) > 1:
+        raise UsageError(
+            f'"{name}" holds several systems: {", ".join(part.systems)}; give the table without a new name'
+        )
+    return replace(part, frame=part.frame.with_columns(pl.lit(name).alias("system")))
+
+
+def _joined(parts: list[Responses]) -> Responses:
+    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
+    return replace(parts[0], frame=frame, notes=notes, warnings=warnings)
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """What was recognised in tables that have no faults."""
+
+    responses: Responses
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.responses)
+
+    @property
+    def slices(self) -> list[str]:
+        """The columns to slice by."""
+        columns = self.responses.frame.columns
+        return columns[columns.index("weight") + 1 :]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised while reading."""
+        listed = (f"columns to slice by: {', '.join(self.slices)}",) if self.slices else ()
+        return (*listed, *self.responses.notes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong all the same."""
+        return self.responses.warnings
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each system: its rows by what became of them, its dialogues and its confidences."""
+        frame = self.responses.frame
+        counts = frame.group_by("system", maintain_order=True).agg(
+            pl.len().alias("rows"),
+            pl.col("answered").sum(),
+            (~pl.col("answered") & ~pl.col("failed")).sum().alias("withheld"),
+            pl.col("failed").sum(),
+            pl.col("out_of_scope").sum(),
+            pl.col("right").sum(),
+            pl.col("dialogue").n_unique().alias("dialogues"),
+            pl.col("confidence").min().alias("lowest_confidence"),
+            pl.col("confidence").max().alias("highest_confidence"),
+        )
+        return counts.with_columns(dialogues=pl.when(frame["dialogue"].null_count() < frame.height).then("dialogues"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was recognised as plain values."""
+        return {
+            "valid": True,
+            "n": self.n,
+            "systems": self.frame().to_dicts(),
+            "slices": self.slices,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
