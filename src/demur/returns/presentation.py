@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from demur.core.show import numbers
-from demur.core.show.html import curve_notebook, paragraphs, table_html
-from demur.core.show.notebook import drawn, pictured, presented
+from demur.core.show.html import curve_notebook, notebook, paragraphs, table_html
+from demur.core.show.notebook import drawn, figure, pictured, presented
 from demur.core.show.numbers import _ends, tabled_percent
 from demur.core.show.presentation import Presentation, Table, drawing
 from demur.core.show.results import register
@@ -21,7 +21,7 @@ from demur.returns.classes import class_values
 from demur.returns.compare import Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
-from demur.returns.explorer.notebook import comparison_notebook
+from demur.returns.explorer.notebook import explorer_frame
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.table import Validation
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
@@ -334,6 +334,11 @@ def _brief(name: str, figure: Figure) -> str:
 def _choice_html(choice: Choice) -> str:
     path = table_html(path_table(choice))
     return f"<div>{paragraphs(words.choice_sentences(choice))}{path}</div>"
+
+
+def comparison_notebook(comparison: Comparison) -> str:
+    """A comparison in a notebook: its sentences, the plot to be dragged, its tables."""
+    return notebook(of_comparison(comparison), figure(lambda: explorer_frame(comparison), comparison.chart))
 
 
 register(

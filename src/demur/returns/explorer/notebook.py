@@ -8,18 +8,10 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from demur.core.show.html import notebook
-from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT, figure
-from demur.returns import presentation
+from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
 
 if TYPE_CHECKING:
     from demur.returns.compare import Comparison
-
-
-def comparison_notebook(comparison: Comparison) -> str:
-    """A comparison in a notebook: its sentences, the plot to be dragged, its tables."""
-    shown = presentation.of_comparison(comparison)
-    return notebook(shown, figure(lambda: explorer_frame(comparison), lambda: comparison.chart()))
 
 
 def explorer_frame(comparison: Comparison) -> str:
