@@ -1,4 +1,4 @@
-"""A Spark cluster that the tests share: started when the first of them asks for it, stopped with the last."""
+"""What all tests share: settings, a Spark cluster, the order in which processes take up the tests, and what was skipped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,16 +16,20 @@ from commands import apart, demur  # noqa: F401
 from engines.cluster import Cluster, connected, disconnected, why_not
 from simulated import choice, comparison, eight, evaluations, simulated, tables  # noqa: F401
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
-
 settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 GROUP = "spark"
 ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")
-WHOLE = ("test_docs.py", "test_golden.py", "test_real_outcome.py")
+WHOLE = ("tests/golden/test_golden.py", "tests/test_docs.py", "tests/outcome/test_real_data.py")
 """Files whose tests share what takes long to make."""
+NEEDED = {
+    "the Spark tests need": "SPARK WAS NOT TESTED",
+    "the browser tests need": "PAGES WERE NOT TESTED",
+    "beside the project": "LARGE REAL DATA WERE NOT TESTED",
+}
+"""What the reason for skipping a test says, and what was not tested then."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,19 +93,17 @@ def unit_of(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts what takes a worker away last."""
+    """Puts first what keeps a process busy longest, so that both end together, and last what takes a worker away."""
     items.sort(key=lambda item: "worker_to_lose" in getattr(item, "fixturenames", ()))
+    items.sort(key=lambda item: not (ON_CLUSTER.search(item.nodeid) or item.nodeid.partition("::")[0].endswith(WHOLE)))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Says in one line that Spark was left out, and why."""
-    reasons = [report.longrepr[2].removeprefix("Skipped: ") for report in _skipped(terminalreporter)]
-    left_out = [reason for reason in reasons if "the Spark tests need" in reason]
-    if left_out:
-        terminalreporter.write_line(
-            f"SPARK WAS NOT TESTED (tests skipped: {len(left_out)}). {left_out[0]}", yellow=True
-        )
-
-
-def _skipped(terminalreporter: Any) -> list[Any]:
-    return [report for report in terminalreporter.stats.get("skipped", ()) if isinstance(report.longrepr, tuple)]
+    """Says in one line each what was left out, and why."""
+    skipped = [one for one in terminalreporter.stats.get("skipped", ()) if isinstance(one.longrepr, tuple)]
+    reasons = [one.longrepr[2].removeprefix("Skipped: ") for one in skipped]
+    for need, heading in NEEDED.items():
+        found = [reason for reason in reasons if need in reason]
+        if found:
+            why = "; ".join(sorted(set(found)))
+            terminalreporter.write_line(f"{heading} (tests skipped: {len(found)}). {why}", yellow=True)
