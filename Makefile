@@ -5,8 +5,11 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
 
+# Compiled files are kept wherever this is set: the tests start Python many times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check browser bench docs golden format clean
+.PHONY: setup demo test pytest check browser bench docs golden format clean
 
 setup: $(STAMP)
 
@@ -33,8 +36,17 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: check browser
-	$(BIN)/python -m pytest -n auto
+# `make test` checks style and types beside the tests; `make test NAME=returns` runs the tests of a folder, or of several.
+test: setup browser
+ifeq ($(strip $(NAME)),)
+	@$(MAKE) --no-print-directory -j 2 check pytest
+else
+	@$(MAKE) --no-print-directory pytest
+	@echo "only the tests of $(NAME) were run; make test runs all of them and checks style and types"
+endif
+
+pytest: setup
+	$(BIN)/python -m pytest -n auto $(addprefix tests/,$(NAME))
 
 # The tests of the pages drive a real browser; where there is none and none can be installed, they are skipped.
 browser:

@@ -1,4 +1,4 @@
-"""What all tests share: settings, a Spark cluster, the order in which processes take up the tests, and what was skipped."""
+"""What all tests share: settings, a Spark cluster, the order in which processes take tests, what was skipped."""
 
 from __future__ import annotations
 

@@ -95,12 +95,3 @@ def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         made.add("alpha", answers(seed=1), tags=("baseline",), note=MARKUP)
         made.add(f"beta {MARKUP}", answers(seed=2, skill=1.0), tags=(MARKUP,))
         yield made
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Says in one line that pages were not looked at, and why."""
-    reports = [one for one in terminalreporter.stats.get("skipped", ()) if isinstance(one.longrepr, tuple)]
-    left_out = [one for one in reports if "the browser tests need" in one.longrepr[2]]
-    if left_out:
-        reason = left_out[0].longrepr[2].removeprefix("Skipped: ")
-        terminalreporter.write_line(f"PAGES WERE NOT TESTED (tests skipped: {len(left_out)}). {reason}", yellow=True)

@@ -286,7 +286,7 @@ def test_what_is_right_was_answered_and_in_scope(rows):
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "clinc150"
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the CLINC150 logs are not beside the project")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no ../shared/data/clinc150 beside the project")
 def test_published_logs_are_read_without_mapping():
     found = read_responses(f"{SHARED}/pred_*.jsonl.gz", reading=Reading(where=(("split", "test"),), keep=("domain",)))
     assert found.systems == ("pred_minilm_knn", "pred_minilm_lr", "pred_tfidf_lr")

@@ -192,7 +192,7 @@ def test_other_faults_name_what_was_got():
         Channel(VOCABULARY, wer=0.1, steepness=-1)
 
 
-@pytest.mark.skipif(not CLINC.exists(), reason="CLINC150 is not here")
+@pytest.mark.skipif(not CLINC.exists(), reason="no ../shared/data/clinc150 beside the project")
 def test_the_target_is_met_on_clinc150():
     with gzip.open(CLINC, "rt") as file:
         rows = [row for row in map(json.loads, file) if row["split"] == "test"][::20]

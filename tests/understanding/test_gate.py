@@ -81,7 +81,7 @@ def test_museum_questions_are_told_from_off_topic_ones_never_seen(unknown, least
     assert np.mean(areas) > least
 
 
-@pytest.mark.skipif(not CLINC.is_file(), reason="no ../shared/data beside the project")
+@pytest.mark.skipif(not CLINC.is_file(), reason="no ../shared/data/clinc150 beside the project")
 def test_clinc150_is_told_from_what_is_out_of_its_scope():
     rows = pl.read_ndjson(gzip.decompress(CLINC.read_bytes()))
     train, test = rows.filter(pl.col("split") != "test"), rows.filter(split="test")
