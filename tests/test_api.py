@@ -10,7 +10,6 @@ import pytest
 import demur
 from commands import log, runner
 from demur.apps.cli import options
-from demur.apps.cli.nbest_command import nbest as nbest_command
 from demur.apps.cli.outcome_commands import compare as compare_command
 from demur.apps.cli.outcome_commands import fit as fit_command
 from demur.apps.cli.outcome_commands import predict as predict_command
@@ -103,58 +102,9 @@ def heard(tmp_path: Path) -> list[Path]:
     return paths
 
 
-ALIKE: dict[str, tuple[list[str], dict[str, Any]]] = {
-    "plain": ([], {}),
-    "by": (["--by", "noise"], {"by": "noise"}),
-    "where": (["--where", "noise=loud"], {"where": (("noise", "loud"),)}),
-    "items": (["--items", "dstc"], {"items": "dstc"}),
-    "floor": (["--floor", "0.01", "--clip", "0.01"], {"floor": 0.01, "clip": 0.01}),
-    "level": (["--level", "0.8", "--seed", "3"], {"level": 0.8, "seed": 3}),
-    "map": (["--map", "dialogue=noise"], {"columns": {"dialogue": "noise"}}),
-    "scorer": (["--scorer", "infev", "--sentences", "1"], {"scorer": "infev", "sentences": 1}),
-    "scorers": (["--scorer", "const,infev-tp1", "--heard", "asr"], {"scorer": ("const", "infev-tp1"), "heard": "asr"}),
-}
-
-
-@pytest.mark.parametrize(("arguments", "given"), ALIKE.values(), ids=ALIKE)
-def test_lists_give_the_same_in_python_and_by_command(
-    heard: list[Path],
-    arguments: list[str],
-    given: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    inside = runner(heard[0].parent, monkeypatch, capsys)
-    names = [path.name for path in heard]
-    printed = json.loads(inside("nbest", *names, "--json", "--replicates", "50", *arguments).stdout)
-    evaluations = demur.nbest(*heard, replicates=50, **given)
-    assert printed == {**_plain(evaluations), "notes": printed["notes"], "warnings": printed["warnings"]}
-    if "by" in given:
-        return
-    compared = json.loads(inside("nbest", *names, "--compare", "--json", "--replicates", "50", *arguments).stdout)
-    comparison = demur.compare_nbest(*heard, replicates=50, **given)
-    assert compared == {**_plain(comparison), "notes": compared["notes"], "warnings": compared["warnings"]}
-
-
 def _plain(result: Any) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     return plain
-
-
-def test_options_of_the_command_are_those_of_python() -> None:
-    """`--map` is `columns` and `--system` is `systems`; what is shown and written belongs to the command alone."""
-    groups = (options.ListOptions, options.ScorerOptions, options.SamplingOptions)
-    named = {part.name for group in groups for part in fields(group)}
-    named |= set(inspect.signature(nbest_command).parameters) - {"lists", "scorers", "sampling", "outputs", "files"}
-    named -= {"compare", "recalibrate_on", "write_lists"}
-    reading = {part.name for part in fields(demur.NBestReading)} - {"keep", "hypothesise"}
-    python = {
-        name
-        for function in (demur.nbest, demur.compare_nbest, demur.read_nbest)
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
-    assert {"columns" if name == "map" else name for name in named} == python | reading
 
 
 def test_lists_come_from_files_frames_rows_and_named_systems(heard: list[Path]) -> None:
@@ -184,14 +134,16 @@ def test_an_option_for_lists_with_a_slip_names_the_nearest(heard: list[Path]) ->
         demur.nbest(heard[0], normalize=True)
     with pytest.raises(demur.UsageError, match="nothing to read"):
         demur.read_nbest()
-    with pytest.raises(demur.UsageError, match="read already, so it takes no where: give it to read_nbest"):
+    with pytest.raises(demur.UsageError, match="a table that is read already takes no where: give it to read_nbest"):
         demur.nbest(demur.read_nbest(heard[0]), where=(("noise", "loud"),))
     with pytest.raises(demur.UsageError, match='there is no scorer "x"'):
         demur.read_nbest(heard[0], scorer="x")
     with pytest.raises(demur.DataError, match='no column "nosie"'):
         demur.nbest(heard[0], by="nosie")
-    with pytest.raises(demur.UsageError, match=r"floor of a probability must lie between 0 and 0\.5"):
+    with pytest.raises(demur.UsageError, match=r"`floor` must be above 0 and below 0\.5; got 0"):
         demur.nbest(heard[0], floor=0)
+    with pytest.raises(demur.UsageError, match="evaluate with compare=True"):
+        demur.nbest(heard[0], replicates=50).comparison  # noqa: B018
 
 
 def test_lists_show_themselves_together_and_as_a_table(heard: list[Path]) -> None:

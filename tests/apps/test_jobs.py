@@ -22,13 +22,15 @@ from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, 
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.lab import wizards
+from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import add_runs
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
+from nbest_lists.nbest_logs import log as lists
 
-JOBS = (*RETURN_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS)
+JOBS = (*RETURN_JOBS, *NBEST_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS)
 each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
@@ -132,9 +134,22 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "lake").mkdir()
     for place, part in enumerate(rows.iter_slices(80)):
         part.write_parquet(tmp_path / "lake" / f"{place}.parquet")
+    write_lists(tmp_path)
     return tmp_path
 
 
+def write_lists(folder: Path) -> None:
+    """N-best lists of two systems for the same utterances, with what a recogniser heard."""
+    asr = [{"text": "thai food", "logprob": -0.1}, {"text": "bye", "logprob": -2.0}]
+    for seed, name in enumerate((ONE, TWO)):
+        rows = [
+            {**row, "reference": meant["reference"], "asr": asr}
+            for row, meant in zip(lists(40, seed=seed), lists(40, seed=0), strict=True)
+        ]
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+ONE, TWO = "one.jsonl", "two.jsonl"
 A, B, LAKE, TRIALS = "a.jsonl", "b.jsonl", "lake", "trials.csv"
 STUDY: dict[str, Any] = {"x": "wer", "y": "completed", "checks": False}
 SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials_each": (5,), "studies": 20}
@@ -157,6 +172,12 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "classes": ("classes", [A, B], {}),
     "classes of one": ("classes", [A], {"name": "mine", "out_of_scope": ("no",)}),
     "classes in an engine": ("classes", [LAKE], {"engine": "polars"}),
+    "nbest": ("nbest", [ONE], {}),
+    "nbest slices": ("nbest", [ONE, TWO], {"by": "noise", "floor": 0.01, "clip": 0.01, "level": 0.8}),
+    "nbest compare": ("nbest", [ONE, TWO], {"compare": True, "systems": ("two", "one"), "unpaired": True}),
+    "nbest recalibrated": ("nbest", [ONE], {"recalibrate_on": (TWO,), "where": (("noise", "loud"),), "items": "dstc"}),
+    "nbest of a scorer": ("nbest", [ONE], {"scorer": "infev", "sentences": 1, "columns": {"dialogue": "noise"}}),
+    "nbest of scorers": ("nbest", [ONE], {"scorer": ("const", "infev-tp1"), "heard": "asr", "normalise": True}),
     "validate": ("validate", [A, B], {"where": (("domain", "phone"),)}),
     "gold": ("gold", [TRIALS], {"x": "wer", "y": "completed"}),
     "gold over a range": ("gold", [TRIALS], {**STUDY, "within": (0.2, 0.7), "cost": "100 * p", "gain": (0.2, 0.8)}),

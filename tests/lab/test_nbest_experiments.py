@@ -7,7 +7,7 @@ import pytest
 from demur.errors import DataError
 from demur.lab.nbest_experiments import Listener, Trial, length_sweep, scorer_table
 from demur.nbest_lists.asr.scorers import Hypothesiser
-from demur.nbest_lists.evaluate import Manner, evaluate_nbest
+from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest
 from demur.nbest_lists.reward import oracle_curves, reward_curves, rewards
 from demur.nbest_lists.table import NBestReading, nbest, recorded
 
@@ -35,7 +35,10 @@ def trial(tmp_path):
         parse = SAID.__getitem__
         reading = NBestReading(items="dstc", keep=keep, hypothesise=Hypothesiser("const", parse))
         return Trial(
-            recorded(path, reading=reading), Listener(parse, "network", sentences), reading, Manner(replicates=50)
+            recorded(path, reading=reading),
+            Listener(parse, "network", sentences),
+            reading,
+            NBestSettings(replicates=50),
         )
 
     return of

@@ -9,19 +9,19 @@ import pytest
 from demur.core.stats.intervals import holm, unit_figure
 from demur.errors import DataError
 from demur.nbest_lists.compare import _compared as compared
-from demur.nbest_lists.compare import compare_nbest
-from demur.nbest_lists.evaluate import Manner, evaluate_nbest, nbest_values, scale_of
+from demur.nbest_lists.compare import compare_lists
+from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest, nbest_values, scale_of
 from demur.nbest_lists.exploded import Taken
 from nbest_lists.nbest_logs import TURNS, log, simulated, table
 
-QUICK = Manner(replicates=100)
+QUICK = NBestSettings(replicates=100)
 MADE = ("ice", "wser", "f1", "nce")
 DIALOGUES = 60
 LOGS = 500
 
 
 def one_pair(*logs, **options):
-    (pair,) = compare_nbest(table(*logs), **{"manner": QUICK, **options}).pairs
+    (pair,) = compare_lists(table(*logs), **{"settings": QUICK, **options}).pairs
     return pair
 
 
@@ -48,8 +48,8 @@ def test_a_system_against_itself_shows_no_difference():
 
 def test_a_plainly_better_system_wins_whichever_comes_first():
     better, worse = (simulated(200, seed=1, systems=names, bonus=0.25) for names in (("a", "b"), ("b", "a")))
-    assert compare_nbest(better, manner=QUICK).pairs[0].verdict == "a is better"
-    (pair,) = compare_nbest(worse, systems=("a", "b"), manner=QUICK).pairs
+    assert compare_lists(better, settings=QUICK).pairs[0].verdict == "a is better"
+    (pair,) = compare_lists(worse, systems=("a", "b"), settings=QUICK).pairs
     assert (pair.a, pair.b, pair.verdict) == ("a", "b", "b is better")
     assert pair.differences["ice"].value > 0
     assert pair.differences["f1"].value < 0
@@ -68,8 +68,8 @@ def test_differences_are_those_of_the_values():
 def test_swapping_the_systems_turns_the_differences_round():
     rows = log(60, seed=3)
     tables = table(as_system(rows, "a"), as_system(heard_otherwise(rows, 2), "b"))
-    (ab,) = compare_nbest(tables, systems=("a", "b"), manner=QUICK).pairs
-    (ba,) = compare_nbest(tables, systems=("b", "a"), manner=QUICK).pairs
+    (ab,) = compare_lists(tables, systems=("a", "b"), settings=QUICK).pairs
+    (ba,) = compare_lists(tables, systems=("b", "a"), settings=QUICK).pairs
     for key, one in ab.differences.items():
         other = ba.differences[key]
         assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
@@ -79,16 +79,16 @@ def test_swapping_the_systems_turns_the_differences_round():
 def test_utterances_are_paired_by_id_whatever_their_order():
     rows = log(60, seed=4)
     a, b = as_system(rows, "a"), as_system(heard_otherwise(rows, 3), "b")
-    told = compare_nbest(table(a, b), manner=QUICK).to_dict()
+    told = compare_lists(table(a, b), settings=QUICK).to_dict()
     assert told["note"] == "paired by id on 60 utterances"
-    assert compare_nbest(table(a, Random(5).sample(b, len(b))), manner=QUICK).to_dict() == told
+    assert compare_lists(table(a, Random(5).sample(b, len(b))), settings=QUICK).to_dict() == told
     mixed = Random(6).sample(a[1:] + b, 119)
-    assert compare_nbest(table(a[:1], mixed), manner=QUICK).to_dict() == told
+    assert compare_lists(table(a[:1], mixed), settings=QUICK).to_dict() == told
 
 
 def test_pairing_narrows_the_interval_where_systems_are_alike():
     lists = simulated(200, seed=7, systems=("a", "b"))
-    paired, apart = (compare_nbest(lists, unpaired=unpaired, manner=QUICK).pairs[0] for unpaired in (False, True))
+    paired, apart = (compare_lists(lists, unpaired=unpaired, settings=QUICK).pairs[0] for unpaired in (False, True))
     assert (paired.paired, apart.paired) == (True, False)
     assert paired.differences["ice"].value == apart.differences["ice"].value
     width, wider = (pair.differences["ice"].high - pair.differences["ice"].low for pair in (paired, apart))
@@ -106,27 +106,27 @@ def test_systems_that_were_asked_other_things_are_refused_with_the_id():
 def test_utterances_without_a_counterpart_are_refused_unless_the_common_ones_will_do():
     rows = log(24, seed=9)
     a, b = as_system(rows[:20], "a"), as_system(rows[4:], "b")
-    with pytest.raises(DataError, match=r'a has 20, b has 20, common are 16; only in a: "d000/0".*--matched'):
+    with pytest.raises(DataError, match=r'a has 20, b has 20, common are 16; only in a: "d000/0".*`matched`'):
         one_pair(a, b)
-    found = compare_nbest(table(a, b), matched=True, manner=QUICK)
+    found = compare_lists(table(a, b), matched=True, settings=QUICK)
     assert found.pairs[0].n == 16
     assert dict(found.dropped) == {"a": 4, "b": 4}
     assert found.note == "paired by id on 16 utterances; left out without a counterpart: 4 of a, 4 of b"
-    common = compare_nbest(table(as_system(rows[4:20], "a"), as_system(rows[4:20], "b")), manner=QUICK)
+    common = compare_lists(table(as_system(rows[4:20], "a"), as_system(rows[4:20], "b")), settings=QUICK)
     assert found.pairs[0].to_dict() == common.pairs[0].to_dict()
 
 
 def test_systems_without_a_common_utterance_are_refused_even_then():
     rows = log(8, seed=10)
     a, b = as_system(rows[:4], "a"), as_system(rows[4:], "b")
-    with pytest.raises(DataError, match="no id is shared: compare with --unpaired"):
+    with pytest.raises(DataError, match="no id is shared: compare with `unpaired`"):
         one_pair(a, b, matched=True)
     assert one_pair(a, b, unpaired=True).paired is False
 
 
 def test_without_ids_systems_are_compared_as_unpaired():
     rows = [{key: value for key, value in row.items() if key != "id"} for row in log(20, seed=11)]
-    found = compare_nbest(table(as_system(rows, "a"), as_system(rows, "b")), manner=QUICK)
+    found = compare_lists(table(as_system(rows, "a"), as_system(rows, "b")), settings=QUICK)
     assert found.note == "compared as unpaired: no ids in a, b"
     assert found.pairs[0].differences["ice"].value == pytest.approx(0, abs=1e-12)
     assert found.pairs[0].verdict == "no difference shown"
@@ -134,7 +134,7 @@ def test_without_ids_systems_are_compared_as_unpaired():
 
 def test_one_system_is_not_enough():
     with pytest.raises(DataError, match="two"):
-        compare_nbest(table(log(8, seed=12)))
+        compare_lists(table(log(8, seed=12)))
 
 
 def test_dialogues_are_the_units_if_one_system_names_them():
@@ -149,7 +149,7 @@ def test_dialogues_are_the_units_if_one_system_names_them():
 def test_p_values_of_all_pairs_are_corrected_by_holms_method():
     rows = log(120, seed=14)
     systems = [as_system(heard_otherwise(rows, seed) if seed else rows, f"s{seed}") for seed in range(4)]
-    found = compare_nbest(table(*systems), manner=QUICK)
+    found = compare_lists(table(*systems), settings=QUICK)
     assert [(pair.a, pair.b) for pair in found.pairs] == list(combinations(("s0", "s1", "s2", "s3"), 2))
     for key in MADE:
         raw = np.array([pair.differences[key].p for pair in found.pairs])
@@ -159,7 +159,7 @@ def test_p_values_of_all_pairs_are_corrected_by_holms_method():
 
 
 def test_a_verdict_reads_the_corrected_p_value():
-    pair = compare_nbest(simulated(100, seed=15, systems=("a", "b"), bonus=0.3), manner=QUICK).pairs[0]
+    pair = compare_lists(simulated(100, seed=15, systems=("a", "b"), bonus=0.3), settings=QUICK).pairs[0]
     assert pair.verdict == "a is better"
     doubtful = {**pair.differences, "ice": replace(pair.differences["ice"], p_adjusted=0.2)}
     assert replace(pair, differences=doubtful).verdict == "no difference shown"
@@ -178,24 +178,23 @@ def test_a_measure_that_is_undefined_for_one_system_has_no_difference():
 def test_plain_values_survive_json_and_a_seed_gives_them_again():
     rows = log(40, seed=17)
     tables = table(*(as_system(heard_otherwise(rows, seed), f"s{seed}") for seed in range(3)))
-    found = compare_nbest(tables, replicates=100, seed=3).to_dict()
+    found = compare_lists(tables, replicates=100, seed=3).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert compare_nbest(tables, replicates=100, seed=3).to_dict() == found
+    assert compare_lists(tables, replicates=100, seed=3).to_dict() == found
     assert [one["system"] for one in found["systems"]] == ["s0", "s1", "s2"]
 
 
 def test_the_evaluations_are_those_of_each_system_alone():
     rows = log(40, seed=18)
     a, b = as_system(rows, "a"), as_system(heard_otherwise(rows, 5), "b")
-    found = compare_nbest(table(a, b), manner=QUICK)
-    assert found.evaluations.to_dict()["systems"] == [
-        evaluate_nbest(table(part), manner=QUICK).to_dict() for part in (a, b)
-    ]
+    found = compare_lists(table(a, b), settings=QUICK)
+    alone = [evaluate_nbest(table(part), settings=QUICK)[0].to_dict() for part in (a, b)]
+    assert found.evaluations.to_dict()["systems"] == alone
 
 
 def test_the_table_has_a_row_for_every_measure_of_every_pair():
     rows = log(20, seed=19)
-    found = compare_nbest(table(*(as_system(rows, system) for system in "abc")), manner=QUICK)
+    found = compare_lists(table(*(as_system(rows, system) for system in "abc")), settings=QUICK)
     assert found.frame().height == 3 * len(found.pairs[0].differences)
     assert set(found.frame()["p_adjusted"]) <= {1.0, None}
 
@@ -224,7 +223,7 @@ def test_systems_alike_are_told_apart_about_one_time_in_twenty():
     alarms = {True: 0, False: 0}
     for seed, (a, b) in enumerate(zip(split(lists.of("a")), split(lists.of("b")), strict=True)):
         for paired in alarms:
-            pair = compared("a", "b", {"a": a, "b": b}, paired, Manner(replicates=100, seed=seed))
+            pair = compared("a", "b", {"a": a, "b": b}, paired, NBestSettings(replicates=100, seed=seed))
             alarms[paired] += pair.differences["ice"].p < 0.05
     assert 0.025 <= alarms[True] / LOGS <= 0.085, alarms
     assert alarms[False] <= alarms[True]  # utterances are the same, so what is ignored makes the test careful

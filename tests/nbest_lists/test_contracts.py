@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from demur.core.stats.measure import TermMeasure, parse_signature
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.evaluate import Manner, nbest_values
+from demur.nbest_lists.evaluate import NBestSettings, nbest_values
 from demur.nbest_lists.exploded import Taken, exploded
 from demur.nbest_lists.registry import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
@@ -233,7 +233,7 @@ def test_all_values_at_once_are_those_of_the_measures_one_by_one(rows):
 
 def test_values_depend_on_the_floor_and_the_clip_only_where_these_are_said_to_count():
     lists_of_a_log = table(log(100, seed=7))
-    usual, others = nbest_values(lists_of_a_log), nbest_values(lists_of_a_log, Manner(floor=0.01, clip=0.01))
+    usual, others = nbest_values(lists_of_a_log), nbest_values(lists_of_a_log, NBestSettings(floor=0.01, clip=0.01))
     moved = {key for key in usual if usual[key] != others[key]}
     assert moved >= {"ice", "ace", "ice_missing"}
     assert moved <= {"ice", "ace", "ice_floored_share", "nce", "nce_top", *(f"ice_{part}" for part in ICE_PARTS)}

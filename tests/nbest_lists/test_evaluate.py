@@ -8,13 +8,13 @@ import pytest
 
 from demur.core.stats.measure import parse_signature
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.evaluate import NO_ITEM, Manner, evaluate_nbest, nbest_values
+from demur.nbest_lists.evaluate import NO_ITEM, NBestSettings, evaluate_nbest, nbest_values
 from demur.nbest_lists.registry import ICE_PARTS, KINDS, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from nbest_lists.nbest_logs import KEPT, TURNS, simulated, table
 from nbest_lists.nbest_logs import log as made_up
 
-QUICK = Manner(replicates=100)
+QUICK = NBestSettings(replicates=100)
 
 
 def evaluated(rows, **options):
@@ -34,7 +34,7 @@ def test_every_measure_has_a_figure_and_every_part_of_the_ice():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_figures_have_the_values_of_the_measures(weighted):
     lists = table(made_up(80, seed=1, weighted=weighted))
-    (one,) = evaluate_nbest(lists, manner=QUICK)
+    (one,) = evaluate_nbest(lists, settings=QUICK)
     found = {key: figure.value for key, figure in figures_of(one).items()}
     assert found == pytest.approx(nbest_values(lists, QUICK), rel=1e-12, abs=1e-12)
 
@@ -150,9 +150,9 @@ def test_dialogues_whose_turns_are_alike_widen_the_interval():
 
 def test_several_systems_are_evaluated_one_by_one_in_the_order_met():
     rows = [made_up(20, seed=seed, system=system) for seed, system in ((1, "b"), (2, "a"))]
-    found = evaluate_nbest(table(*rows), manner=QUICK)
+    found = evaluate_nbest(table(*rows), settings=QUICK)
     assert [one.system for one in found] == ["b", "a"]
-    assert found.to_dict()["systems"][1] == evaluate_nbest(table(rows[1]), manner=QUICK).to_dict()
+    assert found.to_dict()["systems"][1] == evaluate_nbest(table(rows[1]), settings=QUICK).to_dict()
 
 
 def test_hand_worked_values_of_one_utterance():
@@ -160,7 +160,7 @@ def test_hand_worked_values_of_one_utterance():
         {"act": "inform(food=thai)", "confidence": 0.6},
         {"act": "inform(food=tie)", "confidence": 0.3},
     ]
-    (one,) = evaluate_nbest(nbest([{"reference": "inform(food=thai)", "hypotheses": hypotheses}]), manner=QUICK)
+    (one,) = evaluate_nbest(nbest([{"reference": "inform(food=thai)", "hypotheses": hypotheses}]), settings=QUICK)
     assert one.reference_items == 2
     assert one.given_out == pytest.approx(0.9)
     # inform at .9 and food=thai at .6 are right, food=tie at .3 is wrong
@@ -202,7 +202,7 @@ def test_the_table_has_a_row_for_every_figure_of_every_part():
     ],
 )
 def test_where_there_is_no_item_at_all_nothing_is_defined_and_nothing_fails(rows):
-    (one,) = evaluate_nbest(nbest(rows), manner=QUICK)
+    (one,) = evaluate_nbest(nbest(rows), settings=QUICK)
     undefined = {key for key, figure in figures_of(one).items() if isnan(figure.value)}
     assert undefined == figures_of(one).keys() - {"ace"}
     assert one.parts["missing"].why == one.figures["item_ece"].why == NO_ITEM
@@ -226,7 +226,7 @@ def test_a_slice_without_any_item_is_undefined_beside_one_with_values():
 
 def test_empty_references_alone_give_costs_but_no_rate():
     hypotheses = [{"items": ["a"], "confidence": 0.5}]
-    (one,) = evaluate_nbest(nbest([{"reference": [], "hypotheses": hypotheses}] * 3), manner=QUICK)
+    (one,) = evaluate_nbest(nbest([{"reference": [], "hypotheses": hypotheses}] * 3), settings=QUICK)
     assert isnan(one.figures["ice"].value)
     assert one.figures["ice"].why == "no reference holds any item"
     assert one.reference_items == 0
@@ -240,7 +240,7 @@ def test_a_level_that_is_no_share_is_refused(level):
 
 def test_the_surest_hypothesis_is_an_answer_that_may_be_withheld():
     lists = table(made_up(80, seed=17))
-    (one,) = evaluate_nbest(lists, manner=QUICK)
+    (one,) = evaluate_nbest(lists, settings=QUICK)
     assert one.top.n == 80
     assert one.top.withheld == one.empty
     assert one.top.figures["auroc"].value == one.figures["roc_auc"].value
@@ -259,7 +259,7 @@ def test_progress_is_told_for_every_part():
     evaluate_nbest(
         nbest(made_up(8, seed=18), reading=KEPT),
         by="noise",
-        manner=QUICK,
+        settings=QUICK,
         step=lambda what, done, of: told.append((what, done, of)),
     )
     assert told == [("evaluating system", place, 3) for place in range(3)]

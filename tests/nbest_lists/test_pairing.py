@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.nbest_lists.table import joined, nbest, pair_nbest
+from demur.nbest_lists.compare import pair_nbest
+from demur.nbest_lists.table import joined, nbest
 
 
 def rows(system, ids, **cells):
@@ -40,7 +41,7 @@ def test_systems_can_be_chosen():
 def test_ids_that_do_not_match_are_refused_with_counts_examples_and_the_way_out():
     expected = (
         r'x has 6, y has 3, common are 2; only in x: "a", "b", "c" and 1 more; only in y: "g" '
-        r"\(--matched, or matched=True, compares the common ones; --unpaired"
+        r"\(`matched` compares the common ones; `unpaired`"
     )
     with pytest.raises(DataError, match=expected):
         pair_nbest(nbest(rows("x", "abcdef") + rows("y", "efg")))
@@ -54,7 +55,7 @@ def test_matched_keeps_the_common_ids_and_says_what_was_left_out():
 
 
 def test_nothing_in_common_cannot_be_matched():
-    with pytest.raises(DataError, match=r"common are 0.*no id is shared: compare with --unpaired"):
+    with pytest.raises(DataError, match=r"common are 0.*no id is shared: compare with `unpaired`"):
         pair_nbest(nbest(rows("x", "ab") + rows("y", "cd")), matched=True)
 
 

@@ -10,7 +10,7 @@ from demur.core.show.markdown import plain_mark
 from demur.core.show.page import presentation_page
 from demur.core.show.results import plain
 from demur.lab.nbest_experiments import LengthSweep, of_lengths
-from demur.nbest_lists.compare import compare_nbest
+from demur.nbest_lists.compare import compare_lists
 from demur.nbest_lists.evaluate import evaluate_nbest
 from demur.nbest_lists.presentation import AS_PERCENT, NAMES, nbest_sentences, of_nbest, of_nbest_comparison
 from demur.nbest_lists.recalibrate import fit_items, recalibrated_items
@@ -95,8 +95,7 @@ def test_every_measure_has_a_row_and_rates_are_in_percent():
 
 
 def test_the_parts_of_the_ice_are_tabled_and_sum_up():
-    evaluation = lists(half_right(0.8))[0]
-    table = of_nbest([evaluation]).tables[1]
+    table = of_nbest(lists(half_right(0.8))).tables[1]
     ice, missing, miscalibration, discrimination, uncertainty = (float(cell.split()[0]) for cell in table.rows[0][1:])
     assert table.columns[1:] == ("ICE", "= missing", "+ miscalibration", "- discrimination", "+ uncertainty")
     assert ice == pytest.approx(missing + miscalibration - discrimination + uncertainty, abs=2e-4)
@@ -120,7 +119,7 @@ def two_systems(n=400):
 
 def test_a_comparison_names_the_better_system_and_the_measures_that_object():
     """WSER .25 of bold and .45 of careful; ICE of bold 1/4 x 2 x 6.9, of careful 3/4 x 2 x .51 + 1/4 x 2 x .92."""
-    shown = of_nbest_comparison(compare_nbest(two_systems(), replicates=50))
+    shown = of_nbest_comparison(compare_lists(two_systems(), replicates=50))
     value = 0.5 * 6.907755 - (1.5 * math.log(1 / 0.6) + 0.5 * math.log(1 / 0.4))
     assert shown.sentences[0].startswith(
         f"careful is better than bold. ICE of bold less that of careful: +{value:.4g} ("
@@ -136,13 +135,13 @@ def test_a_comparison_names_the_better_system_and_the_measures_that_object():
 
 def test_equal_systems_show_no_difference():
     rows = [*half_right(0.6, system="a"), *half_right(0.6, system="b")]
-    shown = of_nbest_comparison(compare_nbest(nbest(rows), replicates=50))
+    shown = of_nbest_comparison(compare_lists(nbest(rows), replicates=50))
     assert shown.sentences == ("a and b: no difference shown. ICE of a less that of b: +0 (0 to 0), p = 1.",)
 
 
 def test_a_difference_that_cannot_be_tested_is_called_so():
     rows = [row("1", "a", ("a", 0.5), system="a"), row("1", "a", ("a", 0.9), system="b")]
-    shown = of_nbest_comparison(compare_nbest(nbest(rows), replicates=50))
+    shown = of_nbest_comparison(compare_lists(nbest(rows), replicates=50))
     assert shown.sentences == ("a and b: no difference shown. ICE of a less that of b: +0.5878, not tested.",)
     assert "nan" not in shown.markdown()
 
@@ -150,7 +149,9 @@ def test_a_difference_that_cannot_be_tested_is_called_so():
 def test_what_recalibrating_did_is_told_and_tabled_in_points():
     given = nbest(half_right(0.9))
     change = recalibrated_items(given, fit_items(nbest(half_right(0.9, n=20))))
-    shown = of_nbest(evaluate_nbest(given, replicates=50), recalibrated=[change])
+    found = evaluate_nbest(given, replicates=50)
+    found.recalibrated = (change,)
+    shown = of_nbest(found)
     assert (
         "guide: recalibrated on 20 items of another file, the ICE goes from 4.658 to 4.147; change -0.5108"
         in (shown.sentences[-1])
@@ -166,7 +167,9 @@ def test_what_recalibrating_did_is_told_and_tabled_in_points():
 def test_recalibrating_lists_without_meaning_says_so_without_numbers():
     given = nbest([row("1", "", ("a", 0.5)), row("2", "", ("a", 0.5))])
     change = recalibrated_items(given, fit_items(nbest(half_right(0.9))))
-    shown = of_nbest(evaluate_nbest(given, replicates=50), recalibrated=[change])
+    found = evaluate_nbest(given, replicates=50)
+    found.recalibrated = (change,)
+    shown = of_nbest(found)
     assert shown.sentences[-1] == "guide: recalibrated on 40 items of another file; the ICE is undefined."
     assert "nan" not in shown.markdown()
     json.dumps(plain(shown.document), allow_nan=False)
@@ -178,7 +181,7 @@ NASTY = '<script>alert("1")</script> & | co'
 def test_markup_in_names_is_escaped_wherever_they_are_shown():
     rows = [*half_right(0.6, system=NASTY), *half_right(0.7, system="plain")]
     evaluations = lists(rows)
-    comparison = compare_nbest(nbest(rows), replicates=50)
+    comparison = compare_lists(nbest(rows), replicates=50)
     pages = [
         evaluations._repr_html_(),
         evaluations[0]._repr_html_(),
@@ -197,7 +200,7 @@ def test_markup_in_names_is_escaped_wherever_they_are_shown():
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_figures_say_the_level_of_their_intervals(level):
     evaluations = lists([*half_right(0.6, system="a"), *half_right(0.7, system="b")], level=level)
-    comparison = compare_nbest(two_systems(), replicates=50, level=level)
+    comparison = compare_lists(two_systems(), replicates=50, level=level)
     for chart in (evaluations.chart(), evaluations[0].chart(), comparison.chart(), comparison.pairs[0].chart()):
         subtitle = " ".join(chart.to_dict()["title"]["subtitle"]).replace("\N{NO-BREAK SPACE}", " ")
         assert f"{100 * level:g} % interval" in subtitle
@@ -208,7 +211,7 @@ def test_every_figure_draws():
     rows = [one | {"noise": "low" if k % 3 else "high"} for k, one in enumerate(half_right(0.6))]
     for shown in (
         of_nbest(lists(rows, by="noise")),
-        of_nbest_comparison(compare_nbest(two_systems(), replicates=50)),
+        of_nbest_comparison(compare_lists(two_systems(), replicates=50)),
         of_smooths(oracle_curves(lists(rows))),
     ):
         assert shown.figures

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from demur.core.stats.calibration import FORMAT, Recalibration
 from demur.errors import DataError
-from demur.nbest_lists.evaluate import Manner, nbest_values
+from demur.nbest_lists.evaluate import NBestSettings, nbest_values
 from demur.nbest_lists.exploded import exploded
 from demur.nbest_lists.recalibrate import fit_acts, fit_items, nbest_rows, recalibrated_acts, recalibrated_items
 from demur.nbest_lists.table import NBestReading, nbest, read_nbest
 from nbest_lists.nbest_logs import log, simulated, table
 
-QUICK = Manner(replicates=100)
+QUICK = NBestSettings(replicates=100)
 SURE = st.sampled_from([0.05, 0.1, 0.25, 0.4, 0.5, 0.75, 0.9, 1.0])
 ANSWERS = st.lists(st.tuples(SURE, st.booleans(), st.sampled_from([1.0, 2.0, 0.5])), min_size=1, max_size=30)
 

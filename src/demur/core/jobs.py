@@ -223,12 +223,16 @@ def check_options(options: Mapping[str, Any], reading: type, others: Sequence[st
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a command writes where its flag names one: `write`, a "module:function", takes result and path."""
+    """A file that a command writes where its flag names one: `write`, a "module:function", takes result and path.
+
+    `check`, a "module:function" too, takes the path and what the job takes, and refuses before any work is done.
+    """
 
     flag: str
     help: str
     write: str
     metavar: str = "FILE"
+    check: str | None = None
 
     @property
     def name(self) -> str:

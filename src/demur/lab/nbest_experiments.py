@@ -16,7 +16,7 @@ from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
 from demur.nbest_lists.asr.networks import Sentence
 from demur.nbest_lists.asr.scorers import SENTENCES, Ear, Heard, Hypothesiser, Parse, ScoredActs, parse_each, scored_all
-from demur.nbest_lists.evaluate import Manner, NBestEvaluations, evaluate_nbest
+from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
 from demur.nbest_lists.presentation import AS_PERCENT, NAMES, measure_table, part_table, parts_frame, shown
 from demur.nbest_lists.registry import NBEST
 from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, renamed
@@ -81,7 +81,7 @@ class Trial:
     recording: Recording
     listener: Listener
     reading: NBestReading
-    manner: Manner
+    settings: NBestSettings
 
     def lists(self, scorer: str, *, kept: int | None = None) -> NBest:
         """The lists that a scorer makes of so many sentences."""
@@ -147,7 +147,7 @@ def scorer_table(
     for done, scorer in enumerate(scorers):
         step(f"scoring by {scorer}", done, 2 * len(scorers))
         tables.append(trial.lists(scorer, kept=kept))
-    return ScorerTable(evaluate_nbest(joined(tables), manner=trial.manner, step=step), kept)
+    return ScorerTable(evaluate_nbest(joined(tables), settings=trial.settings, step=step), kept)
 
 
 def length_sweep(
@@ -163,7 +163,7 @@ def length_sweep(
     for done, most in enumerate(kept):
         step(f"keeping {most} sentences", done, len(kept))
         lists = trial.lists(scorer, kept=most)
-        for one in evaluate_nbest(lists, by=by, manner=trial.manner):
+        for one in evaluate_nbest(lists, by=by, settings=trial.settings):
             if (one.part is None) != (by is None):
                 continue
             condition = "all" if one.part is None else one.part.partition("=")[2]
@@ -172,7 +172,7 @@ def length_sweep(
                 for key, f in one.figures.items()
             ]
     rows.sort(key=_ice_of_longest(rows, max(kept)))
-    return LengthSweep(pl.DataFrame(rows, infer_schema_length=None), scorer, by, trial.manner.level)
+    return LengthSweep(pl.DataFrame(rows, infer_schema_length=None), scorer, by, trial.settings.level)
 
 
 def _ice_of_longest(rows: list[dict[str, Any]], longest: int) -> Callable[[dict[str, Any]], float]:
@@ -193,8 +193,8 @@ def of_scorers(table: ScorerTable) -> Presentation:
         sentences=tuple(_scorer_sentences(table)),
         tables=(measure_table(systems), part_table(systems)),
         figures=(
-            drawing("nbest_lists.charts.scorer_chart", scorer_rows(table), level=systems[0].manner.level),
-            drawing("nbest_lists.charts.parts_chart", parts_frame(systems), level=systems[0].manner.level),
+            drawing("nbest_lists.charts.scorer_chart", scorer_rows(table), level=systems[0].settings.level),
+            drawing("nbest_lists.charts.parts_chart", parts_frame(systems), level=systems[0].settings.level),
         ),
         data=table.frame,
         document=table.to_dict(),
@@ -321,7 +321,7 @@ def _length_table(sweep: LengthSweep, key: str) -> Table:
 register(
     ScorerTable,
     chart=drawn(
-        "nbest_lists.charts.scorer_chart", scorer_rows, lambda table: {"level": table.evaluations[0].manner.level}
+        "nbest_lists.charts.scorer_chart", scorer_rows, lambda table: {"level": table.evaluations[0].settings.level}
     ),
     page=presented(of_scorers),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from demur.core.acts import ItemSets
 from demur.core.io.columns import MOST_SLICES
-from demur.core.show.results import Shown, Step, silent
+from demur.core.show.results import Results, Shown, Step, silent
 from demur.core.stats.calibration import ECE, NCE, Reliability, cell_totals, reliability
 from demur.core.stats.intervals import Figure, Scale, check_level, unit_figure
 from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
 from demur.core.stats.resampling import Rows, Sample
-from demur.errors import DataError
+from demur.errors import DataError, UsageError
 from demur.nbest_lists.exploded import Taken, UnitTotals, exploded
 from demur.nbest_lists.measures import FLOOR, ItemScore, TopNCE
 from demur.nbest_lists.registry import ICE_PARTS, OF_ACTS, OF_ITEMS
@@ -28,6 +28,10 @@ from demur.nbest_lists.table import NBest
 from demur.returns.evaluate import Evaluation, evaluate, figure_of
 from demur.returns.measures import AUROC
 from demur.returns.table import Responses
+
+if TYPE_CHECKING:
+    from demur.nbest_lists.compare import NBestComparison
+    from demur.nbest_lists.recalibrate import Recalibrated
 
 CLIP = 1e-7
 """How near 0 and 1 the NCE lets a confidence come."""
@@ -38,7 +42,7 @@ NO_ITEM = "no reference and no hypothesis holds any item"
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class NBestSettings:
     """How lists are evaluated: the parameters of measures, and how uncertainty is computed."""
 
     floor: float = FLOOR
@@ -46,6 +50,14 @@ class Manner:
     level: float = 0.95
     replicates: int = 1000
     seed: int = 0
+
+    @property
+    def note(self) -> str:
+        """What a result says of them."""
+        return (
+            f"ICE and ACE with a floor of {self.floor:g} under probabilities; NCE over items that some hypothesis "
+            f"holds, confidences clipped to [{self.clip:g}, 1 - {self.clip:g}]"
+        )
 
     def of_acts(self) -> dict[str, TermMeasure]:
         """The measures of acts with these parameters."""
@@ -81,7 +93,7 @@ class NBestEvaluation(Shown):
     parts: Mapping[str, Figure]
     taken: Taken
     totals: UnitTotals
-    manner: Manner
+    settings: NBestSettings
 
     @property
     def name(self) -> str:
@@ -98,7 +110,7 @@ class NBestEvaluation(Shown):
         """The surest hypothesis of each utterance as an answer that may be withheld: curve, bands and all."""
         answers = self.taken.top_answers()
         judged = Responses(answers.with_columns(pl.lit(f"{self.name}, top hypothesis").alias("system")))
-        how = self.manner
+        how = self.settings
         return evaluate(judged, level=how.level, replicates=how.replicates, seed=how.seed)[0]
 
     @cached_property
@@ -127,14 +139,14 @@ class NBestEvaluation(Shown):
             "n": self.n,
             "reference_items": self.reference_items,
             "measures": figures,
-            "ice_floor": self.manner.floor,
+            "ice_floor": self.settings.floor,
             "ice_floored_share": None if np.isnan(share.value) else share.value,
             "ice_parts": {key: None if np.isnan(one.value) else one.value for key, one in self.parts.items()},
             "intervals": {
                 "ice_floored_share": share.to_dict(),
                 **{f"ice_{key}": one.to_dict() for key, one in self.parts.items()},
             },
-            "nce_clip": self.manner.clip,
+            "nce_clip": self.settings.clip,
             "mass_given_out": self.given_out,
             "nothing_hypothesised": self.empty,
             "clustered_by_dialogue": self.totals.clustered,
@@ -142,10 +154,32 @@ class NBestEvaluation(Shown):
         }
 
 
-class NBestEvaluations(tuple[NBestEvaluation, ...], Shown):
+class NBestEvaluations(Results[NBestEvaluation]):
     """The evaluations of one or more systems and slices, which show themselves together."""
 
-    __slots__ = ()
+    recalibrated: tuple[Recalibrated, ...] = ()
+    """What recalibrating did to each system, where that was asked for."""
+    rows: Callable[[], Iterator[dict[str, Any]]] | None = None
+    """Makes the rows of the lists as they were evaluated, or recalibrated; None where nobody can ask for them."""
+    _comparison: NBestComparison | None = None
+
+    def with_comparison(self, comparison: NBestComparison) -> NBestEvaluations:
+        """The same evaluations with a comparison of their systems, and its notes."""
+        made = self.with_notes(comparison.notes, comparison.warnings)
+        made._comparison = comparison
+        return made
+
+    @property
+    def comparison(self) -> NBestComparison:
+        """The comparison of the systems, with the notes on how they were made; it must have been asked for."""
+        if self._comparison is None:
+            raise UsageError("there is no comparison here; evaluate with compare=True")
+        return replace(self._comparison, notes=self.notes, warnings=self.warnings)
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is a comparison."""
+        return self._comparison is not None
 
     def frame(self) -> pl.DataFrame:
         """Every measure of every system as a table, one row each."""
@@ -157,34 +191,42 @@ class NBestEvaluations(tuple[NBestEvaluation, ...], Shown):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluations as plain values; a single one stands at the top."""
+        """All that `demur nbest --json` prints; a single evaluation stands at the top, and a comparison for all."""
+        if self.compared:
+            return self.comparison.to_dict()
         documents = [one.to_dict() for one in self]
-        return documents[0] if len(documents) == 1 else {"systems": documents}
+        changes = [one.to_dict() for one in self.recalibrated]
+        return {
+            **(documents[0] if len(documents) == 1 else {"systems": documents}),
+            **({"recalibrated": changes} if changes else {}),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
 
 
 def evaluate_nbest(
-    nbest: NBest, *, by: str | None = None, manner: Manner | None = None, step: Step = silent, **options: Any
+    nbest: NBest, *, by: str | None = None, settings: NBestSettings | None = None, step: Step = silent, **options: Any
 ) -> NBestEvaluations:
-    """Evaluate the lists of every system, and with `by` of every slice as well; options are those of `Manner`.
+    """Evaluate the lists of every system, and with `by` of every slice as well; options are those of `NBestSettings`.
 
     >>> from demur.nbest_lists.table import nbest as table
     >>> rows = [{"id": k, "reference": ["a"], "hypotheses": [{"items": ["a"], "confidence": 0.5}]} for k in range(3)]
     >>> round(evaluate_nbest(table(rows))[0].figures["ice"].value, 4)
     0.6931
     """
-    how = Manner(**options) if manner is None else manner
+    how = NBestSettings(**options) if settings is None else settings
     check_level(how.level)
     parts = list(_parts(nbest, by))
     found = []
     for done, (system, part, lists) in enumerate(parts):
         step(f"evaluating {system}", done, len(parts))
         found.append(_evaluation(system, part, Taken.of(lists), how))
-    return NBestEvaluations(found)
+    return NBestEvaluations(found).with_notes((how.note,))
 
 
-def nbest_values(nbest: NBest, manner: Manner | None = None) -> dict[str, float]:
+def nbest_values(nbest: NBest, settings: NBestSettings | None = None) -> dict[str, float]:
     """Every measure's value on the lists of one system, without intervals."""
-    how = manner or Manner()
+    how = settings or NBestSettings()
     taken = Taken.of(nbest)
     values = _values(taken.rows.acts, how.of_acts())
     values |= _item_values(taken, how)
@@ -201,7 +243,7 @@ def _values(rows: pl.DataFrame, measures: Mapping[str, TermMeasure]) -> dict[str
     return {key: float(measure.finish(sums[type(measure)])) for key, measure in measures.items()}
 
 
-def _item_values(taken: Taken, how: Manner) -> dict[str, float]:
+def _item_values(taken: Taken, how: NBestSettings) -> dict[str, float]:
     items, parts = taken.rows.items, {f"ice_{key}": measure for key, measure in how.parts().items()}
     by_row: dict[str, TermMeasure] = {**how.of_items(), "item_ece": ECE()}
     if items.is_empty():
@@ -230,7 +272,7 @@ def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBes
             yield system, f"{by}={value}", lists.taken((values == value).to_numpy())
 
 
-def _evaluation(system: str, part: str | None, taken: Taken, how: Manner) -> NBestEvaluation:
+def _evaluation(system: str, part: str | None, taken: Taken, how: NBestSettings) -> NBestEvaluation:
     totals = taken.totals(how.of_acts(), how.of_items())
     drawn = totals.drawn(replicates=how.replicates, seed=how.seed)
     figures = {key: _figure(totals, drawn, key, how.level) for key in totals.measures}
@@ -249,7 +291,7 @@ def _evaluation(system: str, part: str | None, taken: Taken, how: Manner) -> NBe
         parts=parts,
         taken=taken,
         totals=totals,
-        manner=how,
+        settings=how,
     )
 
 
@@ -263,7 +305,7 @@ def _figure(totals: UnitTotals, drawn: Any, key: str, level: float) -> Figure:
     return unit_figure(value, totals.values(key, drawn), totals.units, level=level, scale=scale, why=why)
 
 
-def _item_figures(taken: Taken, units: int, how: Manner) -> tuple[Figure, dict[str, Figure]]:
+def _item_figures(taken: Taken, units: int, how: NBestSettings) -> tuple[Figure, dict[str, Figure]]:
     """The calibration error of items and the parts of the ICE, from the sweep of items."""
     if taken.rows.items.is_empty():
         undefined = Figure(float("nan"), why=NO_ITEM)
@@ -302,7 +344,7 @@ def _whole(count: float) -> float:
 ITEMS = pl.List(pl.String)
 
 
-def act_turns(nbest: NBest, manner: Manner | None = None) -> pl.DataFrame:
+def act_turns(nbest: NBest, settings: NBestSettings | None = None) -> pl.DataFrame:
     """A row per utterance: what was meant, its list, and its own share of the error counts and of the ICE.
 
     `ice` is what its items cost, `ser` the errors of the surest hypothesis, `wser` those expected under confidences,
@@ -316,7 +358,7 @@ def act_turns(nbest: NBest, manner: Manner | None = None) -> pl.DataFrame:
     >>> row["reference"], row["acts"], row["ser"], row["wser"], row["oracle"], round(row["ice"], 4), row["right"]
     (['a'], [['b'], ['a']], 1.0, 0.5, 0.0, 1.3863, False)
     """
-    how = manner or Manner()
+    how = settings or NBestSettings()
     rows = exploded(nbest)
     of_acts = {key: measure for key, measure in how.of_acts().items() if key in ("ser", "wser", "oracle")}
     of_items = {key: measure for key, measure in how.of_items().items() if key == "ice"}

@@ -1,135 +1,326 @@
-"""Jobs on N-best lists: from files, frames or what a recogniser heard to results."""
+"""The jobs on N-best lists: their options are declared here, and nowhere else.
 
-from __future__ import annotations
+Only light modules are imported here, as every command loads this one for its help.
+"""
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from demur.core.jobs import check_options
+from demur.core.jobs import Argument, Job, Option, Output, job
+from demur.core.options import By, Level, Replicates, Sampling, Seed, Where, pair_of
+from demur.core.show.results import Step, silent
 from demur.errors import UsageError
-from demur.nbest_lists.asr.grammar import Grammar, bundled
-from demur.nbest_lists.asr.scorers import Ear, Hypothesiser, Parse, command_parser, remembering
-from demur.nbest_lists.compare import NBestComparison
-from demur.nbest_lists.compare import compare_nbest as compare_lists
-from demur.nbest_lists.evaluate import CLIP, Manner, NBestEvaluations, evaluate_nbest
-from demur.nbest_lists.measures import FLOOR
-from demur.nbest_lists.table import NBest, NBestReading, renamed
-from demur.nbest_lists.table import joined as joined_lists
-from demur.nbest_lists.table import nbest as lists_in
-from demur.nbest_lists.table import read_nbest as read_lists
-from demur.returns.table import named_systems
+
+if TYPE_CHECKING:
+    from demur.nbest_lists.compare import NBestComparison
+    from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
+    from demur.nbest_lists.table import NBest, NBestReading
 
 
+def scorer_names(text: str) -> tuple[str, ...]:
+    """The names in a text, separated by commas.
+
+    >>> scorer_names("const, infev")
+    ('const', 'infev')
+    """
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise ValueError(text)
+    return names
+
+
+Lists = Annotated[
+    Any,
+    Argument(
+        "Tables of N-best lists: .jsonl .csv .parquet and others as for score; folders of DSTC2 or DSTC3.",
+        metavar="FILES",
+    ),
+]
+ListColumns = Annotated[
+    dict[str, str] | None,
+    Option(
+        "Name a column: --map reference=my_column. Repeatable.",
+        flag="--map",
+        metavar="NAME=COLUMN",
+        parse=pair_of,
+        takes="NAME=COLUMN",
+        repeat=True,
+        collect=dict,
+    ),
+]
+ItemKind = Annotated[
+    Literal["thomson", "dstc"] | None,
+    Option(
+        "How an act becomes items. thomson: the act and each slot apart. dstc: the act with each slot. "
+        "Item lists stay as they are. Default: thomson; dstc for folders of the challenges."
+    ),
+]
+Normalise = Annotated[bool, Option("Scale lists whose confidences sum to over 1, instead of refusing them.")]
+ListOntology = Annotated[
+    Path | None, Option("With a folder of DSTC: its ontology; by default one that is nearby.", metavar="FILE")
+]
+Scorer = Annotated[
+    str | tuple[str, ...] | None,
+    Option(
+        "Make the lists from the columns asr or cnet: const, avgword or infev; with -tp1 only the best act. "
+        "Several, separated by commas, are compared as systems.",
+        metavar="NAME",
+        parse=scorer_names,
+        takes="a name, or several separated by commas, such as const,infev",
+        write=lambda names: names if isinstance(names, str) else ",".join(names),
+    ),
+]
+GrammarFile = Annotated[
+    Path | None,
+    Option("With --scorer: the grammar that parses sentences; by default a restaurant guide's.", metavar="TOML"),
+]
+Parser = Annotated[
+    str | Callable[[str], str] | None,
+    Option("With --scorer: a program that answers each line, a sentence, with a line of acts.", metavar="COMMAND"),
+]
+HeardIn = Annotated[
+    Literal["auto", "asr", "cnet"],
+    Option("With --scorer: take sentences from the list or from the confusion network."),
+]
+SentenceCount = Annotated[
+    int | None, Option("With --scorer: take at most so many; default all, of a network 100.", minimum=1)
+]
+Floor = Annotated[float, Option("Least probability that ICE and ACE look at.", above=0, below=0.5)]
+Clip = Annotated[float, Option("How near 0 and 1 the NCE lets confidences come.", above=0, below=0.5)]
+ComparedSystems = Annotated[
+    tuple[str, ...] | None,
+    Option("With --compare: only these systems. Repeatable.", flag="--system", metavar="NAME", repeat=True),
+]
+Matched = Annotated[bool, Option("With --compare: only utterances that all systems have.")]
+Unpaired = Annotated[bool, Option("With --compare: do not pair by id.")]
+
+
+TrainingLists = Annotated[
+    str | Path | tuple[Any, ...],
+    Option(
+        "Fit a recalibration of confidences on this file and show what it gains here. Repeatable.",
+        metavar="FILE",
+        repeat=True,
+    ),
+]
+
+
+@job
 def read_nbest(
     *data: Any,
-    scorer: str | Sequence[str] = (),
-    grammar: str | Path | None = None,
-    parser: Parse | str | None = None,
-    heard: Ear = "auto",
-    sentences: int | None = None,
-    **options: Any,
-) -> NBest:
+    keep: tuple[str, ...] = (),
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    scorer: Scorer = None,
+    grammar: GrammarFile = None,
+    parser: Parser = None,
+    heard: HeardIn = "auto",
+    sentences: SentenceCount = None,
+) -> "NBest":
     """N-best lists from files, globs, folders of DSTC2 and 3, frames, lists of dicts, or a mixture.
 
     With a scorer (const, avgword, infev; `-tp1` keeps the best act) the lists are made from the columns asr or cnet, by
-    a grammar file, a parser (any callable from text to acts, or a command), or else the grammar of a restaurant guide;
-    of several scorers each is a system. Options are those of `NBestReading`: `items`, `normalise`, `where`, `keep` ...
+    a grammar file, a parser (any callable from text to acts, or a command), or the grammar of a restaurant guide; of
+    several scorers each is a system. `keep` names further columns to keep. A dict of names to data names the systems.
     """
-    names = (scorer,) if isinstance(scorer, str) else tuple(dict.fromkeys(scorer))
-    if not names:
-        return _lists(data, _nbest_reading(options))
-    parse = remembering(parser_of(grammar, parser))
-    tables = []
-    for name in names:
-        made = Hypothesiser(name, parse, sentences, heard)
-        table = _lists(data, _nbest_reading({**options, "hypothesise": made}))
-        several = len(names) > 1
-        tables += [
-            renamed(table.of(system), f"{system} {name}" if len(table.systems) > 1 else name)
-            if several
-            else table.of(system)
-            for system in table.systems
-        ]
-    return joined_lists(tables)
+    from demur.nbest_lists.asr.scorers import Scoring
+    from demur.nbest_lists.table import read_lists
+
+    scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
+    return read_lists(data, _reading(columns, where, items, normalise, ontology, keep), scoring)
 
 
+@job
 def nbest(
-    *data: Any,
-    by: str | None = None,
-    floor: float = FLOOR,
-    clip: float = CLIP,
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
-    **options: Any,
-) -> NBestEvaluations:
-    """WSER, oracle, NCE, ICE and more of N-best lists, with intervals; further options go to `read_nbest`."""
-    table = _lists_of(data, {**({"keep": (by,)} if by else {}), **options})
-    return evaluate_nbest(table, by=by, floor=floor, clip=clip, level=level, replicates=replicates, seed=seed)
+    *data: Lists,
+    by: By = None,
+    compare: Annotated[bool, Option("Compare the systems, paired by utterance.")] = False,
+    systems: ComparedSystems = None,
+    matched: Matched = False,
+    unpaired: Unpaired = False,
+    floor: Floor = 1e-3,
+    clip: Clip = 1e-7,
+    recalibrate_on: TrainingLists = (),
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    scorer: Scorer = None,
+    grammar: GrammarFile = None,
+    parser: Parser = None,
+    heard: HeardIn = "auto",
+    sentences: SentenceCount = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "NBestEvaluations":
+    """WSER, oracle, NCE and ICE of N-best lists with confidences, with intervals, and what the ICE is made of.
+
+    Data are what `read_nbest` takes. With `compare` the result holds the comparison of its systems, as `comparison`;
+    with `recalibrate_on` what recalibrating did to each system, as `recalibrated`.
+    """
+    from demur.nbest_lists.asr.scorers import Scoring
+    from demur.nbest_lists.evaluate import NBestSettings
+    from demur.nbest_lists.table import read_lists
+
+    choice: dict[str, Any] = {"systems": systems, "matched": matched, "unpaired": unpaired}
+    training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
+    _refuse_together(compare, any(choice.values()), bool(by or training))
+    _refuse_training_data(data, training)
+    settings = NBestSettings(floor, clip, level, replicates, seed)
+    scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
+    reading = _reading(columns, (), items, normalise, ontology)
+    step("reading", 0, 1)
+    table = read_lists(data, replace(reading, where=tuple(where), keep=(by,) if by else ()), scoring)
+    fitted_on = read_lists(training, reading, scoring) if training else None
+    found = _evaluated(table, fitted_on, settings, by, choice if compare else None, step)
+    return found.with_notes((*table.notes, Sampling(level, replicates, seed).note), table.warnings)
 
 
+@job
 def compare_nbest(
     *data: Any,
-    systems: tuple[str, ...] | None = None,
-    matched: bool = False,
-    unpaired: bool = False,
-    floor: float = FLOOR,
-    clip: float = CLIP,
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
-    **options: Any,
-) -> NBestComparison:
-    """N-best lists of two or more systems against each other, paired by utterance; options go to `read_nbest`."""
-    manner = Manner(floor, clip, level, replicates, seed)
-    table = _lists_of(data, options)
-    return compare_lists(table, systems=systems, matched=matched, unpaired=unpaired, manner=manner)
+    systems: ComparedSystems = None,
+    matched: Matched = False,
+    unpaired: Unpaired = False,
+    floor: Floor = 1e-3,
+    clip: Clip = 1e-7,
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    scorer: Scorer = None,
+    grammar: GrammarFile = None,
+    parser: Parser = None,
+    heard: HeardIn = "auto",
+    sentences: SentenceCount = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "NBestComparison":
+    """N-best lists of two or more systems against each other, paired by utterance: `nbest` with `compare`."""
+    found = nbest(
+        *data,
+        compare=True,
+        systems=systems,
+        matched=matched,
+        unpaired=unpaired,
+        floor=floor,
+        clip=clip,
+        columns=columns,
+        where=where,
+        items=items,
+        normalise=normalise,
+        ontology=ontology,
+        scorer=scorer,
+        grammar=grammar,
+        parser=parser,
+        heard=heard,
+        sentences=sentences,
+        level=level,
+        replicates=replicates,
+        seed=seed,
+        step=step,
+    )
+    return found.comparison
 
 
-def _lists_of(data: tuple[Any, ...], options: dict[str, Any]) -> NBest:
-    if len(data) == 1 and isinstance(data[0], NBest):
-        late = ", ".join(name for name in options if name != "keep")
-        if late:
-            raise UsageError(f"the table is read already, so it takes no {late}: give it to read_nbest")
-        return data[0]
-    return read_nbest(*data, **options)
+def check_lists_file(path: Path, *data: Any, recalibrate_on: tuple[Any, ...] = (), **_: Any) -> None:
+    """Refuse a file that lists cannot be written to, or that is read."""
+    from demur.core.io.writing import check_rows_file
+
+    check_rows_file(path, "`write_lists`")
+    if path.resolve() in _files(data) | _files(recalibrate_on):
+        raise UsageError(f"`write_lists` {path}: this file is read here; write to another")
 
 
-def _lists(data: tuple[Any, ...], reading: NBestReading) -> NBest:
-    if not data:
-        raise UsageError("there is nothing to read: give a file, a frame or a list of rows")
-    if all(isinstance(one, str | Path) for one in data):
-        return read_lists(*data, reading=reading)
-    if len(data) == 1 and named_systems(data[0]):
-        return joined_lists([renamed(_lists((one,), reading), name) for name, one in data[0].items()])
-    unnamed = sum(not isinstance(one, str | Path | NBest) for one in data)
-    tables = []
-    for place, one in enumerate(data, start=1):
-        if isinstance(one, NBest):
-            tables.append(one)
-        elif isinstance(one, str | Path):
-            tables.append(read_lists(one, reading=reading))
-        else:
-            tables.append(lists_in(one, system=f"system {place}" if unnamed > 1 else None, reading=reading))
-    return joined_lists(tables)
+def _evaluated(
+    table: "NBest",
+    fitted_on: "NBest | None",
+    settings: "NBestSettings",
+    by: str | None,
+    choice: dict[str, Any] | None,
+    step: Step,
+) -> "NBestEvaluations":
+    from demur.nbest_lists.compare import compare_lists
+    from demur.nbest_lists.evaluate import evaluate_nbest
+    from demur.nbest_lists.recalibrate import ListRecalibration, nbest_rows, recalibrated_items
+
+    fitted = None if fitted_on is None else ListRecalibration.fit(fitted_on)
+    if choice is not None:
+        found = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
+    else:
+        found = evaluate_nbest(table, by=by, settings=settings, step=step)
+    if fitted is not None:
+        found.recalibrated = tuple(
+            recalibrated_items(table.of(system), fitted.items, settings) for system in table.systems
+        )
+    found.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
+    return found
 
 
-def parser_of(grammar: str | Path | None, parser: Parse | str | None) -> Parse:
-    """The parser that is asked for: a grammar file, a callable, a command, or else the restaurant guide's grammar."""
-    if grammar is not None and parser is not None:
-        raise UsageError("sentences are parsed by a grammar or by a parser, not by both")
-    if parser is not None:
-        return command_parser(parser) if isinstance(parser, str) else parser
-    return _guides_grammar().parse if grammar is None else Grammar.read(Path(grammar)).parse
+def _refuse_together(compare: bool, of_comparison: bool, of_evaluation: bool) -> None:
+    if not compare and of_comparison:
+        raise UsageError("`systems`, `matched` and `unpaired` go with `compare`")
+    if compare and of_evaluation:
+        raise UsageError("`compare` looks at whole systems: leave out `by` and `recalibrate_on`, or use `where`")
 
 
-@cache
-def _guides_grammar() -> Grammar:
-    return bundled("restaurant")
+def _refuse_training_data(data: tuple[Any, ...], training: tuple[Any, ...]) -> None:
+    for file in training:
+        if _files(data) & _files((file,)):
+            raise UsageError(
+                f"`recalibrate_on` {file}: this file is evaluated too, and confidences that were fitted on it say "
+                "nothing about new data; fit on another"
+            )
 
 
-def _nbest_reading(options: dict[str, Any]) -> NBestReading:
-    check_options(options, NBestReading, ("scorer", "grammar", "parser", "by", "floor"))
-    return NBestReading(**options)
+def _files(data: tuple[Any, ...]) -> set[Path]:
+    return {Path(one).resolve() for one in data if isinstance(one, str | Path)}
+
+
+def _reading(
+    columns: dict[str, str] | None,
+    where: tuple[tuple[str, str], ...],
+    items: Literal["thomson", "dstc"] | None,
+    normalise: bool,
+    ontology: Path | None,
+    keep: tuple[str, ...] = (),
+) -> "NBestReading":
+    from demur.nbest_lists.table import NBestReading
+
+    return NBestReading(
+        columns=dict(columns or {}),
+        items=items,
+        normalise=normalise,
+        where=tuple(where),
+        keep=tuple(keep),
+        ontology=ontology,
+    )
+
+
+JOBS = (
+    Job(
+        "nbest",
+        nbest,
+        present="demur.nbest_lists.presentation:of_nbest",
+        example="demur nbest lists.jsonl --by noise -o lists.html",
+        outputs=(
+            Output(
+                "--write-lists",
+                "Write the lists as they were evaluated, recalibrated with --recalibrate-on: .jsonl, .gz or .zst.",
+                write="demur.nbest_lists.recalibrate:write_lists",
+                check="demur.nbest_lists.jobs:check_lists_file",
+            ),
+        ),
+    ),
+)

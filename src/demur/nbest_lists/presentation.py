@@ -80,7 +80,7 @@ def nbest_sentences(one: NBestEvaluation) -> list[str]:
     share = one.figures["ice_floored_share"].value
     told = [
         f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.told(one.n)} with "
-        f"{_items_meant(one)} meant; {percent(share)} of these are at the floor of {one.manner.floor:g}."
+        f"{_items_meant(one)} meant; {percent(share)} of these are at the floor of {one.settings.floor:g}."
     ]
     told += _part_sentences(one)
     told.append(_choice_sentence(one.figures["ser"].value, one.figures["oracle"].value))
@@ -188,13 +188,13 @@ class ItemCalibration:
         return cls(one.name, hypothesised, one.reliability, {"ece": one.figures["item_ece"]})
 
 
-def of_nbest(evaluations: Sequence[NBestEvaluation], *, recalibrated: Sequence[Recalibrated] = ()) -> Presentation:
-    """How the evaluation of N-best lists is shown, and what recalibrating did."""
+def of_nbest(evaluations: NBestEvaluations) -> Presentation:
+    """How the evaluation of N-best lists is shown, and what recalibrating did; or their comparison."""
+    if evaluations.compared:
+        return of_nbest_comparison(evaluations.comparison)
+    recalibrated = evaluations.recalibrated
     whole = [one for one in evaluations if one.part is None]
     defined = [one for one in evaluations if one.figures["ice"].defined]
-    document = NBestEvaluations(evaluations).to_dict()
-    if recalibrated:
-        document["recalibrated"] = [change.to_dict() for change in recalibrated]
     return Presentation(
         title="N-best lists",
         sentences=tuple(
@@ -208,9 +208,10 @@ def of_nbest(evaluations: Sequence[NBestEvaluation], *, recalibrated: Sequence[R
             count_table(evaluations),
         ),
         figures=_figures(whole, defined),
-        data=lambda: NBestEvaluations(evaluations).frame(),
-        document=document,
-        notes=(_how_made(evaluations[0]),),
+        data=evaluations.frame,
+        document=evaluations.to_dict(),
+        notes=evaluations.notes,
+        warnings=evaluations.warnings,
         signatures=tuple(one.signature for one in evaluations),
     )
 
@@ -218,17 +219,17 @@ def of_nbest(evaluations: Sequence[NBestEvaluation], *, recalibrated: Sequence[R
 def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation]) -> tuple[Any, ...]:
     figures: list[Any] = []
     if defined:
-        figures.append(drawing("nbest_lists.charts.parts_chart", parts_frame(defined), level=defined[0].manner.level))
+        figures.append(drawing("nbest_lists.charts.parts_chart", parts_frame(defined), level=defined[0].settings.level))
     answered = [one for one in whole if one.empty < one.n]
     if answered:
         items = [ItemCalibration.of(one) for one in answered]
         figures.append(drawing("returns.charts.readings.reliability_chart", items, what="items"))
-        figures += [partial(_top_chart, name, answered) for name in ("error_return_chart", "roc_chart")]
+        figures += [partial(_top_chart, name, answered) for name in ("error_return.error_return", "readings.roc")]
     return tuple(figures)
 
 
 def _top_chart(name: str, evaluations: Sequence[NBestEvaluation]) -> Any:
-    return drawing(name, [one.top for one in evaluations])()
+    return drawing(f"returns.charts.{name}_chart", [one.top for one in evaluations])()
 
 
 def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
@@ -258,7 +259,8 @@ def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
         ),
         data=comparison.frame,
         document=comparison.to_dict(),
-        notes=(comparison.note, _how_made(systems[0])),
+        notes=comparison.notes,
+        warnings=comparison.warnings,
         signatures=tuple(one.signature for one in systems),
     )
 
@@ -303,7 +305,7 @@ def measure_table(evaluations: Sequence[NBestEvaluation]) -> Table:
         ("system", "utterances", *(NAMES[key] for key in BRIEF)),
         tuple((one.name, f"{one.n:,}", *(_value(key, one.figures[key]) for key in BRIEF)) for one in evaluations),
     )
-    level = 100 * evaluations[0].manner.level
+    level = 100 * evaluations[0].settings.level
     crowded = len(evaluations) > MOST_IN_COLUMNS
     return Table(f"Measures with {level:g} % intervals", columns, rows, brief=brief, crowded=crowded)
 
@@ -391,23 +393,16 @@ def _value(key: str, figure: Figure) -> str:
     return tabled_percent(figure.value) if key in AS_PERCENT else f"{figure.value:.4f}"
 
 
-def _how_made(one: NBestEvaluation) -> str:
-    return (
-        f"ICE and ACE with a floor of {one.manner.floor:g} under probabilities; NCE over items that some hypothesis "
-        f"holds, confidences clipped to [{one.manner.clip:g}, 1 - {one.manner.clip:g}]"
-    )
-
-
 register(
     NBestEvaluation,
     chart=drawn(
-        "nbest_lists.charts.parts_chart", lambda one: parts_frame([one]), lambda one: {"level": one.manner.level}
+        "nbest_lists.charts.parts_chart", lambda one: parts_frame([one]), lambda one: {"level": one.settings.level}
     ),
-    page=presented(lambda one: of_nbest([one])),
+    page=presented(lambda one: of_nbest(NBestEvaluations([one]).with_notes((one.settings.note,)))),
 )
 register(
     NBestEvaluations,
-    chart=drawn("nbest_lists.charts.parts_chart", parts_frame, lambda several: {"level": several[0].manner.level}),
+    chart=drawn("nbest_lists.charts.parts_chart", parts_frame, lambda several: {"level": several[0].settings.level}),
     page=presented(of_nbest),
 )
 register(

@@ -368,7 +368,7 @@ SOURCE = "demur:source"
 FEW = 16
 """Hypotheses up to which a list is short."""
 
-GO_ON = "--normalise, or normalise=True, scales lists that sum to over 1"
+GO_ON = "`normalise` scales lists that sum to over 1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
+from demur.core.io.writing import write_rows
 from demur.core.show.results import plain
 from demur.core.stats.calibration import Recalibration
 from demur.core.stats.intervals import Difference, difference
 from demur.core.stats.measure import TermMeasure
-from demur.nbest_lists.evaluate import Manner
+from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
 from demur.nbest_lists.exploded import Taken
 from demur.nbest_lists.reading import sums_of
 from demur.nbest_lists.table import NBest
@@ -41,6 +43,25 @@ class Recalibrated:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ListRecalibration:
+    """Maps for the confidences of items and of acts."""
+
+    items: Recalibration
+    acts: Recalibration
+
+    @classmethod
+    def fit(cls, nbest: NBest) -> ListRecalibration:
+        """The maps that lists show to be right."""
+        return cls(fit_items(nbest), fit_acts(nbest))
+
+    def rows(self, nbest: NBest) -> Iterator[dict[str, Any]]:
+        """The recalibrated lists as rows, under names that say so."""
+        acts = recalibrated_acts(nbest, self.acts)
+        named = acts.frame.with_columns(pl.col("system") + " recalibrated")
+        return nbest_rows(replace(acts, frame=named), self.items)
+
+
 def fit_items(nbest: NBest) -> Recalibration:
     """The map for confidences of items, from those that some hypothesis holds."""
     items = Taken.of(nbest).rows.items.filter("answered")
@@ -63,9 +84,9 @@ def recalibrated_acts(nbest: NBest, fitted: Recalibration) -> NBest:
     return nbest.with_confidences(confidence / np.maximum(np.repeat(total, count), 1.0))
 
 
-def recalibrated_items(nbest: NBest, fitted: Recalibration, how: Manner | None = None) -> Recalibrated:
+def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings | None = None) -> Recalibrated:
     """The measures of items before and after recalibrating, with paired intervals of the change."""
-    how = how or Manner()
+    how = how or NBestSettings()
     given = Taken.of(nbest)
     items = given.rows.items.with_columns(confidence=fitted(given.rows.items["confidence"].to_numpy()))
     mended = replace(given, rows=replace(given.rows, items=items))
@@ -107,6 +128,12 @@ def nbest_rows(nbest: NBest, fitted: Recalibration | None = None) -> Iterator[di
             sure = zip(rows.item[held].tolist(), items[held].tolist(), strict=True)
             row["item_confidences"] = {names[item]: confidence for item, confidence in sure if confidence > 0}
         yield row
+
+
+def write_lists(found: NBestEvaluations, path: Path) -> None:
+    """Write the lists as they were evaluated, recalibrated where that was asked for."""
+    assert found.rows is not None
+    write_rows(path, found.rows())
 
 
 def _weights(rows: pl.DataFrame) -> Array | None:

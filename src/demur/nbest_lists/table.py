@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from demur.core.io.tables import ROW
 from demur.core.show.numbers import Wording
 from demur.errors import DataError, UsageError
 from demur.importers.dstc import is_dstc, read_dstc
+from demur.nbest_lists.asr.scorers import Scoring
 from demur.nbest_lists.reading import (
     SOURCE,
     Builder,
@@ -34,6 +34,7 @@ from demur.nbest_lists.reading import (
     rows_of_file,
     sums_of,
 )
+from demur.returns.table import named_systems
 
 _SCALED = Wording("list summed to over 1 and was normalised", "lists summed to over 1 and were normalised")
 _MERGED = Wording("hypothesis was merged with an equal one", "hypotheses were merged with equal ones")
@@ -176,6 +177,58 @@ def read_nbest(*sources: str | Path | Source, reading: NBestReading = AS_IT_COME
         return Recording(tuple(named), tuple(notes), usual).lists(reading)
 
 
+def read_lists(data: Sequence[Any], reading: NBestReading, scoring: Scoring | None = None) -> NBest:
+    """The lists of files, frames, rows, tables read before, or a mixture; a dict names its systems.
+
+    Each scorer makes lists of its own, as a system.
+    """
+    scoring = scoring or Scoring()
+    if any(isinstance(one, NBest) for one in data):
+        _refuse_late_options(reading, scoring)
+    if not scoring.names:
+        return _lists_in(data, reading)
+    tables = []
+    for name, hypothesise in scoring.hypothesisers():
+        table = _lists_in(data, replace(reading, hypothesise=hypothesise))
+        own = [table.of(system) for system in table.systems]
+        if len(scoring.names) > 1:
+            own = [renamed(one, f"{one.systems[0]} {name}" if len(own) > 1 else name) for one in own]
+        tables += own
+    found = joined(tables)
+    return replace(found, notes=(*found.notes, *scoring.notes))
+
+
+def _refuse_late_options(reading: NBestReading, scoring: Scoring) -> None:
+    """Refuse options, other than columns to slice by, for a table that was read before."""
+    given = [
+        one.name
+        for options, usual in ((scoring, Scoring()), (replace(reading, keep=()), AS_IT_COMES))
+        for one in fields(options)
+        if getattr(options, one.name) != getattr(usual, one.name)
+    ]
+    if given:
+        raise UsageError(f"a table that is read already takes no {', '.join(given)}: give it to read_nbest")
+
+
+def _lists_in(data: Sequence[Any], reading: NBestReading) -> NBest:
+    if not data:
+        raise UsageError("there is nothing to read: give a file, a frame or a list of rows")
+    if all(isinstance(one, str | Path) for one in data):
+        return read_nbest(*data, reading=reading)
+    if len(data) == 1 and named_systems(data[0]):
+        return joined([renamed(_lists_in((one,), reading), name) for name, one in data[0].items()])
+    unnamed = sum(not isinstance(one, str | Path | NBest) for one in data)
+    tables = []
+    for place, one in enumerate(data, start=1):
+        if isinstance(one, NBest):
+            tables.append(one)
+        elif isinstance(one, str | Path):
+            tables.append(read_nbest(one, reading=reading))
+        else:
+            tables.append(nbest(one, system=f"system {place}" if unnamed > 1 else None, reading=reading))
+    return joined(tables)
+
+
 def _named_sources(
     sources: Sequence[str | Path | Source], reading: NBestReading, stack: ExitStack
 ) -> tuple[list[tuple[RowSource, str]], list[str], Items]:
@@ -183,7 +236,7 @@ def _named_sources(
     theirs = [Path(source) for source in sources if not isinstance(source, Source) and is_dstc(Path(source))]
     ours = [source for source in sources if isinstance(source, Source) or Path(source) not in theirs]
     if reading.ontology is not None and not theirs:
-        raise UsageError("--ontology, or ontology=, goes with dialogues of DSTC2 or DSTC3; there are none here")
+        raise UsageError("`ontology` goes with dialogues of DSTC2 or DSTC3; there are none here")
     named: list[tuple[RowSource, str]] = []
     notes: list[str] = []
     for source in theirs:
@@ -301,105 +354,3 @@ def _refuse_duplicates(frame: pl.DataFrame, sources: list[RowSource]) -> None:
         where=f"{places[1]}:",
         fix="give each utterance an id of its own; name systems in a column system",
     )
-
-
-_UTTERANCES = Wording("utterance", "utterances")
-_WAYS_OUT = "--matched, or matched=True, compares the common ones; --unpaired, or unpaired=True, all without pairing"
-
-
-@dataclass(frozen=True, slots=True)
-class NBestPairing:
-    """The lists of each system: when paired, of the same utterances in the same order."""
-
-    lists: Mapping[str, NBest]
-    paired: bool
-    note: str
-    dropped: Mapping[str, int]
-
-
-def pair_nbest(
-    nbest: NBest, *, systems: tuple[str, ...] | None = None, matched: bool = False, unpaired: bool = False
-) -> NBestPairing:
-    """Brings the lists of two or more systems together by the ids of utterances, whatever their order.
-
-    References must agree. `matched` keeps the utterances that all systems have, `unpaired` lets each stand on its own.
-    """
-    names = tuple(dict.fromkeys(nbest.systems if systems is None else systems))
-    if len(names) < 2:
-        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
-    lists = {name: nbest.of(name) for name in names}
-    unnamed = [name for name, one in lists.items() if one.frame["id"].null_count()]
-    if unnamed and not unpaired:
-        _refuse_some_without_ids(lists, unnamed, matched=matched)
-    if unpaired or unnamed:
-        note = "compared as unpaired, as asked" if unpaired else f"compared as unpaired: no ids in {', '.join(unnamed)}"
-        return NBestPairing(lists, paired=False, note=note, dropped=dict.fromkeys(names, 0))
-    common = _common(lists)
-    dropped = {name: len(one) - len(common) for name, one in lists.items()}
-    if any(dropped.values()):
-        if not matched or common.is_empty():
-            raise _unmatched(lists, common)
-        lists = {name: one.taken(one.frame["id"].is_in(common.implode()).to_numpy()) for name, one in lists.items()}
-    for one, two in pairwise(lists):
-        _refuse_other_references(one, lists[one], two, lists[two])
-        _refuse_other_dialogues(one, lists[one], two, lists[two])
-    left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
-    note = f"paired by id on {_UTTERANCES.told(len(common))}"
-    told = f"{note}; left out without a counterpart: {left_out}" if left_out else note
-    return NBestPairing(lists, paired=True, note=told, dropped=dropped)
-
-
-def _common(lists: Mapping[str, NBest]) -> pl.Series:
-    first, *others = (one.frame.select("id") for one in lists.values())
-    for other in others:
-        first = first.join(other, on="id", how="semi", maintain_order="left")
-    return first.to_series()
-
-
-def _unmatched(lists: Mapping[str, NBest], common: pl.Series) -> DataError:
-    sizes = ", ".join(f"{name} has {len(one):,}" for name, one in lists.items())
-    alone = []
-    for name, one in lists.items():
-        apart = one.frame["id"].filter(~one.frame["id"].is_in(common.implode()))
-        if len(apart):
-            shown = ", ".join(f'"{which}"' for which in apart.head(3))
-            alone.append(f"only in {name}: {shown}{f' and {len(apart) - 3:,} more' if len(apart) > 3 else ''}")
-    rule = f"the systems do not have the same utterances: {sizes}, common are {len(common):,}; {'; '.join(alone)}"
-    return DataError(rule, fix=_WAYS_OUT if len(common) else "no id is shared: compare with --unpaired")
-
-
-def _refuse_some_without_ids(lists: Mapping[str, NBest], unnamed: list[str], *, matched: bool) -> None:
-    """Some utterances without an id are a fault; none with one means that systems cannot be paired."""
-    for name in unnamed:
-        missing, size = lists[name].frame["id"].null_count(), len(lists[name])
-        if missing < size or matched:
-            rule = f"{missing:,} of {size:,} utterances of {name} have no id, so they cannot be paired"
-            raise DataError(rule, fix="give every utterance an id; --unpaired, or unpaired=True, compares without")
-
-
-def _refuse_other_dialogues(one: str, first: NBest, two: str, second: NBest) -> None:
-    """Paired utterances must be of the same dialogue, where both systems name it, and weigh the same."""
-    table = first.frame.select("id", "dialogue", "weight").with_columns(
-        other=second.frame["dialogue"], other_weight=second.frame["weight"]
-    )
-    apart = table.filter(pl.col("dialogue") != pl.col("other"))
-    if apart.height:
-        row = apart.row(0, named=True)
-        rule = f'utterance "{row["id"]}" is of dialogue "{row["dialogue"]}" in {one} but of "{row["other"]}" in {two}'
-        raise DataError(rule, fix="name dialogues alike in all files, or --unpaired compares without pairing")
-    heavier = table.filter(pl.col("weight") != pl.col("other_weight"))
-    if heavier.height:
-        row = heavier.row(0, named=True)
-        rule = f'utterance "{row["id"]}" weighs {row["weight"]:g} in {one} but {row["other_weight"]:g} in {two}'
-        raise DataError(rule, fix="paired utterances weigh the same; --unpaired compares without pairing")
-
-
-def _refuse_other_references(one: str, first: NBest, two: str, second: NBest) -> None:
-    """Sets of one table are numbered alike, so equal references have equal numbers."""
-    apart = np.flatnonzero(first.reference != second.reference)
-    if apart.size:
-        place = int(apart[0])
-        shown = [" ".join(lists.sets.items_of(int(lists.reference[place]))) or "nothing" for lists in (first, second)]
-        rule = f'utterance "{first.frame["id"][place]}" means {shown[0]} in {one} but {shown[1]} in {two}'
-        more = f" ({apart.size:,} such utterances)" if apart.size > 1 else ""
-        raise DataError(rule + more, fix="do the ids mean the same utterances? --unpaired compares without pairing")

@@ -13,8 +13,8 @@ from demur.core.stats.intervals import check_level
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DemurError, UsageError
 from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
-from demur.nbest_lists.compare import NBestComparison, compare_nbest
-from demur.nbest_lists.evaluate import Manner, NBestEvaluations, evaluate_nbest
+from demur.nbest_lists.compare import NBestComparison, compare_lists
+from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
 from demur.nbest_lists.ranks import ListRanks, list_ranks
 from demur.nbest_lists.reward import Smooths, reward_curves
 from demur.outcome.features import design
@@ -233,18 +233,18 @@ def _lists(mixture: Mixture, asked: Asked, telling: _Telling) -> tuple[NBestEval
     table = mixture.lists
     if table is None:
         return None, None
-    manner = Manner(level=asked.level, replicates=asked.replicates, seed=asked.seed)
+    settings = NBestSettings(level=asked.level, replicates=asked.replicates, seed=asked.seed)
     if len(table.systems) == 1:
-        return evaluate_nbest(table, manner=manner), None
-    compared = telling.part("comparison of N-best lists", lambda: _compared_lists(table, manner))
-    return evaluate_nbest(table, manner=manner) if compared is None else None, compared
+        return evaluate_nbest(table, settings=settings), None
+    compared = telling.part("comparison of N-best lists", lambda: _compared_lists(table, settings))
+    return evaluate_nbest(table, settings=settings) if compared is None else None, compared
 
 
-def _compared_lists(table: Any, manner: Manner) -> NBestComparison:
+def _compared_lists(table: Any, settings: NBestSettings) -> NBestComparison:
     try:
-        return compare_nbest(table, matched=True, manner=manner)
+        return compare_lists(table, matched=True, settings=settings)
     except DemurError:
-        return compare_nbest(table, unpaired=True, manner=manner)
+        return compare_lists(table, unpaired=True, settings=settings)
 
 
 def _fits(mixture: Mixture, asked: Asked, telling: _Telling) -> tuple[tuple[str, OutcomeFit], ...]:

@@ -47,7 +47,9 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
         except KeyboardInterrupt:
             raise Interrupted("interrupted; no output was left half-written") from None
         except DemurError as fault:
-            raise with_flags(fault, {one.name: one.flag.partition("/")[0] for one in job.parameters}) from None
+            flags = {one.name: one.flag.partition("/")[0] for one in job.parameters}
+            flags |= {one.name: one.flag for one in job.outputs}
+            raise with_flags(fault, flags) from None
 
     command.__name__, command.__doc__ = job.name.replace(" ", "_"), job.help
     command.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
@@ -61,8 +63,11 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
     files = {one: given.pop(one.name) for one in job.outputs}
     given_files = outputs.output
     extra, outputs = _apart(outputs, job)
-    for path in files.values():
+    for one, path in files.items():
         _refuse_folder(path)
+        if path is not None and one.check is not None:
+            positional, options = values_from(job, given)
+            load(one.check)(path, *positional, **options)
     result = result_of(job, given, quiet=outputs.quiet or outputs.json)
     if job.says_files:
         result.files = tuple(str(path) for path in given_files)

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from demur.apps.cli import output
-from demur.apps.cli.listing import BUNDLED_GRAMMAR
 from demur.apps.cli.options import ListOptions, OutputOptions, SamplingOptions, pair_of
 from demur.apps.cli.output import steps
 from demur.core.io.files import read_table
@@ -16,9 +15,8 @@ from demur.core.show.presentation import Presentation
 from demur.errors import DataError, UsageError
 from demur.lab.corpora import restaurant, restaurant_folder
 from demur.lab.nbest_experiments import Listener, Trial, length_sweep, of_lengths, of_scorers, scorer_table
-from demur.nbest_lists.asr.scorers import Hypothesiser, check_name
-from demur.nbest_lists.evaluate import Manner, evaluate_nbest
-from demur.nbest_lists.jobs import parser_of
+from demur.nbest_lists.asr.scorers import BUNDLED_GRAMMAR, Hypothesiser, check_name, parser_of
+from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest
 from demur.nbest_lists.measures import FLOOR
 from demur.nbest_lists.registry import OF_ACTS, OF_ITEMS
 from demur.nbest_lists.reward import of_smooths, oracle_curves, reward_curves
@@ -71,7 +69,7 @@ class Source:
         parse = parser_of(self.grammar, self.parser)
         reading = replace(self.reading(*keep), hypothesise=Hypothesiser("const", parse))
         listener = Listener(parse, "network", sentences)
-        return Trial(recorded(*self.paths, reading=reading), listener, reading, manner_of(sampling, self.floor))
+        return Trial(recorded(*self.paths, reading=reading), listener, reading, settings_of(sampling, self.floor))
 
 
 def scorers(source: Source, sampling: SamplingOptions, outputs: OutputOptions, *, names: str, sentences: int) -> None:
@@ -122,7 +120,9 @@ def reward(
         keep = () if apart else ("success", "turns", group)
         table = _lists(source, *keep)
         told = _dialogues(dialogues, source, table.frame, group)
-        evaluations = evaluate_nbest(table, manner=replace(manner_of(sampling, source.floor), replicates=50), step=step)
+        evaluations = evaluate_nbest(
+            table, settings=replace(settings_of(sampling, source.floor), replicates=50), step=step
+        )
         step("fitting curves", 1, 2)
         smooths = reward_curves(evaluations, told, group=group, measure=measure)
     _deliver(of_smooths(smooths), source, table.notes, outputs)
@@ -136,14 +136,14 @@ def oracle(source: Source, sampling: SamplingOptions, outputs: OutputOptions, *,
         step("reading", 0, 1)
         trial = source.trial(sampling, sentences=sentences)
         lists = joined([trial.lists(scorer, kept=sentences) for scorer in chosen])
-        evaluations = evaluate_nbest(lists, manner=replace(trial.manner, replicates=50), step=step)
+        evaluations = evaluate_nbest(lists, settings=replace(trial.settings, replicates=50), step=step)
         smooths = oracle_curves(evaluations)
     _deliver(of_smooths(smooths), source, lists.notes, outputs)
 
 
-def manner_of(sampling: SamplingOptions, floor: float) -> Manner:
+def settings_of(sampling: SamplingOptions, floor: float) -> NBestSettings:
     """How lists are evaluated."""
-    return Manner(floor=floor, level=sampling.level, replicates=sampling.replicates, seed=sampling.seed)
+    return NBestSettings(floor=floor, level=sampling.level, replicates=sampling.replicates, seed=sampling.seed)
 
 
 def _lists(source: Source, *keep: str | None) -> NBest:

@@ -16,7 +16,6 @@ from demur.apps.cli.chat import chat
 from demur.apps.cli.commands import add_jobs, call
 from demur.apps.cli.experiment_commands import experiments
 from demur.apps.cli.importing import importer
-from demur.apps.cli.nbest_command import nbest
 from demur.apps.cli.options import OutputOptions, SamplingOptions, with_options
 from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import run_report
@@ -25,6 +24,7 @@ from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import path_text
 from demur.errors import DataError, DemurError, Interrupted, UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
+from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.returns.options import (
@@ -177,7 +177,7 @@ def demo(
     demonstration.demo(sampling, outputs, logs=logs)
 
 
-app.command(epilog="Example: `demur nbest lists.jsonl --by noise -o lists.html`")(with_options(nbest))
+add_jobs(app, NBEST_JOBS)
 add_jobs(app, REPORT_JOBS, run_report)
 app.add_typer(outcome, name="outcome")
 add_jobs(app, GOLD_JOBS)

@@ -91,45 +91,6 @@ class ListOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScorerOptions:
-    """How N-best lists are made from what a recogniser heard."""
-
-    scorer: Annotated[
-        str | None,
-        typer.Option(
-            "--scorer",
-            help="Make the lists from the columns asr or cnet: const, avgword or infev; with -tp1 only the best act. "
-            "Several, separated by commas, are compared as systems.",
-            metavar="NAME",
-        ),
-    ] = None
-    grammar: Annotated[
-        Path | None,
-        typer.Option(
-            "--grammar",
-            help="With --scorer: the grammar that parses sentences; else a restaurant guide's.",
-            metavar="TOML",
-        ),
-    ] = None
-    parser: Annotated[
-        str | None,
-        typer.Option(
-            "--parser",
-            help="With --scorer: a program that answers each line, a sentence, with a line of acts.",
-            metavar="COMMAND",
-        ),
-    ] = None
-    heard: Annotated[
-        Literal["auto", "asr", "cnet"],
-        typer.Option("--heard", help="With --scorer: take sentences from the list or from the confusion network."),
-    ] = "auto"
-    sentences: Annotated[
-        int | None,
-        typer.Option("--sentences", min=1, help="With --scorer: take at most so many; default all, of a network 100."),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -164,7 +125,7 @@ class SamplingOptions:
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0
 
 
-GROUPS = (InputOptions, ListOptions, ScorerOptions, OutputOptions, SamplingOptions)
+GROUPS = (InputOptions, ListOptions, OutputOptions, SamplingOptions)
 """Every group of options."""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from demur.core.acts import Slot, parse_acts
 from demur.errors import DataError, UsageError
+from demur.nbest_lists.asr.grammar import Grammar, bundled
 from demur.nbest_lists.asr.networks import Sentence, nbest, network_of
 from demur.nbest_lists.asr.networks import sentences_of as listed_sentences
 
@@ -301,9 +303,9 @@ class Hypothesiser:
     def sentences_of(self, where: str, asr: Any, cnet: Any) -> list[Sentence]:
         """The sentences of one utterance, from its list or its network."""
         if self.ear == "asr" and asr is None:
-            raise DataError("has no asr list", where=f"{where}:", fix="--heard cnet takes the confusion network")
+            raise DataError("has no asr list", where=f"{where}:", fix="`heard` cnet takes the confusion network")
         if self.ear == "cnet" and cnet is None:
-            raise DataError("has no cnet", where=f"{where}:", fix="--heard asr takes the list of sentences")
+            raise DataError("has no cnet", where=f"{where}:", fix="`heard` asr takes the list of sentences")
         if asr is None and cnet is None:
             raise DataError("has neither asr nor cnet", where=f"{where}:", fix='"asr": [] says that nothing was heard')
         if cnet is None or self.ear == "asr":
@@ -316,6 +318,68 @@ class Hypothesiser:
 
     def _from_network(self, cnet: Any, where: str) -> list[Sentence]:
         return nbest(network_of(cnet, where), self.sentences or SENTENCES)
+
+
+BUNDLED_GRAMMAR = (
+    "sentences were parsed by the bundled grammar of a restaurant guide; the options grammar and parser name another"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Which scorers make lists of what a recogniser heard, and what parses sentences; no lists are made without names.
+
+    >>> [name for name, _ in Scoring.of("const,infev").hypothesisers()]
+    ['const', 'infev']
+    """
+
+    names: tuple[str, ...] = ()
+    grammar: str | Path | None = None
+    parser: Parse | str | None = None
+    heard: Ear = "auto"
+    sentences: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        scorer: str | Sequence[str] | None,
+        grammar: str | Path | None = None,
+        parser: Parse | str | None = None,
+        heard: Ear = "auto",
+        sentences: int | None = None,
+    ) -> Scoring:
+        """Scorers by name, several separated by commas; refuse unknown ones, and options that go with none."""
+        given = scorer.split(",") if isinstance(scorer, str) else scorer or ()
+        names = tuple(dict.fromkeys(name.strip() for name in given))
+        for name in names:
+            check_name(name)
+        if not names and (grammar or parser or sentences or heard != "auto"):
+            raise UsageError("`grammar`, `parser`, `heard` and `sentences` go with `scorer`")
+        return cls(names, grammar, parser, heard, sentences)
+
+    def hypothesisers(self) -> Iterator[tuple[str, Hypothesiser]]:
+        """What makes the lists, by the name of the scorer; all share what was parsed."""
+        parse = remembering(parser_of(self.grammar, self.parser))
+        return ((name, Hypothesiser(name, parse, self.sentences, self.heard)) for name in self.names)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That nobody said how sentences are to be parsed."""
+        return () if self.grammar or self.parser else (BUNDLED_GRAMMAR,)
+
+
+def parser_of(grammar: str | Path | None, parser: Parse | str | None) -> Parse:
+    """The parser that is asked for: a grammar file, a callable, a command, or by default a restaurant guide's."""
+    if grammar is not None and parser is not None:
+        raise UsageError("sentences are parsed by a grammar or by a parser, not by both")
+    if parser is not None:
+        return command_parser(parser) if isinstance(parser, str) else parser
+    return (_bundled_grammar() if grammar is None else Grammar.read(Path(grammar))).parse
+
+
+@cache
+def _bundled_grammar() -> Grammar:
+    return bundled("restaurant")
 
 
 def remembering(parse: Parse) -> Parse:
