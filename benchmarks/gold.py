@@ -13,7 +13,7 @@ import polars as pl
 from benchmarks.arrays import Floats
 from benchmarks.measuring import Line, fastest
 from benchmarks.peers import installed
-from demur.gold_standard.curves import Counts, problem_of, with_prior
+from demur.gold_standard.curves import Counts, batch_of, with_prior
 from demur.gold_standard.fitting import CurveFit, FitOptions, draws, fit_curve
 from demur.gold_standard.study import GoldOptions, GoldStudy, analyse
 from demur.gold_standard.trials import TrialReading, Trials, trials
@@ -78,7 +78,7 @@ def _refits(counts: Counts) -> Iterator[Line]:
     ratio = took["ours"] / (took["theirs"] * REPLICATES / ONE_BY_ONE)
     against = f"scipy.optimize.minimize(L-BFGS-B) with gradient, {ONE_BY_ONE} of them"
     yield Line(f"{REPLICATES:,} refits of a monotone spline, {SIZE}", ratio, "x CPU", REFITS_BAR, against)
-    rows = fit.basis.rows(np.linspace(fit.basis.low, fit.basis.high, 101))
+    rows = fit.family.rows(np.linspace(fit.family.low, fit.family.high, 101))
     ours, theirs = (_shares(found @ rows.T) for found in (fit.refits(few), _one_by_one(fit, few)))
     apart = float(np.abs(ours - theirs).max())
     yield Line(f"refits of a monotone spline, {SIZE}", apart, "apart", CURVE_BAR, against)
@@ -92,7 +92,7 @@ def _one_by_one(fit: CurveFit, weights: Floats) -> Floats:
     """The same refits as one writes them with SciPy."""
     from scipy.optimize import minimize
 
-    problem = problem_of(fit.basis, fit.counts, fit.smoothness)
+    problem = batch_of(fit.family, fit.counts, fit.smoothness)
     bounds = [(0, None) if held else (None, None) for held in problem.bounded]
 
     def cost(found: Floats, totals: Floats, sizes: Floats) -> tuple[float, Floats]:
@@ -100,7 +100,7 @@ def _one_by_one(fit: CurveFit, weights: Floats) -> Floats:
         value = (sizes * np.logaddexp(0, eta) - totals * eta).sum() + 0.5 * found @ pull
         return float(value), np.asarray((sizes * _shares(eta) - totals) @ problem.rows + pull)
 
-    pairs = zip(*with_prior(fit.basis, *fit.counts.weighted(weights)), strict=True)
+    pairs = zip(*with_prior(fit.family, *fit.counts.weighted(weights)), strict=True)
     options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-12, "gtol": 1e-6}
     return np.stack(
         [

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.show import pictures
@@ -449,7 +449,6 @@ def test_bands_and_fills_are_left_out_where_systems_are_many():
 shares = st.floats(0, 1, allow_nan=False, width=16)
 
 
-@settings(max_examples=10)
 @given(st.lists(shares, min_size=2, max_size=6, unique=True), st.lists(st.sampled_from(["A", "B", "undecided"])))
 def test_the_bars_of_an_impurity_graph_cover_the_ranges_that_were_given(edges, names):
     ends = sorted(edges)

@@ -3,24 +3,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.gold_standard.curves import PRIOR, Basis, batch_size, estimated, problem_of, with_prior
+from demur.gold_standard.curves import FAMILIES, PRIOR, batch_of, batch_size, with_prior
 from gold_standard.counted import counted, simulated, simulated_counts, straight
 from reference import gold_fits as plain
 
 
 def basis_of(counts, kind="spline", *, link="logit", direction="falling"):
     steps = tuple(counts.places.tolist()) if kind == "isotonic" else ()
-    return Basis(kind, counts.low, counts.high, link, direction, steps=steps)
+    return FAMILIES[kind](counts.low, counts.high, link, direction, places=steps)
 
 
 def one(counts, basis, smoothness=1.0, weights=None):
     weights = np.ones((1, counts.totals.shape[0])) if weights is None else weights
-    return estimated(basis, counts, weights, smoothness, np.zeros(basis.size))
+    return basis.estimate(counts, weights, smoothness, np.zeros(basis.size))
 
 
 class TestPrior:
     def test_is_one_trial_in_all_and_half_a_success(self):
-        basis = Basis("spline", 0.0, 1.0, "logit", "falling")
+        basis = FAMILIES["spline"](0.0, 1.0, "logit", "falling")
         totals, sizes = with_prior(basis, np.zeros((2, 3)), np.ones((2, 3)))
         assert sizes.sum(axis=1) - 3 == pytest.approx(PRIOR)
         assert totals.sum(axis=1) == pytest.approx(PRIOR / 2)
@@ -28,7 +28,7 @@ class TestPrior:
     def test_lies_at_the_ends_and_quarters_of_the_range(self):
         counts = counted([2.0, 3.0, 6.0], [1, 1, 0])
         basis = basis_of(counts)
-        shared = problem_of(basis, counts, 2.0)
+        shared = batch_of(basis, counts, 2.0)
         assert shared.rows[3:] == pytest.approx(basis.rows(np.array([2.0, 3.0, 4.0, 5.0, 6.0])))
         assert shared.penalty == pytest.approx(2 * basis.roughness)
 
@@ -37,7 +37,7 @@ class TestPrior:
         basis = basis_of(counts, "linear", link="identity")
         totals, sizes = with_prior(basis, np.ones((1, 3)), np.ones((1, 3)))
         assert totals.shape == sizes.shape == (1, 3)
-        assert len(problem_of(basis, counts, 0.0).rows) == 3
+        assert len(batch_of(basis, counts, 0.0).rows) == 3
 
 
 class TestEstimated:

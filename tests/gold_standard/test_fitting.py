@@ -220,7 +220,7 @@ class TestRefits:
         x, y, subject = simulated(straight, subjects=6)
         fit = fit_curve(counted(x, y, subject=subject), FitOptions(kind=kind))
         again = fit.refits(np.ones((3, 6)))
-        assert again.shape == (3, fit.basis.size)
+        assert again.shape == (3, fit.family.size)
         assert fit.predictor(GRID, again)[2] == pytest.approx(fit.predictor(GRID), abs=1e-4)
 
     def test_batches_do_not_matter_and_progress_is_told(self, monkeypatch):

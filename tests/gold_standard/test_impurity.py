@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
@@ -55,7 +55,6 @@ def test_the_mass_between_logistic_curves_that_cross_is_cut_there():
     assert found.below.value == pytest.approx(rest, abs=1e-9)
 
 
-@settings(max_examples=20)
 @given(gold=st.tuples(LOGIT, LOGIT), system=st.tuples(SHARE, SHARE))
 def test_masses_are_those_of_many_narrow_strips_and_add_up(gold, system):
     found = distance(handmade("gold", "logistic", gold), handmade("A", "linear", system))
@@ -129,7 +128,6 @@ def test_complexity_is_the_mean_distance_from_the_bound():
     assert complexity(handmade("gold", "linear", (1, 0.8), bounds=(1, 7))).value == pytest.approx(0.1, abs=1e-12)
 
 
-@settings(max_examples=20)
 @given(start=LOGIT, end=LOGIT)
 def test_complexity_of_a_logistic_curve_is_that_of_its_antiderivative(start, end):
     found = complexity(handmade("gold", "logistic", (start, end)))

@@ -10,7 +10,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
@@ -90,7 +90,6 @@ def test_units_of_x_do_not_matter_to_an_average():
     assert wide.spans[0] == pytest.approx((45, 57.5), abs=1e-6)
 
 
-@settings(max_examples=12)
 @given(factor=st.floats(0.01, 1000))
 def test_dearer_by_a_factor_is_costlier_by_that_factor(factor):
     dearer = cost_points([(p, factor * amount) for p, amount in BENT.points])

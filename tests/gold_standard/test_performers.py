@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
@@ -26,7 +26,6 @@ def fixed(fit, *, replicates=20, level=0.95):
 
 class TestBand:
     @pytest.mark.parametrize("kind", ["spline", "logistic", "isotonic"])
-    @settings(max_examples=15)
     @given(st.integers(0, 1000))
     def test_contains_the_curve_and_lies_within_the_bounds(self, kind, seed):
         one = performer_of(simulated_counts(plateau, subjects=6, trials=20, seed=seed), kind=kind, replicates=20)

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from demur.gold_standard.curves import UNDERSMOOTHING, Basis, chosen_smoothness, deviance, estimated, held_out, means
+from demur.gold_standard.curves import FAMILIES, UNDERSMOOTHING, chosen_smoothness, deviance, held_out, means
 from gold_standard.counted import counted, kinked, plateau, share, simulated, simulated_counts, straight
 
 
 def spline(counts, direction="falling", link="logit"):
-    return Basis("spline", counts.low, counts.high, link, direction)
+    return FAMILIES["spline"](counts.low, counts.high, link, direction)
 
 
 def smoothnesses(truth, *, seeds=5, **known):
@@ -22,7 +22,7 @@ class TestChosenSmoothness:
     def test_a_straight_truth_gives_a_curve_that_is_straight_on_the_logit_scale(self):
         counts = simulated_counts(straight, subjects=30, trials=60)
         basis = spline(counts)
-        found = estimated(basis, counts, np.ones((1, 30)), chosen_smoothness(basis, counts), np.zeros(basis.size))[0]
+        found = basis.estimate(counts, np.ones((1, 30)), chosen_smoothness(basis, counts), np.zeros(basis.size))[0]
         x = np.linspace(0, 1, 41)
         predictor = basis.rows(x) @ found
         line = np.polynomial.Polynomial.fit(x, predictor, 1)(x)
@@ -32,7 +32,7 @@ class TestChosenSmoothness:
     def test_a_kinked_truth_is_followed(self):
         counts = simulated_counts(kinked, subjects=40, trials=100)
         basis = spline(counts)
-        found = estimated(basis, counts, np.ones((1, 40)), chosen_smoothness(basis, counts), np.zeros(basis.size))[0]
+        found = basis.estimate(counts, np.ones((1, 40)), chosen_smoothness(basis, counts), np.zeros(basis.size))[0]
         x = np.array([0.05, 0.5, 0.95])
         assert share(basis.rows(x) @ found) == pytest.approx(kinked(x), abs=0.07)
 
@@ -78,7 +78,7 @@ class TestHeldOut:
         total = 0.0
         for left_out in range(4):
             weights = (np.arange(4) != left_out).astype(float)[None]
-            found = estimated(basis, counts, weights, 5.0, np.zeros(basis.size))[0]
+            found = basis.estimate(counts, weights, 5.0, np.zeros(basis.size))[0]
             rate = means("logit", basis.rows(x[subject == left_out]) @ found)
             total += sum(
                 -2 * np.log(p if good else 1 - p) for p, good in zip(rate, y[subject == left_out], strict=True)
@@ -88,7 +88,7 @@ class TestHeldOut:
     def test_prefers_the_kind_of_curve_that_is_true(self):
         for truth, better in ((straight, "logistic"), (plateau, "spline")):
             counts = simulated_counts(truth, subjects=14, trials=80, seed=3)
-            logistic = Basis("logistic", counts.low, counts.high, "logit", "falling")
+            logistic = FAMILIES["logistic"](counts.low, counts.high, "logit", "falling")
             smooth = spline(counts)
             misses = {
                 "logistic": held_out(logistic, counts, 0.0),
@@ -99,16 +99,16 @@ class TestHeldOut:
 
 class TestDeviance:
     def test_by_hand(self):
-        basis = Basis("spline", 0.0, 1.0, "logit", "falling")
+        basis = FAMILIES["spline"](0.0, 1.0, "logit", "falling")
         found = deviance(basis, np.array([0.8, 0.5]), np.array([3.0, 1.0]), np.array([4.0, 1.0]))
         assert found == pytest.approx(-2 * (3 * np.log(0.8) + np.log(0.2) + np.log(0.5)))
 
     def test_of_a_sure_curve_that_is_wrong_is_large_and_finite(self):
-        basis = Basis("spline", 0.0, 1.0, "logit", "falling")
+        basis = FAMILIES["spline"](0.0, 1.0, "logit", "falling")
         assert 40 < deviance(basis, np.array([1.0]), np.array([0.0]), np.array([1.0])) < 60
 
     def test_least_squares_differ_by_what_the_squares_differ(self):
-        basis = Basis("linear", 0.0, 1.0, "identity")
+        basis = FAMILIES["linear"](0.0, 1.0, "identity")
         totals, sizes = np.array([6.0]), np.array([3.0])
         found = [deviance(basis, np.array([level]), totals, sizes) for level in (2.0, 3.0)]
         assert found[1] - found[0] == pytest.approx(3 * (3 - 2) ** 2)

@@ -3,19 +3,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from demur.gold_standard.curves import Basis, Problem, means, solve
+from demur.gold_standard.curves import FAMILIES, CurveBatch, means, solve
 from reference import gold_fits as plain
 
 
 def problem(*, cells=20, smoothness=1.0, direction="falling", link="logit", kind="spline", seed=0):
     """A problem at random places, and the counts of one curve: random ones, and a prior that keeps them finite."""
     rng = np.random.default_rng(seed)
-    basis = Basis(kind, 0.0, 1.0, link, direction)
+    basis = FAMILIES[kind](0.0, 1.0, link, direction)
     x = np.concatenate([rng.random(cells), np.linspace(0, 1, 5)])
     sizes = np.concatenate([rng.integers(0, 6, cells), np.full(5, 0.2)])
     rate = 1 / (1 + np.exp(-rng.normal(0, 12) * (x - 0.5)))
     totals = np.concatenate([rng.binomial(sizes[:cells].astype(int), rate[:cells]), np.full(5, 0.1)])
-    return Problem(basis.rows(x), smoothness * basis.roughness, basis.bounded, link), totals, sizes
+    return CurveBatch(basis.rows(x), smoothness * basis.roughness, basis.bounded, link), totals, sizes
 
 
 PROBLEMS = st.builds(
@@ -63,8 +63,8 @@ class TestSolve:
     @pytest.mark.parametrize("link", ["logit", "identity"])
     def test_data_that_go_the_wrong_way_give_a_level_curve_at_their_mean(self, link):
         x = np.linspace(0, 1, 11)
-        basis = Basis("spline", 0.0, 1.0, link, "falling")
-        shared = Problem(basis.rows(x), 0.001 * basis.roughness, basis.bounded, link)
+        basis = FAMILIES["spline"](0.0, 1.0, link, "falling")
+        shared = CurveBatch(basis.rows(x), 0.001 * basis.roughness, basis.bounded, link)
         sizes, totals = np.full(11, 10.0), np.arange(11.0)
         steep = np.array([3.0, *[0.4] * (basis.size - 1)])
         for start in (np.zeros(basis.size), steep):
@@ -98,14 +98,14 @@ class TestSolve:
         assert alone((shared, totals, sizes)) == pytest.approx(wanted, abs=1e-5)
 
     def test_one_coefficient_is_the_logit_of_the_rate(self):
-        shared = Problem(np.ones((3, 1)), np.zeros((1, 1)), np.zeros(1, dtype=bool), "logit")
+        shared = CurveBatch(np.ones((3, 1)), np.zeros((1, 1)), np.zeros(1, dtype=bool), "logit")
         found = solve(shared, np.array([[1.0, 2.0, 3.0]]), np.array([[2.0, 2.0, 4.0]]), np.zeros(1))
         assert found[0, 0] == pytest.approx(np.log(6 / 2), abs=1e-5)
 
     @pytest.mark.parametrize("sign", [1.0, -1.0])
     def test_a_bound_holds_a_slope_that_would_be_negative_at_zero(self, sign):
         x = np.array([0.0, 1.0])
-        shared = Problem(np.stack([np.ones(2), x], axis=1), np.zeros((2, 2)), np.array([False, True]), "logit")
+        shared = CurveBatch(np.stack([np.ones(2), x], axis=1), np.zeros((2, 2)), np.array([False, True]), "logit")
         totals = np.array([2.0, 8.0] if sign > 0 else [8.0, 2.0])
         level, slope = solve(shared, totals[None], np.full((1, 2), 10.0), np.zeros(2))[0]
         logit = np.log(8 / 2)
@@ -115,19 +115,19 @@ class TestSolve:
     @pytest.mark.parametrize("smoothness", [0.0, 1e-3, 1e5])
     @pytest.mark.parametrize("success", ["none", "all", "step"])
     def test_separated_counts_stay_finite(self, success, smoothness):
-        basis = Basis("spline", 0.0, 1.0, "logit", "falling")
+        basis = FAMILIES["spline"](0.0, 1.0, "logit", "falling")
         x = np.concatenate([np.linspace(0, 1, 30), np.linspace(0, 1, 5)])
         sizes = np.array([1e6] * 30 + [0.2] * 5)
         wanted = {"none": 0.0, "all": 1.0, "step": (x[:30] < 0.5).astype(float)}[success]
         totals = np.concatenate([1e6 * np.broadcast_to(wanted, 30), np.full(5, 0.1)])
-        shared = Problem(basis.rows(x), smoothness * basis.roughness, basis.bounded, "logit")
+        shared = CurveBatch(basis.rows(x), smoothness * basis.roughness, basis.bounded, "logit")
         curve = means("logit", shared.rows @ alone((shared, totals, sizes)))
         assert np.isfinite(curve).all()
         if smoothness < 1:
             assert curve[:30] == pytest.approx(np.broadcast_to(wanted, 30), abs=1e-2)
 
     def test_a_direction_that_nothing_informs_stays_where_the_ridge_puts_it(self):
-        shared = Problem(np.array([[1.0, 0.0]]), np.zeros((2, 2)), np.zeros(2, dtype=bool), "logit")
+        shared = CurveBatch(np.array([[1.0, 0.0]]), np.zeros((2, 2)), np.zeros(2, dtype=bool), "logit")
         found = solve(shared, np.array([[3.0]]), np.array([[4.0]]), np.zeros(2))
         assert found[0] == pytest.approx([np.log(3), 0.0], abs=1e-5)
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.gold_standard.impurity import impurity
@@ -92,7 +92,6 @@ def test_systems_of_one_curve_are_told_apart_nowhere():
     assert (found.mass_difference.value, found.p) == (0, 1)
 
 
-@settings(max_examples=12)
 @given(gold=st.tuples(SHARE, SHARE), a=st.tuples(SHARE, SHARE), b=st.tuples(SHARE, SHARE), by=st.floats(0, 0.1))
 def test_exchanging_the_systems_mirrors_the_verdict(gold, a, b, by):
     assume(abs(a[0] - b[0]) > 1e-6)
@@ -110,7 +109,6 @@ def test_exchanging_the_systems_mirrors_the_verdict(gold, a, b, by):
     assert there.p == pytest.approx(back.p)
 
 
-@settings(max_examples=12)
 @given(a=st.tuples(SHARE, SHARE), b=st.tuples(SHARE, SHARE))
 def test_crossings_lie_where_the_distances_are_equal(a, b):
     found = held(handmade("gold", "logistic", (3, 1)), handmade("A", "linear", a), handmade("B", "linear", b))

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -198,7 +198,6 @@ class TestTwins:
         }
         assert (found.departure.q, found.departure.tau) == pytest.approx(plain_cochran(list(slow.values())), rel=1e-9)
 
-    @settings(max_examples=15)
     @given(st.permutations(range(6)))
     def test_it_does_not_matter_what_wizards_are_called(self, order):
         rows = simulated(np.random.default_rng(9), subjects=6, size=15, moved=1.0)
@@ -211,7 +210,6 @@ class TestTwins:
             [wizard.departure for wizard in one.wizards], rel=1e-6
         )
 
-    @settings(max_examples=20)
     @given(
         st.dictionaries(st.sampled_from([0.0, 0.3, 0.6, 1.0]), st.tuples(st.integers(0, 5), st.just(5)), min_size=2),
         st.integers(2, 5),

@@ -12,7 +12,7 @@ from scipy.special import expit
 from scipy.stats import t as student_t
 
 from demur.core.stats.intervals import Figure
-from demur.gold_standard.curves import Basis, counts_of
+from demur.gold_standard.curves import FAMILIES, CurveFamily, counts_of
 from demur.gold_standard.fitting import CurveFit, Performer
 from demur.gold_standard.impurity import Ground, Impurity
 from demur.gold_standard.trials import Trials
@@ -37,7 +37,7 @@ def handmade(
     So are its replicates. The trials behind it lie on the curve, so that nothing but the replicates spreads it.
     """
     link: Literal["logit", "identity"] = "logit" if kind == "logistic" else "identity"
-    basis = Basis(kind=kind, low=over[0], high=over[1], link=link, direction="falling")
+    basis = FAMILIES[kind](over[0], over[1], link, "falling")
     coefficients = _coefficients(kind, ends)
     refits = np.array([_coefficients(kind, one) for one in drawn or [ends, ends]])
     trials = _on_curve(basis, coefficients, bounds, subjects)
@@ -52,7 +52,7 @@ def _coefficients(kind: str, ends: Ends) -> Array:
     return np.array([start, start - end] if kind == "logistic" else [(start + end) / 2, (end - start) / 2])
 
 
-def _on_curve(basis: Basis, coefficients: Array, bounds: tuple[float, float | None], subjects: int) -> Trials:
+def _on_curve(basis: CurveFamily, coefficients: Array, bounds: tuple[float, float | None], subjects: int) -> Trials:
     places = np.linspace(basis.low, basis.high, 5)
     share = basis.rows(places) @ coefficients
     share = expit(share) if basis.link == "logit" else share
@@ -82,8 +82,8 @@ def _on_curve(basis: Basis, coefficients: Array, bounds: tuple[float, float | No
 
 def ground_of(*performers: Performer) -> Ground:
     """The ground over the range that all cover."""
-    low = max(one.fit.basis.low for one in performers)
-    high = min(one.fit.basis.high for one in performers)
+    low = max(one.fit.family.low for one in performers)
+    high = min(one.fit.family.high for one in performers)
     return Ground.between(low, high, performers)
 
 

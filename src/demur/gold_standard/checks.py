@@ -217,7 +217,7 @@ def _weights(counts: Counts, sizes: NDArray[np.int64], orders: int, seed: int) -
 
 def _curves(fit: CurveFit, found: Array) -> Array:
     """The performance that curves give over the range."""
-    return fit.performance(fit.predictor(np.linspace(fit.basis.low, fit.basis.high, _GRID), found))
+    return fit.performance(fit.predictor(np.linspace(fit.family.low, fit.family.high, _GRID), found))
 
 
 def _to_data(fit: CurveFit, weights: Array, found: Array) -> Array:

@@ -524,7 +524,7 @@ def _spans(system: Performer, ground: Ground, gain: Gain | None) -> tuple[Span, 
         raise UsageError(
             f"a gain lies within the metric's bounds, {scale.lower:g} to {scale.upper:g}; got {bottom:g} to {top:g}"
         )
-    return integrals.between(system.fit, bottom, top, ground.low, ground.high, system.fit.basis.breaks)
+    return integrals.between(system.fit, bottom, top, ground.low, ground.high, system.fit.family.breaks)
 
 
 def _mean(

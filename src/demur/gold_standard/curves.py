@@ -4,50 +4,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
+from demur.errors import DataError, UsageError
+from demur.gold_standard.options import FitKind
 from demur.gold_standard.trials import Trials
 
-FitKind = Literal["spline", "logistic", "linear", "polynomial", "isotonic"]
-Direction = Literal["falling", "rising"]
+if TYPE_CHECKING:
+    from demur.gold_standard.fitting import CurveFit
+
+TOLERANCE = 1e-9
+"""Newton's decrement, in units of log likelihood, at which a curve has converged: 3e-5 standard errors off."""
+
+STRICT_TOLERANCE = 1e-16
+"""The same for a curve that figures are read from."""
+
+Slope = Literal["falling", "rising"]
 Link = Literal["logit", "identity"]
 
-FIT_KINDS: tuple[FitKind, ...] = ("spline", "logistic", "linear", "polynomial", "isotonic")
-
-STRETCHES = 10
-"""Into how many stretches a spline divides the range; its smoothness is set by the penalty, so more change little."""
+PIECES = 10
+"""Into how many pieces a spline divides the range; its smoothness is set by the penalty, so more change little."""
 
 
 @dataclass(frozen=True)
-class Basis:
-    """The functions of x that a curve is a sum of, over the range of a performer's trials."""
+class CurveFamily:
+    """A family of curves over the range of a performer's trials: sums of functions of x, on the scale of a link."""
 
-    kind: FitKind
     low: float
     high: float
-    link: Link
-    direction: Direction | None = None
+    link: Link = "identity"
+    slope: Slope | None = None
+    """The only way that curves may go."""
     degree: int = 3
-    """Of a polynomial."""
-    steps: tuple[float, ...] = ()
-    """The places at which an isotonic curve is estimated."""
+    """Of polynomials."""
+    places: tuple[float, ...] = ()
+    """The places of trials."""
+
+    kind: ClassVar[FitKind]
+    on_logit: ClassVar[bool] = False
+    """Whether it is fitted on the logit scale where the metric has an upper bound."""
+    directed: ClassVar[bool] = False
+    """Whether its curves keep to the slope."""
+    penalised: ClassVar[bool] = False
+    """Whether a penalty on roughness is chosen for it."""
+
+    def check(self, counts: Counts, who: str) -> None:
+        """Refuse trials that the family cannot be fitted to."""
 
     def rows(self, x: Array) -> Array:
         """The functions at places, one row each; a curve is these times its coefficients."""
-        place = (np.asarray(x, dtype=float) - self.low) / (self.high - self.low)
-        if self.kind == "spline":
-            return _falling(_b_splines(place), self.direction)
-        if self.kind == "isotonic":
-            return _hats(np.asarray(x, dtype=float), np.array(self.steps))
-        if self.kind == "logistic":
-            sign = 1.0 if self.direction == "rising" else -1.0
-            return np.stack([np.ones_like(place), sign * place], axis=1)
-        degree = 1 if self.kind == "linear" else self.degree
-        return np.asarray(np.polynomial.legendre.legvander(2 * place - 1, degree), dtype=np.float64)
+        raise NotImplementedError
+
+    def predictor(self, x: Array, coefficients: Array) -> Array:
+        """The linear predictor at places, of one curve or of many (a row each)."""
+        return np.asarray(coefficients @ self.rows(x).T)
 
     @cached_property
     def size(self) -> int:
@@ -56,62 +70,216 @@ class Basis:
 
     @cached_property
     def bounded(self) -> NDArray[np.bool_]:
-        """Which coefficients may not be negative, so that the curve is monotone."""
-        held = np.zeros(self.size, dtype=bool)
-        if self.direction is not None and self.kind in ("spline", "logistic"):
-            held[1:] = True
-        return held
+        """Which coefficients may not be negative, so that the curve keeps to the slope."""
+        return np.array([self.directed and self.slope is not None and place > 0 for place in range(self.size)])
 
     @cached_property
     def roughness(self) -> Array:
-        """What the penalty of a spline measures: squared second differences of its B-spline coefficients."""
-        if self.kind != "spline":
-            return np.zeros((self.size, self.size))
-        differences = np.diff(_falling(np.eye(self.size), self.direction), n=2, axis=0)
-        return np.asarray(differences.T @ differences)
+        """The matrix of the penalty on roughness."""
+        return np.zeros((self.size, self.size))
 
     @property
     def breaks(self) -> tuple[float, ...]:
         """Where a curve or one of its derivatives may jump."""
-        if self.kind == "isotonic":
-            return self.steps
-        if self.kind == "spline":
-            return tuple(np.linspace(self.low, self.high, STRETCHES + 1))
         return ()
+
+    @property
+    def panel_edges(self) -> tuple[float, ...]:
+        """The breaks at which the panels of a grid for many curves should end."""
+        return self.breaks
+
+    def estimate(
+        self, counts: Counts, weights: Array, smoothness: float, start: Array, tolerance: float = TOLERANCE
+    ) -> Array:
+        """The coefficients when subjects count by these weights; a row each."""
+        totals, sizes = counts.weighted(weights)
+        return solve(batch_of(self, counts, smoothness), *with_prior(self, totals, sizes), start, tolerance)
+
+    def free_parameters(self, coefficients: Array) -> int:
+        """How many numbers the trials chose."""
+        return len(coefficients)
+
+    def standard_error(self, fit: CurveFit, x: Array) -> Array:
+        """Standard error of the linear predictor if trials were independent."""
+        rows = self.rows(x)
+        return np.asarray(np.sqrt(np.maximum(np.einsum("mi,ij,mj->m", rows, fit.covariance, rows), 0)))
+
+    def _place(self, x: Array) -> Array:
+        return (np.asarray(x, dtype=float) - self.low) / (self.high - self.low)
+
+
+class SplineFamily(CurveFamily):
+    """Cubic splines with a penalty on squared second differences of their B-spline coefficients."""
+
+    kind = "spline"
+    on_logit = directed = penalised = True
+
+    def rows(self, x: Array) -> Array:
+        """B-splines, or their sums from each to the last where curves keep to a slope."""
+        return self._steps(_b_splines(self._place(x)))
+
+    def _steps(self, columns: Array) -> Array:
+        """From B-spline coefficients to the first of them and the steps from each to the next, along the slope."""
+        if self.slope is None:
+            return columns
+        steps = np.cumsum(columns[:, ::-1], axis=1)[:, ::-1].copy()
+        steps[:, 1:] *= -1.0 if self.slope == "falling" else 1.0
+        return steps
+
+    @cached_property
+    def roughness(self) -> Array:
+        """Squared second differences."""
+        differences = np.diff(self._steps(np.eye(self.size)), n=2, axis=0)
+        return np.asarray(differences.T @ differences)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Where pieces meet."""
+        return tuple(np.linspace(self.low, self.high, PIECES + 1))
+
+
+class LogisticFamily(CurveFamily):
+    """Straight lines on the logit scale."""
+
+    kind = "logistic"
+    on_logit = directed = True
+
+    def check(self, counts: Counts, who: str) -> None:
+        """The logit needs both bounds."""
+        if counts.scale.upper is None:
+            raise UsageError("a logistic curve needs the upper bound of the metric; `upper` gives it")
+
+    def rows(self, x: Array) -> Array:
+        """A level and a slope."""
+        place = self._place(x)
+        return np.stack([np.ones_like(place), place if self.slope == "rising" else -place], axis=1)
+
+
+class LinearFamily(CurveFamily):
+    """Straight lines by least squares."""
+
+    kind = "linear"
+
+    def rows(self, x: Array) -> Array:
+        """Legendre polynomials up to the first degree."""
+        return np.asarray(np.polynomial.legendre.legvander(2 * self._place(x) - 1, 1), dtype=np.float64)
+
+
+class PolynomialFamily(CurveFamily):
+    """Polynomials by least squares."""
+
+    kind = "polynomial"
+
+    def check(self, counts: Counts, who: str) -> None:
+        """A polynomial of each degree needs a place more."""
+        if len(counts.places) <= self.degree:
+            rule = f"a polynomial of degree {self.degree} needs trials at more than {self.degree} distinct x"
+            raise DataError(rule, where=f"{who}:", got=len(counts.places), fix="a lower `degree`, or another `fit`")
+
+    def rows(self, x: Array) -> Array:
+        """Legendre polynomials up to the degree."""
+        return np.asarray(np.polynomial.legendre.legvander(2 * self._place(x) - 1, self.degree), dtype=np.float64)
+
+
+class IsotonicFamily(CurveFamily):
+    """Monotone means at the places of trials, with straight lines between them."""
+
+    kind = "isotonic"
+    directed = True
+
+    def check(self, counts: Counts, who: str) -> None:
+        """A curve is monotone one way or the other."""
+        if self.slope is None:
+            raise UsageError("an isotonic curve is monotone: `direction` harmful or helpful")
+
+    def _between(self, x: Array) -> tuple[NDArray[np.int64], Array]:
+        """The place after each x, and how far x is on the way to it."""
+        steps, x = np.array(self.places), np.asarray(x, dtype=float)
+        after = np.clip(np.searchsorted(steps, x, side="right"), 1, len(steps) - 1)
+        return after, np.clip((x - steps[after - 1]) / (steps[after] - steps[after - 1]), 0, 1)
+
+    def rows(self, x: Array) -> Array:
+        """Linear interpolation between places, level beyond the first and the last."""
+        after, share = self._between(x)
+        rows = np.zeros((len(after), len(self.places)))
+        rows[np.arange(len(after)), after - 1] = 1 - share
+        rows[np.arange(len(after)), after] += share
+        return rows
+
+    def predictor(self, x: Array, coefficients: Array) -> Array:
+        """The interpolated means, without the rows of all places."""
+        after, share = self._between(x)
+        return np.asarray(coefficients[..., after - 1] * (1 - share) + coefficients[..., after] * share)
+
+    @cached_property
+    def bounded(self) -> NDArray[np.bool_]:
+        """None: pooling keeps means in order."""
+        return np.zeros(self.size, dtype=bool)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """All places."""
+        return self.places
+
+    @property
+    def panel_edges(self) -> tuple[float, ...]:
+        """None: there are too many breaks for panels of their own, and each bends a curve little."""
+        return ()
+
+    def estimate(
+        self,
+        counts: Counts,
+        weights: Array,
+        smoothness: float,
+        start: Array,
+        tolerance: float = TOLERANCE,
+    ) -> Array:
+        """The monotone means nearest the data: neighbours that are out of order are pooled."""
+        from scipy.optimize import isotonic_regression
+
+        places, found = np.array(self.places), []
+        for totals, sizes in zip(*counts.weighted(weights), strict=True):
+            seen = sizes > 0
+            means = totals[seen] / sizes[seen]
+            pooled = isotonic_regression(means, weights=sizes[seen], increasing=self.slope == "rising").x
+            found.append(np.interp(places, places[seen], pooled))
+        return np.stack(found)
+
+    def free_parameters(self, coefficients: Array) -> int:
+        """The number of levels, not of places."""
+        return len(np.unique(coefficients.round(12)))
+
+    def standard_error(self, fit: CurveFit, x: Array) -> Array:
+        """That of a mean over the neighbours that were pooled, with half a trial added either way."""
+        _, sizes = fit.counts.whole()
+        value = fit.coefficients.round(12)
+        _, block = np.unique(value, return_inverse=True)
+        trials = np.bincount(block, weights=sizes)[block]
+        if fit.counts.scale.upper is None or not fit.counts.binomial:
+            error = np.sqrt(fit.dispersion / trials)
+        else:
+            share = (np.clip(value, 0, 1) * trials + 0.5) / (trials + 1)
+            error = np.sqrt(share * (1 - share) / (trials + 1))
+        return np.interp(x, fit.counts.places, error)
+
+
+FAMILIES: dict[FitKind, type[CurveFamily]] = {
+    family.kind: family for family in (SplineFamily, LogisticFamily, LinearFamily, PolynomialFamily, IsotonicFamily)
+}
+"""Every family of curves by its name; those names are listed in `options.FitKind` too."""
 
 
 def _b_splines(place: Array) -> Array:
-    """Cubic B-splines over equal stretches of [0, 1] (de Boor's recursion, all places at once)."""
-    knots = np.arange(-3, STRETCHES + 4) / STRETCHES
+    """Cubic B-splines over equal pieces of [0, 1] (de Boor's recursion, all places at once)."""
+    knots = np.arange(-3, PIECES + 4) / PIECES
     inside = np.clip(place, 0, 1)[:, None]
-    last = np.clip(np.floor(inside * STRETCHES), 0, STRETCHES - 1) + 3
+    last = np.clip(np.floor(inside * PIECES), 0, PIECES - 1) + 3
     values = (np.arange(len(knots) - 1) == last).astype(float)
     for degree in (1, 2, 3):
-        left = (inside - knots[: -degree - 1]) / (degree / STRETCHES)
-        right = (knots[degree + 1 :] - inside) / (degree / STRETCHES)
+        left = (inside - knots[: -degree - 1]) / (degree / PIECES)
+        right = (knots[degree + 1 :] - inside) / (degree / PIECES)
         values = left * values[:, :-1] + right * values[:, 1:]
     return np.asarray(values)
-
-
-def _falling(columns: Array, direction: Direction | None) -> Array:
-    """From B-spline coefficients to the first of them and the steps from each to the next, downwards if falling."""
-    if direction is None:
-        return columns
-    steps = np.cumsum(columns[:, ::-1], axis=1)[:, ::-1].copy()
-    steps[:, 1:] *= -1.0 if direction == "falling" else 1.0
-    return steps
-
-
-def _hats(x: Array, steps: Array) -> Array:
-    """Linear interpolation between steps, level beyond the first and the last."""
-    if len(steps) == 1:
-        return np.ones((len(x), 1))
-    after = np.clip(np.searchsorted(steps, x, side="right"), 1, len(steps) - 1)
-    share = np.clip((x - steps[after - 1]) / (steps[after] - steps[after - 1]), 0, 1)
-    rows = np.zeros((len(x), len(steps)))
-    rows[np.arange(len(x)), after - 1] = 1 - share
-    rows[np.arange(len(x)), after] += share
-    return rows
 
 
 MOST_PLACES = 2000
@@ -260,12 +428,6 @@ def separation(counts: Counts) -> str | None:
 
 
 _ROUNDS = 200
-ARRIVED = 1e-9
-"""Newton's decrement, in units of log likelihood, at which a curve has arrived: 3e-5 standard errors off."""
-
-EXACTLY = 1e-16
-"""The same for a curve that figures are read from."""
-
 _RIDGE = 1e-9
 """Keeps a direction that nothing informs from being undefined."""
 
@@ -274,7 +436,7 @@ _NEAR = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CurveBatch:
     """What all the curves of a batch share: functions at the cells, penalty, bounds and link."""
 
     rows: Array
@@ -284,30 +446,30 @@ class Problem:
     link: Link
 
 
-def solve(problem: Problem, totals: Array, sizes: Array, start: Array, arrived: float = ARRIVED) -> Array:
+def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, tolerance: float = TOLERANCE) -> Array:
     """The coefficients of each curve, for what its cells sum to and how many trials they hold: one row a curve."""
-    if problem.link == "identity" and not problem.bounded.any():
-        return _least_squares(problem, totals, sizes)
-    found = np.array(np.broadcast_to(start, (len(totals), problem.rows.shape[1])))
-    found[:, problem.bounded] = np.maximum(found[:, problem.bounded], 0)
-    pairs = _pairs(problem.rows)
+    if batch.link == "identity" and not batch.bounded.any():
+        return _least_squares(batch, totals, sizes)
+    found = np.array(np.broadcast_to(start, (len(totals), batch.rows.shape[1])))
+    found[:, batch.bounded] = np.maximum(found[:, batch.bounded], 0)
+    pairs = _pairs(batch.rows)
     open_ = np.arange(len(totals))
-    value = _objective(problem, found, totals, sizes)
+    value = _objective(batch, found, totals, sizes)
     for _ in range(_ROUNDS):
         here = found[open_]
-        direction, decrement = _newton(problem, pairs, here, totals[open_], sizes[open_])
-        moving = decrement > arrived
+        direction, decrement = _newton(batch, pairs, here, totals[open_], sizes[open_])
+        moving = decrement > tolerance
         if not moving.any():
             break
         open_, here, direction = open_[moving], here[moving], direction[moving]
-        found[open_], value[open_] = _search(problem, here, direction, value[open_], totals[open_], sizes[open_])
+        found[open_], value[open_] = _search(batch, here, direction, value[open_], totals[open_], sizes[open_])
     return found
 
 
-def _least_squares(problem: Problem, totals: Array, sizes: Array) -> Array:
-    hessian = _unpacked(sizes @ _pairs(problem.rows), problem.rows.shape[1]) + problem.penalty
-    hessian += _RIDGE * np.eye(len(problem.penalty))
-    return np.asarray(np.linalg.solve(hessian, (totals @ problem.rows)[..., None])[..., 0])
+def _least_squares(batch: CurveBatch, totals: Array, sizes: Array) -> Array:
+    hessian = _unpacked(sizes @ _pairs(batch.rows), batch.rows.shape[1]) + batch.penalty
+    hessian += _RIDGE * np.eye(len(batch.penalty))
+    return np.asarray(np.linalg.solve(hessian, (totals @ batch.rows)[..., None])[..., 0])
 
 
 def means(link: Link, eta: Array) -> Array:
@@ -317,23 +479,23 @@ def means(link: Link, eta: Array) -> Array:
     return np.asarray(0.5 * (1 + np.tanh(eta / 2)))
 
 
-def _objective(problem: Problem, found: Array, totals: Array, sizes: Array) -> Array:
-    eta = found @ problem.rows.T
-    rough = 0.5 * np.einsum("bi,ij,bj->b", found, problem.penalty, found) + 0.5 * _RIDGE * (found**2).sum(axis=1)
-    if problem.link == "identity":
+def _objective(batch: CurveBatch, found: Array, totals: Array, sizes: Array) -> Array:
+    eta = found @ batch.rows.T
+    rough = 0.5 * np.einsum("bi,ij,bj->b", found, batch.penalty, found) + 0.5 * _RIDGE * (found**2).sum(axis=1)
+    if batch.link == "identity":
         return np.asarray((0.5 * sizes * eta**2 - totals * eta).sum(axis=1) + rough)
     return np.asarray((sizes * np.logaddexp(0, eta) - totals * eta).sum(axis=1) + rough)
 
 
-def _newton(problem: Problem, pairs: Array, found: Array, totals: Array, sizes: Array) -> tuple[Array, Array]:
+def _newton(batch: CurveBatch, pairs: Array, found: Array, totals: Array, sizes: Array) -> tuple[Array, Array]:
     """The way to go for each curve, and how much the quadratic model promises."""
-    mean = means(problem.link, found @ problem.rows.T)
-    weight = sizes if problem.link == "identity" else sizes * mean * (1 - mean)
-    gradient = (sizes * mean - totals) @ problem.rows + found @ problem.penalty + _RIDGE * found
-    size = problem.rows.shape[1]
-    hessian = _unpacked(weight @ pairs, size) + problem.penalty + _RIDGE * np.eye(size)
+    mean = means(batch.link, found @ batch.rows.T)
+    weight = sizes if batch.link == "identity" else sizes * mean * (1 - mean)
+    gradient = (sizes * mean - totals) @ batch.rows + found @ batch.penalty + _RIDGE * found
+    size = batch.rows.shape[1]
+    hessian = _unpacked(weight @ pairs, size) + batch.penalty + _RIDGE * np.eye(size)
     own = hessian[:, np.arange(size), np.arange(size)]
-    resting = problem.bounded & (gradient > 0) & (found <= _near(problem, found, gradient / own))
+    resting = batch.bounded & (gradient > 0) & (found <= _near(batch, found, gradient / own))
     free = ~resting
     hessian = hessian * free[:, :, None] * free[:, None, :]
     hessian[:, np.arange(size), np.arange(size)] += own * resting
@@ -342,25 +504,25 @@ def _newton(problem: Problem, pairs: Array, found: Array, totals: Array, sizes: 
     return np.asarray(direction, dtype=np.float64), np.asarray((gradient * promised).sum(axis=1))
 
 
-def _near(problem: Problem, found: Array, fall: Array) -> Array:
+def _near(batch: CurveBatch, found: Array, fall: Array) -> Array:
     """Below what a coefficient that is pulled down goes to its bound alone, so that it cannot hold up the others.
 
     It shrinks to 0 as a curve arrives, by how far each coefficient would still move by itself.
     """
-    moved = np.where(problem.bounded, np.minimum(fall, found), fall)
+    moved = np.where(batch.bounded, np.minimum(fall, found), fall)
     return np.asarray(_NEAR * np.sqrt((moved**2).sum(axis=1, keepdims=True)))
 
 
 def _search(
-    problem: Problem, here: Array, direction: Array, value: Array, totals: Array, sizes: Array
+    batch: CurveBatch, here: Array, direction: Array, value: Array, totals: Array, sizes: Array
 ) -> tuple[Array, Array]:
     """A step along each direction, halved until the curve is no worse; bounds are kept by stopping at them."""
     best, reached = here.copy(), value.copy()
     left, step = np.arange(len(here)), 1.0
     while left.size and step > 1e-10:
         there = here[left] + step * direction[left]
-        there[:, problem.bounded] = np.maximum(there[:, problem.bounded], 0)
-        new = _objective(problem, there, totals[left], sizes[left])
+        there[:, batch.bounded] = np.maximum(there[:, batch.bounded], 0)
+        new = _objective(batch, there, totals[left], sizes[left])
         better = new <= value[left] + 1e-12 * np.abs(value[left])
         best[left[better]], reached[left[better]] = there[better], new[better]
         left, step = left[~better], step / 2
@@ -396,42 +558,20 @@ def batch_size(counts: Counts) -> int:
     return max(1, _BATCH // (len(counts.places) + _PRIOR_PLACES))
 
 
-def problem_of(basis: Basis, counts: Counts, smoothness: float) -> Problem:
+def batch_of(family: CurveFamily, counts: Counts, smoothness: float) -> CurveBatch:
     """What all fits of this kind to these places share."""
     places = counts.places
-    if basis.link == "logit":
-        places = np.concatenate([places, np.linspace(basis.low, basis.high, _PRIOR_PLACES)])
-    return Problem(basis.rows(places), smoothness * basis.roughness, basis.bounded, basis.link)
+    if family.link == "logit":
+        places = np.concatenate([places, np.linspace(family.low, family.high, _PRIOR_PLACES)])
+    return CurveBatch(family.rows(places), smoothness * family.roughness, family.bounded, family.link)
 
 
-def with_prior(basis: Basis, totals: Array, sizes: Array) -> tuple[Array, Array]:
+def with_prior(family: CurveFamily, totals: Array, sizes: Array) -> tuple[Array, Array]:
     """Counts with the prior's half success and half failure behind them."""
-    if basis.link != "logit":
+    if family.link != "logit":
         return totals, sizes
     each = np.full((len(totals), _PRIOR_PLACES), PRIOR / _PRIOR_PLACES)
     return np.hstack([totals, each / 2]), np.hstack([sizes, each])
-
-
-def estimated(
-    basis: Basis, counts: Counts, weights: Array, smoothness: float, start: Array, arrived: float = ARRIVED
-) -> Array:
-    """The coefficients when subjects count by these weights; a row each."""
-    totals, sizes = counts.weighted(weights)
-    if basis.kind == "isotonic":
-        return np.stack([_pooled(basis, *pair) for pair in zip(totals, sizes, strict=True)])
-    problem = problem_of(basis, counts, smoothness)
-    return solve(problem, *with_prior(basis, totals, sizes), start, arrived)
-
-
-def _pooled(basis: Basis, totals: Array, sizes: Array) -> Array:
-    """The monotone means nearest the data: neighbours that are out of order are pooled (pool adjacent violators)."""
-    from scipy.optimize import isotonic_regression
-
-    seen = sizes > 0
-    means = totals[seen] / sizes[seen]
-    pooled = isotonic_regression(means, weights=sizes[seen], increasing=basis.direction == "rising").x
-    places = np.array(basis.steps)
-    return np.asarray(np.interp(places, places[seen], pooled))
 
 
 FOLDS = 10
@@ -448,59 +588,59 @@ with few trials the likelihood would often flatten a step away.
 """
 
 
-def chosen_smoothness(basis: Basis, counts: Counts) -> float:
+def chosen_smoothness(family: CurveFamily, counts: Counts) -> float:
     """The smoothness to fit with: the likeliest one of curves that need not be monotone, less some."""
-    free = replace(basis, direction=None)
+    free = replace(family, slope=None)
     totals, sizes = (part[None] for part in counts.whole())
     totals, sizes = with_prior(free, totals, sizes)
     dispersion = _dispersion(free, counts, totals, sizes)
     best, chosen, start = -np.inf, 1.0, np.zeros(free.size)
     for power in _POWERS:
         smoothness = 10.0**power
-        problem = problem_of(free, counts, smoothness)
-        start = solve(problem, totals / dispersion, sizes / dispersion, start)[0]
-        likelihood = _marginal(problem, start, totals[0] / dispersion, sizes[0] / dispersion, counts, smoothness)
+        batch = batch_of(free, counts, smoothness)
+        start = solve(batch, totals / dispersion, sizes / dispersion, start)[0]
+        likelihood = _marginal(batch, start, totals[0] / dispersion, sizes[0] / dispersion, counts, smoothness)
         if likelihood > best + 1e-9:
             best, chosen = likelihood, smoothness
     return float(chosen * dispersion * UNDERSMOOTHING)
 
 
-def _dispersion(basis: Basis, counts: Counts, totals: Array, sizes: Array) -> float:
+def _dispersion(family: CurveFamily, counts: Counts, totals: Array, sizes: Array) -> float:
     """How much bounded scores vary beside trials that are right or wrong; 1 for these, and where it cancels out."""
-    if counts.binomial or basis.link == "identity":
+    if counts.binomial or family.link == "identity":
         return 1.0
-    problem = problem_of(basis, counts, 1.0)
-    shares = means(basis.link, problem.rows @ solve(problem, totals, sizes, np.zeros(basis.size))[0])
+    batch = batch_of(family, counts, 1.0)
+    shares = means(family.link, batch.rows @ solve(batch, totals, sizes, np.zeros(family.size))[0])
     expected = float((sizes[0] * shares * (1 - shares)).sum())
     return max(counts.squared_distance(shares[: len(counts.places)]) / max(expected, 1e-12), 1e-6)
 
 
-def _marginal(problem: Problem, found: Array, totals: Array, sizes: Array, counts: Counts, smoothness: float) -> float:
+def _marginal(batch: CurveBatch, found: Array, totals: Array, sizes: Array, counts: Counts, smoothness: float) -> float:
     """Log marginal likelihood of a smoothness by Laplace's method, or restricted likelihood of a Gaussian curve."""
-    predictor = problem.rows @ found
-    shares = means(problem.link, predictor)
-    weight = sizes * shares * (1 - shares) if problem.link == "logit" else sizes
-    hessian = (problem.rows * weight[:, None]).T @ problem.rows + problem.penalty + 1e-9 * np.eye(len(found))
-    rough = float(found @ problem.penalty @ found)
+    predictor = batch.rows @ found
+    shares = means(batch.link, predictor)
+    weight = sizes * shares * (1 - shares) if batch.link == "logit" else sizes
+    hessian = (batch.rows * weight[:, None]).T @ batch.rows + batch.penalty + 1e-9 * np.eye(len(found))
+    rough = float(found @ batch.penalty @ found)
     occam = float(0.5 * (len(found) - 2) * np.log(smoothness) - 0.5 * np.linalg.slogdet(hessian)[1])
-    if problem.link == "identity":
+    if batch.link == "identity":
         left = max(counts.squared_distance(shares) + rough, 1e-300)
         return float(-0.5 * max(counts.rows - 2, 1) * np.log(left) + occam)
     fit = float((totals * predictor - sizes * np.logaddexp(0, predictor)).sum())
     return fit - 0.5 * rough + occam
 
 
-def held_out(basis: Basis, counts: Counts, smoothness: float) -> float:
+def held_out(family: CurveFamily, counts: Counts, smoothness: float) -> float:
     """Deviance of subjects left out in turn, a group at a time."""
     weights = _without(counts)
-    found = estimated(basis, counts, weights, smoothness, np.zeros(basis.size))
+    found = family.estimate(counts, weights, smoothness, np.zeros(family.size))
     totals, sizes = counts.weighted(np.ones_like(weights) - weights)
-    return deviance(basis, means(basis.link, found @ basis.rows(counts.places).T), totals, sizes)
+    return deviance(family, means(family.link, family.predictor(counts.places, found)), totals, sizes)
 
 
-def deviance(basis: Basis, shares: Array, totals: Array, sizes: Array) -> float:
+def deviance(family: CurveFamily, shares: Array, totals: Array, sizes: Array) -> float:
     """Twice what the log likelihood falls short of, up to what does not depend on the curve."""
-    if basis.link == "identity":
+    if family.link == "identity":
         return float((sizes * shares**2 - 2 * totals * shares).sum())
     inside = np.clip(shares, 1e-12, 1 - 1e-12)
     return float(-2 * (totals * np.log(inside) + (sizes - totals) * np.log1p(-inside)).sum())

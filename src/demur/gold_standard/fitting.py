@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +12,24 @@ from numpy.typing import NDArray
 from demur.core.arrays import Array
 from demur.core.show.results import Step, silent
 from demur.core.stats.intervals import student
-from demur.errors import DataError, UsageError
+from demur.errors import DataError
 from demur.gold_standard.curves import (
-    EXACTLY,
-    Basis,
+    FAMILIES,
+    STRICT_TOLERANCE,
     Counts,
-    FitKind,
+    CurveFamily,
+    LinearFamily,
     Link,
+    Slope,
+    batch_of,
     batch_size,
     chosen_smoothness,
     deviance,
-    estimated,
     held_out,
     means,
-    problem_of,
     with_prior,
 )
-from demur.gold_standard.curves import Direction as Slope
+from demur.gold_standard.options import FitChoice, FitKind, XDirection
 from demur.gold_standard.trial_rows import Role
 
 
@@ -93,9 +93,7 @@ def _drawn(rng: np.random.Generator, subjects: int, replicates: int) -> NDArray[
     return np.minimum(drawn, 255).astype(np.uint8)
 
 
-Direction = Literal["harmful", "helpful", "any"]
-Kind = FitKind | Literal["auto"]
-_SLOPES: dict[Direction, Slope | None] = {"harmful": "falling", "helpful": "rising", "any": None}
+_SLOPES: dict[XDirection, Slope | None] = {"harmful": "falling", "helpful": "rising", "any": None}
 
 FEW_SUBJECTS = 15
 """Below this many subjects a simple curve is taken unless a spline predicts subjects left out better."""
@@ -114,8 +112,8 @@ _FEW_PLACES = 4
 class FitOptions:
     """What kind of curve to fit, and whether x may only harm, or only help."""
 
-    kind: Kind = "auto"
-    direction: Direction = "harmful"
+    kind: FitChoice = "auto"
+    direction: XDirection = "harmful"
     degree: int = 3
 
 
@@ -123,7 +121,7 @@ class FitOptions:
 class CurveFit:
     """A curve, the counts it was fitted to, and why it is of this kind."""
 
-    basis: Basis
+    family: CurveFamily
     coefficients: Array
     smoothness: float
     counts: Counts
@@ -132,25 +130,24 @@ class CurveFit:
     @property
     def kind(self) -> FitKind:
         """The kind of curve."""
-        return self.basis.kind
+        return self.family.kind
 
     @property
     def link(self) -> Link:
         """The scale on which the curve is a sum of functions, and on which its band is symmetric."""
-        return self.basis.link
+        return self.family.link
 
     def __call__(self, x: Array) -> Array:
         """Performance at these places; NaN outside the range of the trials, since nothing is known there."""
         places = np.asarray(x, dtype=float)
-        slack = 1e-12 * (self.basis.high - self.basis.low)
-        known = (places >= self.basis.low - slack) & (places <= self.basis.high + slack)
-        share = means(self.link, self.basis.rows(places.ravel()) @ self.coefficients).reshape(places.shape)
+        slack = 1e-12 * (self.family.high - self.family.low)
+        known = (places >= self.family.low - slack) & (places <= self.family.high + slack)
+        share = means(self.link, self.predictor(places.ravel())).reshape(places.shape)
         return np.where(known, self.counts.scale.performance(share), np.nan)
 
     def predictor(self, x: Array, coefficients: Array | None = None) -> Array:
         """The linear predictor at places, of this curve or of refits (a row each)."""
-        chosen = self.coefficients if coefficients is None else coefficients
-        return np.asarray(chosen @ self.basis.rows(x).T)
+        return self.family.predictor(x, self.coefficients if coefficients is None else coefficients)
 
     def performance(self, predictor: Array) -> Array:
         """What a linear predictor stands for."""
@@ -178,7 +175,7 @@ class CurveFit:
         for first in range(0, len(weights), size):
             step(what, first, len(weights))
             part = np.asarray(weights[first : first + size], dtype=float)
-            found[first : first + size] = estimated(self.basis, self.counts, part, self.smoothness, self.coefficients)
+            found[first : first + size] = self.family.estimate(self.counts, part, self.smoothness, self.coefficients)
         step(what, len(weights), len(weights))
         return found
 
@@ -193,35 +190,27 @@ class CurveFit:
         if self.link == "logit" and self.counts.binomial:
             return 1.0
         distance = self.counts.squared_distance(self.shares)
-        freedom = max(self.counts.rows - self._chosen, 1)
+        freedom = max(self.counts.rows - self.family.free_parameters(self.coefficients), 1)
         if self.link == "identity":
             return distance / freedom
         _, sizes = self.counts.whole()
         expected = float((sizes * self.shares * (1 - self.shares)).sum())
         return distance / max(expected, 1e-12)
 
-    @property
-    def _chosen(self) -> int:
-        """How many numbers were free to be chosen: of an isotonic curve its levels, not its places."""
-        return len(np.unique(self.coefficients.round(12)) if self.kind == "isotonic" else self.coefficients)
-
     def model_error(self, x: Array) -> Array:
         """Standard error of the linear predictor if trials were independent."""
-        if self.kind == "isotonic":
-            return _pooled_error(self, x)
-        rows = self.basis.rows(x)
-        return np.asarray(np.sqrt(np.maximum(np.einsum("mi,ij,mj->m", rows, self._covariance, rows), 0)))
+        return self.family.standard_error(self, x)
 
     @cached_property
-    def _covariance(self) -> Array:
+    def covariance(self) -> Array:
         """Of the coefficients, allowing for what smoothing leaves out (the Bayesian one, Wood 2017, section 6.10)."""
-        problem = problem_of(self.basis, self.counts, self.smoothness)
+        batch = batch_of(self.family, self.counts, self.smoothness)
         totals, sizes = self.counts.whole()
-        _, padded = with_prior(self.basis, totals[None], sizes[None])
-        mean = means(self.link, problem.rows @ self.coefficients)
+        _, padded = with_prior(self.family, totals[None], sizes[None])
+        mean = means(self.link, batch.rows @ self.coefficients)
         weight = padded[0] * (mean * (1 - mean) if self.link == "logit" else 1.0)
-        information = (problem.rows * weight[:, None]).T @ problem.rows + problem.penalty
-        free = np.flatnonzero(~(problem.bounded & (self.coefficients <= 0)))
+        information = (batch.rows * weight[:, None]).T @ batch.rows + batch.penalty
+        free = np.flatnonzero(~(batch.bounded & (self.coefficients <= 0)))
         covariance = np.zeros_like(information)
         covariance[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)] + 1e-9 * np.eye(len(free)))
         return np.asarray(covariance * self.dispersion)
@@ -229,19 +218,21 @@ class CurveFit:
 
 def fit_curve(counts: Counts, options: FitOptions, *, who: str = "the performer") -> CurveFit:
     """The curve of a performer; where the kind is left open, the one that suits the number of subjects."""
-    _check_places(counts, options, who)
-    if options.kind != "auto" and options.kind != "spline":
-        return _estimated(_basis(counts, options.kind, options), counts, 0.0, "asked for")
-    spline = _basis(counts, "spline", options)
-    if options.kind == "auto" and len(counts.places) < _FEW_PLACES:
-        simple = _basis(counts, _simple(counts), options)
+    if len(counts.places) < 2:
+        rule = f"all trials of {who} are at one x, {counts.low:g}, and a curve needs several"
+        raise DataError(rule, fix="leave the performer out, or run trials at other x")
+    if options.kind != "auto":
+        family = _family(options.kind, counts, options)
+        family.check(counts, who)
+        smoothness = chosen_smoothness(family, counts) if family.penalised else 0.0
+        return _estimated(family, counts, smoothness, "asked for")
+    simple = _family("linear" if counts.scale.upper is None else "logistic", counts, options)
+    if len(counts.places) < _FEW_PLACES:
         return _estimated(simple, counts, 0.0, f"{len(counts.places)} distinct x")
+    spline = _family("spline", counts, options)
     smoothness = chosen_smoothness(spline, counts)
-    if options.kind == "spline":
-        return _estimated(spline, counts, smoothness, "asked for")
     if counts.subjects >= FEW_SUBJECTS:
         return _estimated(spline, counts, smoothness, f"{counts.subjects} subjects")
-    simple = _basis(counts, _simple(counts), options)
     few = f"{counts.subjects} subjects, fewer than {FEW_SUBJECTS}"
     if held_out(spline, counts, smoothness) < held_out(simple, counts, 0.0):
         why = f"{few}, but a {simple.kind} curve predicts subjects left out less well"
@@ -249,13 +240,12 @@ def fit_curve(counts: Counts, options: FitOptions, *, who: str = "the performer"
     return _estimated(simple, counts, 0.0, few)
 
 
-def goes_against(fit: CurveFit, direction: Direction) -> bool:
+def goes_against(fit: CurveFit, direction: XDirection) -> bool:
     """Whether trials clearly go the way that a curve is not allowed to: a free slope gains more than chance would."""
-    if direction == "any" or fit.kind not in ("spline", "logistic", "isotonic"):
+    if direction == "any" or not fit.family.directed:
         return False
     counts = fit.counts
-    free = _basis(counts, _simple(counts), FitOptions(direction="any"))
-    free = replace(free, kind="linear", link="logit" if counts.scale.upper is not None else "identity")
+    free = LinearFamily(counts.low, counts.high, "identity" if counts.scale.upper is None else "logit")
     found = _estimated(free, counts, 0.0, "")
     slope = found.coefficients[1] * (1 if direction == "harmful" else -1)
     totals, sizes = counts.whole()
@@ -264,40 +254,18 @@ def goes_against(fit: CurveFit, direction: Direction) -> bool:
     return bool(slope > 0 and gained > _CLEARLY * found.dispersion)
 
 
-def _simple(counts: Counts) -> FitKind:
-    return "linear" if counts.scale.upper is None else "logistic"
-
-
-def _check_places(counts: Counts, options: FitOptions, who: str) -> None:
-    if len(counts.places) < 2:
-        rule = f"all trials of {who} are at one x, {counts.low:g}, and a curve needs several"
-        raise DataError(rule, fix="leave the performer out, or run trials at other x")
-    if options.kind == "logistic" and counts.scale.upper is None:
-        raise UsageError("a logistic curve needs the metric's upper bound; --upper gives it")
-    if options.kind == "isotonic" and options.direction == "any":
-        raise UsageError("an isotonic curve is monotone: --direction harmful or helpful")
-    if options.kind == "polynomial" and len(counts.places) <= options.degree:
-        rule = f"a polynomial of degree {options.degree} needs trials at more than {options.degree} distinct x"
-        raise DataError(rule, where=f"{who}:", got=len(counts.places), fix="--degree, or another --fit")
-
-
-def _basis(counts: Counts, kind: FitKind, options: FitOptions) -> Basis:
-    bounded = counts.scale.upper is not None
-    return Basis(
-        kind=kind,
-        low=counts.low,
-        high=counts.high,
-        link="logit" if kind in ("spline", "logistic") and bounded else "identity",
-        direction=_SLOPES[options.direction],
-        degree=options.degree,
-        steps=tuple(counts.places.tolist()) if kind == "isotonic" else (),
+def _family(kind: FitKind, counts: Counts, options: FitOptions) -> CurveFamily:
+    made = FAMILIES[kind]
+    link: Link = "logit" if made.on_logit and counts.scale.upper is not None else "identity"
+    return made(
+        counts.low, counts.high, link, _SLOPES[options.direction], options.degree, tuple(counts.places.tolist())
     )
 
 
-def _estimated(basis: Basis, counts: Counts, smoothness: float, reason: str) -> CurveFit:
+def _estimated(family: CurveFamily, counts: Counts, smoothness: float, reason: str) -> CurveFit:
     everyone = np.ones((1, counts.totals.shape[0]))
-    coefficients = estimated(basis, counts, everyone, smoothness, np.zeros(basis.size), EXACTLY)[0]
-    return CurveFit(basis, coefficients, smoothness, counts, reason)
+    (coefficients,) = family.estimate(counts, everyone, smoothness, np.zeros(family.size), STRICT_TOLERANCE)
+    return CurveFit(family, coefficients, smoothness, counts, reason)
 
 
 def _beyond(x: Array, places: Array) -> NDArray[np.bool_]:
@@ -305,20 +273,6 @@ def _beyond(x: Array, places: Array) -> NDArray[np.bool_]:
     if not len(places):
         return np.ones(np.shape(x), dtype=bool)
     return np.asarray((x < places[0]) | (x > places[-1]))
-
-
-def _pooled_error(fit: CurveFit, x: Array) -> Array:
-    """Of an isotonic curve: that of a mean over the neighbours that were pooled, with half a trial added either way."""
-    _, sizes = fit.counts.whole()
-    value = fit.coefficients.round(12)
-    _, block = np.unique(value, return_inverse=True)
-    trials = np.bincount(block, weights=sizes)[block]
-    if fit.counts.scale.upper is None or not fit.counts.binomial:
-        error = np.sqrt(fit.dispersion / trials)
-    else:
-        share = (np.clip(value, 0, 1) * trials + 0.5) / (trials + 1)
-        error = np.sqrt(share * (1 - share) / (trials + 1))
-    return np.interp(x, fit.counts.places, error)
 
 
 _STILL = 1e-3
@@ -394,5 +348,5 @@ class Performer:
         totals, sizes = counts.whole()
         mean = np.full(len(sizes), totals.sum() / sizes.sum())
         full = -2 * counts.entropy
-        left, none = (deviance(self.fit.basis, shares, totals, sizes) - full for shares in (self.fit.shares, mean))
+        left, none = (deviance(self.fit.family, shares, totals, sizes) - full for shares in (self.fit.shares, mean))
         return 1 - left / none

@@ -13,7 +13,7 @@ from demur.core.arrays import Array
 from demur.core.stats.intervals import Figure, normal, student
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
-from demur.gold_standard.integrals import Grid
+from demur.gold_standard.integrals import CurveGrid
 
 _UNDEFINED = 0.1
 """The share of replicates without a value from which on there is no interval."""
@@ -129,15 +129,15 @@ class Ground:
 
     low: float
     high: float
-    grid: Grid
+    grid: CurveGrid
     x: Array
     """Where graphs are drawn."""
 
     @classmethod
     def between(cls, low: float, high: float, performers: tuple[Performer, ...]) -> Ground:
         """The ground from `low` to `high`, cut where one of the curves has a knot."""
-        knots = {place for one in performers for place in one.fit.basis.breaks if one.fit.kind != "isotonic"}
-        return cls(low, high, Grid.over(low, high, sorted(knots)), np.linspace(low, high, PLACES))
+        knots = {place for one in performers for place in one.fit.family.panel_edges}
+        return cls(low, high, CurveGrid.over(low, high, sorted(knots)), np.linspace(low, high, PLACES))
 
     @property
     def width(self) -> float:
@@ -152,7 +152,7 @@ def sureness(*performers: Performer) -> Sureness:
 
 def breaks(*performers: Performer) -> tuple[float, ...]:
     """Where one of the curves may bend sharply."""
-    return tuple(place for one in performers for place in one.fit.basis.breaks)
+    return tuple(place for one in performers for place in one.fit.family.breaks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ def impurity(gold: Performer, system: Performer, ground: Ground) -> Impurity:
     gold_drawn, system_drawn = gold.drawn(nodes), system.drawn(nodes)
     more, less = ground.grid.parts(gold_drawn - system_drawn)
     foot = gold.fit.counts.scale.foot
-    whole = integrals.integral(lambda x: gold.fit(x) - foot, ground.low, ground.high, gold.fit.basis.breaks)
+    whole = integrals.integral(lambda x: gold.fit(x) - foot, ground.low, ground.high, gold.fit.family.breaks)
     whole_drawn = ground.grid.integral(gold_drawn - foot)
     signed = gold.fit(ground.x) - system.fit(ground.x)
     around_signed = gold.drawn(ground.x) - system.drawn(ground.x)
@@ -238,16 +238,16 @@ def complexity(gold: Performer) -> Figure:
     scale = gold.fit.counts.scale
     if scale.upper is None:
         return Figure(float("nan"), why="the metric has no upper bound; --upper gives it")
-    low, high = gold.fit.basis.low, gold.fit.basis.high
-    share = integrals.integral(lambda x: scale.share(gold.fit(x)), low, high, gold.fit.basis.breaks) / (high - low)
-    grid = Grid.over(low, high, [] if gold.fit.kind == "isotonic" else gold.fit.basis.breaks)
+    low, high = gold.fit.family.low, gold.fit.family.high
+    share = integrals.integral(lambda x: scale.share(gold.fit(x)), low, high, gold.fit.family.breaks) / (high - low)
+    grid = CurveGrid.over(low, high, gold.fit.family.panel_edges)
     drawn = 1 - grid.integral(scale.share(gold.drawn(grid.nodes))) / (high - low)
     return around_share(1 - share, drawn, sureness(gold))
 
 
 def mean_performance(performer: Performer, ground: Ground) -> Figure:
     """Performance on average over a range of x, each x counted alike."""
-    value = integrals.integral(performer.fit, ground.low, ground.high, performer.fit.basis.breaks) / ground.width
+    value = integrals.integral(performer.fit, ground.low, ground.high, performer.fit.family.breaks) / ground.width
     drawn = ground.grid.integral(performer.drawn(ground.grid.nodes)) / ground.width
     scale, sure = performer.fit.counts.scale, sureness(performer)
     if scale.upper is None:

@@ -1,4 +1,4 @@
-"""Areas under curves and between them: one curve exactly, or many resampled ones at once on a fixed grid."""
+"""Areas under curves and between them: one curve by SciPy's quadrature, or many resampled ones on a fixed grid."""
 
 from __future__ import annotations
 
@@ -6,65 +6,50 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.errors import UsageError
 
-Places = NDArray[np.int64]
 Curve = Callable[[Array], Array]
 
-_POINTS, _SHARES = np.polynomial.legendre.leggauss(10)
-_ENDS = np.array([-1.0, 1.0]) * (1 - 1e-9)
-"""The ends of a panel, looked at from inside: at a break they may have another value."""
 _PANELS = 32
+"""Equal panels of the range at least: quadrature cannot overlook what is wider than one."""
 _TOLERANCE = 1e-12
-_DEPTH = 44
-_MOST_OPEN = 2000
-"""Panels that may wait for a further halving; more of them means noise that no halving settles."""
+_MOST_HALVINGS = 500
 
 _CELLS = 1024
 """Gaps of the grid on which signs are looked for: two crossings closer than this part of the range may be missed."""
 _HALVINGS = 60
-_NOUGHT = 1e-14
+_ROUNDING = 1e-14
 """Values this small, beside 1 or beside the largest of the curve, are rounding and count as 0."""
 _SLIVER = 1e-6
 
-_GRID_POINTS, _GRID_SHARES = np.polynomial.legendre.leggauss(4)
-_ORDER = len(_GRID_POINTS)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
+_ORDER = len(_NODES)
 _STEPS = 4
 
 
-def _carried(known: Array, wanted: Array) -> Array:
-    """The matrix that takes values at known places to those of the polynomial through them at wanted places."""
+def _interpolation(wanted: Array) -> Array:
+    """The matrix that takes values at the nodes to those of the polynomial through them at wanted places."""
     legendre = np.polynomial.legendre.legvander
-    degree = len(known) - 1
-    return np.asarray(np.linalg.solve(legendre(known, degree).T, legendre(wanted, degree).T), dtype=np.float64)
+    degree = _ORDER - 1
+    return np.asarray(np.linalg.solve(legendre(_NODES, degree).T, legendre(wanted, degree).T), dtype=np.float64)
 
 
-def _steps_of_a_panel() -> Array:
-    """Equal steps through each node's cell, the cells being the nodes' shares of the panel laid side by side."""
-    ends = np.concatenate([[-1.0], np.cumsum(_GRID_SHARES) - 1.0])
-    return np.asarray(np.interp(np.arange(_ORDER * _STEPS + 1) / _STEPS, np.arange(_ORDER + 1), ends))
-
-
-_TO_ENDS = _carried(_POINTS, _ENDS)
-_ALONG = np.concatenate([[-1.0], _GRID_POINTS, [1.0]])
-_TO_LEFT, _TO_RIGHT = (_carried(_GRID_POINTS, np.array([end])) for end in (-1.0, 1.0))
-_TO_STEPS = _carried(_GRID_POINTS, _steps_of_a_panel())
+_CELL_ENDS = np.concatenate([[-1.0], np.cumsum(_WEIGHTS) - 1.0])
+"""The ends of the nodes' cells: their weights laid side by side."""
+_WITH_ENDS = np.concatenate([[-1.0], _NODES, [1.0]])
+_TO_ENDS = _interpolation(np.array([-1.0, 1.0]))
+_TO_STEPS = _interpolation(np.interp(np.arange(_ORDER * _STEPS + 1) / _STEPS, np.arange(_ORDER + 1), _CELL_ENDS))
 
 
 def integral(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> float:
-    """The integral of a curve from `low` to `high`, to 1e-9 or better for smooth curves and for kinks at the breaks.
-
-    Ten-point Gauss-Legendre panels are halved until this changes a panel by less than 1e-12 of the area under the
-    curve or 1e-12, whichever is more. A kink or jump that no break names is closed in on the same way.
+    """The integral of a curve from `low` to `high`, to 1e-9 or better where breaks name its jumps.
 
     >>> round(integral(lambda x: x**2, 0.0, 3.0), 12)
     9.0
     """
-    cuts = _cuts(low, high, breaks)
-    return float(_pieces(f, cuts).sum())
+    return float(_panel_integrals(f, _divided(_cuts(low, high, breaks), _PANELS)).sum())
 
 
 def parts(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tuple[float, float]:
@@ -74,17 +59,26 @@ def parts(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tu
     (2.0, 0.5)
     """
     known = tuple(breaks)
-    pieces = _pieces(f, _cuts(low, high, [*known, *roots(f, low, high, known)]))
-    return float(pieces[~(pieces < 0)].sum()), float(-pieces[~(pieces > 0)].sum()) + 0.0
+    cuts = _cuts(low, high, [*known, *roots(f, low, high, known)])
+    areas = _panel_integrals(f, _divided(cuts, _PANELS))
+    return float(areas[~(areas < 0)].sum()), float(-areas[~(areas > 0)].sum()) + 0.0
 
 
-def absolute_integral(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> float:
-    """The integral of the absolute value, cut where the curve changes its sign.
+def _panel_integrals(f: Curve, edges: Array) -> Array:
+    """The integral over each panel; all panels are halved together until none changes."""
+    from scipy.integrate import quad_vec
 
-    >>> round(absolute_integral(lambda x: x - 1, 0.0, 3.0), 12)
-    2.5
-    """
-    return sum(parts(f, low, high, breaks))
+    left, width = edges[:-1], np.diff(edges)
+    areas, _ = quad_vec(
+        lambda place: width * _values(f, left + place * width),
+        0.0,
+        1.0,
+        epsabs=_TOLERANCE,
+        epsrel=_TOLERANCE,
+        norm="max",
+        limit=_MOST_HALVINGS,
+    )
+    return np.asarray(areas)
 
 
 def roots(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tuple[float, ...]:
@@ -100,16 +94,16 @@ def roots(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tu
     >>> roots(lambda x: (x - 1) ** 2, 0.0, 3.0)
     ()
     """
-    x = _divided(_cuts(low, high, breaks), _CELLS)[0]
-    nought = _NOUGHT * max(1.0, float(np.max(np.abs(_values(f, x)))))
+    x = _divided(_cuts(low, high, breaks), _CELLS)
+    zero = _ROUNDING * max(1.0, float(np.max(np.abs(_values(f, x)))))
 
     def sign(at: Array) -> Array:
         found = _values(f, at)
-        return (found > nought).astype(np.float64) - (found < -nought)
+        return (found > zero).astype(np.float64) - (found < -zero)
 
     signs = sign(x)
-    told = np.flatnonzero(signs)
-    first, last = told[:-1], told[1:]
+    signed = np.flatnonzero(signs)
+    first, last = signed[:-1], signed[1:]
     turned = signs[first] != signs[last]
     first, last = first[turned], last[turned]
     start = _border(sign, signs[first], x[first], x[first + 1])
@@ -130,13 +124,13 @@ def between(
     """
     if not bottom <= top:
         raise UsageError(f"a stretch runs from the lower value to the higher; got {bottom:g} to {top:g}")
-    slack = _NOUGHT * max(1.0, abs(bottom), abs(top))
+    slack = _ROUNDING * max(1.0, abs(bottom), abs(top))
 
     def side(at: Array) -> Array:
         found = _values(f, at)
         return (found > top + slack).astype(np.float64) - (found < bottom - slack)
 
-    x = _divided(_cuts(low, high, breaks), _CELLS)[0]
+    x = _divided(_cuts(low, high, breaks), _CELLS)
     sides = side(x)
     change = np.flatnonzero(sides[1:] != sides[:-1])
     leave = _border(side, sides[change], x[change], x[change + 1])
@@ -152,7 +146,7 @@ def between(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class CurveGrid:
     """Four Gauss-Legendre nodes in each of many panels: curves are integrated from their values at the nodes alone.
 
     Values are (..., nodes), one row per curve; results have the leading shape. With 64 panels, kinks only at the
@@ -165,19 +159,19 @@ class Grid:
     weights: Array
 
     @classmethod
-    def over(cls, low: float, high: float, breaks: Iterable[float] = (), *, panels: int = 64) -> Grid:
+    def over(cls, low: float, high: float, breaks: Iterable[float] = (), *, panels: int = 64) -> CurveGrid:
         """The grid from `low` to `high` whose panels end at the breaks and are no wider than an equal share."""
         if not low < high:
             raise UsageError(f"a grid needs a range of some width; got {low:g} to {high:g}")
-        edges = _divided(_cuts(low, high, breaks), panels)[0]
+        edges = _divided(_cuts(low, high, breaks), panels)
         half = np.diff(edges)[:, None] / 2
-        nodes = edges[:-1, None] + half * (1 + _GRID_POINTS)
-        return cls(edges, nodes.ravel(), (half * _GRID_SHARES).ravel())
+        nodes = edges[:-1, None] + half * (1 + _NODES)
+        return cls(edges, nodes.ravel(), (half * _WEIGHTS).ravel())
 
     def integral(self, values: Array) -> Array:
         """The integral of each curve.
 
-        >>> grid = Grid.over(0.0, 3.0)
+        >>> grid = CurveGrid.over(0.0, 3.0)
         >>> grid.integral(grid.nodes**2).round(12).item()
         9.0
         """
@@ -207,18 +201,9 @@ class Grid:
         """
         whole = np.asarray(values, dtype=np.float64)
         steps = whole.reshape(*whole.shape[:-1], -1, _ORDER) @ _TO_STEPS
-        slack = _NOUGHT * max(1.0, abs(bottom), abs(top))
+        slack = _ROUNDING * max(1.0, abs(bottom), abs(top))
         shares = _straight_share(steps[..., :-1], steps[..., 1:], bottom - slack, top + slack)
         return np.asarray(shares.reshape(*whole.shape, _STEPS).mean(axis=-1))
-
-    def length_between(self, values: Array, bottom: float, top: float) -> Array:
-        """How much of the range has a curve between two values.
-
-        >>> grid = Grid.over(0.0, 1.0)
-        >>> grid.length_between(1 - grid.nodes, 0.25, 0.5).round(12).item()
-        0.25
-        """
-        return self.integral(self.share_between(values, bottom, top))
 
     def _missed_by_kinks(self, rows: Array) -> Array:
         """What the nodes miss of the positive parts: for a kink at r, slope times (b - r)^2 / 2 less its node sum.
@@ -227,14 +212,15 @@ class Grid:
         A change of sign between two panels is at their edge and bends neither.
         """
         panels = rows.reshape(len(rows), -1, _ORDER)
-        along = np.concatenate([panels @ _TO_LEFT, panels, panels @ _TO_RIGHT], axis=2)
+        ends = panels @ _TO_ENDS
+        along = np.concatenate([ends[..., :1], panels, ends[..., 1:]], axis=2)
         above = along > 0
         curve, panel, gap = np.nonzero(above[:, :, 1:] != above[:, :, :-1])
         start, end = along[curve, panel, gap], along[curve, panel, gap + 1]
         half = np.diff(self.edges)[panel] / 2
-        root = _ALONG[gap] + start / (start - end) * np.diff(_ALONG)[gap]
-        by_nodes = np.maximum(_GRID_POINTS - root[:, None], 0.0) @ _GRID_SHARES
-        missed = np.abs(end - start) / np.diff(_ALONG)[gap] * ((1 - root) ** 2 / 2 - by_nodes) * half
+        root = _WITH_ENDS[gap] + start / (start - end) * np.diff(_WITH_ENDS)[gap]
+        by_nodes = np.maximum(_NODES - root[:, None], 0.0) @ _WEIGHTS
+        missed = np.abs(end - start) / np.diff(_WITH_ENDS)[gap] * ((1 - root) ** 2 / 2 - by_nodes) * half
         return np.asarray(np.bincount(curve, weights=missed, minlength=len(rows)), dtype=np.float64)
 
 
@@ -260,53 +246,15 @@ def _cuts(low: float, high: float, points: Iterable[float]) -> Array:
     return np.concatenate([[low], inside[apart], [high]])
 
 
-def _divided(cuts: Array, count: int) -> tuple[Array, Places]:
-    """The cuts and points between them, so that no gap is wider than 1/count of the whole; and each gap's piece."""
+def _divided(cuts: Array, count: int) -> Array:
+    """The cuts and points between them, so that no gap is wider than 1/count of the whole."""
     widths = np.diff(cuts)
     whole = cuts[-1] - cuts[0]
     shares = np.maximum(np.ceil(widths / whole * count - 1e-9), 1.0) if whole > 0 else np.ones(1)
     counts = shares.astype(np.int64)
     piece = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.append(cuts[piece] + (widths / counts)[piece] * step, cuts[-1]), piece
-
-
-def _rule(f: Curve, left: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Ten-point estimates of each panel's integral and of that of its absolute value, and what they may have missed.
-
-    Between an end and the node next to it a jump or kink is not seen by the nodes, but the polynomial through them
-    then fails to meet the curve at the end.
-    """
-    half = (right - left) / 2
-    x = (left + half)[:, None] + half[:, None] * np.concatenate([_POINTS, _ENDS])
-    values = _values(f, x.ravel()).reshape(x.shape)
-    inner, ends = values[:, : len(_POINTS)], values[:, len(_POINTS) :]
-    missed = half * (1 + _POINTS[0]) * np.abs(inner @ _TO_ENDS - ends).max(axis=1)
-    return half * (inner @ _SHARES), half * (np.abs(inner) @ _SHARES), missed
-
-
-def _pieces(f: Curve, cuts: Array) -> Array:
-    """The integral over each piece between neighbouring cuts."""
-    edges, piece = _divided(cuts, _PANELS)
-    left, right = edges[:-1], edges[1:]
-    rough, size, _ = _rule(f, left, right)
-    allowed = _TOLERANCE * (1.0 + float(size.sum()))
-    totals = np.zeros(len(cuts) - 1)
-    for _ in range(_DEPTH):
-        middle = (left + right) / 2
-        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        halves, _, missed = _rule(f, left, right)
-        fine = halves.reshape(2, -1).sum(axis=0)
-        unsettled = np.maximum(np.abs(fine - rough), missed.reshape(2, -1).max(axis=0)) > allowed
-        if unsettled.sum() > _MOST_OPEN:
-            unsettled[:] = False
-        np.add.at(totals, piece[~unsettled], fine[~unsettled])
-        again = np.tile(unsettled, 2)
-        left, right, rough, piece = left[again], right[again], halves[again], np.tile(piece, 2)[again]
-        if not len(left):
-            return totals
-    np.add.at(totals, piece, rough)
-    return totals
+    return np.append(cuts[piece] + (widths / counts)[piece] * step, cuts[-1])
 
 
 def _border(state: Curve, wanted: Array, inside: Array, outside: Array) -> Array:

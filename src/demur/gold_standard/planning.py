@@ -16,9 +16,9 @@ from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import student
 from demur.errors import DataError
-from demur.gold_standard.curves import Counts, Link, counts_of, estimated, means
+from demur.gold_standard.curves import Counts, Link, counts_of, means
 from demur.gold_standard.fitting import FEW_SUBJECTS, CurveFit, FitOptions, fit_curve, strata
-from demur.gold_standard.integrals import Grid
+from demur.gold_standard.integrals import CurveGrid
 from demur.gold_standard.trial_rows import Role
 from demur.gold_standard.trials import Trials
 
@@ -484,7 +484,7 @@ def _design(known: Pilots, sized: _Sized, ends: tuple[float, float], rng: np.ran
 
 def _refitted(fit: CurveFit, drawn: Counts) -> Array:
     """The coefficients for each simulated study."""
-    return estimated(fit.basis, drawn, np.eye(drawn.totals.shape[0]), fit.smoothness, fit.coefficients)
+    return fit.family.estimate(drawn, np.eye(drawn.totals.shape[0]), fit.smoothness, fit.coefficients)
 
 
 def _widths(fit: CurveFit, drawn: Counts, refits: Array, sized: _Sized) -> Array:
@@ -493,7 +493,7 @@ def _widths(fit: CurveFit, drawn: Counts, refits: Array, sized: _Sized) -> Array
     A study estimates the spread of its curve from its subjects, as a root of chi-square over its degrees of freedom,
     and takes the error of independent trials where that is larger; so what is expected is no width of the mean study.
     """
-    x = np.linspace(fit.basis.low, fit.basis.high, _PLACES)
+    x = np.linspace(fit.family.low, fit.family.high, _PLACES)
     predictors = fit.predictor(x, refits)
     estimates = predictors.std(axis=0, ddof=1) * _roots_of_chi_square(sized.subjects - 1)[:, None]
     looked_at = range(min(_LOOKED_AT, len(refits)))
@@ -534,7 +534,7 @@ class _Gap:
 def _gaps(
     known: Pilots, fits: Sequence[CurveFit], refits: Sequence[Array], ends: tuple[float, float]
 ) -> dict[str, _Gap]:
-    grid = Grid.over(*ends, [point for fit in fits for point in fit.basis.breaks if fit.kind != "isotonic"])
+    grid = CurveGrid.over(*ends, [edge for fit in fits for edge in fit.family.panel_edges])
     heights = [fit.performance(fit.predictor(grid.nodes, refit)) for fit, refit in zip(fits, refits, strict=True)]
     systems = zip(known.performers[1:], heights[1:], strict=True)
     return {one.name: _Gap(*grid.parts(heights[0] - height)) for one, height in systems}

@@ -33,7 +33,7 @@ def curve_frame(study: GoldStudy) -> pl.DataFrame:
 
 
 def _curve(one: Performer) -> pl.DataFrame:
-    x = np.linspace(one.fit.basis.low, one.fit.basis.high, PLACES)
+    x = np.linspace(one.fit.family.low, one.fit.family.high, PLACES)
     low, high = one.band(x)
     return pl.DataFrame({"x": x, "y": one.fit(x), "low": low, "high": high}).select(
         pl.lit(one.name).alias("performer"), pl.lit(one.role).alias("role"), "x", "y", "low", "high"

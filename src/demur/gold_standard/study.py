@@ -19,9 +19,10 @@ from demur.core.stats.intervals import Figure, check_level, holm
 from demur.errors import DataError, UsageError
 from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
 from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, marginal_cost
-from demur.gold_standard.curves import FitKind, counts_of, separation
+from demur.gold_standard.curves import counts_of, separation
 from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draws, fit_curve, goes_against
 from demur.gold_standard.impurity import Ground, Impurity, Stretch, complexity, impurity, mean_performance, sureness
+from demur.gold_standard.options import FitChoice
 from demur.gold_standard.trial_rows import Role
 from demur.gold_standard.trials import Trials
 from demur.gold_standard.verdict import ComponentAnalysis, Nearer, check_components, nearer, nearest, take_apart
@@ -36,7 +37,7 @@ def study_values(study: GoldStudy) -> dict[str, Any]:
     from demur.gold_standard.words import verdict
 
     low, high = study.ground.low, study.ground.high
-    gold_low, gold_high = study.gold.fit.basis.low, study.gold.fit.basis.high
+    gold_low, gold_high = study.gold.fit.family.low, study.gold.fit.family.high
     found: dict[str, Any] = {
         "study": study.trials.study,
         "x": study.trials.x_name,
@@ -82,7 +83,7 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
 
 
 def _curve(one: Performer) -> list[dict[str, float]]:
-    x = np.linspace(one.fit.basis.low, one.fit.basis.high, _CURVE)
+    x = np.linspace(one.fit.family.low, one.fit.family.high, _CURVE)
     columns = (x, one.fit(x), *one.band(x))
     return [dict(zip(("x", "y", "low", "high"), map(float, row), strict=True)) for row in zip(*columns, strict=True)]
 
@@ -92,7 +93,7 @@ class GoldOptions:
     """How a study is read."""
 
     fit: FitOptions = field(default_factory=FitOptions)
-    fits: Mapping[str, FitKind] = field(default_factory=dict)
+    fits: Mapping[str, FitChoice] = field(default_factory=dict)
     """Kinds of curves for single performers."""
     within: tuple[float, float] | None = None
     """The range of x to read; by default all that every curve covers."""
@@ -348,11 +349,12 @@ def _fit_options(one: _Part, options: GoldOptions) -> FitOptions:
 
 def _range(cast: list[_Part], fits: list[CurveFit], options: GoldOptions) -> tuple[float, float]:
     """What every curve covers: nothing is read outside it."""
-    low, high = max(fit.basis.low for fit in fits), min(fit.basis.high for fit in fits)
-    told = ", ".join(f"{one.name} {fit.basis.low:g} to {fit.basis.high:g}" for one, fit in zip(cast, fits, strict=True))
+    low, high = max(fit.family.low for fit in fits), min(fit.family.high for fit in fits)
+    ends = [(one.name, fit.family.low, fit.family.high) for one, fit in zip(cast, fits, strict=True)]
+    covered = ", ".join(f"{name} {start:g} to {end:g}" for name, start, end in ends)
     if not low < high:
         raise DataError(
-            f"no range of x is covered by all: {told}",
+            f"no range of x is covered by all: {covered}",
             fix="curves are never extended; leave performers out with --where, or run trials where they meet",
         )
     if options.within is None:
@@ -361,7 +363,7 @@ def _range(cast: list[_Part], fits: list[CurveFit], options: GoldOptions) -> tup
     if not start < end:
         raise UsageError(f"`within` runs from a lower x to a higher one; got {start:g} to {end:g}")
     if start < low - 1e-12 or end > high + 1e-12:
-        raise DataError(f"`within` {start:g}:{end:g} goes beyond what all curves cover, {low:g} to {high:g}: {told}")
+        raise DataError(f"`within` {start:g}:{end:g} goes beyond what all curves cover, {low:g} to {high:g}: {covered}")
     return start, end
 
 

@@ -188,7 +188,7 @@ def _above(one: Impurity, units: Units) -> list[str]:
 def _complexity(study: GoldStudy, units: Units) -> list[str]:
     if not study.complexity.defined:
         return []
-    low, high = study.gold.fit.basis.low, study.gold.fit.basis.high
+    low, high = study.gold.fit.family.low, study.gold.fit.family.high
     told = f"Intellectual complexity {figure(study.complexity)}: on average over {units.span(low, high)}"
     return [f"{told} the gold standard itself misses {percent(study.complexity.value)} of what is possible."]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from demur.apps.web.pages.page import Page, Shown
 from demur.apps.web.pages.runs import choosing, run_values
 from demur.apps.web.site import Query, Site
 from demur.errors import UsageError
-from demur.gold_standard.curves import FIT_KINDS
+from demur.gold_standard.options import FitChoice
 
-FITS = ("auto", *FIT_KINDS)
+FITS = get_args(FitChoice)
 DIRECTIONS = {"harmful": "x can only harm", "helpful": "x can only help", "any": "either way"}
 PARTS = ("performer", "role", "subject", "components", "study")
 """Columns that are never what is measured."""
