@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measuring import MEGABYTE, Line, answer, fastest
 from benchmarks.peers import auroc, installed
 from demur.understanding import tokens
-from demur.understanding.noise import Channel
+from demur.understanding.noise import WordChannel
 from demur.understanding.relevance import RelevanceClassifier
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -102,7 +102,7 @@ def _short_of_1(title: str, value: float, unit: str, least: float | None, name: 
 
 
 def _noisy(models: dict[str, Any], train: Part, test: Part) -> Iterator[Line]:
-    heard = Channel(train.texts, wer=NOISE).heard(test.texts, test.ids)
+    heard = WordChannel(train.texts, wer=NOISE).recognise(test.texts, test.ids)
     right = {kind: _share(model.predict(heard.texts), test.labels) for kind, model in models.items()}
     for kind, share in right.items():
         title = f"CLINC150 heard at a word error rate of {heard.wer:.3f}, {kind}: wrong answers"

@@ -87,12 +87,12 @@ def pages() -> dict[Path, str]:
 def figures() -> None:
     """The figures of the README and the guide, from the demo and the experiments."""
     import demur
-    from demur.apps.cli.demonstration import CONDITIONS, answered
     from demur.core.show.page import save_chart
     from demur.lab.corpora import museum
+    from demur.lab.demo import CONDITIONS, answer_museum
     from demur.returns.presentation import of_comparison
 
-    table = answered(museum())
+    table = answer_museum(museum())
     for condition in CONDITIONS:
         comparison = demur.compare(table.filter(condition=condition))
         save_chart(of_comparison(comparison).figures[0](), DOCS / "images" / f"demo-{condition}.svg")
@@ -109,17 +109,19 @@ def understanding_figures() -> None:
     from demur.lab.understanding_experiments import (
         gate_experiment,
         growth_experiment,
-        guide_material,
         of_experiment,
+        split_corpus,
         tokenizer_experiment,
     )
+    from demur.understanding.noise import WordChannel
 
-    material = guide_material(museum())
-    tokenizers = of_experiment(tokenizer_experiment(material)).figures
+    questions = split_corpus(museum())
+    channel = WordChannel(questions.texts, wer=0.3)
+    tokenizers = of_experiment(tokenizer_experiment(questions, channel=channel)).figures
     _save("tokenizers", tokenizers[0], "understanding")
     _save("bands", tokenizers[1], "understanding")
-    _save("growth", of_experiment(growth_experiment(material, domains())).figures[0], "understanding")
-    _save("gate", of_experiment(gate_experiment(material)).figures[0], "understanding")
+    _save("growth", of_experiment(growth_experiment(questions, domains())).figures[0], "understanding")
+    _save("gate", of_experiment(gate_experiment(questions)).figures[0], "understanding")
 
 
 def nbest_figures() -> None:

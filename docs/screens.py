@@ -46,14 +46,14 @@ def museum_logs(folder: Path) -> list[Path]:
     import polars as pl
 
     import demur
-    from demur.apps.cli.demonstration import TOKENS, WER
     from demur.lab.corpora import museum
-    from demur.lab.understanding_experiments import guide_material
-    from demur.understanding.noise import Channel
+    from demur.lab.demo import TOKENS, WER
+    from demur.lab.understanding_experiments import split_corpus
+    from demur.understanding.noise import WordChannel
 
-    material = guide_material(museum())
+    material = split_corpus(museum())
     inputs, ids = material.test["input"].to_list(), material.test["id"].to_list()
-    heard = Channel(material.texts, wer=WER, seed=0).heard(inputs, ids).texts
+    heard = WordChannel(material.texts, wer=WER, seed=0).recognise(inputs, ids).texts
     words = pl.Series([len(text.split()) for text in inputs])
     length = words.cut([5, 8], labels=["up to 5 words", "6 to 8 words", "9 words or more"]).cast(pl.String)
     asked = material.test.with_columns(pl.Series("input", heard), length.alias("length"))

@@ -21,6 +21,7 @@ from demur.apps.cli.output import as_json
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
+from demur.lab import jobs as lab_jobs
 from demur.lab import wizards
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
@@ -30,7 +31,7 @@ from demur.store.jobs import add_runs
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 from nbest_lists.nbest_logs import log as lists
 
-JOBS = (*RETURN_JOBS, *NBEST_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS)
+JOBS = (*RETURN_JOBS, *NBEST_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS, *lab_jobs.JOBS)
 each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
@@ -84,7 +85,8 @@ def test_a_form_has_the_options_of_the_function(job: Job) -> None:
 
 @each_job
 def test_the_public_name_is_the_function_of_the_job(job: Job) -> None:
-    assert getattr(demur, job.function.__name__) is job.function
+    home = lab_jobs if job in lab_jobs.JOBS else demur
+    assert getattr(home, job.function.__name__) is job.function
     assert command_named(job.name).help == job.help
     assert job.example.startswith(f"demur {job.name}")
 
@@ -128,7 +130,9 @@ def files(tmp_path: Path) -> Path:
     log(tmp_path / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
     log(tmp_path / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
     rows = pl.read_ndjson(tmp_path / "a.jsonl")
-    pairs = [(f"when do you open on {day}", "hours") for day in DAYS] + [(f"is {day} dear", "price") for day in DAYS]
+    asked = {"hours": "when do you open on {}", "price": "is {} dear", "oos": "who is {}"}
+    pairs = [(text.format(day), label) for label, text in asked.items() for day in DAYS]
+    (tmp_path / "rye.txt").write_text("Rye is a grass. Rye bread is dark. Farmers sow rye in autumn.")
     (tmp_path / "pairs.jsonl").write_text("".join(f'{{"input": "{text}", "target": "{to}"}}\n' for text, to in pairs))
     demur.save_model(demur.train(tmp_path / "pairs.jsonl"), tmp_path / "guide")
     (tmp_path / "lake").mkdir()
@@ -153,7 +157,7 @@ ONE, TWO = "one.jsonl", "two.jsonl"
 A, B, LAKE, TRIALS = "a.jsonl", "b.jsonl", "lake", "trials.csv"
 STUDY: dict[str, Any] = {"x": "wer", "y": "completed", "checks": False}
 SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials_each": (5,), "studies": 20}
-PAIRS, DAYS = "pairs.jsonl", ("monday", "tuesday", "friday")
+PAIRS, DAYS = "pairs.jsonl", ("monday", "tuesday", "wednesday", "friday")
 CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "score": ("score", [A], {}),
     "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "mean"}),
@@ -192,6 +196,10 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "train otherwise": ("understand train", [PAIRS], {"sharpness": 0.5, "scoring": "kl", "out_of_scope": ("price",)}),
     "tune": ("understand tune", [PAIRS], {}),
     "tune by errors": ("understand tune", [PAIRS], {"max_error": 0.4, "off_topic": PAIRS}),
+    "tokenizers": ("experiment tokenizers", [PAIRS], {"tokens": ("words", "words+phones1"), "wer": 0.5}),
+    "growth": ("experiment growth", [PAIRS], {"texts": ("rye.txt",)}),
+    "gate": ("experiment gate", [PAIRS], {}),
+    "demo": ("demo", [], {"logs": Path("logs")}),
     "respond": ("understand respond", ["guide", PAIRS], {}),
     "respond at a threshold": ("understand respond", ["guide", PAIRS], {"threshold": 0.9, "withhold": True}),
     "verify-engine": ("verify-engine", [], {"engine": "duckdb", "rows": 200}),

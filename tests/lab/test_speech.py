@@ -1,12 +1,13 @@
 import io
 import wave
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from demur.errors import DemurError, UsageError
 from demur.lab import noise
-from demur.lab.noise import HEARD_AT, noisy, said_and_heard, samples_of
+from demur.lab.noise import SAMPLES, SpeechChannel, channel_of, noisy, samples_of
 from demur.understanding.noise import generator
 
 needs_both = pytest.mark.skipif(not noise.available(), reason="espeak-ng and pocketsphinx are not both installed")
@@ -23,11 +24,11 @@ def wave_of(samples, per_second):
 
 
 def test_samples_are_read_as_shares_of_the_loudest():
-    assert samples_of(wave_of([0, 16384, -32768], HEARD_AT)).tolist() == [0, 0.5, -1]
+    assert samples_of(wave_of([0, 16384, -32768], SAMPLES)).tolist() == [0, 0.5, -1]
 
 
 def test_the_lengths_of_the_header_are_not_trusted():
-    streamed = bytearray(wave_of([0, 16384], HEARD_AT))
+    streamed = bytearray(wave_of([0, 16384], SAMPLES))
     streamed[40:44] = b"\xff\xff\xff\x7f"
     assert samples_of(bytes(streamed)).tolist() == [0, 0.5]
 
@@ -36,7 +37,7 @@ def test_a_tone_keeps_its_pitch_when_it_is_resampled():
     per_second = 22_050
     tone = 20_000 * np.sin(2 * np.pi * 440 * np.arange(per_second) / per_second)
     found = samples_of(wave_of(tone, per_second))
-    assert found.size == HEARD_AT
+    assert found.size == SAMPLES
     assert np.argmax(np.abs(np.fft.rfft(found))) == 440
 
 
@@ -60,17 +61,11 @@ def test_silence_stays_silent():
 def test_what_to_install_is_said(monkeypatch):
     monkeypatch.setattr(noise, "available", lambda: False)
     with pytest.raises(UsageError, match=r"apt-get install espeak-ng.*pip install pocketsphinx"):
-        said_and_heard(["hello"], snr_db=20)
-
-
-def test_texts_and_ids_go_together(monkeypatch):
-    monkeypatch.setattr(noise, "available", lambda: True)
-    with pytest.raises(UsageError, match="a list of texts, and an id for each"):
-        said_and_heard(["hello"], snr_db=20, ids=[])
+        SpeechChannel(snr_db=20)
 
 
 class Parrot:
-    """A listener that hears how many samples there were."""
+    """A decoder that writes how many samples there were."""
 
     def reinit_feat(self):
         self.heard = None
@@ -88,23 +83,35 @@ class Parrot:
         return self if self.heard else None
 
 
-def test_texts_without_words_are_not_spoken(monkeypatch):
+@pytest.fixture
+def parrot(monkeypatch):
     monkeypatch.setattr(noise, "available", lambda: True)
-    monkeypatch.setattr(noise, "_listener", Parrot)
-    monkeypatch.setattr(noise, "spoken", lambda text: np.ones(len(text)))
-    assert said_and_heard(["hello", "", "?"], snr_db=20) == ["samples 5", "", ""]
+    monkeypatch.setattr(noise, "import_module", lambda _: SimpleNamespace(Decoder=lambda **_: Parrot()))
+    monkeypatch.setattr(noise, "spoken", lambda text: np.ones(len(text) if text != "silence" else 0))
+    return SpeechChannel(snr_db=20)
 
 
-def test_a_listener_that_hears_nothing_gives_the_empty_text(monkeypatch):
-    monkeypatch.setattr(noise, "available", lambda: True)
-    monkeypatch.setattr(noise, "_listener", Parrot)
-    monkeypatch.setattr(noise, "spoken", lambda _: np.zeros(0))
-    assert said_and_heard(["hello"], snr_db=20) == [""]
+def test_texts_without_words_are_not_spoken_and_silence_gives_the_empty_text(parrot):
+    found = parrot.recognise(["Hello", "", "?", "silence"])
+    assert (found.texts, found.said) == (["samples 5", "", "", ""], ["hello", "", "", "silence"])
+    assert (found.wer, found.empty) == (3 / 2, 1)
+    with pytest.raises(UsageError, match="got 0 for 1"):
+        parrot.recognise(["hello"], [])
+
+
+@pytest.mark.usefixtures("parrot")
+def test_an_experiment_has_the_channel_of_its_options():
+    known = ["a book", "a flight"]
+    assert channel_of(known, 3, wer=0.2, speech=20.0) == SpeechChannel(snr_db=20.0, seed=3)
+    words = channel_of(known, 3, wer=0.2, speech=None)
+    assert (words.wer, words.seed, words.vocabulary, words.snr_db) == (0.2, 3, ("a", "book", "flight"), None)
+    assert channel_of(known, 3, wer=0.0, speech=None) is None
 
 
 @needs_both
-def test_a_spoken_text_is_heard_in_part_whatever_was_said_before():
+def test_a_spoken_text_is_recognised_in_part_whatever_was_said_before():
     texts = ["what are your opening hours at the weekend", "is there a group discount"]
-    heard = said_and_heard(texts, snr_db=30)
-    assert "opening hours" in heard[0]
-    assert said_and_heard(texts[::-1], snr_db=30)[::-1] == heard
+    channel = SpeechChannel(snr_db=30)
+    found = channel.recognise(texts).texts
+    assert "opening hours" in found[0]
+    assert channel.recognise(texts[::-1]).texts[::-1] == found

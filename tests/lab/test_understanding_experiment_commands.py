@@ -103,7 +103,7 @@ def test_a_verdict_can_fail_a_build(demur: Demur) -> None:
 REFUSED = {
     "tokens": (["tokenizers", "--tokens", "words,letters"], "tokens are words, phones1, phones2, phones3"),
     "one": (["tokenizers", "--tokens", "words"], "two or more tokenizers, each once; got words"),
-    "wer": (["gate", "--wer", "30"], "--wer takes a word error rate from 0 to 1; got 30"),
+    "wer": (["gate", "--wer", "30"], "--wer must be at least 0 and at most 1; got 30"),
     "file": (["gate", "nowhere.jsonl"], "nowhere.jsonl does not exist"),
     "column": (["gate", "odd.csv"], "odd.csv: needs a column target"),
     "map": (["gate", "odd.csv", "--map", "target=sorrt"], 'there is no column "sorrt" to map target from'),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from demur.errors import UsageError
 from demur.lab.corpora import museum
 from demur.nbest_lists.asr.networks import Network, network_of, sentences_of
-from demur.understanding.noise import Channel, networks, posterior, rows, sentences, slot
+from demur.understanding.noise import WordChannel, networks, posterior, rows, sentences, slot
 
 WEIGHTS = st.dictionaries(st.sampled_from(["", "a", "b", "c", "d", "e", "f", "g"]), st.floats(1e-6, 10))
 
@@ -17,7 +17,7 @@ WEIGHTS = st.dictionaries(st.sampled_from(["", "a", "b", "c", "d", "e", "f", "g"
 @cache
 def listed(wer):
     questions = museum().questions.head(300)
-    heard = Channel(questions["input"].to_list(), wer=wer).heard(questions["input"], questions["id"])
+    heard = WordChannel(questions["input"].to_list(), wer=wer).recognise(questions["input"], questions["id"])
     return heard, networks(heard)
 
 
@@ -89,9 +89,9 @@ def test_what_was_said_is_often_further_down_the_network():
 
 def test_lists_do_not_depend_on_the_other_utterances():
     questions = museum().questions.head(20)
-    channel = Channel(wer=0.5).at(0.5)
-    whole = rows(channel.heard(questions["input"], questions["id"]))
-    alone = rows(channel.heard(questions["input"][3:4], questions["id"][3:4]))
+    channel = WordChannel(wer=0.5).at(0.5)
+    whole = rows(channel.recognise(questions["input"], questions["id"]))
+    alone = rows(channel.recognise(questions["input"][3:4], questions["id"][3:4]))
     assert alone == whole[3:4]
 
 
@@ -105,7 +105,7 @@ def test_rows_read_back_as_what_was_heard():
 
 
 def test_an_utterance_without_words_has_one_empty_sentence():
-    heard = Channel(wer=0.5).at(0.5).heard(["", "?"])
+    heard = WordChannel(wer=0.5).at(0.5).recognise(["", "?"])
     assert [row["asr"] for row in rows(heard)] == [[{"text": "", "logprob": 0.0, "words": []}]] * 2
 
 

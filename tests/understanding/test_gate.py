@@ -13,14 +13,14 @@ from scipy.stats import mannwhitneyu
 import demur
 from demur.errors import DataError, UsageError
 from demur.lab.corpora import museum
-from demur.understanding.gate import Gate, two_stage
+from demur.understanding.gate import DomainGate, two_stage
 
 CLINC = Path(__file__).parents[3] / "shared" / "data" / "clinc150" / "clinc150_full.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
 def gate():
-    return Gate().fit(["when do you open", "when do you close"], ["what is the capital of france"])
+    return DomainGate().fit(["when do you open", "when do you close"], ["what is the capital of france"])
 
 
 def separation(gate, inside, outside):
@@ -35,7 +35,7 @@ def held_out(texts, *, fold):
 
 
 def test_log_odds_are_those_worked_by_hand():
-    gate = Gate(smoothing=1.0).fit(["a a b"], ["b c"])
+    gate = DomainGate(smoothing=1.0).fit(["a a b"], ["b c"])
     # the vocabulary and the unseen: 4 tokens; a: 3/7 against 1/6, b: 2/7 against 2/6, unseen: 1/7 against 1/6
     a, b, unseen = math.log(3 / 7 * 6), math.log(6 / 7), math.log(6 / 7)
     expected = [a, (a + b) / 2, unseen, (a + unseen) / 2, 0]
@@ -44,7 +44,7 @@ def test_log_odds_are_those_worked_by_hand():
 
 def test_the_prior_moves_every_text_alike():
     texts = ["a", "b", ""]
-    even, rare = (Gate(prior=prior).fit(["a a b"], ["b c"]) for prior in (0.5, 0.2))
+    even, rare = (DomainGate(prior=prior).fit(["a a b"], ["b c"]) for prior in (0.5, 0.2))
     assert rare.decision_function(texts) - even.decision_function(texts) == pytest.approx([math.log(0.25)] * 3)
     assert rare.confidence([""]) == pytest.approx([0.2])
 
@@ -60,14 +60,14 @@ def test_a_text_without_tokens_is_neutral(gate):
 
 
 def test_unknown_words_are_neutral_where_they_are_ignored():
-    gate = Gate(unknown="ignored").fit(["when do you open", "when do you close"], ["capital of france"])
+    gate = DomainGate(unknown="ignored").fit(["when do you open", "when do you close"], ["capital of france"])
     assert gate.confidence(["xyzzy plugh"]).tolist() == [0.5]
 
 
 def test_unknown_words_speak_against_the_domain_and_never_for_it():
     large, small = ["when do you open today"] * 5, ["capital of france"]
-    assert Gate().fit(large, small).confidence(["xyzzy plugh"]) < 0.5
-    assert Gate().fit(small, large).confidence(["xyzzy plugh"]) == 0.5
+    assert DomainGate().fit(large, small).confidence(["xyzzy plugh"]) < 0.5
+    assert DomainGate().fit(small, large).confidence(["xyzzy plugh"]) == 0.5
 
 
 @pytest.mark.parametrize(("unknown", "least"), [("against", 0.82), ("ignored", 0.74)])
@@ -77,7 +77,7 @@ def test_museum_questions_are_told_from_off_topic_ones_never_seen(unknown, least
     for fold in range(5):
         inside, inside_test = held_out(corpus.questions["input"].to_list(), fold=fold)
         outside, outside_test = held_out(corpus.offtopic["input"].to_list(), fold=fold)
-        areas.append(separation(Gate(unknown=unknown).fit(inside, outside), inside_test, outside_test))
+        areas.append(separation(DomainGate(unknown=unknown).fit(inside, outside), inside_test, outside_test))
     assert np.mean(areas) > least
 
 
@@ -86,12 +86,12 @@ def test_clinc150_is_told_from_what_is_out_of_its_scope():
     rows = pl.read_ndjson(gzip.decompress(CLINC.read_bytes()))
     train, test = rows.filter(pl.col("split") != "test"), rows.filter(split="test")
     parts = [frame.filter(oos=out)["text"].to_list() for frame in (train, test) for out in (False, True)]
-    assert separation(Gate().fit(*parts[:2]), *parts[2:]) > 0.89
+    assert separation(DomainGate().fit(*parts[:2]), *parts[2:]) > 0.89
 
 
 def test_a_state_makes_the_same_gate_again_by_way_of_json(gate):
     plain, arrays = gate.to_state()
-    again = Gate.from_state(json.loads(json.dumps(plain)), arrays)
+    again = DomainGate.from_state(json.loads(json.dumps(plain)), arrays)
     texts = ["when do you open", "the capital", "xyzzy", ""]
     assert again.confidence(texts).tolist() == gate.confidence(texts).tolist()
     assert again.to_state()[0] == plain
@@ -101,10 +101,10 @@ def test_a_mixture_averages_what_its_parts_say():
     pytest.importorskip("gruut", reason="no pronunciations without gruut")
     texts = ["when do you open"], ["what is the capital of france"]
     asked = ["open the capital", "do you"]
-    parts = [Gate(tokens=tokens).fit(*texts).decision_function(asked) for tokens in ("words", "phones2")]
-    mixed = Gate(tokens="mixed").fit(*texts)
+    parts = [DomainGate(tokens=tokens).fit(*texts).decision_function(asked) for tokens in ("words", "phones2")]
+    mixed = DomainGate(tokens="mixed").fit(*texts)
     assert mixed.decision_function(asked) == pytest.approx(np.mean(parts, axis=0))
-    assert Gate.from_state(*mixed.to_state()).decision_function(asked) == pytest.approx(np.mean(parts, axis=0))
+    assert DomainGate.from_state(*mixed.to_state()).decision_function(asked) == pytest.approx(np.mean(parts, axis=0))
 
 
 @pytest.mark.parametrize(
@@ -119,18 +119,18 @@ def test_a_mixture_averages_what_its_parts_say():
 def test_a_state_that_is_not_whole_is_refused(gate, change, message):
     plain, arrays = gate.to_state()
     with pytest.raises(DataError, match=message):
-        Gate.from_state({**plain, **change}, arrays)
+        DomainGate.from_state({**plain, **change}, arrays)
 
 
 def test_a_state_that_lacks_something_says_what(gate):
     plain, arrays = gate.to_state()
     with pytest.raises(DataError, match="state of the gate lacks the array counts_0"):
-        Gate.from_state(plain, {})
+        DomainGate.from_state(plain, {})
     with pytest.raises(DataError, match=r"counts_0 must hold whole numbers from 0 on"):
-        Gate.from_state(plain, {"counts_0": arrays["counts_0"] - 1})
+        DomainGate.from_state(plain, {"counts_0": arrays["counts_0"] - 1})
     del plain["prior"]
     with pytest.raises(DataError, match="state of the gate lacks prior"):
-        Gate.from_state(plain, arrays)
+        DomainGate.from_state(plain, arrays)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_state_that_lacks_something_says_what(gate):
 )
 def test_both_classes_need_texts(inside, outside, name):
     with pytest.raises(DataError, match=f"there is no text {name} that has words"):
-        Gate().fit(inside, outside)
+        DomainGate().fit(inside, outside)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +153,13 @@ def test_both_classes_need_texts(inside, outside, name):
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(UsageError, match=message):
-        Gate(**settings)
+        DomainGate(**settings)
 
 
 def test_a_gate_that_has_learnt_nothing_says_so():
     with pytest.raises(UsageError, match="the gate has learnt nothing yet"):
-        Gate().confidence(["a"])
-    assert Gate.from_state(*Gate().to_state()).tokens == "words"
+        DomainGate().confidence(["a"])
+    assert DomainGate.from_state(*DomainGate().to_state()).tokens == "words"
 
 
 def test_a_single_text_is_no_list_of_letters(gate):
@@ -169,7 +169,7 @@ def test_a_single_text_is_no_list_of_letters(gate):
 
 @given(st.lists(st.text(), max_size=4), st.sampled_from((1e-12, 0.1, 5.0, 1e9)))
 def test_confidence_is_a_number_from_0_to_1_for_any_text(texts, smoothing):
-    sure = Gate(smoothing=smoothing).fit(["a b c"] * 3, ["b z"]).confidence(texts)
+    sure = DomainGate(smoothing=smoothing).fit(["a b c"] * 3, ["b z"]).confidence(texts)
     assert sure.shape == (len(texts),)
     assert ((sure >= 0) & (sure <= 1)).all()
 

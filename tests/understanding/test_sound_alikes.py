@@ -54,7 +54,7 @@ def test_without_steepness_sound_does_not_matter():
 
 @given(st.floats(0, 1))
 def test_every_draw_falls_on_a_rival(draw):
-    assert Rivals(("a", "b"), np.array([0.25, 0.75])).picked(draw) == ("a" if draw < 0.25 else "b")
+    assert Rivals(("a", "b"), np.array([0.25, 0.75])).pick(draw) == ("a" if draw < 0.25 else "b")
 
 
 def test_numerals_are_neither_heard_nor_inserted():

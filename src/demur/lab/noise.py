@@ -1,11 +1,14 @@
-"""Noise for the experiments: a channel that confuses slot values of acts, and real speech where it is installed."""
+"""Noise channels besides that of words: one that confuses slot values of acts, and real speech where it is installed.
+
+Each is a `NoiseChannel`; `CHANNELS` has a line for each that an experiment can ask for by an option.
+"""
 
 from __future__ import annotations
 
 import math
 import shutil
 import subprocess
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -18,11 +21,28 @@ from demur.core.acts import Act, Slot, parse_acts, print_acts
 from demur.core.arrays import Array
 from demur.errors import DemurError, UsageError
 from demur.nbest_lists.asr.networks import Network, paths
-from demur.understanding.noise import SoundAlikes, generator, posterior, required, slot
+from demur.understanding.noise import (
+    NoiseChannel,
+    Recognition,
+    SoundAlikes,
+    WordChannel,
+    checked_ids,
+    generator,
+    posterior,
+    required,
+    slot,
+)
 from demur.understanding.tokens import words
 
 ACTS = 10
 """Acts of a list where nobody says how many."""
+
+
+@dataclass(frozen=True)
+class ActRecognition(Recognition):
+    """Acts with confidences for each act said."""
+
+    lists: list[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +53,7 @@ class ActChannel:
     is heard of an utterance depends on the seed, its act and its id only.
 
     >>> line = ActChannel(values={"food": ["thai", "turkish", "chinese"]}, rate=0.0)
-    >>> line.heard(["inform(food=thai)"])
+    >>> line.recognise(["inform(food=thai)"]).lists
     [[{'act': 'inform(food=thai)', 'confidence': 1.0}]]
     """
 
@@ -41,21 +61,25 @@ class ActChannel:
     rate: float
     seed: int = 0
 
+    description = "a simulated recogniser of acts"
+    caution = "The recogniser is simulated: it takes values for others that sound like them."
+    snr_db = None
+
     def __post_init__(self) -> None:
         required()
         if not 0 <= self.rate <= 1:
             raise UsageError(f"the rate at which values are misheard lies from 0 to 1; got {self.rate:g}")
 
-    def heard(
-        self, acts: Sequence[str], ids: Sequence[Hashable] | None = None, *, n: int = ACTS
-    ) -> list[list[dict[str, Any]]]:
-        """At most n acts with confidences for each utterance, what was heard first; without ids each act is its own."""
+    def recognise(
+        self, texts: Sequence[str], ids: Sequence[Hashable] | None = None, *, n: int = ACTS
+    ) -> ActRecognition:
+        """At most n acts with confidences for each act said, what was recognised first; without ids each is its own."""
         if n < 1:
             raise UsageError(f"a list has at least one act; asked for {n}")
-        ids = acts if ids is None else ids
-        if len(ids) != len(acts):
-            raise UsageError(f"there must be an id for each act; got {len(ids)} for {len(acts)}")
-        return [self._list(parse_acts(act), name, n) for act, name in zip(acts, ids, strict=True)]
+        ids = checked_ids(texts, ids)
+        lists = [self._list(parse_acts(act), name, n) for act, name in zip(texts, ids, strict=True)]
+        best = [acts[0]["act"] if acts else "" for acts in lists]
+        return ActRecognition(tuple(ids), list(texts), best, lists)
 
     @cached_property
     def _alikes(self) -> dict[str, SoundAlikes]:
@@ -83,11 +107,11 @@ class ActChannel:
         said = str(one.value)
         rivals = self._alikes[str(one.name)].of([said])[said]
         wrong, draw, rank = rng.random(3)
-        heard = rivals.picked(draw) if wrong < self.rate else said
+        best = rivals.pick(draw) if wrong < self.rate else said
         weights = dict(zip(rivals.words, rivals.weights.tolist(), strict=True))
-        # the value said may stand anywhere among the rivals of the one that was heard
+        # the value said may stand anywhere among the rivals of the one that was recognised
         weights[said] = rivals.weights[int(rank * len(rivals.words))]
-        return slot(heard, posterior(heard == said, 1 - self.rate, rng), weights)
+        return slot(best, posterior(best == said, 1 - self.rate, rng), weights)
 
     def _filled(self, acts: Sequence[Act], values: Iterator[str]) -> list[Act]:
         return [replace(act, slots=tuple(self._with(one, values) for one in act.slots)) for act in acts]
@@ -96,38 +120,54 @@ class ActChannel:
         return replace(one, value=next(values)) if self._is_confusable(one) else one
 
 
-HEARD_AT = 16_000
+SAMPLES = 16_000
 """Samples a second that the recogniser wants."""
 _LOUDEST = 32_767
 _VOICE = "en-us"
 
 
 def available() -> bool:
-    """Whether the program that speaks and the package that listens are both installed."""
+    """Whether the program that speaks and the package that recognises are both installed."""
     return shutil.which("espeak-ng") is not None and find_spec("pocketsphinx") is not None
 
 
-def said_and_heard(
-    texts: Sequence[str], *, snr_db: float, seed: int = 0, ids: Sequence[Hashable] | None = None
-) -> list[str]:
-    """What is heard of each text when it is spoken in white noise; "" where nothing is.
+@dataclass(frozen=True, kw_only=True)
+class SpeechChannel:
+    """Texts spoken by espeak-ng in white noise, and recognised by pocketsphinx.
 
     `snr_db` is how many decibels the speech is above the noise: 30 is a quiet room, at 0 both are equally loud. The
     noise of an utterance depends on the seed and its id (without ids, its text) only.
     """
-    if not available():
-        raise UsageError(
-            "speaking needs espeak-ng (apt-get install espeak-ng), and listening needs pocketsphinx "
-            "(pip install pocketsphinx)"
-        )
-    ids = texts if ids is None else ids
-    if isinstance(texts, str) or len(ids) != len(texts):
-        raise UsageError("there must be a list of texts, and an id for each of them")
-    listener = _listener()
-    return [
-        _understood(listener, noisy(spoken(text), snr_db, generator(seed, name, "speech"))) if words(text) else ""
-        for text, name in zip(texts, ids, strict=True)
-    ]
+
+    snr_db: float
+    seed: int = 0
+
+    caution = ""
+
+    def __post_init__(self) -> None:
+        if not available():
+            raise UsageError(
+                "speaking needs espeak-ng (apt-get install espeak-ng), and recognising needs pocketsphinx "
+                "(pip install pocketsphinx)"
+            )
+
+    @property
+    def description(self) -> str:
+        """What an experiment calls it."""
+        return f"speech at {self.snr_db:g} dB"
+
+    def recognise(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Recognition:
+        """What is recognised of each text when it is spoken in noise; "" where nothing is."""
+        ids = checked_ids(texts, ids)
+        # not an import: where it is not installed there are no types of it either
+        decoder = import_module("pocketsphinx").Decoder(samprate=float(SAMPLES), cmn="batch", loglevel="FATAL")
+        found = [
+            _decoded(decoder, noisy(spoken(text), self.snr_db, generator(self.seed, name, "speech")))
+            if words(text)
+            else ""
+            for text, name in zip(texts, ids, strict=True)
+        ]
+        return Recognition(tuple(ids), [" ".join(words(text)) for text in texts], found)
 
 
 def spoken(text: str) -> Array:
@@ -161,26 +201,37 @@ def noisy(sound: Array, snr_db: float, rng: np.random.Generator) -> Array:
 
 
 def _resampled(sound: Array, per_second: int) -> Array:
-    if per_second == HEARD_AT:
+    if per_second == SAMPLES:
         return sound
     from scipy.signal import resample_poly
 
-    common = np.gcd(HEARD_AT, per_second)
-    found: Array = resample_poly(sound, HEARD_AT // common, per_second // common)
+    common = np.gcd(SAMPLES, per_second)
+    found: Array = resample_poly(sound, SAMPLES // common, per_second // common)
     return found
 
 
-def _listener() -> Any:
-    # not an import: where it is not installed there are no types of it either
-    return import_module("pocketsphinx").Decoder(samprate=float(HEARD_AT), cmn="batch", loglevel="FATAL")
-
-
-def _understood(listener: Any, sound: Array) -> str:
+def _decoded(decoder: Any, sound: Array) -> str:
     loud = max(1.0, float(np.abs(sound).max(initial=0.0)))
     raw = (sound / loud * _LOUDEST).astype("<i2").tobytes()
-    listener.reinit_feat()  # else what is heard depends on what was heard before
-    listener.start_utt()
-    listener.process_raw(raw, no_search=False, full_utt=True)
-    listener.end_utt()
-    best = listener.hyp()
+    decoder.reinit_feat()  # without it the result depends on what came before
+    decoder.start_utt()
+    decoder.process_raw(raw, no_search=False, full_utt=True)
+    decoder.end_utt()
+    best = decoder.hyp()
     return "" if best is None else " ".join(words(best.hypstr))
+
+
+CHANNELS: dict[str, Callable[[Sequence[str], float, int], NoiseChannel]] = {
+    "speech": lambda _, snr_db, seed: SpeechChannel(snr_db=snr_db, seed=seed),
+    "wer": lambda vocabulary, wer, seed: WordChannel(vocabulary, wer=wer, seed=seed),
+}
+"""The channel for each option of the experiments on understanding, made of the known words, its value and the seed."""
+
+
+def channel_of(vocabulary: Sequence[str], seed: int, **options: float | None) -> NoiseChannel | None:
+    """The channel of the first option that is given, in the order of `CHANNELS`; None where there is no noise."""
+    for name, make in CHANNELS.items():
+        value = options.get(name)
+        if value is not None and (name != "wer" or value > 0):
+            return make(vocabulary, value, seed)
+    return None

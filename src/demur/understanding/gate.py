@@ -29,7 +29,7 @@ KIND = "gate"
 """What the state of a gate says it is."""
 
 
-class Gate:
+class DomainGate:
     """Tells texts of a domain from others by their tokens.
 
     `tokens` says what texts are made of, as in `demur.understanding.tokens`; of a mixture, the log odds are averaged.
@@ -41,7 +41,7 @@ class Gate:
     closed and the rest of the world is not; or `ignored`, so that a text of unknown words only is as likely as the
     prior says. What counts is the mean log odds of a token, else long texts would be surer than short ones.
 
-    >>> gate = Gate().fit(["when do you open", "when do you close"], ["what is the capital of france"])
+    >>> gate = DomainGate().fit(["when do you open", "when do you close"], ["what is the capital of france"])
     >>> [round(one, 2) for one in gate.confidence(["when do you open on sundays", "is it the capital", ""]).tolist()]
     [0.84, 0.11, 0.5]
     """
@@ -114,14 +114,16 @@ class Gate:
 _TRAIN_AGAIN = "train the gate again"
 
 
-def two_stage(gate: Gate, answers: pl.DataFrame, *, threshold: float = 0.0, system: str = "two-stage") -> pl.DataFrame:
+def two_stage(
+    gate: DomainGate, answers: pl.DataFrame, *, threshold: float = 0.0, system: str = "two-stage"
+) -> pl.DataFrame:
     """A table of responses of the two stages: the interpreter's predictions, let through or withheld by the gate.
 
     `answers` has the columns `input` and `prediction`, and whatever else responses need, which stays. `confidence`
     becomes the gate's, `system` the name given, and `prediction` null where the gate is less sure than the threshold.
     With the threshold 0 nothing is withheld, and the rows draw the whole error-return curve of the gate.
 
-    >>> gate = Gate().fit(["when do you open"], ["what is the capital of france"])
+    >>> gate = DomainGate().fit(["when do you open"], ["what is the capital of france"])
     >>> answers = pl.DataFrame({"input": ["do you open", "capital of peru"], "prediction": ["hours", "hours"]})
     >>> two_stage(gate, answers, threshold=0.5)["prediction"].to_list()
     ['hours', None]

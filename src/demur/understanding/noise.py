@@ -6,9 +6,9 @@ import hashlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Rivals:
     weights: Array
     """They sum to 1."""
 
-    def picked(self, draw: float) -> str:
+    def pick(self, draw: float) -> str:
         """The rival that a draw from 0 to 1 falls on."""
         place = int(np.searchsorted(np.cumsum(self.weights), draw, side="right"))
         return self.words[min(place, len(self.words) - 1)]
@@ -175,42 +175,40 @@ def _sound(word: str) -> str:
     return "".join(_signs.setdefault(phone, chr(0xE000 + len(_signs))) for phone in pronounced(word))
 
 
-Pairs = tuple[tuple[str, str], ...]
-"""What was said and what was heard for it, place by place; "" for nothing."""
+WordPairs = tuple[tuple[str, str], ...]
+"""What was said and what was recognised for it, place by place; "" for nothing."""
 
 SUBSTITUTIONS, DELETIONS, INSERTIONS = 0.55, 0.25, 0.20
 """Shares of the kinds of error. The live recogniser on the train part of DSTC2 makes .58, .25 and .17 of them as it is
 transcribed there, and .48, .25 and .27 where spellings are made alike and hesitations left out."""
+FLATTERS = (
+    "The recogniser is simulated: it takes words for others that sound like them, which flatters tokens made of phones."
+)
 CLOSE = 0.001
 """The search for the rate ends so near to the word error rate that is asked for."""
 _STEPS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What was heard of some utterances."""
+@dataclass(frozen=True)
+class Recognition:
+    """What a recogniser made of some utterances."""
 
-    channel: Channel
-    """With the rate that was used."""
     ids: tuple[Hashable, ...]
-    pairs: tuple[Pairs, ...]
-    errors: tuple[int, ...]
-    """Words to insert, drop or change in each text: the least number, which may be below that of the slips made."""
+    said: list[str]
+    """The texts said, as a recogniser would write them."""
+    texts: list[str]
+    """The texts recognised; "" where nothing was."""
 
-    @property
-    def texts(self) -> list[str]:
-        """The texts heard; "" where nothing was."""
-        return [" ".join(said_and_heard(pairs)[1]) for pairs in self.pairs]
-
-    @property
-    def said(self) -> list[str]:
-        """The texts said, as a recogniser would write them."""
-        return [" ".join(said_and_heard(pairs)[0]) for pairs in self.pairs]
+    @cached_property
+    def errors(self) -> tuple[int, ...]:
+        """Words to insert, drop or change in each text: the least number, which may be below that of the slips made."""
+        both = zip(self.said, self.texts, strict=True)
+        return tuple(word_errors(said.split(), text.split()) for said, text in both)
 
     @property
     def words(self) -> int:
         """How many words were said."""
-        return sum(len(said_and_heard(pairs)[0]) for pairs in self.pairs)
+        return sum(len(said.split()) for said in self.said)
 
     @property
     def wer(self) -> float:
@@ -219,23 +217,65 @@ class Heard:
 
     @property
     def empty(self) -> int:
-        """Texts of which nothing was heard although something was said."""
-        return sum(bool(said) and not heard for said, heard in map(said_and_heard, self.pairs))
+        """Texts of which nothing was recognised although something was said."""
+        return sum(bool(said) and not text for said, text in zip(self.said, self.texts, strict=True))
+
+
+class NoiseChannel(Protocol):
+    """A recogniser that errs; `demur.lab.noise.CHANNELS` names those of the experiments."""
+
+    @property
+    def description(self) -> str:
+        """What an experiment calls it."""
+        ...
+
+    @property
+    def caution(self) -> str:
+        """What a reader must know of its errors; empty for real ones."""
+        ...
+
+    @property
+    def snr_db(self) -> float | None:
+        """Decibels of the speech above the noise, where there is any sound."""
+        ...
+
+    def recognise(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Recognition:
+        """What is recognised of texts, by the seed and the ids only; without ids each text is its own."""
+        ...
 
 
 @dataclass(frozen=True)
-class Channel:
+class WordRecognition(Recognition):
+    """What a channel of words made of some utterances, place by place."""
+
+    channel: WordChannel
+    """With the rate that was used."""
+    pairs: tuple[WordPairs, ...]
+
+
+def checked_ids(texts: Sequence[str], ids: Sequence[Hashable] | None) -> Sequence[Hashable]:
+    """The ids, which are the texts where there are none; refuse a text where a list is meant."""
+    if isinstance(texts, str):
+        raise UsageError("a channel takes a list of texts; put the one text in a list")
+    ids = texts if ids is None else ids
+    if len(ids) != len(texts):
+        raise UsageError(f"there must be an id for each text; got {len(ids)} for {len(texts)}")
+    return ids
+
+
+@dataclass(frozen=True)
+class WordChannel:
     """A recogniser that knows these words and the most frequent English ones, and errs at a word error rate.
 
     `vocabulary` are words, or texts whose words are taken; None stands for the frequent ones alone. The shares of the
     kinds of error are taken relative to each other. `steepness` is how much likelier near words are than far ones: at
-    0 sound does not matter. `rate` is the errors tried per word: left out, it is found anew for the texts of each
+    0 sound does not matter. `rate` is the errors tried per word: left out, it is found again for the texts of each
     call, so that their word error rate is the one asked for. To treat texts alike that come one by one, find it once
-    on many (`fitted`): then what is heard depends on nothing but the seed, the text and its id.
+    on many (`fit`): then what is recognised depends on nothing but the seed, the text and its id.
 
-    >>> channel = Channel(wer=0.5, seed=1).fitted(["can i book a flight"] * 100, ids=range(100))
-    >>> heard = channel.heard(["where is the flour"], ids=["q7"])
-    >>> heard.texts == channel.heard(["hello", "where is the flour"], ids=["q6", "q7"]).texts[1:]
+    >>> channel = WordChannel(wer=0.5, seed=1).fit(["can i book a flight"] * 100, ids=range(100))
+    >>> alone = channel.recognise(["where is the flour"], ids=["q7"])
+    >>> alone.texts == channel.recognise(["hello", "where is the flour"], ids=["q6", "q7"]).texts[1:]
     True
     """
 
@@ -249,6 +289,10 @@ class Channel:
     frequent: int = FREQUENT
     steepness: float = STEEPNESS
     rate: float | None = None
+
+    description = "a simulated recogniser"
+    caution = FLATTERS
+    snr_db = None
 
     def __post_init__(self) -> None:
         required()
@@ -266,24 +310,24 @@ class Channel:
             raise UsageError(f"with these shares the rate lies from 0 to {self.highest:g}; got {self.rate:g}")
         object.__setattr__(self, "vocabulary", known)
 
-    def at(self, rate: float) -> Channel:
+    def at(self, rate: float) -> WordChannel:
         """The channel that makes errors at this rate, whatever the texts."""
         return replace(self, rate=rate)
 
-    def fitted(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Channel:
+    def fit(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> WordChannel:
         """The channel at the rate at which these texts have the word error rate asked for."""
         return self.at(self._fitting(self._draws(texts, ids)))
 
-    def heard(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Heard:
-        """What is heard of texts; without ids each text is its own.
+    def recognise(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> WordRecognition:
+        """What is recognised of texts; without ids each text is its own.
 
         With few words the word error rate comes as near as the texts allow.
         """
         drawn = self._draws(texts, ids)
         rate = self._fitting(drawn) if self.rate is None else self.rate
         pairs = tuple(self._pairs(one, rate) for one in drawn)
-        ids = texts if ids is None else ids
-        return Heard(self.at(rate), tuple(ids), pairs, tuple(word_errors(*said_and_heard(one)) for one in pairs))
+        said, texts_of = ([" ".join(words_of(one, side)) for one in pairs] for side in (0, 1))
+        return WordRecognition(tuple(checked_ids(texts, ids)), said, texts_of, self.at(rate), pairs)
 
     @property
     def highest(self) -> float:
@@ -307,23 +351,19 @@ class Channel:
         return self.substitutions, self.deletions, self.insertions
 
     def _draws(self, texts: Sequence[str], ids: Sequence[Hashable] | None) -> list[_Draws]:
-        if isinstance(texts, str):
-            raise UsageError("the channel takes a list of texts; put the one text in a list")
-        ids = texts if ids is None else ids
-        if len(ids) != len(texts):
-            raise UsageError(f"there must be an id for each text; got {len(ids)} for {len(texts)}")
+        ids = checked_ids(texts, ids)
         said = [tuple(words(text)) for text in texts]
         alikes = self.alikes
         rivals = alikes.of(word for one in said for word in one)
         drawn = []
         for name, one in zip(ids, said, strict=True):
             chance = generator(self.seed, name).random((len(one), 5))
-            instead = tuple(rivals[word].picked(draw) for word, draw in zip(one, chance[:, 2], strict=True))
-            added = tuple(alikes.fillers.picked(draw) for draw in chance[:, 4])
+            instead = tuple(rivals[word].pick(draw) for word, draw in zip(one, chance[:, 2], strict=True))
+            added = tuple(alikes.fillers.pick(draw) for draw in chance[:, 4])
             drawn.append(_Draws(one, instead, added, chance))
         return drawn
 
-    def _pairs(self, drawn: _Draws, rate: float) -> Pairs:
+    def _pairs(self, drawn: _Draws, rate: float) -> WordPairs:
         substitutions, deletions, insertions = self.ratio
         wrong = drawn.chance[:, 0] < rate * (substitutions + deletions)
         lost = wrong & (drawn.chance[:, 1] * (substitutions + deletions) >= substitutions)
@@ -350,7 +390,8 @@ class Channel:
         return rate
 
     def _errors(self, drawn: Sequence[_Draws], rate: float) -> int:
-        return sum(word_errors(*said_and_heard(self._pairs(one, rate))) for one in drawn)
+        found = (self._pairs(one, rate) for one in drawn)
+        return sum(word_errors(words_of(pairs, 0), words_of(pairs, 1)) for pairs in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,13 +412,13 @@ class _Draws:
         return found
 
 
-def said_and_heard(pairs: Pairs) -> tuple[list[str], list[str]]:
-    """The words said, and the words heard."""
-    return [said for said, _ in pairs if said], [heard for _, heard in pairs if heard]
+def words_of(pairs: WordPairs, side: int) -> list[str]:
+    """The words said (side 0), or the words recognised (side 1)."""
+    return [pair[side] for pair in pairs if pair[side]]
 
 
-def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
-    """The least number of words to insert, drop or change to turn what was said into what was heard.
+def word_errors(said: Sequence[str], recognised: Sequence[str]) -> int:
+    """The least number of words to insert, drop or change to turn what was said into what was recognised.
 
     >>> word_errors("where is the flour".split(), "where the flower is".split())
     3
@@ -385,7 +426,7 @@ def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
     required()
     from rapidfuzz.distance import Levenshtein
 
-    return int(Levenshtein.distance(said, heard))
+    return int(Levenshtein.distance(said, recognised))
 
 
 def generator(seed: int, name: Hashable, purpose: str = "words") -> np.random.Generator:
@@ -416,22 +457,22 @@ _SHARES = (0.01, 0.99)
 Slot = tuple[tuple[str, float], ...]
 
 
-def networks(heard: Heard) -> list[Network]:
+def networks(found: WordRecognition) -> list[Network]:
     """The confusion network of each utterance, of at most six words a slot, with four decimals each.
 
-    The best words, read off, are the text that was heard. A slot whose words would be likelier than its best one says
-    less than 1 in all. Besides the slots of words there are some in which noise was taken for speech and then not.
+    The best words, read off, are the text that was recognised. A slot whose words would be likelier than its best one
+    says less than 1 in all. Besides the slots of words there are some in which noise was taken for speech and then not.
     """
-    recogniser = _Recogniser(heard.channel)
-    heard.channel.alikes.of(word for pairs in heard.pairs for pair in pairs for word in pair if word)
+    recogniser = _Recogniser(found.channel)
+    found.channel.alikes.of(word for pairs in found.pairs for pair in pairs for word in pair if word)
     return [
-        recogniser.network(pairs, generator(heard.channel.seed, name, "lists"))
-        for name, pairs in zip(heard.ids, heard.pairs, strict=True)
+        recogniser.network(pairs, generator(found.channel.seed, name, "lists"))
+        for name, pairs in zip(found.ids, found.pairs, strict=True)
     ]
 
 
 def sentences(network: Network, n: int = SENTENCES) -> list[Sentence]:
-    """The n likeliest sentences; each has the probability of its best path, so the first is what was heard.
+    """The n likeliest sentences; each has the probability of its best path, so the first is what was recognised.
 
     >>> network = Network(((("flour", 0.6), ("flower", 0.4)), (("", 0.7), ("a", 0.3))))
     >>> [(one.text, round(math.exp(one.logprob), 2)) for one in sentences(network, 3)]
@@ -448,11 +489,16 @@ def sentences(network: Network, n: int = SENTENCES) -> list[Sentence]:
     return list(found.values())
 
 
-def rows(heard: Heard, n: int = SENTENCES) -> list[dict[str, Any]]:
-    """A row for each utterance, as tables of N-best lists hold what was heard: `id`, `text` (said), `asr`, `cnet`."""
+def rows(found: WordRecognition, n: int = SENTENCES) -> list[dict[str, Any]]:
+    """A row for each utterance, as tables of N-best lists have it: `id`, `text` (said), `asr`, `cnet`."""
     return [
-        {"id": str(name), "text": said, "asr": [_told(one) for one in sentences(network, n)], "cnet": _arcs(network)}
-        for name, said, network in zip(heard.ids, heard.said, networks(heard), strict=True)
+        {
+            "id": str(name),
+            "text": said,
+            "asr": [_sentence_row(one) for one in sentences(network, n)],
+            "cnet": [[{"word": word, "confidence": share} for word, share in arcs] for arcs in network.slots],
+        }
+        for name, said, network in zip(found.ids, found.said, networks(found), strict=True)
     ]
 
 
@@ -482,20 +528,16 @@ def slot(best: str, sure: float, rivals: Mapping[str, float], arcs: int = _ARCS)
     return tuple(found)
 
 
-def _told(sentence: Sentence) -> dict[str, Any]:
+def _sentence_row(sentence: Sentence) -> dict[str, Any]:
     words = zip(sentence.words, sentence.confidences or (), strict=True)
-    told = [{"word": word, "confidence": share} for word, share in words]
-    return {"text": sentence.text, "logprob": round(sentence.logprob, 4), "words": told}
-
-
-def _arcs(network: Network) -> list[list[dict[str, Any]]]:
-    return [[{"word": word, "confidence": share} for word, share in arcs] for arcs in network.slots]
+    sure = [{"word": word, "confidence": share} for word, share in words]
+    return {"text": sentence.text, "logprob": round(sentence.logprob, 4), "words": sure}
 
 
 class _Recogniser:
-    """Makes networks of what a channel heard."""
+    """Makes networks of what a channel recognised."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: WordChannel) -> None:
         self._alikes = channel.alikes
         rate = channel.rate or 0.0
         substituted, deleted, inserted = (rate * share for share in channel.ratio)
@@ -505,7 +547,7 @@ class _Recogniser:
         # as often as a word is lost there is noise that was nearly taken for one, so half of all silences are right
         self._ghosts = deleted
 
-    def network(self, pairs: Pairs, rng: np.random.Generator) -> Network:
+    def network(self, pairs: WordPairs, rng: np.random.Generator) -> Network:
         if self._noiseless:
             return Network(tuple(((word, 1.0),) for word, _ in pairs))
         slots: list[Slot] = []
@@ -527,7 +569,7 @@ class _Recogniser:
         return slot("", posterior(False, 0.5, rng), {said: 1.0, **self._rivals(said)})
 
     def _ghost(self, rng: np.random.Generator) -> Slot:
-        one, other = (self._alikes.fillers.picked(rng.random()) for _ in range(2))
+        one, other = (self._alikes.fillers.pick(rng.random()) for _ in range(2))
         return slot("", posterior(True, 0.5, rng), {other: 0.5, one: 1.0})
 
     def _rivals(self, word: str) -> dict[str, float]:

@@ -35,24 +35,6 @@ Parser = Annotated[
 Sentences = Annotated[int, typer.Option("--sentences", min=1, help="Sentences taken of each utterance.")]
 Floor = Annotated[float, typer.Option("--floor", help="Least probability that ICE and ACE look at.")]
 Scorers = Annotated[str, typer.Option("--scorers", help="Scorers, separated by commas.", metavar="NAMES")]
-Pairs = Annotated[
-    str | None,
-    typer.Argument(
-        help="Questions with input and target (null or oos: no answer is right), and split (train, test) where you "
-        "have one: .jsonl and others, - for standard input; default: a bundled museum guide.",
-        metavar="[PAIRS]",
-    ),
-]
-PairColumns = Annotated[
-    list[str] | None,
-    typer.Option("--map", help="Name a column: --map target=intent. Repeatable.", metavar="NAME=COLUMN"),
-]
-Wer = Annotated[
-    float, typer.Option("--wer", help="Word error rate of the simulated recogniser, 0 to 1; 0 leaves questions alone.")
-]
-Tokens = Annotated[
-    str, typer.Option("--tokens", help="What texts are made of: words, phones, mixed and others.", metavar="NAME")
-]
 
 
 @experiments.callback()
@@ -156,72 +138,3 @@ def oracle(
 
     source = experimenting.Source(files or [], lists, grammar, parser, floor=floor)
     experimenting.oracle(source, sampling, outputs, names=scorers, sentences=sentences)
-
-
-@experiments.command(epilog="Example: `demur experiment tokenizers --wer 0.3 -o figure1.svg`")
-@with_options
-def tokenizers(
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    pairs: Pairs = None,
-    columns: PairColumns = None,
-    tokens: Annotated[
-        str,
-        typer.Option("--tokens", help="Tokenizers, separated by commas; the first is the baseline.", metavar="NAMES"),
-    ] = "words,phones1,phones2,phones3,mixed",
-    wer: Wer = 0.3,
-    speech: Annotated[
-        float | None,
-        typer.Option(
-            "--speech",
-            help="Really speak the questions (espeak-ng), so many decibels above noise, and recognise them "
-            "(pocketsphinx); instead of --wer.",
-            metavar="DB",
-        ),
-    ] = None,
-) -> None:
-    """Words, phones and both under recognition errors: figures 1 and 2 of Artstein (2011)."""
-    from demur.apps.cli import understanding_experiments as understanding
-
-    questions = understanding.Questions(pairs, tuple(columns or ()))
-    understanding.tokenizers(questions, sampling, outputs, tokens=tokens, wer=wer, snr_db=speech)
-
-
-@experiments.command(epilog="Example: `demur experiment growth -o figure3.svg`")
-@with_options
-def growth(
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    pairs: Pairs = None,
-    columns: PairColumns = None,
-    text: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--text", help="Plain text of another domain. Repeatable; default: four bundled ones.", metavar="FILE"
-        ),
-    ] = None,
-    tokens: Tokens = "words",
-    wer: Wer = 0.0,
-) -> None:
-    """A character grown by questions made from texts of other domains: figure 3 of Artstein (2011)."""
-    from demur.apps.cli import understanding_experiments as understanding
-
-    questions = understanding.Questions(pairs, tuple(columns or ()))
-    understanding.growth(questions, sampling, outputs, texts=tuple(text or ()), tokens=tokens, wer=wer)
-
-
-@experiments.command(epilog="Example: `demur experiment gate -o gate.svg`")
-@with_options
-def gate(
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    pairs: Pairs = None,
-    columns: PairColumns = None,
-    tokens: Tokens = "words",
-    wer: Wer = 0.0,
-) -> None:
-    """Understanding in two stages (Patel et al. 2006) against a threshold on the interpreter's own confidence."""
-    from demur.apps.cli import understanding_experiments as understanding
-
-    questions = understanding.Questions(pairs, tuple(columns or ()))
-    understanding.gate(questions, sampling, outputs, tokens=tokens, wer=wer)

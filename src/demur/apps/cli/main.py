@@ -6,7 +6,6 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ from demur.apps.cli.chat import chat
 from demur.apps.cli.commands import add_jobs, call
 from demur.apps.cli.experiment_commands import experiments
 from demur.apps.cli.importing import importer
-from demur.apps.cli.options import OutputOptions, SamplingOptions, with_options
+from demur.apps.cli.options import OutputOptions, with_options
 from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import Argument, Job, Option
@@ -24,6 +23,7 @@ from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import path_text
 from demur.errors import DataError, DemurError, Interrupted, UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
+from demur.lab.jobs import JOBS as LAB_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
@@ -161,22 +161,6 @@ def serve(
 add_jobs(app, [Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")], call)
 
 
-@app.command(epilog="Example: `demur demo -o demo.html`")
-@with_options
-def demo(
-    sampling: SamplingOptions,
-    outputs: OutputOptions,
-    logs: Annotated[
-        Path | None,
-        typer.Option("--logs", help="Also write the models' logs, as JSONL, into this folder.", metavar="FOLDER"),
-    ] = None,
-) -> None:
-    """Train three models on a bundled museum guide, let them mishear, and show the whole story."""
-    from demur.apps.cli import demonstration
-
-    demonstration.demo(sampling, outputs, logs=logs)
-
-
 add_jobs(app, NBEST_JOBS)
 add_jobs(app, REPORT_JOBS, run_report)
 app.add_typer(outcome, name="outcome")
@@ -191,6 +175,7 @@ app.add_typer(understand, name="understand")
 add_jobs(app, UNDERSTANDING_JOBS)
 understand.command(epilog="Example: `echo 'when do you open?' | demur understand chat guide`")(with_options(chat))
 app.add_typer(experiments, name="experiment")
+add_jobs(app, LAB_JOBS)
 app.add_typer(importer, name="import")
 
 

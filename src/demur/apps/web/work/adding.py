@@ -129,10 +129,10 @@ def add(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
 
 def demo(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:  # noqa: ARG001
     """Add the logs of the demo: three models of a museum guide, on questions as asked and as they were misheard."""
-    from demur.apps.cli.demonstration import answered, write_logs
+    from demur.lab.demo import answer_museum, write_logs
 
     step("training three small models", 0, 2)
-    table = answered(museum())
+    table = answer_museum(museum())
     step("adding their logs", 1, 2)
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:
         write_logs(table, Path(folder))

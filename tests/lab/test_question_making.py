@@ -3,13 +3,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur.lab.corpora import domains, museum
-from demur.understanding.questions import (
+from demur.lab.questions import (
     DETERMINERS,
     MOST,
     NO_SUBJECT,
     PREPOSITIONS,
     VERBS,
-    made_pairs,
+    make_pairs,
     questions,
     sentences,
 )
@@ -103,7 +103,7 @@ def test_a_noun_that_looks_like_a_verb_does_not_agree_with_what_is_before_it():
 
 
 def test_names_keep_their_capitals_where_the_text_shows_them():
-    pairs = made_pairs("Etna lies in Sicily. Farmers live near Etna. Wheat is a grass.")
+    pairs = make_pairs("Etna lies in Sicily. Farmers live near Etna. Wheat is a grass.")
     assert [pair.question for pair in pairs] == [
         *("Where does Etna lie?", "Where do farmers live?", "What is wheat?"),
     ]
@@ -116,19 +116,19 @@ def test_abbreviations_and_initials_end_no_sentence():
 
 
 def test_a_question_that_two_sentences_answer_belongs_to_the_first():
-    pairs = made_pairs("Rye is a grass. Rye is a crop.")
+    pairs = make_pairs("Rye is a grass. Rye is a crop.")
     assert [(pair.question, pair.answer) for pair in pairs] == [("What is rye?", "Rye is a grass.")]
 
 
 def test_every_pair_says_by_which_rule_it_was_made():
-    assert {pair.origin for pair in made_pairs("Rye is a grass.")} == {"made by rule: what"}
+    assert {pair.origin for pair in make_pairs("Rye is a grass.")} == {"made by rule: what"}
 
 
 @example("A was in in 1804")
 @given(st.text() | PLAIN)
 def test_any_text_gives_the_same_few_questions_every_time(text):
-    pairs = made_pairs(text)
-    assert pairs == made_pairs(text)
+    pairs = make_pairs(text)
+    assert pairs == make_pairs(text)
     assert len({pair.question.lower() for pair in pairs}) == len(pairs)
     for pair in pairs:
         assert pair.question.endswith("?")
@@ -144,12 +144,12 @@ def test_no_sentence_gives_more_than_four(sentence):
 @pytest.mark.parametrize("name", list(domains()))
 def test_most_sentences_of_a_domain_give_a_question(name):
     text = domains()[name]
-    pairs = made_pairs(text)
+    pairs = make_pairs(text)
     assert len({pair.answer for pair in pairs}) > 0.85 * len(sentences(text))
     assert 60 < len(pairs) < 120
 
 
 def test_no_question_of_a_domain_is_one_of_the_museums():
     asked = {" ".join(words(question)) for question in museum().questions["input"]}
-    made = {" ".join(words(pair.question)) for text in domains().values() for pair in made_pairs(text)}
+    made = {" ".join(words(pair.question)) for text in domains().values() for pair in make_pairs(text)}
     assert not asked & made

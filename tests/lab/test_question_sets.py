@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError
 from demur.lab.corpora import museum
-from demur.lab.understanding_experiments import HELD_OUT, guide_material, own_material, read_material
+from demur.lab.understanding_experiments import HELD_OUT, read_questions, split_corpus
 
 
 def rows(per_label=8, labels=("hours", "price"), off=2, **others):
@@ -15,7 +15,7 @@ def rows(per_label=8, labels=("hours", "price"), off=2, **others):
 
 def test_of_every_answer_of_the_guide_eight_questions_are_held_out_and_all_off_topic_ones():
     corpus = museum()
-    material = guide_material(corpus)
+    material = split_corpus(corpus)
     held = material.test.filter(pl.col("target").is_not_null())
     assert held["target"].value_counts()["count"].to_list() == [HELD_OUT] * corpus.answers.height
     assert material.out_of_scope == corpus.offtopic.height
@@ -24,14 +24,14 @@ def test_of_every_answer_of_the_guide_eight_questions_are_held_out_and_all_off_t
 
 
 def test_another_seed_holds_out_other_questions_and_the_same_the_same():
-    tests = [guide_material(museum(), seed=seed).test["id"].to_list() for seed in (1, 1, 2)]
+    tests = [split_corpus(museum(), seed=seed).test["id"].to_list() for seed in (1, 1, 2)]
     assert tests[0] == tests[1] != tests[2]
 
 
 def test_a_column_split_divides_own_questions_and_what_is_neither_is_counted():
     split = ["train", "Test ", "val", "train"]
     table = {"id": list("abcd"), "input": ["1", "2", "3", "4"], "target": ["x", "x", "x", "oos"], "split": split}
-    material = own_material(table)
+    material = read_questions(table)
     assert material.texts == ["1"]
     assert material.off_topic == ("4",)
     assert material.test.to_dicts() == [{"id": "b", "input": "2", "target": "x"}]
@@ -43,9 +43,9 @@ def test_without_a_split_a_quarter_of_each_label_is_held_out_and_nothing_is_lost
     given_rows = rows(per_label, off=off)
     if per_label < 4 and not off:
         with pytest.raises(DataError, match="there are no questions to be tested on"):
-            own_material(given_rows, seed=seed)
+            read_questions(given_rows, seed=seed)
         return
-    material = own_material(given_rows, seed=seed)
+    material = read_questions(given_rows, seed=seed)
     held = material.test.filter(pl.col("target").is_not_null())["target"].value_counts()
     assert set(held["count"]) <= {per_label // 4}
     assert material.out_of_scope == off
@@ -53,26 +53,26 @@ def test_without_a_split_a_quarter_of_each_label_is_held_out_and_nothing_is_lost
 
 
 def test_half_of_the_off_topic_questions_are_learnt_from_where_none_are_set_apart():
-    material = own_material(rows(off=5)).with_off_topic()
+    material = read_questions(rows(off=5)).with_off_topic()
     assert (len(material.off_topic), material.out_of_scope) == (2, 3)
     assert not set(material.off_topic) & set(material.test["input"])
     assert material.with_off_topic() is material
 
 
 def test_in_scope_leaves_out_what_has_no_answer():
-    material = own_material(rows(off=3)).in_scope()
+    material = read_questions(rows(off=3)).in_scope()
     assert material.out_of_scope == 0
     assert material.test.height == 4
 
 
 def test_a_file_is_read_with_its_columns_and_named_after_itself(tmp_path):
     pl.DataFrame(rows()).rename({"text": "said", "label": "meant"}).write_csv(tmp_path / "own.csv")
-    material = read_material(tmp_path / "own.csv", columns={"input": "said", "target": "meant"})
+    material = read_questions(tmp_path / "own.csv", columns={"input": "said", "target": "meant"})
     assert (material.name, material.train.height, material.test.height) == ("own", 12, 6)
 
 
 def test_numbers_are_labels_too():
-    material = own_material({"input": list("abcd"), "target": [1, 1, 1, 1]})
+    material = read_questions({"input": list("abcd"), "target": [1, 1, 1, 1]})
     assert set(material.labels) == {"1"}
 
 
@@ -88,9 +88,9 @@ FAULTS = {
 @pytest.mark.parametrize(("data", "said"), FAULTS.values(), ids=FAULTS)
 def test_a_table_that_cannot_be_used_says_why(data, said):
     with pytest.raises(DataError, match=said):
-        own_material(data)
+        read_questions(data)
 
 
 def test_a_gate_without_off_topic_questions_is_refused():
     with pytest.raises(DataError, match="the gate needs questions without an answer"):
-        own_material(rows(off=1)).with_off_topic()
+        read_questions(rows(off=1)).with_off_topic()

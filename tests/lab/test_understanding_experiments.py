@@ -1,46 +1,47 @@
 import json
 import math
+from dataclasses import dataclass, replace
 
 import polars as pl
 import pytest
 
+from demur.core.options import Sampling
 from demur.core.show.numbers import percent
 from demur.core.show.results import plain
 from demur.errors import UsageError
-from demur.lab import understanding_experiments
 from demur.lab.corpora import domains, museum
 from demur.lab.understanding_experiments import (
     BOTH,
-    FLATTERS,
     GATE,
     INTERPRETER,
     MADE_BY_RULE,
-    Material,
+    QuestionSet,
     accuracy,
     gate_experiment,
     growth_experiment,
-    guide_material,
     of_experiment,
-    responded,
+    response_table,
     scope_auroc,
-    standing_table,
+    split_corpus,
     tokenizer_experiment,
 )
+from demur.understanding.noise import FLATTERS, Recognition, WordChannel
 from demur.understanding.relevance import RelevanceClassifier
 
-QUICK = {"replicates": 50}
+QUICK = {"sampling": Sampling(replicates=50)}
 
 
 @pytest.fixture(scope="module")
 def guide():
     """Every answer of the museum guide, tested on fewer questions."""
-    whole = guide_material(museum())
-    return Material("museum", whole.train, whole.test.gather_every(3))
+    whole = split_corpus(museum())
+    return QuestionSet("museum", whole.train, whole.test.gather_every(3))
 
 
 @pytest.fixture(scope="module")
 def heard(guide):
-    return tokenizer_experiment(guide, tokens=("words", "phones2", "mixed"), wer=0.4, **QUICK)
+    channel = WordChannel(guide.texts, wer=0.4)
+    return tokenizer_experiment(guide, tokens=("words", "phones2", "mixed"), channel=channel, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +50,8 @@ def grown(guide):
 
 
 @pytest.fixture(scope="module")
-def gated(guide):
-    return gate_experiment(guide, **QUICK)
+def gated():
+    return gate_experiment(split_corpus(museum()), **QUICK)
 
 
 def small():
@@ -60,13 +61,13 @@ def small():
         "input": ["do you open", "it cost what", "xyzzy"],
         "target": ["hours", "hours", None],
     }
-    return Material("small", pl.DataFrame(train), pl.DataFrame(test))
+    return QuestionSet("small", pl.DataFrame(train), pl.DataFrame(test))
 
 
 def test_a_model_answers_every_question_but_those_it_knows_nothing_of():
     material = small()
     model = RelevanceClassifier().fit(material.texts, material.labels)
-    table = responded("guide", model, material.test)
+    table = response_table("guide", model, material.test)
     assert table["prediction"].to_list() == ["hours", "price", None]
     assert table["confidence"].is_null().to_list() == [False, False, True]
     assert set(table["system"]) == {"guide"}
@@ -90,47 +91,48 @@ def test_tokenizers_are_tested_on_the_same_questions_at_the_word_error_rate_aske
 
 
 def test_noise_costs_words_more_than_the_mixture(heard):
-    words, _, mixed = heard.standings
-    assert all(one.accuracy < one.asked for one in heard.standings)
+    words, _, mixed = heard.summaries
+    assert all(one.accuracy < one.asked for one in heard.summaries)
     assert mixed.accuracy > words.accuracy
     assert mixed.asked - mixed.accuracy < words.asked - words.accuracy
 
 
-def test_without_noise_questions_are_as_asked_and_no_channel_is_needed(guide, monkeypatch):
-    monkeypatch.setattr(understanding_experiments, "Channel", None)
-    found = tokenizer_experiment(guide, tokens=("words", "words+phones1"), wer=0, **QUICK)
-    assert found.wer == 0
-    assert [one.accuracy for one in found.standings] == [one.asked for one in found.standings]
-    assert found.responses["input"].equals(found.responses["asked"])
+def test_without_noise_questions_are_as_asked(gated):
+    assert gated.wer == 0
+    assert [one.accuracy for one in gated.summaries] == [one.asked for one in gated.summaries]
+    assert gated.responses["input"].equals(gated.responses["asked"])
 
 
-def test_spoken_questions_are_taken_as_a_real_recogniser_hears_them(guide, monkeypatch):
-    def listen(texts, **_):
-        return [" ".join(text.split()[1:]) for text in texts]  # the first word is lost
+@dataclass
+class DropFirst:
+    """A channel that loses the first word of each text."""
 
-    monkeypatch.setattr(understanding_experiments, "said_and_heard", listen)
-    found = tokenizer_experiment(guide, tokens=("words", "phones2"), snr_db=20, **QUICK)
-    words = [len(text.split()) for text in guide.test["input"]]
-    assert found.wer == pytest.approx(len(words) / sum(words), abs=0.02)
+    snr_db = 20.0
+    description = "a bad line"
+    caution = ""
+
+    def recognise(self, texts, ids=None):
+        return Recognition(tuple(ids or texts), list(texts), [text.partition(" ")[2] for text in texts])
+
+
+def test_any_channel_may_be_asked_for(guide):
+    few = replace(guide, test=guide.test.head(40))
+    found = tokenizer_experiment(few, tokens=("words", "words+phones1"), channel=DropFirst(), **QUICK)
+    words = [len(text.split()) for text in few.test["input"]]
+    assert found.wer == pytest.approx(len(words) / sum(words))
     assert found.to_dict()["spoken_at_db"] == 20
-    told = of_experiment(found).sentences
-    assert any("through speech at 20 dB" in sentence for sentence in told)
-    assert FLATTERS not in told
-
-
-def test_the_same_seed_gives_the_same_experiment(guide):
-    made = [tokenizer_experiment(guide, tokens=("words", "phones1"), seed=seed, **QUICK) for seed in (3, 3, 4)]
-    assert made[0].responses.equals(made[1].responses)
-    assert not made[0].responses.equals(made[2].responses)
+    sentences = of_experiment(found).sentences
+    assert any("through a bad line with" in sentence for sentence in sentences)
+    assert FLATTERS not in sentences
 
 
 def test_a_character_grows_by_one_domain_a_step_and_is_tested_on_its_own_questions_only(grown, guide):
-    assert [one.system for one in grown.standings] == ["museum", "+1 bees", "+2 bread", "+3 railways", "+4 volcanoes"]
-    for smaller, larger in zip(grown.standings, grown.standings[1:], strict=False):
+    assert [one.system for one in grown.summaries] == ["museum", "+1 bees", "+2 bread", "+3 railways", "+4 volcanoes"]
+    for smaller, larger in zip(grown.summaries, grown.summaries[1:], strict=False):
         assert larger.pairs > smaller.pairs
         assert larger.labels > smaller.labels
-    assert grown.standings[0].pairs == guide.train.height
-    assert grown.material.out_of_scope == 0
+    assert grown.summaries[0].pairs == guide.train.height
+    assert grown.questions.out_of_scope == 0
     assert grown.responses["target"].null_count() == 0
 
 
@@ -148,16 +150,15 @@ def test_the_gate_gives_the_same_answers_with_confidences_of_its_own(gated):
     assert both["confidence"].to_list() == pytest.approx(product, nan_ok=True)
 
 
-def test_the_gate_learns_from_half_of_the_off_topic_questions_and_none_of_these_is_tested(gated, guide):
-    assert len(gated.material.off_topic) == guide.out_of_scope // 2
-    assert not set(gated.material.off_topic) & set(gated.responses["asked"])
+def test_the_gate_learns_from_half_of_the_off_topic_questions_and_none_of_these_is_tested(gated):
+    assert len(gated.questions.off_topic) == museum().offtopic.height // 2
+    assert not set(gated.questions.off_topic) & set(gated.responses["asked"])
 
 
-def test_for_the_whole_guide_the_gate_tells_scope_better_and_yet_lets_more_errors_through():
+def test_the_gate_tells_scope_better_and_yet_lets_more_errors_through(gated):
     """It knows what is off topic, but nothing of which answer is wrong; both together err least."""
-    whole = gate_experiment(guide_material(museum()), **QUICK)
-    scope = {one.system: one.scope for one in whole.standings}
-    area = {one.system: one.figures["augrc"].value for one in whole.comparison.evaluations}
+    scope = {one.system: one.scope for one in gated.summaries}
+    area = {one.system: one.figures["augrc"].value for one in gated.comparison.evaluations}
     assert scope[GATE] > scope[INTERPRETER]
     assert area[BOTH] < area[INTERPRETER] < area[GATE]
 
@@ -197,16 +198,17 @@ def test_of_more_than_four_systems_the_first_and_the_best_are_drawn_with_their_b
 
 
 def test_the_table_has_columns_for_noise_and_scope_only_where_there_are_any(heard, grown, gated):
-    assert standing_table(heard).columns[-2:] == ("right, as heard", "AUROC of scope")
-    assert standing_table(grown).columns[-1] == "right, as asked"
-    assert standing_table(gated).columns[-2:] == ("right, as asked", "AUROC of scope")
+    ends = [of_experiment(one).tables[0].columns[-2:] for one in (heard, grown, gated)]
+    assert ends[0] == ("right, as heard", "AUROC of scope")
+    assert ends[1][-1] == "right, as asked"
+    assert ends[2] == ("right, as asked", "AUROC of scope")
 
 
 def test_copies_of_training_questions_among_the_tested_ones_are_counted():
     material = small()
     again = pl.DataFrame({"id": ["4"], "input": ["when do you open"], "target": ["hours"]})
-    both = Material("small", material.train, pl.concat([material.test, again]))
-    found = tokenizer_experiment(both, tokens=("words", "words+phones1"), wer=0, **QUICK)
+    both = QuestionSet("small", material.train, pl.concat([material.test, again]))
+    found = tokenizer_experiment(both, tokens=("words", "words+phones1"), **QUICK)
     assert "1 test question is also in training, word for word" in of_experiment(found).notes
 
 
@@ -219,7 +221,6 @@ REFUSED = {
     "unknown": (lambda guide: tokenizer_experiment(guide, tokens=("words", "letters")), '"letters" has "letters"'),
     "no domain": (lambda guide: growth_experiment(guide, {}), "needs at least one text of another domain"),
     "no sentence": (lambda guide: growth_experiment(guide, {"x": "Ah. Oh!"}), 'no question could be made .* "x"'),
-    "wer": (lambda guide: gate_experiment(guide, wer=1.5), "a word error rate lies from 0 to 1; got 1.5"),
 }
 
 

@@ -183,7 +183,7 @@ _purpose = re.compile(r"((?:\S+ ){1,4}?)to (?!(?:the|a|an|its|their|each|every)\
 
 
 @dataclass(frozen=True, slots=True)
-class MadePair:
+class RulePair:
     """A question, the sentence that answers it, and the rule that made the one of the other."""
 
     question: str
@@ -194,7 +194,7 @@ class MadePair:
     def origin(self) -> str:
         """Says that nobody asked this.
 
-        >>> MadePair("What is rye?", "Rye is a grass.", "what").origin
+        >>> RulePair("What is rye?", "Rye is a grass.", "what").origin
         'made by rule: what'
         """
         return f"made by rule: {self.rule}"
@@ -237,23 +237,23 @@ class Clause:
         return " ".join(part for part in (auxiliary, self.subject, base, rest.strip(" ,")) if part)
 
 
-def made_pairs(text: str) -> list[MadePair]:
+def make_pairs(text: str) -> list[RulePair]:
     """Question-answer pairs made by rule of the sentences of a text, none to four a sentence, in their order.
 
     A question is made once. None holds the whole sentence that answers it.
 
-    >>> for pair in made_pairs("Rye is a grass. It is grey. Mills ground rye in 1784 because bread was dear."):
+    >>> for pair in make_pairs("Rye is a grass. It is grey. Mills ground rye in 1784 because bread was dear."):
     ...     print(f"{pair.rule}: {pair.question}")
     what: What is rye?
     why: Why did mills grind rye in 1784?
     when: When did mills grind rye?
     what: What did mills grind in 1784?
     """
-    made: dict[str, MadePair] = {}
+    made: dict[str, RulePair] = {}
     names = frozenset(_capital.findall(text))
     for sentence in sentences(text):
         for rule, asked in questions(sentence, names):
-            made.setdefault(asked.lower(), MadePair(asked, sentence, rule))
+            made.setdefault(asked.lower(), RulePair(asked, sentence, rule))
     return list(made.values())
 
 
