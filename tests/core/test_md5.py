@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.engines import engine
-from demur.core.engines.engine import leading_digits
+from demur.core.engines import polars as engine
+from demur.core.engines.polars import leading_digits
 
 
 def plain(texts):

@@ -13,10 +13,11 @@ import polars as pl
 import pytest
 
 from demur.core.engines import spark
+from demur.core.engines.duckdb import DuckDBEngine
 from demur.core.engines.engine import EngineFault, collected
 from demur.core.engines.parts import system_of_url
-from demur.core.engines.scanning import READERS, scan
-from demur.core.engines.spark import spark_session
+from demur.core.engines.scanning import scan
+from demur.core.engines.spark import SparkEngine, spark_session
 from demur.core.io.tables import Request
 from demur.errors import DataError, UsageError
 
@@ -359,7 +360,7 @@ def test_urls_are_read_by_the_engine_and_must_agree_too(folder):
 
 
 def test_duckdb_lists_the_files_of_a_remote_folder_and_what_they_hold(dated):
-    reader = READERS["duckdb"](memory=None, spark_master=None)
+    reader = DuckDBEngine()
     held = reader.remote_columns([str(dated)])
     kinds = {"id": "BIGINT", "target": "VARCHAR", "confidence": "DOUBLE"}
     assert [columns for _, columns in held] == [kinds, kinds]
@@ -483,7 +484,7 @@ def test_a_damaged_part_is_named_when_spark_fails(tmp_path):
 
 @on_spark
 def test_spark_lists_remote_files_and_what_they_hold(dated):
-    held = READERS["spark"](memory=None, spark_master=None).remote_columns([f"file://{dated}"])
+    held = SparkEngine().remote_columns([f"file://{dated}"])
     kinds = {"id": "bigint", "target": "string", "confidence": "double"}
     assert [columns for _, columns in held] == [kinds, kinds]
 
@@ -495,7 +496,7 @@ def test_an_active_session_is_used_but_for_another_master(spark):
 
 
 def test_the_folder_for_what_memory_does_not_hold_is_removed_at_exit():
-    code = "from demur.core.engines.scanning import _spill_folder; print(_spill_folder(), _spill_folder().is_dir())"
+    code = "from demur.core.engines.duckdb import _spill_folder; print(_spill_folder(), _spill_folder().is_dir())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     folder, was_there = done.stdout.split()
     assert was_there == "True"

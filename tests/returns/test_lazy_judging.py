@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.core.engines.duckdb import DuckDBEngine
 from demur.core.engines.engine import collected
-from demur.core.engines.scanning import READERS
 from demur.errors import DataError
 from demur.returns.engine_judging import judge_lazily
 from demur.returns.table import Reading, responses
@@ -274,7 +274,7 @@ def test_nan_is_no_value_of_any_column(engine, tmp_path):
     frame = pl.DataFrame({**BASE, "dom": [1.0, nan, nan], "dialogue": [1.0, nan, 2.0]})
     frame.write_parquet(tmp_path / "log.parquet")
     path = str(tmp_path / "log.parquet")
-    ours = READERS["duckdb"](memory=None, spark_master=None).connection
+    ours = DuckDBEngine().connection
     held = pl.scan_parquet(path) if engine == "polars" else ours.read_parquet(path)
     assert judge_lazily(held, reading=Reading(where=(("dom", "1"),))).n == 1
     assert judge_lazily(held, reading=Reading(), by="dom").survey["slice"].to_list() == ["(none)", "1"]

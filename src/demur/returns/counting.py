@@ -13,16 +13,24 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.engines.engine import TITLES, Engine, EngineFault, Lazy, bucketed, collected, engine_of
+from demur.core.engines.engine import (
+    EngineFault,
+    Lazy,
+    bucketed,
+    collected,
+    engine_class,
+    engine_of,
+    title_of,
+)
 from demur.core.engines.parts import is_remote
-from demur.core.engines.scanning import READERS, Scan, scan
+from demur.core.engines.scanning import Scan, scan
 from demur.core.io.columns import nearest, spellings
 from demur.core.io.files import table_of
 from demur.core.io.sources import expand
@@ -31,6 +39,7 @@ from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError, UsageError
 from demur.returns.engine_judging import LazyResponses, judge_lazily
+from demur.returns.options import EngineChoice
 from demur.returns.registry import term_measures
 from demur.returns.sweep_files import SweepFile, rules_of
 from demur.returns.table import Reading, Responses, named_systems, refuse_several, slice_values
@@ -53,7 +62,7 @@ ROUNDS = 4
 class Counting:
     """Where rows are counted, and how."""
 
-    engine: Literal["auto", "memory", "polars", "duckdb", "spark"] = "auto"
+    engine: EngineChoice = "auto"
     spark_master: str | None = None
     exact_up_to: int = EXACT_UP_TO
     check_ids: bool = False
@@ -85,7 +94,7 @@ class CountedLabels:
     warnings: tuple[str, ...]
 
 
-def engine_for(data: Sequence[Any], how: Counting) -> Engine | None:
+def engine_for(data: Sequence[Any], how: Counting) -> str | None:
     """The engine to count files in; None for memory."""
     if how.spark_master is not None and how.engine not in ("auto", "spark"):
         raise UsageError("`spark_master` goes with `engine` spark")
@@ -207,15 +216,15 @@ def _log(data: Sequence[Any], reading: Reading, how: Counting, step: Step) -> _L
         return None
     if not data or not all(isinstance(one, str | Path) for one in data):
         raise UsageError("`engine` is for files, or for one frame; put several into one, with a column system")
-    step(f"looking over the rows with {TITLES[engine]}", 0, 3)
+    step(f"looking over the rows with {title_of(engine)}", 0, 3)
     found = scan([str(one) for one in data], engine, request=reading.request(), spark_master=how.spark_master)
     parts = f"{len(found.parts):,} parts read as one log" if len(found.parts) > 1 else found.parts[0]
     where = found.parts[0] if len(found.parts) == 1 else f"{found.system} ({len(found.parts):,} parts)"
-    notes = (f"{parts}, counted by {TITLES[engine]}",)
+    notes = (f"{parts}, counted by {title_of(engine)}",)
     return _Log(found.frame, found.system, found.parts, notes, where, found.names, found)
 
 
-def _lazy_frame(data: Any, engine: Engine | None, how: Counting) -> Lazy | None:
+def _lazy_frame(data: Any, engine: str | None, how: Counting) -> Lazy | None:
     """The rows of a frame where an engine counts them: the one that holds it, or the one that is asked for."""
     frame = nw.from_native(data, pass_through=True)
     lazy = frame if isinstance(frame, nw.LazyFrame) else None
@@ -227,14 +236,9 @@ def _lazy_frame(data: Any, engine: Engine | None, how: Counting) -> Lazy | None:
     return held
 
 
-def holder_of(engine: Engine, spark_master: str | None) -> Callable[[pl.DataFrame], Any]:
-    """What hands rows over to an engine; a cluster gets them from here, so it needs no files."""
-    holder: Any = READERS[engine](memory=None, spark_master=spark_master).holder
-    if engine == "duckdb":
-        return lambda frame: holder.from_arrow(frame.to_arrow())
-    if engine == "spark":
-        return lambda frame: holder.createDataFrame(frame.to_arrow())
-    return pl.DataFrame.lazy
+def holder_of(engine: str, spark_master: str | None) -> Callable[[pl.DataFrame], Any]:
+    """What hands rows over to an engine."""
+    return engine_class(engine)(spark_master=spark_master).hold
 
 
 def one_tally(several: Sequence[Tally], system: str | None) -> Tally:
@@ -365,7 +369,7 @@ def _few_enough_to_sort(responses: LazyResponses) -> bool:
     """Whether the rows are in this process anyway, and one sort of them is quicker than a table of groups."""
     return (
         responses.n <= EXACT_UP_TO
-        and engine_of(responses.frame) == "polars"
+        and engine_class(engine_of(responses.frame)).in_process
         and not responses.keys
         and "weight" not in responses.columns
     )

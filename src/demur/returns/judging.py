@@ -14,8 +14,8 @@ from typing import Protocol
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.cells import acceptable, one_of
-from demur.core.engines.engine import Lazy, collected, contains
+from demur.core.engines.cells import one_of
+from demur.core.engines.engine import Lazy, acceptable, collected, contains
 from demur.core.io.columns import lookalike, mapping_of
 from demur.core.show.numbers import SUCH_ROWS, Wording
 from demur.errors import DataError

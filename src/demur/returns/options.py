@@ -9,6 +9,9 @@ OUT_OF_SCOPE = ("oos", "out_of_scope")
 WITHHELD = ("nlu_fallback",)
 EVERYWHERE = (0.0, 1.0)
 
+EngineChoice = Literal["auto", "memory", "polars", "duckdb", "spark"]
+"""Where rows can be counted: in memory, in an engine of the registry, or where it suits the data."""
+
 
 def labels(given: tuple[str, ...]) -> tuple[str, ...]:
     """The labels that are not empty: an empty one says that there are none."""
@@ -63,7 +66,7 @@ MissingConfidence = Annotated[
     Literal["error", "lowest"], Option("An answer without confidence: refuse it, or rank it lowest.")
 ]
 EngineName = Annotated[
-    Literal["auto", "memory", "polars", "duckdb", "spark"],
+    EngineChoice,
     Option(
         "What counts the rows. memory reads files, each a system; polars, duckdb and spark count Parquet "
         "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, else memory."

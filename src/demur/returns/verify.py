@@ -12,8 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from demur.core.engines.engine import ENGINES, TITLES, Engine
-from demur.core.engines.scanning import why_absent
+from demur.core.engines.engine import ENGINES, title_of, why_absent
 from demur.core.show.presentation import Presentation, Table
 from demur.core.show.results import Step, plain, silent
 from demur.core.stats.calibration import cell_totals
@@ -293,7 +292,7 @@ class Verification:
 
 
 def verify_engines(
-    engine: Engine | None, spark_master: str | None, *, rows: int, seed: int, step: Step = silent
+    engine: str | None, spark_master: str | None, *, rows: int, seed: int, step: Step = silent
 ) -> Verification:
     """Compare an engine, or every one that is installed, with arrays on a log made for it."""
     if spark_master is not None and engine not in (None, "spark"):
@@ -304,13 +303,13 @@ def verify_engines(
     chosen = (engine,) if engine is not None else tuple(name for name in ENGINES if absent[name] is None)
     compared = []
     for done, name in enumerate(chosen):
-        step(f"asking {TITLES[name]}", done, len(chosen))
+        step(f"asking {title_of(name)}", done, len(chosen))
         compared.append(_verify(name, spark_master, rows, seed))
-    notes = tuple(f"{TITLES[name]} left out: {reason}" for name, reason in absent.items() if reason is not None)
+    notes = tuple(f"{title_of(name)} left out: {reason}" for name, reason in absent.items() if reason is not None)
     return Verification(tuple(compared), notes)
 
 
-def _verify(engine: Engine, spark_master: str | None, rows: int, seed: int) -> Equality:
+def _verify(engine: str, spark_master: str | None, rows: int, seed: int) -> Equality:
     """Every measure and every count, of rows that weigh alike and of rows that do not."""
     held = holder_of(engine, spark_master)
     weighted = sample_log(rows, seed)
@@ -337,7 +336,7 @@ def of_verification(found: Verification) -> Presentation:
 
 
 def _sentence(one: Equality) -> str:
-    name, many = TITLES.get(one.engine, one.engine), f"{len(one.differences)} numbers of {one.n:,} rows"
+    name, many = title_of(one.engine), f"{len(one.differences)} numbers of {one.n:,} rows"
     exact = sum(each.exact for each in one.differences)
     if one.holds:
         return (
@@ -348,7 +347,7 @@ def _sentence(one: Equality) -> str:
 
 
 def _table(one: Equality) -> Table:
-    name = TITLES.get(one.engine, one.engine)
+    name = title_of(one.engine)
     columns, title = ("number", name, "in memory", "difference", "verdict"), f"{name}, {one.n:,} rows"
     return Table(title, columns, tuple(_row(each) for each in one.differences))
 

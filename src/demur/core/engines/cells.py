@@ -5,14 +5,13 @@ Each gives an expression and, where a cell may be of no use, an expression that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import Lazy, engine_of
 from demur.core.io.tables import FALSE, TRUE, as_text
 from demur.errors import DataError
 
@@ -127,43 +126,6 @@ def has_value(column: str, kind: Any, value: str, where: str) -> nw.Expr:
         return nw.col(column).is_null() & ~nw.col(column).is_null()  # never: a literal cannot filter
     number: float = spelled.cast(pl.Float64).item()
     return (nw.col(column) == number) & ~nw.col(column).is_nan()  # statistics that leave NaN out mislead DuckDB
-
-
-def acceptable(frame: Lazy, lists: str, refused: Collection[str], name: str, first: str) -> Lazy:
-    """Adds the column `name`, the lists of `lists` without nulls and refused labels, and `first` of each, or null."""
-    native = _ACCEPTABLE[engine_of(frame)](frame.to_native(), lists, list(refused), name, first)
-    found: Lazy = nw.from_native(native)
-    return found
-
-
-def _polars_acceptable(native: pl.LazyFrame, lists: str, refused: list[str], name: str, first: str) -> pl.LazyFrame:
-    wanted = pl.element().is_not_null() & ~pl.element().is_in(refused)
-    kept = native.with_columns(pl.col(lists).list.eval(pl.element().filter(wanted)).alias(name))
-    return kept.with_columns(pl.col(name).list.first().alias(first))
-
-
-def _duckdb_acceptable(native: Any, lists: str, refused: list[str], name: str, first: str) -> Any:
-    from duckdb import SQLExpression, StarExpression
-
-    labels = ", ".join("'" + label.replace("'", "''") + "'" for label in refused)
-    others = f" AND label NOT IN ({labels})" if refused else ""
-    wanted = SQLExpression(f'[label FOR label IN "{lists}" IF label IS NOT NULL{others}]')
-    kept = native.select(StarExpression(), wanted.alias(name))
-    return kept.select(StarExpression(), SQLExpression(f'"{name}"[1]').alias(first))
-
-
-def _spark_acceptable(native: Any, lists: str, refused: list[str], name: str, first: str) -> Any:
-    from pyspark.sql import functions
-
-    kept = native.withColumn(name, functions.filter(lists, lambda label: label.isNotNull() & ~label.isin(refused)))
-    return kept.withColumn(first, functions.get(name, functions.lit(0)))
-
-
-_ACCEPTABLE: dict[str, Callable[[Any, str, list[str], str, str], Any]] = {
-    "polars": _polars_acceptable,
-    "duckdb": _duckdb_acceptable,
-    "spark": _spark_acceptable,
-}
 
 
 def nothing(kind: Any) -> nw.Expr:

@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import takewhile
@@ -31,7 +31,7 @@ CONVERT = "leave out --engine to read it in memory, or convert it to Parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A file on this machine: its path, its columns, its rows, and its size and time when it was looked at.
 
     `partitions` are the columns in the names of its folders (`date=2024-01-01`), below the folder `base`.
@@ -74,7 +74,7 @@ def is_remote(source: str | Path) -> bool:
     return bool(_URL.match(str(source))) and not str(source).lower().startswith("file://")
 
 
-def local_parts(sources: Sequence[str | Path]) -> list[Part]:
+def local_parts(sources: Sequence[str | Path]) -> list[FilePart]:
     """Gives the files that paths, globs, folders and `file://` URLs stand for, with what their footers say."""
     found = [located for source in sources for located in _located(source)]
     _refuse_repeats(path for path, _ in found)
@@ -107,7 +107,22 @@ def names_in(parts: Iterable[tuple[str, Columns]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for _, columns in parts for name in columns))
 
 
-def system_of(sources: Sequence[str | Path], parts: Sequence[Part]) -> str:
+def keys_in(path: str) -> list[str]:
+    """Gives the columns in the names of the folders of a path.
+
+    >>> keys_in("s3://lake/log/year=2024/month=03/a.parquet")
+    ['year', 'month']
+    """
+    return [piece.partition("=")[0] for piece in path.split("/")[:-1] if "=" in piece[1:]]
+
+
+def columns_of_each(files: Sequence[str], columns: Callable[[str], Columns]) -> list[tuple[str, Columns]]:
+    """Gives each file with the types of its columns, several read at once."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(zip(files, pool.map(columns, files), strict=True))
+
+
+def system_of(sources: Sequence[str | Path], parts: Sequence[FilePart]) -> str:
     """Gives the name of the system a log stands for: that of its only file, else of the folder all parts lie in."""
     if len(parts) == 1 and not (len(sources) == 1 and _local(sources[0]).is_dir()):
         return stem_of(parts[0].path)
@@ -200,7 +215,7 @@ def _refuse_repeats(paths: Iterable[Path]) -> None:
         seen.add(resolved)
 
 
-def _part(path: Path, root: Path) -> Part:
+def _part(path: Path, root: Path) -> FilePart:
     try:
         stamp = stamp_of(path)
         kind = _format(path)
@@ -213,7 +228,7 @@ def _part(path: Path, root: Path) -> Part:
     except engine_faults() as error:
         raise damaged(path, kind, str(error)) from None
     base, partitions = _partitions(path, root)
-    return Part(path, base, partitions, kind, {name: str(of) for name, of in schema.items()}, rows, stamp)
+    return FilePart(path, base, partitions, kind, {name: str(of) for name, of in schema.items()}, rows, stamp)
 
 
 def _format(path: Path) -> Literal["parquet", "arrow"]:

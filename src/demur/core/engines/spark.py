@@ -1,21 +1,29 @@
-"""Starts Spark quietly, and says plainly why it does not start."""
+"""Spark as an engine: a session that is started quietly, or the plain reason why it does not start."""
+
+from __future__ import annotations
 
 import atexit
 import logging
 import os
+import re
 import shutil
 import socket
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from demur.core.engines.engine import engine_faults, reason_of
-from demur.errors import UsageError
+import polars as pl
+
+from demur.core.engines.engine import Engine, engine_faults, reason_of
+from demur.core.engines.parts import FilePart, columns_of_each
+from demur.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,9 +46,138 @@ _SETTINGS = {
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
+_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
+_READ_ALL = {
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+"""How Spark reads: nothing is passed over, and a page is held against its checksum where its writer left one."""
+
+_ESCAPED_BEYOND_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
-def spark_session(master: str | None = None, *, patience: float = PATIENCE) -> "SparkSession":
+class SparkEngine(Engine):
+    """Spark, on this machine or on a cluster."""
+
+    def __init__(self, *, memory: str | None = None, spark_master: str | None = None) -> None:
+        self.session = spark_session(spark_master)
+        self.holder = self.session
+
+    def local(self, parts: Sequence[FilePart], partitioned: bool) -> Any:
+        """Reads the parts of each base by themselves, as Spark takes but one base at a time."""
+        if not partitioned:
+            return self._files(parts)
+        for part in parts:
+            _refuse_escapes(part)
+        by_base: dict[Path, list[FilePart]] = {}
+        for part in parts:
+            by_base.setdefault(part.base.resolve(), []).append(part)
+        frames = [self._files(some, basePath=f"file://{base}") for base, some in by_base.items()]
+        return reduce(lambda frame, other: frame.unionByName(other, allowMissingColumns=True), frames)
+
+    def remote(self, urls: Sequence[str]) -> Any:
+        """Gives the frame of what lies at URLs."""
+        return self._read(*urls)
+
+    def remote_columns(self, urls: Sequence[str]) -> list[tuple[str, Mapping[str, str]]]:
+        """Gives the files at URLs, and the type of each column."""
+        return columns_of_each(self._read(*urls).inputFiles(), self._columns)
+
+    def hold(self, frame: pl.DataFrame) -> Any:
+        """Hands rows over by way of Arrow."""
+        return self.session.createDataFrame(frame.to_arrow())
+
+    @staticmethod
+    def why_unusable() -> str | None:
+        """Says why Java cannot be started."""
+        return why_no_java()
+
+    @staticmethod
+    def contains(native: Any, lists: str, item: str, name: str) -> Any:
+        """Adds whether a list has an item."""
+        from pyspark.sql import functions
+
+        return native.withColumn(name, functions.array_contains(_spark_column(lists), _spark_column(item)))
+
+    @staticmethod
+    def acceptable(native: Any, lists: str, refused: list[str], name: str, first: str) -> Any:
+        """Adds the lists without nulls and refused labels, and the first label of each."""
+        from pyspark.sql import functions
+
+        kept = native.withColumn(name, functions.filter(lists, lambda label: label.isNotNull() & ~label.isin(refused)))
+        return kept.withColumn(first, functions.get(name, functions.lit(0)))
+
+    @staticmethod
+    def bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
+        """Turns texts into buckets by the first digits of their MD5."""
+        from pyspark.sql import functions
+
+        digits = functions.md5(_spark_column(name))
+
+        def number(first: int, count: int) -> Any:
+            return functions.conv(functions.substring(digits, first, count), 16, 10).cast("bigint")
+
+        rest = {} if least is None else {least: number(5, 8)}
+        return native.withColumns({**rest, name: (number(1, 4) % buckets).cast("int")})
+
+    def _files(self, parts: Sequence[FilePart], **options: str) -> Any:
+        for part in parts:
+            _refuse_unseen(part)
+        frame = self._read(*map(_spark_path, parts), **options)
+        if len(frame.inputFiles()) != len(parts):
+            raise DataError("Spark passes over some of the files", where=f"{parts[0].name} and others:")
+        return frame
+
+    def _read(self, *paths: str, **options: str) -> Any:
+        with _texts_for_partitions(self.session):
+            return self.session.read.options(**_READ_ALL, **options).parquet(*paths)
+
+    def _columns(self, path: str) -> Mapping[str, str]:
+        return {item.name: item.dataType.simpleString() for item in self._read(path).schema.fields}
+
+
+def _refuse_unseen(part: FilePart) -> None:
+    """Refuses names that Spark takes for no data, and those with a colon, which it cannot look up."""
+    name = part.path.name
+    if name.startswith(("_", ".")) or ":" in name:
+        odd = "has a colon in its name" if ":" in name else f'has a name that begins with "{name[0]}"'
+        raise DataError(f"{odd}, which Spark does not read", where=part.name, fix="rename it")
+
+
+def _refuse_escapes(part: FilePart) -> None:
+    """Refuses names of folders in which letters beyond ASCII are escaped, which Spark takes byte for byte."""
+    for folder in part.path.relative_to(part.base).parts[:-1]:
+        if _ESCAPED_BEYOND_ASCII.search(folder):
+            rule = f'lies in the folder "{folder}", whose name Spark reads wrongly'
+            fix = f'call it "{unquote(folder)}", or use --engine polars or duckdb'
+            raise DataError(rule, where=part.name, fix=fix)
+
+
+def _spark_path(part: FilePart) -> str:
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(part.path.resolve()))
+
+
+@contextmanager
+def _texts_for_partitions(session: Any) -> Iterator[None]:
+    """Has Spark leave the values in the names of folders as text, as the other engines do here."""
+    before = session.conf.get(_INFERENCE)
+    session.conf.set(_INFERENCE, "false")
+    try:
+        yield
+    finally:
+        session.conf.set(_INFERENCE, before)
+
+
+def _spark_column(name: str) -> Any:
+    from pyspark.sql import functions
+
+    escaped = name.replace("`", "``")
+    return functions.col(f"`{escaped}`")
+
+
+def spark_session(master: str | None = None, *, patience: float = PATIENCE) -> SparkSession:
     """Gives the session that runs on a master, started where there is none; without a master, on this machine.
 
     A session that is already active is used as it is. Its own log is kept off the terminal only where it is
@@ -68,7 +205,7 @@ def _need_spark() -> None:
         raise UsageError('--engine spark needs PySpark: pip install "demur[spark]"') from None
 
 
-def _running() -> "SparkSession | None":
+def _running() -> SparkSession | None:
     """Gives the session there is, whichever thread started it: Spark would hand it out for any other master too."""
     with _quiet_pandas():
         from pyspark.errors import PySparkException
@@ -102,7 +239,7 @@ def why_no_java() -> str | None:
     return f"needs Java 17 or newer: {found}"
 
 
-def _refuse_another(active: "SparkSession", master: str | None) -> None:
+def _refuse_another(active: SparkSession, master: str | None) -> None:
     running = active.conf.get("spark.master", "")
     if master is not None and master != running:
         raise UsageError(f"a Spark session already runs on {running}; stop it to use {master}")
@@ -125,7 +262,7 @@ def _refuse_unreachable(master: str) -> None:
     raise UsageError(f"--spark-master {master} does not answer ({'; '.join(reasons)}); is it running?")
 
 
-def _started(master: str) -> "SparkSession":
+def _started(master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("demur")

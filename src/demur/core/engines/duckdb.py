@@ -1,0 +1,135 @@
+"""DuckDB as an engine: one connection with a bound on memory, beyond which it writes to disk."""
+
+from __future__ import annotations
+
+import atexit
+import glob
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from demur.core.engines.engine import NUMBERS, Engine
+from demur.core.engines.parts import FilePart, columns_of_each
+from demur.core.show.results import path_text
+from demur.errors import DataError, UsageError
+
+MEMORY = "1500MB"
+"""What DuckDB may use before it writes to disk, unless DEMUR_MEMORY says otherwise."""
+
+_PARQUET_NAME = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
+_CONNECTIONS = count(1)
+
+
+class DuckDBEngine(Engine):
+    """DuckDB with a connection of its own."""
+
+    def __init__(self, *, memory: str | None = None, spark_master: str | None = None) -> None:
+        self.connection = _connected(memory or os.environ.get("DEMUR_MEMORY") or MEMORY)
+        self.holder = self.connection
+
+    def local(self, parts: Sequence[FilePart], partitioned: bool) -> Any:
+        """Gives the frame of files on this machine."""
+        return self._read([glob.escape(path_text(part.path)) for part in parts], partitioned)
+
+    def remote(self, urls: Sequence[str]) -> Any:
+        """Gives the frame of what lies at URLs."""
+        return self._read(self._listed(urls), partitioned=True)
+
+    def remote_columns(self, urls: Sequence[str]) -> list[tuple[str, Mapping[str, str]]]:
+        """Gives the files at URLs, and the type of each column."""
+        return columns_of_each(self._listed(urls), self._columns)
+
+    def hold(self, frame: pl.DataFrame) -> Any:
+        """Hands rows over by way of Arrow."""
+        return self.connection.from_arrow(frame.to_arrow())
+
+    @staticmethod
+    def contains(native: Any, lists: str, item: str, name: str) -> Any:
+        """Adds whether a list has an item."""
+        from duckdb import ColumnExpression, FunctionExpression, StarExpression
+
+        found = FunctionExpression("list_contains", ColumnExpression(lists), ColumnExpression(item))
+        return native.select(StarExpression(), found.alias(name))
+
+    @staticmethod
+    def acceptable(native: Any, lists: str, refused: list[str], name: str, first: str) -> Any:
+        """Adds the lists without nulls and refused labels, and the first label of each."""
+        from duckdb import SQLExpression, StarExpression
+
+        labels = ", ".join("'" + label.replace("'", "''") + "'" for label in refused)
+        others = f" AND label NOT IN ({labels})" if refused else ""
+        wanted = SQLExpression(f'[label FOR label IN "{lists}" IF label IS NOT NULL{others}]')
+        kept = native.select(StarExpression(), wanted.alias(name))
+        return kept.select(StarExpression(), SQLExpression(f'"{name}"[1]').alias(first))
+
+    @staticmethod
+    def bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
+        """Turns texts into buckets by the first digits of their MD5."""
+        from duckdb import SQLExpression, StarExpression
+
+        digits = _quoted(name)
+        hashed = SQLExpression(f"('0x' || left(md5({digits}), 12))::BIGINT").alias(name)
+        bucket = SQLExpression(f"({digits} // {NUMBERS:d} % {buckets:d})::INTEGER").alias(name)
+        rest = [] if least is None else [SQLExpression(f"{digits} % {NUMBERS:d}").alias(least)]
+        replaced = [column for column in native.columns if column in (name, least)]
+        found = native.select(StarExpression(exclude=[name]), hashed)
+        return found.select(StarExpression(exclude=replaced), bucket, *rest)
+
+    def _read(self, paths: Sequence[str], partitioned: bool) -> Any:
+        options = f"hive_partitioning = {str(partitioned).lower()}, hive_types_autocast = false"
+        return self.connection.sql(f"FROM read_parquet($paths, {options})", params={"paths": list(paths)})
+
+    def _columns(self, url: str) -> Mapping[str, str]:
+        read = "FROM read_parquet($path, hive_partitioning = false)"
+        relation = self.connection.cursor().sql(read, params={"path": url})
+        return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def _listed(self, urls: Sequence[str]) -> list[str]:
+        """Gives the files of globs and folders; a URL that names a file is left as it is."""
+        files: list[str] = []
+        for url in urls:
+            pattern = url if _PARQUET_NAME.search(url) or glob.has_magic(url) else f"{url.rstrip('/')}/**/*.parquet"
+            if not glob.has_magic(pattern):
+                files.append(pattern)
+                continue
+            found = self.connection.sql("SELECT file FROM glob($url) ORDER BY file", params={"url": pattern}).fetchall()
+            if not found:
+                raise DataError("matches no file", where=pattern)
+            files += [file for (file,) in found]
+        return files
+
+
+def _connected(memory: str) -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError('--engine duckdb needs DuckDB: pip install "demur[duckdb]"') from None
+    spill = _spill_folder() / str(next(_CONNECTIONS))
+    try:
+        connection = duckdb.connect(config={"memory_limit": memory, "temp_directory": str(spill)})
+    except duckdb.Error as error:
+        raise UsageError(f'DEMUR_MEMORY must be an amount such as "{MEMORY}", not "{memory}" ({error})') from None
+    connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")  # Parquet's statistics leave NaN out
+    return connection
+
+
+@cache
+def _spill_folder() -> Path:
+    """Gives the folder where engines may write what memory does not hold; it is removed at exit."""
+    folder = Path(tempfile.mkdtemp(prefix="demur-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
