@@ -1,80 +1,17 @@
-"""Rows of several systems brought side by side by their ids."""
+"""The answers of several systems brought side by side, each id with one target."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from typing import cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from demur.core.show.numbers import INPUTS, SUCH_IDS
+from demur.core.io.alignment import Hashes, Places, align, gathered, hashed, unpaired_note
+from demur.core.show.numbers import SUCH_IDS
 from demur.errors import DataError
 from demur.returns.table import Responses
-
-Places = NDArray[np.uint32]
-Hashes = NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ids:
-    """Ids in rising order, each known by two hashes; no two ids of any data are expected to share both.
-
-    >>> ids = Ids.of(pl.Series(["b", "a", "c"]))
-    >>> ids.places(pl.Series(["c", "b", "a"])).tolist(), ids.places(pl.Series(["c", "b", "d"]))
-    ([2, 1, 0], None)
-    """
-
-    first: Hashes
-    second: Hashes
-    order: Places
-    """Places of the ids by rising hash."""
-
-    @classmethod
-    def of(cls, column: pl.Series) -> Ids:
-        """The ids of a column, none of which is there twice."""
-        ids = column.sort()
-        hashes = hashed(ids, 0)
-        return cls(hashes, hashed(ids, 1), _order(hashes))
-
-    def __len__(self) -> int:
-        return self.first.size
-
-    def places(self, column: pl.Series) -> Places | None:
-        """Where in the column each id stands; None where the column has not these very ids, or lacks any.
-
-        Should two ids share the first hash, which can be, it is not told which of them stands where: None as well.
-        """
-        if column.len() != len(self) or column.null_count():
-            return None
-        hashes = hashed(column, 0)
-        found = np.empty_like(self.order)
-        found[self.order] = _order(hashes)
-        same = np.array_equal(hashes[found], self.first) and np.array_equal(hashed(column, 1)[found], self.second)
-        return found if same else None
-
-
-def gathered(frame: pl.DataFrame, places: Places) -> pl.DataFrame:
-    """The rows at these places; out of one piece they are taken several times as fast as out of many."""
-    return frame.rechunk().select(pl.all().gather(places))
-
-
-def sorted_places(column: pl.Series) -> Places:
-    """Places of the values of a column in rising order."""
-    return cast(Places, column.arg_sort().to_numpy())
-
-
-def _order(hashes: Hashes) -> Places:
-    return sorted_places(pl.Series(hashes))
-
-
-def hashed(column: pl.Series, seed: int = 0) -> Hashes:
-    """The hash of each value of a column."""
-    return cast(Hashes, column.hash(seed).to_numpy())
-
 
 _ORDER = [
     "id",
@@ -90,11 +27,6 @@ _ORDER = [
 
 _UNREAD = ("target", "prediction")
 """Columns that are only looked at to pair the rows."""
-
-_WAYS_OUT = (
-    "--matched compares the common ones, --unpaired compares all without pairing; "
-    "in Python matched=True or unpaired=True"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,42 +72,14 @@ def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
     return frame if frame["id"].is_sorted() else frame.sort("id")
 
 
-def unpaired_note(unnamed: list[str], asked: bool) -> str:
-    """Says why systems are not paired."""
-    if asked:
-        return "compared as unpaired, as asked"
-    return f"compared as unpaired: there are no ids in {', '.join(unnamed)}"
-
-
 def _paired(frames: dict[str, pl.DataFrame], matched: bool) -> Pairing:
-    dropped = dict.fromkeys(frames, 0)
-    places = _places(frames)
-    if places is None:
-        common = _common_ids(frames)
-        dropped = {name: frame.height - len(common) for name, frame in frames.items()}
-        if any(dropped.values()):
-            if not matched or common.is_empty():
-                raise _unmatched(frames, common, dropped)
-            frames = {name: frame.join(common.to_frame(), on="id", how="semi") for name, frame in frames.items()}
-        places = {name: sorted_places(frame["id"]) for name, frame in frames.items()}
+    alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
+    places = alignment.places
     first = next(iter(frames))
     ids = frames[first]["id"].gather(places[first])
     _refuse_other_targets(frames, ids, places)
     side_by_side = {name: _in_order(frame, ids, places[name]) for name, frame in frames.items()}
-    return Pairing(side_by_side, paired=True, note=paired_note(len(ids), dropped), dropped=dropped)
-
-
-def _places(frames: dict[str, pl.DataFrame]) -> dict[str, Places] | None:
-    """Where the ids stand in each table, in one order for all; None where the tables have not the same ones."""
-    ids: Ids | None = None
-    found = {}
-    for name, frame in frames.items():
-        ids = ids or Ids.of(frame["id"])
-        places = ids.places(frame["id"])
-        if places is None:
-            return None
-        found[name] = places
-    return found
+    return Pairing(side_by_side, paired=True, note=alignment.note, dropped=alignment.dropped)
 
 
 def _in_order(frame: pl.DataFrame, ids: pl.Series, places: Places) -> pl.DataFrame:
@@ -183,35 +87,7 @@ def _in_order(frame: pl.DataFrame, ids: pl.Series, places: Places) -> pl.DataFra
     return gathered(frame.drop("id", *_UNREAD, strict=False), places).insert_column(0, ids)
 
 
-def _common_ids(frames: dict[str, pl.DataFrame]) -> pl.Series:
-    ids = [frame.select("id") for frame in frames.values()]
-    return reduce(lambda left, right: left.join(right, on="id", how="semi"), ids).to_series()
-
-
-def paired_note(common: int, dropped: Mapping[str, int]) -> str:
-    """Says on how many ids systems were paired, and what was left out."""
-    left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
-    note = f"paired by id on {INPUTS.told(common)}"
-    return f"{note}; left out without a counterpart: {left_out}" if left_out else note
-
-
-def _unmatched(frames: dict[str, pl.DataFrame], common: pl.Series, dropped: dict[str, int]) -> DataError:
-    sizes = ", ".join(f"{name} has {frame.height:,}" for name, frame in frames.items())
-    apart = [name for name in frames if dropped[name]][:3]
-    alone = "; ".join(f"without counterpart in {name}: {_examples(frames[name], common)}" for name in apart)
-    rule = f"the systems do not have the same ids: {sizes}, common to all are {len(common):,}; {alone}"
-    if common.is_empty():
-        return DataError(rule, fix="no id is shared, so compare them with --unpaired, or unpaired=True")
-    return DataError(rule, fix=_WAYS_OUT)
-
-
-def _examples(frame: pl.DataFrame, common: pl.Series) -> str:
-    alone = frame.join(common.to_frame(), on="id", how="anti").sort("id")
-    shown = ", ".join(f'"{name}"' for name in alone["id"].head(3))
-    return f"{shown} and {alone.height - 3:,} more" if alone.height > 3 else shown
-
-
-def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, places: dict[str, Places]) -> None:
+def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, places: Mapping[str, Places]) -> None:
     """Refuses an id that has one target here and another there; only those whose hashes differ are looked at."""
     (name, frame), *others = frames.items()
     own = _hashed_targets(frame, places[name])
@@ -228,8 +104,8 @@ def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, place
         if not apart.is_empty():
             row = apart.row(0, named=True)
             rule = (
-                f'the id "{row["id"]}" has the target {_shown(row["target"])} in {name} '
-                f"but {_shown(row['other'])} in {other_name} ({SUCH_IDS.told(apart.height)} in all)"
+                f'the id "{row["id"]}" has the target {_target_text(row["target"])} in {name} '
+                f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.told(apart.height)} in all)"
             )
             fix = "do the ids mean the same inputs? --unpaired, or unpaired=True, compares without pairing"
             raise DataError(rule, fix=fix)
@@ -239,5 +115,5 @@ def _hashed_targets(frame: pl.DataFrame, places: Places) -> Hashes:
     return hashed(frame["target"])[places]
 
 
-def _shown(target: list[str]) -> str:
+def _target_text(target: list[str]) -> str:
     return " or ".join(f'"{label}"' for label in sorted(target)) or "out of scope"

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
+from demur.core.io.alignment import Hashes, Ids, Places, gathered, hashed, paired_note, unpaired_note
 from demur.core.io.columns import EVERYTHING, JUDGED, unknown_column
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
@@ -27,7 +28,7 @@ from demur.nbest_lists.table import NBest
 from demur.nbest_lists.table import nbest as nbest_in
 from demur.outcome.table import Dialogues
 from demur.outcome.table import dialogues as dialogues_in
-from demur.returns.pairing import Hashes, Ids, Pairing, Places, gathered, hashed, paired_note, unpaired_note
+from demur.returns.pairing import Pairing
 from demur.returns.table import Responses
 from demur.store.intake import BULKY, RunReading
 from demur.store.records import DamagedError, Run, digest_of, read_rows

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from demur.apps.web.pages.compare import told_run
 from demur.apps.web.pages.page import Page, Shown
 from demur.apps.web.site import Query, Site
+from demur.core.io.alignment import counterparts
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
 from demur.errors import DataError, UsageError
@@ -74,12 +75,7 @@ def _alongside(one: str, other: str) -> Alongside:
     would be a wonder, and rows are shown with their ids.
     """
     (rows, own), (_, there) = _hashed(one), _hashed(other)
-    ours, theirs = np.argsort(own), np.argsort(there)
-    found = np.searchsorted(there[theirs], own[ours])
-    found[found == there.size] = 0
-    same = there[theirs][found] == own[ours]
-    by_place = np.full(own.size, -1, dtype=np.int32)
-    by_place[ours[same]] = theirs[found[same]]
+    by_place = counterparts(own, there)
     by_place[own == NAMELESS] = -1
     by_row = np.empty_like(by_place)
     by_row[rows] = by_place

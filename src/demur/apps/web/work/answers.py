@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
+from demur.core.io.alignment import common_ids
 from demur.core.show.html import data_block
 from demur.core.show.page import presentation_document
 from demur.core.show.presentation import Presentation
@@ -132,14 +132,13 @@ def _with_ids(filed: Sequence[Filed]) -> Responses:
 
 def _common_ids(store: Store, runs: Sequence[Run]) -> int:
     """How many ids all runs share."""
-    first, *others = [_ids(store, run) for run in runs]
-    return reduce(lambda left, right: left.join(right, on="id", how="semi"), others, first).height
+    return len(common_ids(_ids(store, run) for run in runs))
 
 
-def _ids(store: Store, run: Run) -> pl.DataFrame:
+def _ids(store: Store, run: Run) -> pl.Series:
     if run.kind == "nbest":
-        return store.lists(run).frame.select("id").drop_nulls()
-    return rows_of(store.rows_path(run), run, ("id",), ordered=False).drop_nulls()
+        return store.lists(run).frame["id"].drop_nulls()
+    return rows_of(store.rows_path(run), run, ("id",), ordered=False)["id"].drop_nulls()
 
 
 def _explored(evaluations: Sequence[Evaluation], found: Comparison | None = None) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.core.io.alignment import Ids, gathered, sorted_places
 from demur.returns import pairing
-from demur.returns.pairing import Ids, gathered, sorted_places
 
 NAMES = st.lists(st.text(max_size=20), min_size=1, max_size=30, unique=True)
 
