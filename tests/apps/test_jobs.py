@@ -3,6 +3,8 @@
 import inspect
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -317,3 +319,24 @@ def test_a_job_may_be_in_a_group_and_write_a_file_of_its_own(
     assert (files / "w.sweep").exists()
     house(["study", "again", "m.json", A, "--x", "wer", "--quiet"], standalone_mode=False)
     assert calls[1] == {**calls[1], "kind": None, "target": None, "keep": (), "checks": True}
+
+
+LOADED = """
+import sys
+from demur.apps.cli.main import app
+app(sys.argv[1:], standalone_mode=False)
+print("loaded", *sys.modules)
+"""
+UNASKED = ("gold_standard", "outcome", "nbest_lists", "understanding", "reports", "store", "lab", "apps.web")
+HEAVY = ("altair", "rich", "sklearn", "pandas", "duckdb", "pyarrow")
+
+
+@pytest.mark.parametrize("command", [["score"], ["compare"], ["threshold", "--max-error", "0.2"], ["classes"]])
+def test_a_command_loads_only_what_it_is_asked_for(tmp_path: Path, command: list[str]) -> None:
+    paths = [log(tmp_path / name) for name in (A, B)[: 1 + (command == ["compare"])]]
+    asked = [sys.executable, "-c", LOADED, *command, *map(str, paths), "--json"]
+    loaded = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
+    own = [name for name in loaded if name.partition(".")[0] == "demur"]
+    assert len(own) < 90
+    assert not [name for name in own for part in UNASKED if f"{name}.".startswith(f"demur.{part}.")]
+    assert not {*HEAVY, *(["scipy"] if command == ["score"] else [])} & set(loaded)

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 
 from demur.core.arrays import Array
 from demur.core.stats.intervals import Figure, normal, student
+from demur.core.stats.tests import student_p
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
 from demur.gold_standard.integrals import CurveGrid
@@ -63,12 +64,11 @@ def around_area(value: float, drawn: Array, sure: Sureness, *, shown: bool = Tru
 
 def two_sided_p(value: float, drawn: Array, freedom: int) -> float:
     """How often a difference this far from 0 comes about where there is none (Student's t)."""
-    from scipy.special import stdtr
 
     error = float(drawn.std(ddof=1))
     if error == 0:
         return 1.0 if value == 0 else 0.0
-    return float(2 * stdtr(max(freedom, 1), -abs(value) / error))
+    return student_p(value, error, max(freedom, 1))
 
 
 def simultaneous(values: Array, drawn: Array, sure: Sureness) -> tuple[Array, Array]:

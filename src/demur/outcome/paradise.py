@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
 
 from demur.core.arrays import Array
 from demur.core.show.results import plain
 from demur.core.stats.intervals import Figure
 from demur.core.stats.sweep import ratio
+from demur.core.stats.tests import student_p
 from demur.errors import DataError, UsageError
 from demur.outcome.learners import checked
 from demur.outcome.least_squares import least_squares
@@ -229,7 +229,7 @@ def _weight(value: float, error: float, free: int) -> Weight:
         return Weight(value, float("nan"), float("nan"))
     if error == 0:
         return Weight(value, 0.0, 0.0)
-    return Weight(value, error, float(2 * stdtr(free, -abs(value / error))))
+    return Weight(value, error, student_p(value, error, free))
 
 
 def _pairs(key: Mapping[str, str], got: Mapping[str, str | None]) -> list[tuple[str, str | None]]:

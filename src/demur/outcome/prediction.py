@@ -8,13 +8,13 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import stdtr
 
 from demur.core.arrays import Array
 from demur.core.io.columns import nearest
 from demur.core.show.results import Shown
-from demur.core.stats.intervals import Difference, Figure, holm, student
+from demur.core.stats.intervals import Difference, Figure, student
 from demur.core.stats.sweep import ratio
+from demur.core.stats.tests import holm, student_p
 from demur.errors import DataError, UsageError
 from demur.outcome.features import Turns, all_features, confusion_features, filled, turns_of, unknown_turns
 from demur.outcome.models import INTERCEPT, OutcomeModel
@@ -266,7 +266,7 @@ def _difference(model: OutcomeModel, a: Prediction, b: Prediction, level: float)
     if error == 0:
         return Difference(value, value, value, 1.0 if value == 0 else nothing, nothing)
     reach = student(level, freedom) * error
-    p = float(2 * stdtr(freedom, -abs(value) / error))
+    p = student_p(value, error, freedom)
     return Difference(value, value - reach, value + reach, p, p)
 
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import bdtr
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
-from demur.core.stats.intervals import check_level, holm, normal
+from demur.core.stats.intervals import check_level, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
+from demur.core.stats.tests import holm, mcnemar
 from demur.errors import UsageError
 from demur.returns.bands import GRID, DifferenceBand, check_region, difference_bands
 from demur.returns.curves import ErrorReturnCurve, error_return
@@ -480,8 +480,7 @@ def _mcnemar(
         apart = " and ".join(f"{name} {rate:.3g}" for name, rate in zip(pair, reached, strict=True))
         return f"ties leave no common cutoff near a non-return rate of {at:g}: {apart}"
     a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
-    p = min(1.0, 2 * float(bdtr(min(a_only, b_only), a_only + b_only, 0.5)))
-    return McNemar(at, reached[0], reached[1], a_only, b_only, p)
+    return McNemar(at, reached[0], reached[1], a_only, b_only, mcnemar(a_only, b_only))
 
 
 def _shown_test(test: McNemar | str) -> dict[str, Any]:

@@ -11,13 +11,21 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import expit, logit
 
 from demur.core.arrays import Array
 from demur.core.io.columns import MOST_SLICES
 from demur.core.show.results import Results, Shown, Step, silent
 from demur.core.stats.calibration import Reliability, cell_totals, reliability
-from demur.core.stats.intervals import Figure, check_level, exact_binomial, expanded_percentiles, normal, student
+from demur.core.stats.intervals import (
+    Figure,
+    check_level,
+    exact_binomial,
+    expanded_percentiles,
+    expit,
+    logit,
+    normal,
+    student,
+)
 from demur.core.stats.measure import IntervalKind, Measure, Score, TermMeasure
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
@@ -56,12 +64,18 @@ class Reading:
     @cached_property
     def drawn(self) -> Array:
         """The measure's value in every replicate."""
-        return self.measure.finish(_totals(self.measure, self.sample.drawn))
+        return self.values_of(self.sample.drawn)
 
     @cached_property
     def coarse(self) -> float:
         """The value at the levels of the replicates, around which they lie."""
-        return float(self.measure.finish(_totals(self.measure, self.sample.coarse)))
+        return float(self.values_of(self.sample.coarse))
+
+    def values_of(self, sweep: Sweep) -> Array:
+        """The measure of sweeps at the levels of the replicates."""
+        if isinstance(self.measure, TermMeasure):
+            return self.measure.finish(cell_totals(self.measure, sweep, self.sample.terms(self.measure)))
+        return self.measure.finish(sweep)
 
     @property
     def still(self) -> bool:
@@ -179,8 +193,7 @@ def _miscalibration(reading: Reading) -> Ends:
     rounds = min(sample.replicates, 200)
     right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
     calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(rounds))
-    drawn = reading.measure.finish(_totals(reading.measure, calibrated))
-    usual = float(np.quantile(drawn, (1 + reading.level) / 2))
+    usual = float(np.quantile(reading.values_of(calibrated), (1 + reading.level) / 2))
     return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
 
 
@@ -189,10 +202,6 @@ def _percentile(reading: Reading) -> Ends:
         return NO_INTERVAL
     shift, (low, high) = reading.value - reading.coarse, reading.percentiles
     return min(low + shift, reading.value), max(high + shift, reading.value)
-
-
-def _totals(measure: Measure, sweep: Sweep) -> Any:
-    return cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep
 
 
 _INTERVALS: dict[IntervalKind, Callable[[Reading], Ends]] = {

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import digamma, stdtr, stdtrit
 
 from demur.core.arrays import Array
 from demur.core.stats.measure import SweepMeasure
+from demur.core.stats.quantiles import student_quantile
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep, ratio
+from demur.core.stats.tests import student_p
 from demur.errors import UsageError
 
 
@@ -405,6 +406,8 @@ def _expected_risks(returned: Array, errors: Array) -> Array:
     Inside a level of m answers with w errors, after a answers with E errors, the risk at k is (E + (k-a) w/m) / k;
     summed over k = a+1 .. a+m this is m w/m + (E - a w/m)(H(a+m) - H(a)), H the harmonic numbers.
     """
+    from scipy.special import digamma
+
     start, errors_before = (
         np.concatenate([np.zeros((*part.shape[:-1], 1)), part[..., :-1]], axis=-1) for part in (returned, errors)
     )
@@ -415,6 +418,8 @@ def _expected_risks(returned: Array, errors: Array) -> Array:
 
 
 def _oracle_mean_risk(sweep: Sweep) -> Array:
+    from scipy.special import digamma
+
     right, wrong = sweep.answered - sweep.errors, sweep.errors
     return ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), sweep.total)
 
@@ -434,7 +439,7 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The value plus and minus Student's t times the standard error."""
-        reach = float(stdtrit(self.freedom, (1 + level) / 2)) * self.error
+        reach = student_quantile(self.freedom, (1 + level) / 2) * self.error
         return self.value - reach, self.value + reach
 
     @property
@@ -442,7 +447,7 @@ class Estimate:
         """Two-sided p-value of the value being 0."""
         if self.error == 0:
             return 1.0 if self.value == 0 else 0.0
-        return float(2 * stdtr(self.freedom, -abs(self.value) / self.error))
+        return student_p(self.value, self.error, self.freedom)
 
 
 def area_from(sweep: Sweep, start: float) -> float:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import bdtr, betaincinv
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, plain, threshold_text
@@ -327,6 +326,8 @@ def _place(curve: ErrorReturnCurve, nonreturn: float) -> int:
 
 
 def _guaranteed(sample: Sample, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
+    from scipy.special import bdtr, betaincinv
+
     errors = np.rint(curve.error * curve.sweep.total)
     p = bdtr(errors, curve.sweep.n, most) if sample.alike else _hoeffding_bentkus(sample, curve, most)
     failed = np.flatnonzero(p[:-1] > delta) if most < 1 else np.array([], dtype=np.int64)
@@ -343,6 +344,8 @@ def _hoeffding_bentkus(sample: Sample, curve: ErrorReturnCurve, most: float) -> 
     For unit u with weight m and errors k, (k - most m) / heaviest + most lies in [0, 1], and its mean exceeds `most`
     exactly when the error rate does.
     """
+    from scipy.special import bdtr
+
     heaviest, units = sample.heaviest, sample.spread.units
     errors = curve.error * curve.sweep.total
     mean = np.clip((errors - most * curve.sweep.total) / (heaviest * units) + most, 0.0, 1.0)

@@ -71,6 +71,9 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
     result = result_of(job, given, quiet=outputs.quiet or outputs.json)
     if job.says_files:
         result.files = tuple(str(path) for path in given_files)
+    if outputs.json and not (outputs.output or extra or any(files.values())):
+        output.print_json(result.to_dict(), outputs)
+        return
     shown = load(job.present)(result)
     output.refuse_undeliverable(shown, outputs)
     for path, write in [*extra, *((path, one.write) for one, path in files.items() if path is not None)]:

@@ -92,6 +92,17 @@ def deliver(presentation: Presentation, options: OutputOptions) -> None:
         typer.echo(as_json({**presentation.document, **_told(presentation)}))
     else:
         _show(presentation, options)
+    _exit_if(broken)
+
+
+def print_json(document: dict[str, Any], options: OutputOptions) -> None:
+    """Print plain values as JSON, and exit with 1 if a gate does not hold."""
+    broken = failures(options.fail_if, document)
+    typer.echo(as_json(document))
+    _exit_if(broken)
+
+
+def _exit_if(broken: list[str]) -> None:
     for failure in broken:
         typer.echo(f"gate: {failure}", err=True)
     if broken:

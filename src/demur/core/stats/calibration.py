@@ -12,7 +12,6 @@ import msgspec
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import isotonic_regression
 
 from demur.core.arrays import Array
 from demur.core.stats.measure import TermMeasure
@@ -194,26 +193,35 @@ def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] 
     )
 
 
-def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
+def cell_totals(measure: TermMeasure, sweep: Sweep, terms: Array | None = None) -> Array:
     """Totals of a term measure from a sweep, or from a stack of replicates, without going back to the rows.
 
-    A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell.
+    A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell. `terms` are
+    the `cell_terms` of the sweep's thresholds, for callers that need them several times.
     """
-    if sweep.right.ndim == 1:
-        return np.append(np.sum([_weighed(measure, part) for part in sweep.cells()], axis=0), float(sweep.n))
+    if terms is None and sweep.right.ndim == 1:
+        parts = [_weighted(_terms_of(measure, cells), cells["weight"].to_numpy()) for cells in sweep.cells()]
+        return np.append(np.sum(parts, axis=0), float(sweep.n))
     withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
     counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
-    every = np.arange(counts.shape[-1])
-    terms = cells_as_rows(sweep.threshold, every, np.ones(every.size)).select(**measure.terms()).to_numpy()
-    finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
-    sums = np.einsum("...c,tc->...t", counts, np.ascontiguousarray(finite.T))  # BLAS would sum otherwise by its threads
+    sums = _weighted(cell_terms(measure, sweep.threshold) if terms is None else terms, counts)
     return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
 
 
-def _weighed(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
-    """The weighted sums of a measure's terms, each by one thread: a lazy sum is shared out, which moves last digits."""
-    sums = {name: (term * nw.col("weight")).sum() for name, term in measure.terms().items()}
-    return np.array(cells.select(**sums).row(0), dtype=np.float64)
+def cell_terms(measure: TermMeasure, threshold: Array) -> Array:
+    """The terms of a measure, one row each: of right answers at each threshold, then of wrong ones, then withheld."""
+    every = np.arange(2 * threshold.size + 1)
+    return _terms_of(measure, cells_as_rows(threshold, every, np.ones(every.size)))
+
+
+def _terms_of(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
+    terms = cells.select(**measure.terms()).to_numpy()
+    finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
+    return np.ascontiguousarray(finite.T)
+
+
+def _weighted(terms: Array, weight: Array) -> Array:
+    return np.einsum("...c,tc->...t", weight, terms)  # BLAS and lazy sums depend on the number of threads
 
 
 def one_where(condition: nw.Expr) -> Any:
@@ -227,6 +235,8 @@ def recalibrated(right: Array, wrong: Array) -> Array:
     >>> recalibrated(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])).round(4).tolist()
     [0.3333, 0.3333, 1.0]
     """
+    from scipy.optimize import isotonic_regression  # takes longer to load than to run
+
     weight = np.asarray(right + wrong, dtype=np.float64)
     held = weight > 0
     fitted = np.zeros(weight.size)

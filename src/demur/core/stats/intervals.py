@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit
 
 from demur.core.arrays import Array
+from demur.core.stats.quantiles import beta_quantile, normal_quantile, normal_tail, student_quantile
+from demur.core.stats.tests import student_p
 from demur.errors import UsageError
 
 
@@ -39,7 +40,7 @@ class Figure:
 
 def student(level: float, freedom: float) -> float:
     """Two-sided critical value of Student's t."""
-    return float(stdtrit(max(freedom, 1), (1 + level) / 2))
+    return student_quantile(max(freedom, 1), (1 + level) / 2)
 
 
 def exact_binomial(rate: Any, n: Any, critical: Any) -> tuple[Array, Array]:
@@ -49,6 +50,11 @@ def exact_binomial(rate: Any, n: Any, critical: Any) -> tuple[Array, Array]:
     [0.0, 0.1684]
     """
     rate, n = np.broadcast_arrays(np.clip(np.asarray(rate, dtype=np.float64), 0, 1), np.asarray(n, dtype=np.float64))
+    if rate.ndim == 0 and np.ndim(critical) == 0:
+        ends = _clopper_pearson(float(rate), float(n), normal_tail(float(critical)))
+        return np.asarray(ends[0]), np.asarray(ends[1])
+    from scipy.special import betaincinv, ndtr
+
     tail = ndtr(-np.asarray(critical, dtype=np.float64))
     count = rate * n
     low = np.where(count > 0, betaincinv(np.maximum(count, 1e-12), n - count + 1, tail), 0.0)
@@ -56,33 +62,36 @@ def exact_binomial(rate: Any, n: Any, critical: Any) -> tuple[Array, Array]:
     return np.minimum(low, rate), np.maximum(high, rate)
 
 
+def _clopper_pearson(rate: float, n: float, tail: float) -> tuple[float, float]:
+    count = rate * n
+    low = beta_quantile(count, n - count + 1, tail) if count > 0 else 0.0
+    high = beta_quantile(count + 1, n - count, 1 - tail) if count < n else 1.0
+    return min(low, rate), max(high, rate)
+
+
 def expanded_percentiles(replicates: Array, level: float, units: float) -> tuple[float, float]:
     """Percentile interval widened for small samples, so that it matches Student's t (Hesterberg 2015, section 5.3)."""
     kept = replicates[~np.isnan(replicates)]
     if kept.size < 0.9 * replicates.size or units < 2:
         return float("nan"), float("nan")
-    tail = float(ndtr(-np.sqrt(units / (units - 1)) * student(level, units - 1)))
+    tail = normal_tail(math.sqrt(units / (units - 1)) * student(level, units - 1))
     low, high = np.quantile(kept, [tail, 1 - tail])
     return float(low), float(high)
 
 
 def normal(level: float) -> float:
     """Two-sided critical value of the normal distribution."""
-    return float(ndtri((1 + level) / 2))
+    return normal_quantile((1 + level) / 2)
 
 
-def holm(p: Array) -> Array:
-    """P-values corrected by Holm's method; those that are NaN stay so.
+def logit(share: Any) -> Any:
+    """The logarithm of the odds."""
+    return np.log(share) - np.log1p(-share)
 
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    adjusted = np.full(p.size, np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    steps = np.minimum((order.size - np.arange(order.size)) * p[order], 1.0)
-    adjusted[order] = np.maximum.accumulate(steps) if order.size else steps
-    return adjusted
+
+def expit(log_odds: Any) -> Any:
+    """The share that has these logarithmic odds."""
+    return np.exp(-np.logaddexp(0.0, -log_odds))
 
 
 Scale = Literal["log", "logit", "plain"]
@@ -155,7 +164,7 @@ def difference(value: float, drawn: Array, units: int, *, level: float) -> Diffe
     if not spread > 0 or units < FEWEST:
         return Difference(value, nothing, nothing, nothing, nothing)
     reach = student(level, units - 1) * spread
-    p = float(2 * stdtr(units - 1, -abs(value) / spread))
+    p = student_p(value, spread, units - 1)
     return Difference(value, value - reach, value + reach, p, p)
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from demur.core.arrays import Array
-from demur.core.stats.calibration import cell_totals
+from demur.core.stats.calibration import cell_terms, cell_totals
 from demur.core.stats.measure import Measure, TermMeasure
 from demur.core.stats.sweep import Floats, Sweep, places_among
 
@@ -269,7 +269,19 @@ class Sample:
     def totals(self, measure: TermMeasure) -> Array:
         """The exact totals of a measure that is a sum over rows."""
         known = self.source.known.get(measure)
-        return cell_totals(measure, self.sweep) if known is None else known
+        if known is not None:
+            return known
+        return cell_totals(measure, self.sweep, self.terms(measure) if self.coarse is self.sweep else None)
+
+    def terms(self, measure: TermMeasure) -> Array:
+        """The terms of a measure in every cell at the levels of the replicates."""
+        if measure not in self._terms:
+            self._terms[measure] = cell_terms(measure, self.coarse.threshold)
+        return self._terms[measure]
+
+    @cached_property
+    def _terms(self) -> dict[TermMeasure, Array]:
+        return {}
 
 
 def dialogue_units(frame: pl.DataFrame) -> NDArray[np.int64] | None:

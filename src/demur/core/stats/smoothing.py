@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammainc
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, plain
@@ -44,6 +43,8 @@ def _moved(gaps: Array) -> tuple[Array, Array]:
     The covariance is 16/3 ∫ v(s) v(s)ᵀ exp(-2s) ds over the gap, v the last column of the transition. Its integrals
     come from the highest power down, so that nothing cancels where gaps are small.
     """
+    from scipy.special import gammainc
+
     powers = np.power.outer(gaps, np.arange(6))
     transition = np.tensordot(powers[:, :3], MOVES, axes=(1, 2)) * np.exp(-gaps)[:, None, None]
     integrals = np.empty((gaps.size, 5))

@@ -1,14 +1,13 @@
-"""Significance tests and intervals of two rates."""
+"""Significance tests, corrections for several of them, and intervals of two rates."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
-from demur.core.stats.intervals import normal
+from demur.core.arrays import Array
+from demur.core.stats.quantiles import normal_quantile
 
 
 def fisher(hits: int, drawn: int, marked: int, total: int) -> float:
@@ -17,10 +16,46 @@ def fisher(hits: int, drawn: int, marked: int, total: int) -> float:
     >>> round(fisher(3, 4, 4, 8), 4)
     0.4857
     """
-    count = np.arange(max(0, drawn + marked - total), min(drawn, marked) + 1)
-    log_p = _log_choose(marked, count) + _log_choose(total - marked, drawn - count) - _log_choose(total, drawn)
-    seen = log_p[hits - count[0]]
-    return float(min(1.0, np.exp(log_p[log_p <= seen + 1e-7]).sum()))
+    from scipy.stats import fisher_exact
+
+    table = [[hits, drawn - hits], [marked - hits, total - drawn - marked + hits]]
+    return float(fisher_exact(table).pvalue)
+
+
+def mcnemar(a_only: int, b_only: int) -> float:
+    """Two-sided exact p-value of McNemar: a alone errs so often, and b alone.
+
+    >>> round(mcnemar(2, 9), 4)
+    0.0654
+    """
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(min(a_only, b_only), a_only + b_only, 0.5)))
+
+
+def student_p(value: float, error: float, freedom: float) -> float:
+    """Two-sided p-value of a value being 0 by Student's t, with its standard error and degrees of freedom.
+
+    >>> round(student_p(2.0, 1.0, 10), 4)
+    0.0734
+    """
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(value) / error))
+
+
+def holm(p: Array) -> Array:
+    """P-values corrected by Holm's method; those that are NaN stay so.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = np.full(p.size, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = np.minimum((order.size - np.arange(order.size)) * p[order], 1.0)
+    adjusted[order] = np.maximum.accumulate(steps) if order.size else steps
+    return adjusted
 
 
 def newcombe(one: tuple[float, float], other: tuple[float, float], level: float) -> tuple[float, float]:
@@ -41,11 +76,7 @@ def wilson(rate: float, n: float, level: float) -> tuple[float, float]:
     >>> [round(end, 4) for end in wilson(0.0, 20, 0.95)]
     [0.0, 0.1611]
     """
-    z2 = normal(level) ** 2
+    z2 = normal_quantile((1 + level) / 2) ** 2
     middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
     reach = math.sqrt(z2) / (1 + z2 / n) * math.sqrt(max(rate * (1 - rate) / n + z2 / (4 * n * n), 0.0))
     return min(rate, max(0.0, middle - reach)), max(rate, min(1.0, middle + reach))
-
-
-def _log_choose(n: int, k: Any) -> Any:
-    return gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1)
