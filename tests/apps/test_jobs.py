@@ -16,8 +16,8 @@ import typer
 
 import demur
 from commands import Demur, log
+from demur.apps.cli.app import app
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
-from demur.apps.cli.main import app
 from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.output import as_json
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
@@ -323,8 +323,8 @@ def test_a_job_may_be_in_a_group_and_write_a_file_of_its_own(
 
 LOADED = """
 import sys
-from demur.apps.cli.main import app
-app(sys.argv[1:], standalone_mode=False)
+from demur.apps.cli.main import app_for
+app_for(sys.argv[1:])(standalone_mode=False)
 print("loaded", *sys.modules)
 """
 UNASKED = ("gold_standard", "outcome", "nbest_lists", "understanding", "reports", "store", "lab", "apps.web")

@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from commands import Demur
-from demur.apps.cli.main import app
+from demur.apps.cli.app import app
 from demur.returns import verify
 from demur.returns.registry import MEASURES
 from engines.cluster import Cluster

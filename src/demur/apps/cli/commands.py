@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from demur import __version__
 from demur.apps.cli import output
 from demur.apps.cli.options import OutputOptions, parameters_of
 from demur.apps.cli.output import steps
@@ -24,6 +25,39 @@ TYPES = (bool, int, float, Path)
 
 Run = Callable[[Job, dict[str, Any]], None]
 """Runs a job with what its command was given, and delivers the result."""
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"demur {__version__}")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Evaluate language understanding that is allowed to say "I don't understand".
+
+    Start with `demur demo`, or with a log of your own: `demur score log.jsonl`.
+    """
+
+
+def new_app() -> typer.Typer:
+    """An app without commands: what `demur` says of itself, and --version."""
+    app = typer.Typer(
+        name="demur",
+        help='Evaluate language understanding that is allowed to say "I don\'t understand".',
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_main)
+    return app
 
 
 def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> None:
@@ -73,16 +107,20 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
         result.files = tuple(str(path) for path in given_files)
     if outputs.json and not (outputs.output or extra or any(files.values())):
         output.print_json(result.to_dict(), outputs)
-        return
+    else:
+        _show(job, result, outputs, [*extra, *((path, one.write) for one, path in files.items() if path is not None)])
+    if job.fails(result):
+        raise typer.Exit(1)
+
+
+def _show(job: Job, result: Any, outputs: OutputOptions, files: list[tuple[Path, str]]) -> None:
     shown = load(job.present)(result)
     output.refuse_undeliverable(shown, outputs)
-    for path, write in [*extra, *((path, one.write) for one, path in files.items() if path is not None)]:
+    for path, write in files:
         load(write)(result, path)
         if not (outputs.quiet or outputs.json):
             typer.echo(f"wrote {path}", err=True)
     output.deliver(shown, outputs)
-    if job.fails(result):
-        raise typer.Exit(1)
 
 
 def call(job: Job, given: dict[str, Any]) -> None:

@@ -1,182 +1,35 @@
-"""The `demur` command: signatures and help texts only, so that `demur --help` loads nothing heavy."""
+"""The `demur` command: loads the commands that are asked for, runs them, and says in one line what went wrong."""
 
 import codecs
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Annotated
 
 import typer
 
-from demur import __version__
-from demur.apps.cli.chat import chat
-from demur.apps.cli.commands import add_jobs, call
-from demur.apps.cli.experiment_commands import experiments
-from demur.apps.cli.importing import importer
-from demur.apps.cli.options import OutputOptions, with_options
-from demur.apps.cli.outcome_commands import outcome
-from demur.apps.cli.report_command import run_report
-from demur.core.jobs import Argument, Job, Option
-from demur.core.options import Level, Replicates, Sampling, Seed, Where
+from demur.apps.cli.commands import add_jobs, new_app
 from demur.core.show.results import path_text
-from demur.errors import DataError, DemurError, Interrupted, UsageError
-from demur.gold_standard.jobs import JOBS as GOLD_JOBS
-from demur.lab.jobs import JOBS as LAB_JOBS
-from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
-from demur.reports.jobs import JOBS as REPORT_JOBS
-from demur.returns.jobs import JOBS as RETURN_JOBS
-from demur.returns.options import (
-    OUT_OF_SCOPE,
-    WITHHELD,
-    AtError,
-    AtNonreturn,
-    Columns,
-    MissingConfidence,
-    OutOfScope,
-    Withheld,
-)
-from demur.store.jobs import JOBS as STORE_JOBS
-from demur.store.jobs import StoreFolder
-from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
-
-app = typer.Typer(
-    name="demur",
-    help='Evaluate language understanding that is allowed to say "I don\'t understand".',
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from demur.errors import DataError, DemurError, Interrupted
+from demur.returns.jobs import JOBS
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"demur {__version__}")
-        raise typer.Exit
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The app with the one command that is asked for, where it is a job on returns, and otherwise with every command.
 
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Evaluate language understanding that is allowed to say "I don't understand".
-
-    Start with `demur demo`, or with a log of your own: `demur score log.jsonl`.
+    >>> len(app_for(["score", "log.jsonl"]).registered_commands)
+    1
     """
+    asked = [job for job in JOBS if [job.name] == list(arguments[:1])]
+    if asked:
+        small = new_app()
+        add_jobs(small, asked)
+        return small
+    from demur.apps.cli.app import app
 
-
-add_jobs(app, RETURN_JOBS)
-
-
-def follow(
-    log: Annotated[
-        str,
-        Argument(
-            "A log that is being written, one that may not be there yet too: .jsonl .csv .tsv, not compressed; "
-            "- for standard input."
-        ),
-    ],
-    *,
-    outputs: OutputOptions,
-    every: Annotated[float, Option("Seconds between updates.", minimum=0.05, metavar="SECONDS")] = 2.0,
-    until_idle: Annotated[
-        float | None, Option("End when nothing has come for so long.", minimum=0, metavar="SECONDS")
-    ] = None,
-    at_nonreturn: AtNonreturn = 0.2,
-    at_error: AtError = 0.05,
-    cutoffs: Annotated[int, Option("Distinct confidences kept; more are joined.", minimum=16, metavar="N")] = 65_536,
-    columns: Columns = None,
-    where: Where = (),
-    out_of_scope: OutOfScope = OUT_OF_SCOPE,
-    withheld: Withheld = WITHHELD,
-    missing_confidence: MissingConfidence = "error",
-    level: Level = 0.95,
-    replicates: Replicates = 1000,
-    seed: Seed = 0,
-) -> None:
-    """The live curve of a log that grows, in bounded memory; Ctrl-C ends it with the result in full."""
-    from demur.apps.cli import following
-    from demur.returns.table import Reading
-
-    reading = Reading(
-        columns=dict(columns or {}),
-        where=where,
-        out_of_scope=out_of_scope,
-        withheld=withheld,
-        missing_confidence=missing_confidence,
-    )
-    following.follow(
-        log,
-        reading,
-        Sampling(level, replicates, seed),
-        outputs,
-        at=at_nonreturn,
-        at_error=at_error,
-        every=every,
-        until_idle=until_idle,
-        cutoffs=cutoffs,
-    )
-
-
-def serve(
-    *,
-    store: StoreFolder = None,
-    host: Annotated[str, Option("Address to listen on; others than this machine's need --token.")] = "127.0.0.1",
-    port: Annotated[int, Option("Port; 0 takes a free one.", minimum=0, maximum=65535)] = 8378,
-    token: Annotated[
-        str | None,
-        Option(
-            "Visitors must know it; auto makes one. By default that of DEMUR_TOKEN; needed where --host is not this "
-            "machine."
-        ),
-    ] = None,
-    max_upload: Annotated[int, Option("Largest upload, in megabytes.", minimum=1, metavar="MB")] = 2048,
-    open_browser: Annotated[bool, Option("Open it in the browser.", flag="--open")] = False,
-) -> None:
-    """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
-    try:
-        from demur.apps.web.serving import Address
-        from demur.apps.web.serving import serve as serve_store
-    except ModuleNotFoundError as missing:
-        if missing.name in ("starlette", "uvicorn", "jinja2"):
-            raise UsageError("the workbench needs the extra: pip install 'demur[web]'") from None
-        raise
-
-    def announce(text: str) -> None:
-        typer.echo(text, err=True)
-        link = next((word for word in text.split() if word.startswith("http://")), None)
-        if open_browser and link:
-            typer.launch(link)
-
-    address = Address(host=host, port=port, token=token or os.environ.get("DEMUR_TOKEN"))
-    with suppress(KeyboardInterrupt):  # to end a server is no failure
-        serve_store(store, address, most_uploaded=max_upload * 1024**2, told=announce)
-
-
-add_jobs(app, [Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")], call)
-
-
-add_jobs(app, NBEST_JOBS)
-add_jobs(app, REPORT_JOBS, run_report)
-app.add_typer(outcome, name="outcome")
-add_jobs(app, GOLD_JOBS)
-add_jobs(app, STORE_JOBS)
-add_jobs(app, [Job("serve", serve, present="", example="demur serve --port 8400")], call)
-understand = typer.Typer(
-    help="A relevance model that answers questions or says that it does not understand: train, tune, respond, chat.",
-    no_args_is_help=True,
-)
-app.add_typer(understand, name="understand")
-add_jobs(app, UNDERSTANDING_JOBS)
-understand.command(epilog="Example: `echo 'when do you open?' | demur understand chat guide`")(with_options(chat))
-app.add_typer(experiments, name="experiment")
-add_jobs(app, LAB_JOBS)
-app.add_typer(importer, name="import")
+    return app
 
 
 def run() -> None:
@@ -185,7 +38,7 @@ def run() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
     try:
-        app(standalone_mode=True)
+        app_for(sys.argv[1:])(standalone_mode=True)
     except Interrupted as stop:
         _leave(str(stop), 2)
     except DataError as fault:

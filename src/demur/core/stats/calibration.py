@@ -221,7 +221,7 @@ def _terms_of(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
 
 
 def _weighted(terms: Array, weight: Array) -> Array:
-    return np.einsum("...c,tc->...t", weight, terms)  # BLAS and lazy sums depend on the number of threads
+    return np.asarray(np.einsum("...c,tc->...t", weight, terms))  # BLAS and lazy sums depend on the number of threads
 
 
 def one_where(condition: nw.Expr) -> Any:
