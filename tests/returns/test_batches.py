@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from demur.core.io.growing import Batch
+from demur.core.io.growing import LogBatch
 from demur.errors import DataError
 from demur.returns.follow import BatchReader
 from demur.returns.table import Reading, read_responses
@@ -12,11 +12,11 @@ FOLLOWED = {"target": "a", "prediction": "a", "confidence": 0.5}
 
 def batch(*rows, before=0, text=None):
     lines = "".join(json.dumps(row) + "\n" for row in rows) if text is None else text
-    return Batch("run.jsonl", "run", "json", b"", lines.encode(), before)
+    return LogBatch("run.jsonl", "run", "json", b"", lines.encode(), before)
 
 
 def csv(text, before, header=b"id,target,prediction,confidence\n"):
-    return Batch("run.csv", "run", "csv", header, text, before)
+    return LogBatch("run.csv", "run", "csv", header, text, before)
 
 
 def read(*parts, **options):

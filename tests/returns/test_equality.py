@@ -16,7 +16,7 @@ from demur.returns.measures import AUGRC
 from demur.returns.registry import CLASSES, MEASURES
 from demur.returns.verify import (
     TOLERANCE,
-    Difference,
+    EngineDifference,
     differences,
     equality,
     judged_columns,
@@ -99,8 +99,8 @@ def test_two_undefined_values_agree_and_one_alone_does_not(value, expected, apar
 @pytest.mark.parametrize(("expected", "apart", "holds"), [(0.5, 0.9, True), (0.5, 1.1, False), (8.0, 7.0, True)])
 def test_a_sum_of_fractions_may_move_by_the_tolerance_and_no_further(expected, apart, holds):
     moved = apart * TOLERANCE
-    assert Difference("brier", expected + moved, expected, moved, exact=False).holds == holds
-    assert not Difference("augrc", expected + moved, expected, moved, exact=True).holds
+    assert EngineDifference("brier", expected + moved, expected, moved, exact=False).holds == holds
+    assert not EngineDifference("augrc", expected + moved, expected, moved, exact=True).holds
 
 
 def test_measures_that_read_the_same_totals_share_one_pass_over_the_rows(monkeypatch):

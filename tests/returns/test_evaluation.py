@@ -16,7 +16,7 @@ from demur.returns.jobs import score
 from demur.returns.measures import AUGRC, AURC, ForcedError
 from demur.returns.registry import RETURNS
 from demur.returns.table import Reading, responses
-from demur.returns.tally import Grid
+from demur.returns.tally import ConfidenceGrid
 from reference import returns as plain
 from reference.answers import answers, made_up, shuffled, table
 from reference.rows import SCORES, arrays, tables
@@ -331,7 +331,7 @@ def test_a_curve_that_joins_confidences_says_how_exact_it_is():
     """Cells of a quarter: .1 and .2 are joined, with one error among the two, and .6 and .7, with none."""
     tally = tally_of(Rows.of([0.1, 0.2, 0.3, 0.6, 0.7], [True, False, False, True, True]))
     (exact,) = evaluate_tallies([tally], replicates=50)
-    (joined,) = evaluate_tallies([tally.joined(Grid((4.0,)))], replicates=50)
+    (joined,) = evaluate_tallies([tally.joined(ConfidenceGrid((4.0,)))], replicates=50)
     assert exact.joined is None
     assert "joined" not in exact.to_dict()
     bounds = {"cutoffs": 3, "resolution": pytest.approx(0.1), "x_within": 0.4, "y_within": 0.2}
@@ -343,7 +343,7 @@ def test_sums_over_rows_keep_their_value_where_confidences_are_joined():
     rng = np.random.default_rng(0)
     confidence = rng.random(500)
     tally = tally_of(Rows.of(confidence, rng.random(500) < confidence))
-    exact, joined = evaluate_tallies([tally, tally.joined(Grid.over(1.0, 3))], replicates=100)
+    exact, joined = evaluate_tallies([tally, tally.joined(ConfidenceGrid.over(1.0, 3))], replicates=100)
     for name in ("brier", "ece", "nce", "forced_error"):
         assert joined.figures[name].value == pytest.approx(exact.figures[name].value, rel=1e-12), name
         assert joined.figures[name].low <= joined.figures[name].value <= joined.figures[name].high, name
@@ -352,6 +352,6 @@ def test_sums_over_rows_keep_their_value_where_confidences_are_joined():
 
 def test_confidences_that_pass_1_inside_a_cell_are_no_probabilities():
     tally = tally_of(Rows.of([0.2, 0.9, 1.1], [False, True, True]))
-    (joined,) = evaluate_tallies([tally.joined(Grid((0.5,)))], replicates=20)
+    (joined,) = evaluate_tallies([tally.joined(ConfidenceGrid((0.5,)))], replicates=20)
     assert joined.joined is not None
     assert not joined.probabilistic

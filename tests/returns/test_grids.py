@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from demur.core.engines.engine import collected
 from demur.core.stats.sweep import Sweep
 from demur.returns.curves import error_return
-from demur.returns.tally import FINE, Grid, dense_cells, grid_for, joined_sweep
+from demur.returns.tally import FINE, ConfidenceGrid, dense_cells, grid_for, joined_sweep
 from reference.rows import arrays, tables
 
 FINITE = st.one_of(
@@ -29,7 +29,7 @@ def grids(scores):
         held = draw(st.lists(scores, min_size=1, max_size=12))
         finite = [abs(score) for score in held if np.isfinite(score)]
         largest = max(finite, default=0.0)
-        grid = Grid.over(largest, draw(st.sampled_from([1, 3, FINE])))
+        grid = ConfidenceGrid.over(largest, draw(st.sampled_from([1, 3, FINE])))
         for _ in range(draw(st.integers(0, 3))):
             if not grid.may_be_finer(largest, 4):
                 break
@@ -43,21 +43,21 @@ def grids(scores):
 
 def test_cells_worked_by_hand():
     """Quarters; from 0.75 on sixty-fourths: 0.8 = 51.2/64 and 0.9 = 57.6/64."""
-    grid = Grid((4.0,)).finer(frozenset({0.75}), 4)
+    grid = ConfidenceGrid((4.0,)).finer(frozenset({0.75}), 4)
     assert grid.cuts == (4.0, 64.0)
     assert grid.of([-0.1, 0.1, 0.74, 0.8, 0.9]).tolist() == [-0.25, 0.0, 0.5, 51 / 64, 57 / 64]
 
 
 @pytest.mark.parametrize(("largest", "cut"), [(1.0, 2**19), (0.999, 2**20), (3.0, 2**18), (0.0, 2**20)])
 def test_the_first_cut_has_a_million_cells_up_to_the_power_of_two_above(largest, cut):
-    grid = Grid.over(largest)
+    grid = ConfidenceGrid.over(largest)
     assert grid.cuts == (float(cut),)
     assert grid.resolution == 1 / cut
 
 
 @pytest.mark.parametrize("largest", [5e-324, 1e-310, 1.7e308])
 def test_however_small_or_large_confidences_are_there_is_a_grid(largest):
-    grid = Grid.over(largest)
+    grid = ConfidenceGrid.over(largest)
     assert np.isfinite(grid.cuts[0])
     assert grid.of([0.0, largest]).tolist()[0] == 0
 
@@ -131,7 +131,7 @@ def exact_and_joined(rows, grid):
 
 @given(tables(st.floats(0, 1), largest=40), st.integers(0, 5))
 def test_the_curve_that_joins_confidences_is_nowhere_off_by_more_than_its_slack(rows, cells):
-    exact, joined = exact_and_joined(rows, Grid.over(1.0, cells))
+    exact, joined = exact_and_joined(rows, ConfidenceGrid.over(1.0, cells))
     curves = [error_return(sweep) for sweep in (exact, joined)]
     x_within, y_within = joined.slack
     for cutoff in [*exact.threshold, *(exact.threshold + 1e-9), 0.33, -1.0, 2.0]:
@@ -143,7 +143,7 @@ def test_the_curve_that_joins_confidences_is_nowhere_off_by_more_than_its_slack(
 
 @given(tables(st.floats(0, 1), largest=40), st.integers(0, 5))
 def test_every_cutoff_left_is_a_point_of_the_exact_curve(rows, cells):
-    exact, joined = exact_and_joined(rows, Grid.over(1.0, cells))
+    exact, joined = exact_and_joined(rows, ConfidenceGrid.over(1.0, cells))
     for cutoff in joined.threshold:
         assert error_return(joined).at_threshold(cutoff) == error_return(exact).at_threshold(cutoff)
     assert joined.total == exact.total
@@ -151,7 +151,7 @@ def test_every_cutoff_left_is_a_point_of_the_exact_curve(rows, cells):
 
 @given(tables(st.sampled_from([k / 8 for k in range(9)]), largest=20))
 def test_cells_of_a_single_confidence_lose_nothing(rows):
-    exact, joined = exact_and_joined(rows, Grid.over(1.0, 4))
+    exact, joined = exact_and_joined(rows, ConfidenceGrid.over(1.0, 4))
     assert joined == exact
     assert joined.upper is None
     assert joined.slack == (0.0, 0.0)

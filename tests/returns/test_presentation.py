@@ -16,7 +16,7 @@ from demur.returns.presentation import (
     one_threshold_table,
 )
 from demur.returns.table import Reading, responses
-from demur.returns.tally import Grid
+from demur.returns.tally import ConfidenceGrid
 from demur.returns.threshold import short_thresholds, threshold_by_nonreturn
 from reference.tallies import tally_of
 
@@ -97,7 +97,9 @@ def test_a_range_is_named_as_a_mean_in_tables(tables):
 def test_curves_that_join_confidences_say_how_exact_they_are():
     tally = tally_of(Rows.of([0.125, 0.25, 0.375, 0.5], [True, False, False, True]))
     part = tally_of(Rows.of([0.125, 0.25], [True, False]), part="noise=some")
-    joined = evaluate_tallies([tally.joined(Grid((2.0,))), part.joined(Grid((2.0,)))], replicates=20)
+    joined = evaluate_tallies(
+        [tally.joined(ConfidenceGrid((2.0,))), part.joined(ConfidenceGrid((2.0,)))], replicates=20
+    )
     assert of_scores(joined).notes == (
         "guide: confidences up to 0.25 apart were joined; at its 2 cutoffs the curve is exact, between them it is off "
         "by at most 75 % in non-return and 50 % in error",

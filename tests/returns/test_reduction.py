@@ -162,11 +162,13 @@ def test_sums_over_rows_stay_exact_where_confidences_are_joined(engine, monkeypa
 
 @given(st.lists(st.tuples(st.floats(-4, 4), st.booleans()), min_size=1, max_size=40), st.integers(1, 6))
 def test_joining_and_adding_keep_every_cutoff_exact(rows, bits):
-    from demur.returns.tally import Grid
+    from demur.returns.tally import ConfidenceGrid
 
     frame = pl.DataFrame({"confidence": [row[0] for row in rows], "correct": [row[1] for row in rows]})
     (whole,) = in_memory(frame)
-    halves = [in_memory(part)[0].joined(Grid.over(4.0, bits)) for part in (frame[::2], frame[1::2]) if part.height]
+    halves = [
+        in_memory(part)[0].joined(ConfidenceGrid.over(4.0, bits)) for part in (frame[::2], frame[1::2]) if part.height
+    ]
     merged = total(halves)
     assert merged.n == whole.n
     place = np.searchsorted(whole.sweep.threshold, merged.sweep.threshold)

@@ -28,7 +28,7 @@ from demur.returns.sweep_files import (
     write_sweep,
 )
 from demur.returns.table import Reading, responses
-from demur.returns.tally import UNIT_LEVELS, UNITS, Grid, Tally, summed_units
+from demur.returns.tally import UNIT_LEVELS, UNITS, ConfidenceGrid, Tally, summed_units
 from reference.rows import PROBABILITIES, SCORES, Row, arrays, tables
 
 RULES = rules_of(Reading())
@@ -112,12 +112,12 @@ def test_weights_and_units_are_read_back(weighted, plain, clustered):
 
 @given(tables(SCORES, largest=30), st.integers(0, 6))
 def test_joined_confidences_and_their_exact_totals_are_read_back(rows, cells):
-    tally = tally_of(rows).joined(Grid.over(4.0, cells))
+    tally = tally_of(rows).joined(ConfidenceGrid.over(4.0, cells))
     assert_same(tally, kept(tally).tallies[0])
 
 
 def test_infinite_totals_are_read_back():
-    tally = tally_of(rows_of((-np.inf, True), (-np.inf, False), (0.5, True))).joined(Grid.over(1.0, 1))
+    tally = tally_of(rows_of((-np.inf, True), (-np.inf, False), (0.5, True))).joined(ConfidenceGrid.over(1.0, 1))
     assert not np.isfinite(tally.terms["brier"]).all()
     assert_same(tally, kept(tally).tallies[0])
 
@@ -193,7 +193,10 @@ def test_merged_parts_with_units_are_the_whole(rows):
 
 @given(tables(PROBABILITIES, smallest=10, largest=60), st.integers(1, 5), st.integers(1, 5))
 def test_exact_totals_of_joined_parts_are_those_of_the_rows(rows, first, second):
-    parts = [tally_of(rows[:5]).joined(Grid.over(1.0, first)), tally_of(rows[5:]).joined(Grid.over(1.0, second))]
+    parts = [
+        tally_of(rows[:5]).joined(ConfidenceGrid.over(1.0, first)),
+        tally_of(rows[5:]).joined(ConfidenceGrid.over(1.0, second)),
+    ]
     both = merged([kept(part) for part in parts]).tallies[0]
     whole = tally_of(rows)
     for key, measure in term_measures().items():
@@ -229,7 +232,9 @@ def test_many_levels_of_units_are_joined_as_in_one_count_of_all_rows():
 
 
 def test_infinite_totals_are_added_in_silence():
-    parts = [tally_of(rows_of((sign * np.inf, True), (0.5, True))).joined(Grid.over(1.0, 1)) for sign in (1, -1)]
+    parts = [
+        tally_of(rows_of((sign * np.inf, True), (0.5, True))).joined(ConfidenceGrid.over(1.0, 1)) for sign in (1, -1)
+    ]
     both = merged([file_of(part) for part in parts]).tallies[0]
     assert np.isnan(both.terms["ece"]).any() or np.isinf(both.terms["ece"]).any()
     assert_same(both, kept(both).tallies[0])

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError
 from demur.returns.sweep_files import parsed_sweep, read_sweep, sweep_bytes
-from demur.returns.tally import Grid
+from demur.returns.tally import ConfidenceGrid
 from returns.test_sweep_files import RULES, SMALL, tally_of
 
 PLAIN = sweep_bytes([tally_of(SMALL), tally_of(SMALL, part="domain=a")], reading=RULES)
 WITH_UNITS = sweep_bytes([tally_of(SMALL, units=True)], reading=RULES)
-JOINED = sweep_bytes([tally_of(SMALL).joined(Grid.over(1.0, 1))], reading=RULES)
+JOINED = sweep_bytes([tally_of(SMALL).joined(ConfidenceGrid.over(1.0, 1))], reading=RULES)
 
 
 def members(content):

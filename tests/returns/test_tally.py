@@ -10,7 +10,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.returns.curves import error_return
 from demur.returns.registry import RETURNS, term_measures
-from demur.returns.tally import UNITS, Grid, Tally, dialogues_in, joined_sweep, summed_units, total
+from demur.returns.tally import UNITS, ConfidenceGrid, Tally, dialogues_in, joined_sweep, summed_units, total
 from reference.rows import SCORES, arrays, tables
 from reference.tallies import hashed, tally_of
 
@@ -133,14 +133,14 @@ def test_dialogues_that_cross_parts_are_counted_once():
 @given(tables(st.floats(0, 1), largest=30), st.integers(0, 4))
 def test_joining_confidences_leaves_the_sums_over_rows_exact(rows, cells):
     tally = tally_of(arrays(rows))
-    joined = tally.joined(Grid.over(1.0, cells))
+    joined = tally.joined(ConfidenceGrid.over(1.0, cells))
     for key, measure in term_measures().items():
         assert joined.totals(key, measure) == pytest.approx(cell_totals(measure, tally.sweep))
     assert joined.sweep.total == tally.sweep.total
 
 
 def test_a_sum_over_rows_with_other_parameters_is_read_from_the_cells():
-    tally = tally_of(Rows.of([0.5, 0.7], [True, False])).joined(Grid.over(1.0, 0))
+    tally = tally_of(Rows.of([0.5, 0.7], [True, False])).joined(ConfidenceGrid.over(1.0, 0))
     assert tally.totals("another", ECE(bins=5)) == pytest.approx(cell_totals(ECE(bins=5), tally.sweep))
 
 
@@ -150,7 +150,7 @@ def test_parts_joined_differently_add_up_to_a_curve_exact_at_its_cutoffs(rows, o
     exact = tally_of(held)
     chosen = parts_of(held, 2)
     parts = [
-        tally_of(part_of(held, part)).joined(Grid.over(1.0, cells))
+        tally_of(part_of(held, part)).joined(ConfidenceGrid.over(1.0, cells))
         for part, cells in zip(chosen, (one, two), strict=True)
     ]
     added = total(parts)
@@ -164,15 +164,15 @@ def test_parts_joined_differently_add_up_to_a_curve_exact_at_its_cutoffs(rows, o
 
 def test_a_joined_part_and_an_exact_one_keep_their_exact_sums():
     one, two = (tally_of(Rows.of(scores, [True, False])) for scores in ([0.1, 0.2], [0.6, 0.9]))
-    added = one.joined(Grid.over(1.0, 1)) + two
+    added = one.joined(ConfidenceGrid.over(1.0, 1)) + two
     value = Brier().finish(added.totals("brier", Brier()))
     assert float(value) == pytest.approx((0.9**2 + 0.2**2 + 0.4**2 + 0.9**2) / 4)
 
 
 def test_joining_again_on_a_coarser_grid_is_joining_once():
     sweep = Sweep.of(np.arange(64) / 64, np.arange(64) % 3 > 0)
-    once = joined_sweep(sweep, Grid.over(0.9, 2))
-    twice = joined_sweep(joined_sweep(sweep, Grid.over(0.9, 4)), Grid.over(0.9, 2))
+    once = joined_sweep(sweep, ConfidenceGrid.over(0.9, 2))
+    twice = joined_sweep(joined_sweep(sweep, ConfidenceGrid.over(0.9, 4)), ConfidenceGrid.over(0.9, 2))
     assert once == twice
     assert once.threshold.tolist() == [0.0, 0.25, 0.5, 0.75]
     assert once.upper.tolist() == [15 / 64, 31 / 64, 47 / 64, 63 / 64]
@@ -181,4 +181,4 @@ def test_joining_again_on_a_coarser_grid_is_joining_once():
 def test_where_nothing_was_answered_there_is_nothing_to_join():
     rows = Rows(np.zeros(2), np.zeros(2, bool), np.zeros(2, bool), np.ones(2))
     tally = tally_of(rows)
-    assert tally.joined(Grid.over(0.0)) is tally
+    assert tally.joined(ConfidenceGrid.over(0.0)) is tally

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from demur.core.stats.calibration import ECE, Brier, cell_totals
 from demur.core.stats.resampling import CELL_LEVELS, Rows, Sample, Spread
 from demur.returns.measures import AUGRC, ForcedError, augrc_estimate
-from demur.returns.tally import Grid, tally_sample
+from demur.returns.tally import ConfidenceGrid, tally_sample
 from reference.rows import SCORES, arrays, tables
 from reference.tallies import tally_of
 
@@ -164,7 +164,9 @@ def test_one_dialogue_with_a_tenth_of_all_rows_is_not_lost_among_buckets():
 
 def test_sums_over_rows_stay_exact_where_the_sweep_joins_confidences():
     rows = Rows.of([0.1, 0.2, 0.6, 0.9], [True, False, True, False])
-    exact, joined = (tally_sample(tally) for tally in (tally_of(rows), tally_of(rows).joined(Grid.over(1.0, 1))))
+    exact, joined = (
+        tally_sample(tally) for tally in (tally_of(rows), tally_of(rows).joined(ConfidenceGrid.over(1.0, 1)))
+    )
     assert joined.sweep.slack[0] > 0
     assert joined.totals(Brier()) == pytest.approx(exact.totals(Brier()))
     assert joined.totals(ECE(bins=7)) == pytest.approx(cell_totals(ECE(bins=7), joined.sweep))

@@ -12,7 +12,7 @@ from demur.core.show.results import threshold_text
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import UsageError
 from demur.returns.curves import error_return
-from demur.returns.tally import Grid, tally_sample
+from demur.returns.tally import ConfidenceGrid, tally_sample
 from demur.returns.threshold import (
     BOUNDED,
     EXACT,
@@ -334,7 +334,7 @@ def test_the_promise_holds_over_buckets_of_dialogues():
 def test_a_printed_threshold_returns_the_same_answers_where_confidences_were_joined():
     scores = np.sort(np.random.default_rng(4).random(300))
     rows = Rows.of(scores, scores > np.random.default_rng(5).random(300))
-    sample = tally_sample(tally_of(rows).joined(Grid.over(1.0, 4)))
+    sample = tally_sample(tally_of(rows).joined(ConfidenceGrid.over(1.0, 4)))
     assert sample.sweep.upper is not None
     for choice in (threshold_by_nonreturn(sample, most) for most in (0.1, 0.3, 0.6)):
         assert ((scores >= float(choice.printed_threshold)) == (scores >= choice.threshold)).all()

@@ -62,7 +62,7 @@ def outcome_column(columns: Collection[str]) -> str | None:
     ('Success', None)
     """
     names = {name.casefold() for name in columns}
-    if _any(names, "outcome", DIALOGUE_ALIASES) or _both_tests(names):
+    if _has_part(names, "outcome", DIALOGUE_ALIASES) or _both_tests(names):
         return None
     return next((name for name in columns if name.casefold() in SUCCESS), None)
 
@@ -88,46 +88,51 @@ def columns_in(source: Source) -> Collection[str]:
     return column_names(source, NAMES_FROM)
 
 
-def _any(names: Collection[str], part: str, aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> bool:
+def _has_part(names: Collection[str], part: str, aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> bool:
     return any(name in names for name in (part, *aliases[part]))
 
 
-def _answers(names: Collection[str]) -> bool:
-    return _any(names, "prediction") or "correct" in names
+def _holds_answers(names: Collection[str]) -> bool:
+    return _has_part(names, "prediction") or "correct" in names
 
 
-def _lists(names: Collection[str]) -> bool:
+def _holds_lists(names: Collection[str]) -> bool:
     """Whether there are N-best lists; a column nbest beside predictions only shows what else was thought of."""
     if "hypotheses" in names or "hyps" in names:
         return True
-    heard = "nbest" in names or _any(names, "asr", NBEST_ALIASES) or _any(names, "cnet", NBEST_ALIASES)
-    return heard and ("reference" in names or "ref" in names) and not _answers(names)
+    heard = "nbest" in names or _has_part(names, "asr", NBEST_ALIASES) or _has_part(names, "cnet", NBEST_ALIASES)
+    return heard and ("reference" in names or "ref" in names) and not _holds_answers(names)
 
 
-def _trials(names: Collection[str]) -> bool:
+def _holds_trials(names: Collection[str]) -> bool:
     return "performer" in names
 
 
-def _dialogues(names: Collection[str]) -> bool:
+def _holds_dialogues(names: Collection[str]) -> bool:
     ended = "outcome" in names or _both_tests(names) or any(name in names for name in SUCCESS)
-    return ended and _any(names, "dialogue", DIALOGUE_ALIASES) and not _answers(names) and not _lists(names)
+    return (
+        ended
+        and _has_part(names, "dialogue", DIALOGUE_ALIASES)
+        and not _holds_answers(names)
+        and not _holds_lists(names)
+    )
 
 
 def _both_tests(names: Collection[str]) -> bool:
-    return _any(names, "pre", DIALOGUE_ALIASES) and _any(names, "post", DIALOGUE_ALIASES)
+    return _has_part(names, "pre", DIALOGUE_ALIASES) and _has_part(names, "post", DIALOGUE_ALIASES)
 
 
 def _unnamed_trials(names: Collection[str]) -> bool:
     """Whether a table without a column performer speaks of roles or of who took part, and of no labels."""
-    takes_part = "role" in names or "components" in names or _any(names, "subject", TRIAL_ALIASES)
-    return takes_part and _any(names, "performer", TRIAL_ALIASES) and not _any(names, "target")
+    takes_part = "role" in names or "components" in names or _has_part(names, "subject", TRIAL_ALIASES)
+    return takes_part and _has_part(names, "performer", TRIAL_ALIASES) and not _has_part(names, "target")
 
 
 _EVIDENCE: dict[Kind, Callable[[Collection[str]], bool]] = {
-    "responses": _answers,
-    "nbest": _lists,
-    "dialogues": _dialogues,
-    "trials": _trials,
+    "responses": _holds_answers,
+    "nbest": _holds_lists,
+    "dialogues": _holds_dialogues,
+    "trials": _holds_trials,
 }
 _HINTS: dict[Kind, Callable[[Collection[str]], bool]] = {"trials": _unnamed_trials}
 

@@ -43,7 +43,7 @@ from demur.returns.options import EngineChoice
 from demur.returns.registry import term_measures
 from demur.returns.sweep_files import SweepFile, rules_of
 from demur.returns.table import Reading, Responses, named_systems, refuse_several, slice_values
-from demur.returns.tally import UNIT_LEVELS, UNITS, Grid, Tally, dense_cells, grid_for, summed_units, total
+from demur.returns.tally import UNIT_LEVELS, UNITS, ConfidenceGrid, Tally, dense_cells, grid_for, summed_units, total
 
 MOST_IN_MEMORY = 5_000_000
 """Rows of Parquet up to which they are read into memory where nothing else is asked for."""
@@ -391,7 +391,7 @@ def _grouped(responses: LazyResponses, exact_up_to: int) -> pl.DataFrame:
     if responses.n <= exact_up_to:
         return responses.named(collected(sweep_groups(responses.frame, keys=keys)))
     largest = responses.largest
-    grid = Grid.over(largest)
+    grid = ConfidenceGrid.over(largest)
     confidence = nw.col("confidence")
     for _ in range(ROUNDS):
         cells = collected(sweep_groups(responses.frame, keys=keys, cell=grid.key(confidence)))
@@ -403,7 +403,7 @@ def _grouped(responses: LazyResponses, exact_up_to: int) -> pl.DataFrame:
     return groups
 
 
-def _too_dense(groups: pl.DataFrame, responses: LazyResponses, grid: Grid) -> frozenset[float]:
+def _too_dense(groups: pl.DataFrame, responses: LazyResponses, grid: ConfidenceGrid) -> frozenset[float]:
     found: set[float] = set()
     for part in groups.partition_by("system", *(() if responses.by is None else ("slice",))):
         answers = part.filter(pl.col("confidence").is_not_null())

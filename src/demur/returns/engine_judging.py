@@ -358,7 +358,7 @@ def _staged(
         **{f"no_{part}": columns.empty(part) for part in ("id", "dialogue") if part in columns},
         "prediction": columns.text("prediction"),
         "number": columns.number("confidence"),
-        "target": _lists(columns) if lists else columns.text("target"),
+        "target": _label_lists(columns) if lists else columns.text("target"),
     }
     for part in FLAGS:
         selected[part], fault = columns.flag(part)
@@ -405,7 +405,7 @@ def _is_list(kind: Any) -> bool:
     return isinstance(kind, nw.List | nw.Array)
 
 
-def _lists(columns: LazyColumns) -> nw.Expr:
+def _label_lists(columns: LazyColumns) -> nw.Expr:
     kind = columns.kind("target")
     if kind.inner != nw.String:
         raise DataError(

@@ -14,7 +14,7 @@ import polars as pl
 
 from demur.core.io.columns import JUDGED, filtered, parts_wanted, resolve
 from demur.core.io.files import read_source
-from demur.core.io.growing import Batch
+from demur.core.io.growing import LogBatch
 from demur.core.io.sources import Source
 from demur.core.io.tables import ROW, Cells, Request, Table
 from demur.core.show.numbers import ROWS, Wording, counted
@@ -58,7 +58,7 @@ class BatchReader:
         self._near: list[str] = []
         self._read = self._kept = self._batches = 0
 
-    def judged(self, batch: Batch) -> JudgedBatch | None:
+    def judged(self, batch: LogBatch) -> JudgedBatch | None:
         """The judged rows of a batch; None where no row is kept."""
         self._batches += 1
         with tempfile.TemporaryDirectory(prefix="demur-") as folder:
@@ -101,7 +101,7 @@ class BatchReader:
     def _asked(self) -> str:
         return " and ".join(f"{column} is {value}" for column, value in self._reading.where)
 
-    def _table(self, batch: Batch, folder: Path) -> Table:
+    def _table(self, batch: LogBatch, folder: Path) -> Table:
         """The rows of a batch with the columns seen in earlier ones; places are those in the whole log."""
         path = folder / batch.file_name
         path.write_bytes(batch.header + batch.text)
@@ -116,7 +116,7 @@ class BatchReader:
         places = table.place
         return replace(table, columns=tuple(self._known), place=lambda row: in_whole(places(row)))
 
-    def _wanted(self, batch: Batch) -> Request:
+    def _wanted(self, batch: LogBatch) -> Request:
         if batch.kind != "json":
             return self._request
         request, known = self._request, dict(self._known)
@@ -126,7 +126,7 @@ class BatchReader:
 
         return replace(request, candidates=candidates)
 
-    def _cells(self, table: Table, batch: Batch) -> Cells:
+    def _cells(self, table: Table, batch: LogBatch) -> Cells:
         wanted = parts_wanted(self._reading.keep, self._reading.where)
         resolution = resolve(table.columns, self._reading.columns, parts=wanted, where=batch.lines)
         for part, column in resolution.columns.items():
@@ -138,7 +138,7 @@ class BatchReader:
         self._guessed |= dict.fromkeys(resolution.notes)
         return filtered(Cells(table, resolution.columns), self._reading.where)
 
-    def _agreed(self, cells: Cells, rows: Judged, batch: Batch) -> None:
+    def _agreed(self, cells: Cells, rows: Judged, batch: LogBatch) -> None:
         """Refuses systems or confidences that are there in some batches only."""
         named = "system" in cells and cells.text("system").null_count() == 0
         if self._named not in (None, named):
@@ -180,13 +180,13 @@ class BatchReader:
         ]
 
 
-def _with_ids(frame: pl.DataFrame, batch: Batch) -> pl.DataFrame:
+def _with_ids(frame: pl.DataFrame, batch: LogBatch) -> pl.DataFrame:
     """The rows with their numbers in the log for ids where there are none, so that no two batches share a row."""
     number = pl.concat_str(pl.lit("row "), (pl.col(ROW) + batch.before).cast(pl.String))
     return frame.with_columns(id=pl.coalesce("id", number))
 
 
-def _renumbered(batch: Batch) -> Callable[[str], str]:
+def _renumbered(batch: LogBatch) -> Callable[[str], str]:
     """A function from places in the lines of a batch to places in the whole log."""
     shift = batch.before - batch.header.count(b"\n")
     pattern = re.compile(rf"(?<={re.escape(batch.log)}:)\d+")

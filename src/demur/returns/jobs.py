@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from demur.returns.compare import Comparison
     from demur.returns.evaluate import Evaluations
     from demur.returns.sweep_files import SweepFile
-    from demur.returns.table import Reading, Responses, Validation
+    from demur.returns.table import Reading, Responses, ValidatedTable
     from demur.returns.threshold import Choice
     from demur.returns.verify import Verification
 
@@ -318,11 +318,11 @@ def validate(
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
     seed: NoSeed = 0,  # noqa: ARG001
-) -> "Validation":
+) -> "ValidatedTable":
     """Read and check tables, and say what was recognised in them."""
-    from demur.returns.table import Validation, read_data
+    from demur.returns.table import ValidatedTable, read_data
 
-    return Validation(read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",))))
+    return ValidatedTable(read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",))))
 
 
 @job

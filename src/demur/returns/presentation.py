@@ -23,7 +23,7 @@ from demur.returns.curves import Curve, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
 from demur.returns.explorer.notebook import explorer_frame
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
-from demur.returns.table import Validation
+from demur.returns.table import ValidatedTable
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
 from demur.returns.words import point_words, slice_sentences
 
@@ -198,7 +198,7 @@ def of_classes(several: Sequence[ClassReport]) -> Presentation:
     )
 
 
-def of_validation(validation: Validation) -> Presentation:
+def of_validation(validation: ValidatedTable) -> Presentation:
     """How a table that was read and has no faults is shown."""
     counts = validation.frame()
     rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in counts.rows())

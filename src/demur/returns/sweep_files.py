@@ -52,7 +52,7 @@ Amount = Annotated[float, Meta(ge=0)]
 Term = float | Literal["nan", "inf", "-inf"]
 
 
-class Entry(Struct, kw_only=True):
+class SweepEntry(Struct, kw_only=True):
     """What the header says of one tally."""
 
     system: str
@@ -85,7 +85,7 @@ class Header(Stamp, kw_only=True):
     """The content of `sweep.json`."""
 
     reading: dict[str, Any]
-    tallies: list[Entry]
+    tallies: list[SweepEntry]
     sources: list[str]
     notes: list[str]
     warnings: list[str]
@@ -119,27 +119,27 @@ def packed(
     return _archive(parts)
 
 
-def _entry(tally: Tally) -> Entry:
+def _entry(tally: Tally) -> SweepEntry:
     sweep = tally.sweep
-    return Entry(
+    return SweepEntry(
         system=tally.system,
         part=tally.part,
         n=tally.n,
         failed=tally.failed,
         unanswered=tally.unanswered,
         out_of_scope=tally.out_of_scope,
-        squares=_number(tally.squares),
+        squares=_plain_number(tally.squares),
         clustered=tally.clustered,
-        right=_number(sweep.right.sum()),
-        wrong=_number(sweep.wrong.sum()),
-        withheld_weight=_number(sweep.withheld),
+        right=_plain_number(sweep.right.sum()),
+        wrong=_plain_number(sweep.wrong.sum()),
+        withheld_weight=_plain_number(sweep.withheld),
         terms={key: [_term(value) for value in totals.tolist()] for key, totals in sorted(tally.terms.items())},
         cutoffs=sweep.threshold.size,
         units=None if tally.units is None else tally.units.height,
     )
 
 
-def _number(value: Any) -> float:
+def _plain_number(value: Any) -> float:
     """A number that is written as an integer where it is whole."""
     number = float(value)
     return int(number) if number.is_integer() and abs(number) <= 2**53 else number
@@ -147,7 +147,7 @@ def _number(value: Any) -> float:
 
 def _term(value: float) -> Term:
     """A total; confidences of minus infinity make some that JSON has no numbers for."""
-    return _number(value) if np.isfinite(value) else str(value)  # type: ignore[return-value]
+    return _plain_number(value) if np.isfinite(value) else str(value)  # type: ignore[return-value]
 
 
 def _level_table(tallies: Sequence[Tally]) -> pl.DataFrame:
@@ -156,7 +156,7 @@ def _level_table(tallies: Sequence[Tally]) -> pl.DataFrame:
     highest = _joined([sweep.highest for sweep in sweeps]).astype(np.float64)
     upper = pl.Series("upper", highest).set(pl.Series(highest == threshold), None)
     tally = np.repeat(np.arange(len(sweeps), dtype=np.int32), [sweep.threshold.size for sweep in sweeps])
-    right, wrong = (_whole(_joined([getattr(sweep, kind) for sweep in sweeps])) for kind in ("right", "wrong"))
+    right, wrong = (_as_integers(_joined([getattr(sweep, kind) for sweep in sweeps])) for kind in ("right", "wrong"))
     return pl.DataFrame({"tally": tally, "threshold": threshold, "upper": upper, "right": right, "wrong": wrong})
 
 
@@ -169,14 +169,14 @@ def _unit_table(tallies: Sequence[Tally]) -> pl.DataFrame:
         if tally.units is not None
     ]
     table = pl.concat(tables).sort("tally", "bucket", "confidence", *_SUMS)
-    return table.with_columns(pl.Series(name, _whole(table[name].to_numpy())) for name in _SUMS)
+    return table.with_columns(pl.Series(name, _as_integers(table[name].to_numpy())) for name in _SUMS)
 
 
 def _joined(arrays: list[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.empty(0)
 
 
-def _whole(values: NDArray[Any]) -> NDArray[Any]:
+def _as_integers(values: NDArray[Any]) -> NDArray[Any]:
     """The values as integers, where all are whole."""
     return values.astype(np.int64) if np.array_equal(np.rint(values), values) else values.astype(np.float64)
 
@@ -203,12 +203,12 @@ def unpacked(content: bytes, *, name: str) -> tuple[Header, tuple[Tally, ...]]:
     members = _members(content, name)
     header = _header(members[HEADER], name)
     entries = header.tallies
-    levels = _table(members, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries], name)
+    levels = _cut_table(members, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries], name)
     sizes = [entry.units or 0 for entry in entries]
     wanted = any(entry.units is not None for entry in entries)
-    units = _table(members, UNIT_TABLE, ("tally", *UNITS), sizes, name) if wanted else [None] * len(entries)
+    units = _cut_table(members, UNIT_TABLE, ("tally", *UNITS), sizes, name) if wanted else [None] * len(entries)
     return header, tuple(
-        _tally(entry, of_levels, None if entry.units is None else of_units, f"{name}: {_title(entry)}:")
+        _tally(entry, of_levels, None if entry.units is None else of_units, f"{name}: {_entry_title(entry)}:")
         for entry, of_levels, of_units in zip(entries, levels, units, strict=True)
     )
 
@@ -245,11 +245,11 @@ def _header(content: bytes, name: str) -> Header:
     return header
 
 
-def _title(entry: Entry) -> str:
+def _entry_title(entry: SweepEntry) -> str:
     return f'"{entry.system}"' if entry.part is None else f'"{entry.system}" [{entry.part}]'
 
 
-def _table(
+def _cut_table(
     members: Mapping[str, bytes], member: str, columns: Sequence[str], sizes: Sequence[int], name: str
 ) -> list[pl.DataFrame]:
     """A table cut into the parts of the tallies; their sizes are those in the header."""
@@ -267,7 +267,7 @@ def _table(
     return [table.slice(int(start), size) for start, size in zip(starts, sizes, strict=False)]
 
 
-def _tally(entry: Entry, levels: pl.DataFrame, units: pl.DataFrame | None, where: str) -> Tally:
+def _tally(entry: SweepEntry, levels: pl.DataFrame, units: pl.DataFrame | None, where: str) -> Tally:
     tally = Tally(
         system=entry.system,
         part=entry.part,
@@ -285,7 +285,7 @@ def _tally(entry: Entry, levels: pl.DataFrame, units: pl.DataFrame | None, where
     return tally
 
 
-def _sweep(entry: Entry, levels: pl.DataFrame, where: str) -> Sweep:
+def _sweep(entry: SweepEntry, levels: pl.DataFrame, where: str) -> Sweep:
     threshold = levels["threshold"].cast(pl.Float64)
     highest = levels["upper"].cast(pl.Float64).fill_null(threshold).to_numpy()
     lowest, right, wrong = (part.to_numpy() for part in (threshold, levels["right"], levels["wrong"]))
@@ -295,10 +295,10 @@ def _sweep(entry: Entry, levels: pl.DataFrame, where: str) -> Sweep:
     for kind, counts, said in (("right", right, entry.right), ("wrong", wrong, entry.wrong)):
         _check_sum(kind, counts, said, where)
     upper = highest if (highest > lowest).any() else None
-    return Sweep(lowest, _whole(right), _whole(wrong), float(entry.withheld_weight), entry.n, upper)
+    return Sweep(lowest, _as_integers(right), _as_integers(wrong), float(entry.withheld_weight), entry.n, upper)
 
 
-def _units(entry: Entry, units: pl.DataFrame, where: str) -> pl.DataFrame:
+def _units(entry: SweepEntry, units: pl.DataFrame, where: str) -> pl.DataFrame:
     sound = bool(units["bucket"].is_between(0, BUCKETS - 1).all())  # rows that nothing names are in no bucket
     _demand(sound, f"a bucket must be a number from 0 to {BUCKETS - 1}", where)
     least = units["least"].cast(pl.Float64)
@@ -312,9 +312,11 @@ def _units(entry: Entry, units: pl.DataFrame, where: str) -> pl.DataFrame:
 
 def _check_sum(kind: str, counts: NDArray[Any], said: float, where: str) -> None:
     _demand(bool((np.isfinite(counts) & (counts >= 0)).all()), f"counts of {kind} must be numbers of at least 0", where)
-    found = _number(counts.sum())
+    found = _plain_number(counts.sum())
     if not isclose(found, said, rel_tol=_LAST_DIGITS):
-        raise DataError(f"{kind} must add up to {_number(said)}, as {HEADER} says", where=where, got=found, fix=AGAIN)
+        raise DataError(
+            f"{kind} must add up to {_plain_number(said)}, as {HEADER} says", where=where, got=found, fix=AGAIN
+        )
 
 
 def _check_counts(tally: Tally, where: str) -> None:
@@ -495,8 +497,12 @@ def merged(
         tallies=tuple(_added(files)),
         reading=files[0].reading,
         sources=tuple(dict.fromkeys(source for file in files for source in file.sources)),
-        notes=_told(files, lambda file: file.notes),
-        warnings=(*_told(files, lambda file: file.warnings), *repeats, *_asides(files, system if together else None)),
+        notes=_lines_by_part(files, lambda file: file.notes),
+        warnings=(
+            *_lines_by_part(files, lambda file: file.warnings),
+            *repeats,
+            *_asides(files, system if together else None),
+        ),
         name=files[0].name if len(files) == 1 else "the merged sweeps",
     )
 
@@ -601,7 +607,7 @@ def _refuse_other_rules(files: Sequence[SweepFile]) -> None:
         if len(groups) > 1:
             option = f" with the same {OPTIONS[rule]}" if rule in OPTIONS else " in the same way"
             raise DataError(
-                f"the parts were judged by different rules, so they cannot be added: {rule} is {_listed(groups)}",
+                f"the parts were judged by different rules, so they cannot be added: {rule} is {_groups_text(groups)}",
                 fix=f"make all parts{option}",
             )
 
@@ -613,7 +619,7 @@ def _refuse_other_slices(files: Sequence[SweepFile]) -> None:
 
     groups = _grouped(files, sliced_by)
     if len(groups) > 1:
-        raise DataError(f"the parts are sliced by {_listed(groups)}", fix="make all parts with the same --by")
+        raise DataError(f"the parts are sliced by {_groups_text(groups)}", fix="make all parts with the same --by")
 
 
 def _refuse_mixed_units(members: Sequence[tuple[str, Tally]]) -> None:
@@ -621,8 +627,8 @@ def _refuse_mixed_units(members: Sequence[tuple[str, Tally]]) -> None:
     without = [name for name, tally in members if tally.units is None]
     if with_units and without:
         raise DataError(
-            f'of "{members[0][1].system}" there are dialogues or weights in {_names(with_units)}, and none in '
-            f"{_names(without)}, so they cannot be added",
+            f'of "{members[0][1].system}" there are dialogues or weights in {_names_text(with_units)}, and none in '
+            f"{_names_text(without)}, so they cannot be added",
             fix="make all parts from files with the same columns; weights that are all 1 count as none",
         )
 
@@ -632,10 +638,12 @@ def _repeats(files: Sequence[SweepFile]) -> tuple[str, ...]:
     times = Counter(source for file in files for source in dict.fromkeys(file.sources))
     twice = {source: count for source, count in times.items() if count > 1}
     holders = {source: [file.name for file in files if source in file.sources] for source in twice}
-    return tuple(f'"{one}" is in {_names(holders[one])}, so it counts {count} times' for one, count in twice.items())
+    return tuple(
+        f'"{one}" is in {_names_text(holders[one])}, so it counts {count} times' for one, count in twice.items()
+    )
 
 
-def _told(files: Sequence[SweepFile], lines: Callable[[SweepFile], Iterable[str]]) -> tuple[str, ...]:
+def _lines_by_part(files: Sequence[SweepFile], lines: Callable[[SweepFile], Iterable[str]]) -> tuple[str, ...]:
     """What was told of the parts, with the parts it was told of: their counts are not those of the whole."""
     if len(files) == 1:
         return tuple(lines(files[0]))
@@ -662,11 +670,11 @@ def _canonical(value: Any) -> str:
     return json.dumps(ordered, ensure_ascii=False, sort_keys=True)
 
 
-def _listed(groups: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{value} in {_names(names)}" for value, names in groups.items())
+def _groups_text(groups: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{value} in {_names_text(names)}" for value, names in groups.items())
 
 
-def _names(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     if len(names) > NAMED + 1:
         return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

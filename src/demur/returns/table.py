@@ -137,7 +137,7 @@ def _staged(cells: Cells, rules: Rules, system: str) -> tuple[pl.DataFrame, pl.S
         predictions,
         lists.alias("target") if several else labels,
         *(cells.flags(part) for part in FLAGS),
-        _numbers(cells).alias("number"),
+        _confidence_numbers(cells).alias("number"),
         _weight(cells),
     ]
     return pl.DataFrame(columns), lists, several
@@ -151,7 +151,7 @@ def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataErro
         lambda: _complete(cells, "id"),
         lambda: _complete(cells, "system"),
         *(partial(cells.flags, part) for part in FLAGS),
-        lambda: _numbers(cells),
+        lambda: _confidence_numbers(cells),
         lambda: _weight(cells),
     ]
     return faults_of(checks)
@@ -173,7 +173,7 @@ def _system(cells: Cells, name: str) -> pl.Series:
     return pl.Series("system", [name]).new_from_index(0, cells.table.frame.height)
 
 
-def _numbers(cells: Cells) -> pl.Series:
+def _confidence_numbers(cells: Cells) -> pl.Series:
     numbers = cells.numbers("confidence")
     position = _first_where(nw.from_native(numbers.alias("number").to_frame()), NOT_NAN.bad)
     if position is not None:
@@ -405,7 +405,7 @@ def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[st
         raise _nothing_left(tables, reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     refuse_duplicates(frame, tables)
-    warnings = [f"{table.name}: no row is left where {_asked(reading)}" for table in emptied]
+    warnings = [f"{table.name}: no row is left where {_conditions_text(reading)}" for table in emptied]
     warnings += counted(part.cautions for part in parts) + _foreign_labels(frame) + near_matches(frame)
     told += counted(part.recognised for part in parts)
     if reading.missing_confidence == "error":
@@ -424,7 +424,7 @@ def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
     cells = filtered(everything, reading.where)
     notes = list(resolution.notes)
     if reading.where:
-        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_asked(reading)}"
+        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_conditions_text(reading)}"
         notes.append(f"{table.name}: {kept}")
     return cells, notes
 
@@ -453,7 +453,7 @@ def _public(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(ROW, SOURCE, CORRECT).rechunk()
 
 
-def _asked(reading: Reading) -> str:
+def _conditions_text(reading: Reading) -> str:
     return " and ".join(f"{column} is {value}" for column, value in reading.where)
 
 
@@ -464,7 +464,7 @@ def _nothing_left(tables: Sequence[Table], reading: Reading) -> DataError:
     if last in table.frame.columns:
         found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
-    return DataError(f"no row is left where {_asked(reading)}", where=f"{table.name}:", fix=held)
+    return DataError(f"no row is left where {_conditions_text(reading)}", where=f"{table.name}:", fix=held)
 
 
 def read_data(data: Sequence[Any], reading: Reading) -> Responses:
@@ -536,7 +536,7 @@ def _joined(parts: list[Responses]) -> Responses:
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
+class ValidatedTable:
     """What was recognised in tables that have no faults."""
 
     responses: Responses

@@ -36,10 +36,10 @@ MOST_CUTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ConfidenceGrid:
     """Cells of confidence: `cuts[0]` cells per unit everywhere, `cuts[i + 1]` in the cells that start at `dense[i]`.
 
-    >>> Grid((4.0, 16.0), (frozenset({0.75}),)).of([0.1, 0.3, 0.8, 0.9]).tolist()
+    >>> ConfidenceGrid((4.0, 16.0), (frozenset({0.75}),)).of([0.1, 0.3, 0.8, 0.9]).tolist()
     [0.0, 0.25, 0.75, 0.875]
     """
 
@@ -47,7 +47,7 @@ class Grid:
     dense: tuple[frozenset[float], ...] = ()
 
     @classmethod
-    def over(cls, largest: float, cells: int = FINE) -> Grid:
+    def over(cls, largest: float, cells: int = FINE) -> ConfidenceGrid:
         """Cells of one size: 2 ** `cells` of them from 0 to a power of two at or above the largest confidence."""
         _, exponent = frexp(largest) if largest > 0 else (0.0, 0)
         return cls((ldexp(1.0, min(cells - exponent, MOST_CUTS)),))
@@ -57,9 +57,9 @@ class Grid:
         """Width of the widest cell."""
         return 1 / self.cuts[0]
 
-    def finer(self, dense: frozenset[float], bits: int = FINER) -> Grid:
+    def finer(self, dense: frozenset[float], bits: int = FINER) -> ConfidenceGrid:
         """The grid with some of its finest cells cut finer."""
-        return Grid((*self.cuts, self.cuts[-1] * 2.0**bits), (*self.dense, dense))
+        return ConfidenceGrid((*self.cuts, self.cuts[-1] * 2.0**bits), (*self.dense, dense))
 
     def may_be_finer(self, largest: float, bits: int = FINER) -> bool:
         """Whether a finer cut would still number its cells exactly."""
@@ -88,12 +88,12 @@ def _start(confidence: nw.Expr, cut: float) -> nw.Expr:
     return (confidence * cut).floor() / cut
 
 
-def grid_for(sweep: Sweep, cells: int) -> Grid:
+def grid_for(sweep: Sweep, cells: int) -> ConfidenceGrid:
     """A grid with which the answers of a sweep fall into about `cells` cells of nearly equal weight."""
     finite = np.isfinite(sweep.threshold)
     threshold, weight = sweep.threshold[finite], np.add(sweep.right, sweep.wrong, dtype=np.float64)[finite]
     largest = float(np.abs(threshold).max()) if threshold.size else 0.0
-    grid = Grid.over(largest, max(1, int(np.log2(cells))))
+    grid = ConfidenceGrid.over(largest, max(1, int(np.log2(cells))))
     most = weight.sum() / cells * 2
     while grid.may_be_finer(largest, 4):
         dense = dense_cells(grid.of(threshold), threshold, threshold, weight, most)
@@ -215,7 +215,7 @@ class Tally:
         measures = term_measures()
         return {key: self.totals(key, measures[key]) + other.totals(key, measures[key]) for key in keys}
 
-    def joined(self, grid: Grid) -> Tally:
+    def joined(self, grid: ConfidenceGrid) -> Tally:
         """The tally with confidences of one cell of the grid joined; what is a sum over rows stays exact."""
         if self.sweep.threshold.size == 0:
             return self
@@ -259,7 +259,7 @@ def reliable(dialogues: float, buckets: int) -> float:
     return max(dialogues * (1 - 2 / sqrt(buckets)), float(buckets))
 
 
-def joined_sweep(sweep: Sweep, grid: Grid) -> Sweep:
+def joined_sweep(sweep: Sweep, grid: ConfidenceGrid) -> Sweep:
     """The sweep with the confidences of one cell joined into its lowest."""
     cell = grid.of(sweep.threshold)
     starts = np.flatnonzero(np.append(True, cell[1:] > cell[:-1]))

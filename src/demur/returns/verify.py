@@ -38,7 +38,7 @@ _LABELS = ("opening hours", "tickets", "wo ist die Garderobe?", "トイレ", "ca
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EngineDifference:
     """A measure's value by an engine and by arrays, and how far apart they are.
 
     `exact`: the value is read from whole counts, so nothing may differ. `same_counts`: the numbers of rows are the same
@@ -65,7 +65,7 @@ class Equality:
 
     engine: str
     n: int
-    differences: tuple[Difference, ...]
+    differences: tuple[EngineDifference, ...]
 
     @property
     def holds(self) -> bool:
@@ -73,21 +73,21 @@ class Equality:
         return all(one.holds for one in self.differences)
 
     @property
-    def faults(self) -> tuple[Difference, ...]:
+    def faults(self) -> tuple[EngineDifference, ...]:
         """The measures of which the engine gives another number."""
         return tuple(one for one in self.differences if not one.holds)
 
     def frame(self) -> pl.DataFrame:
         """One row for each measure."""
-        return pl.DataFrame([_told(one) for one in self.differences], infer_schema_length=None)
+        return pl.DataFrame([_difference_dict(one) for one in self.differences], infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values, null for a value that is undefined."""
-        told = [plain(_told(one)) for one in self.differences]
+        told = [plain(_difference_dict(one)) for one in self.differences]
         return {"engine": self.engine, "n": self.n, "holds": self.holds, "differences": told}
 
 
-def _told(one: Difference) -> dict[str, Any]:
+def _difference_dict(one: EngineDifference) -> dict[str, Any]:
     return {**asdict(one), "holds": one.holds}
 
 
@@ -105,7 +105,7 @@ def equality(
 
 def differences(
     frame: Any, reference: pl.DataFrame, measures: Mapping[str, Measure] = MEASURES
-) -> tuple[Difference, ...]:
+) -> tuple[EngineDifference, ...]:
     """Every measure by the engine of `frame` (any that narwhals knows) beside its value by arrays.
 
     Whatever else an engine can be asked for joins the comparison as further differences.
@@ -117,7 +117,7 @@ def differences(
     return tuple(_difference(name, found[name], expected[name], whole=whole) for name in measures)
 
 
-def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> tuple[Difference, ...]:
+def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> tuple[EngineDifference, ...]:
     """What an engine counts of a log's raw rows, judged and reduced there, beside what is counted of them in memory.
 
     Answers and errors must be the same number by number: at every cutoff, in every bucket of dialogues, of the whole
@@ -126,7 +126,7 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
     """
     judged = judge_lazily(frame, reading=Reading(), system="log", by=by)
     expected = lazy_of_frame(responses(raw, system="log", reading=Reading(keep=(by,))).frame, by=by)
-    found: list[Difference] = []
+    found: list[EngineDifference] = []
     for what, most in (("counts", EXACT_UP_TO), ("counts in cells", 1)):
         mine = {one.part: one for one in tallies(judged, exact_up_to=most)}
         theirs = {one.part: one for one in tallies(expected, exact_up_to=most)}
@@ -137,12 +137,12 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
     return tuple(found)
 
 
-def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> Difference:
+def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> EngineDifference:
     """The errors of both, how far the counts at any one place are apart, and whether all else is the same."""
     if found is None or expected is None:  # a slice that only one of them has
         mine, theirs = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
         part = next(one.part for one in (found, expected) if one is not None)
-        return Difference(f"{what}, {part}", mine, theirs, math.inf, whole, same_counts=False)
+        return EngineDifference(f"{what}, {part}", mine, theirs, math.inf, whole, same_counts=False)
     same = (found.n, found.failed, found.unanswered, found.out_of_scope) == (
         expected.n,
         expected.failed,
@@ -153,7 +153,7 @@ def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str,
     same = same and np.array_equal(found.sweep.highest, expected.sweep.highest)
     apart = max(_furthest(found, expected), _units_apart(found.units, expected.units)) if same else math.inf
     name = f"{what}, {'all rows' if expected.part is None else expected.part}"
-    return Difference(name, float(found.sweep.errors), float(expected.sweep.errors), apart, whole, same)
+    return EngineDifference(name, float(found.sweep.errors), float(expected.sweep.errors), apart, whole, same)
 
 
 def _furthest(found: Tally, expected: Tally) -> float:
@@ -197,10 +197,10 @@ def _scores(measures: Mapping[str, Measure], reduce: Callable[[Measure], Any]) -
     return scores
 
 
-def _difference(name: str, found: Score, expected: Score, *, whole: bool) -> Difference:
+def _difference(name: str, found: Score, expected: Score, *, whole: bool) -> EngineDifference:
     exact = whole and isinstance(expected.totals, Sweep | Confusion)
     same = found.n == expected.n and (not exact or (found == expected and found.totals == expected.totals))
-    return Difference(name, found.value, expected.value, _apart(found.value, expected.value), exact, same)
+    return EngineDifference(name, found.value, expected.value, _apart(found.value, expected.value), exact, same)
 
 
 def _apart(one: float, two: float) -> float:
@@ -237,7 +237,7 @@ def sample_log(n: int, seed: int) -> pl.DataFrame:
             "target": target,
             "prediction": prediction,
             "confidence": confidence,
-            "dialogue": _dialogues(n, rng),
+            "dialogue": _sample_dialogues(n, rng),
             "weight": rng.choice([1.0, 1.0, 2.0, 3.0, 0.5, 0.1, 0.7], size=n),
             "domain": rng.choice(["desk", "phone", "kiosk"], size=n, p=[0.6, 0.3, 0.1]),
             "failed": failed,
@@ -267,7 +267,7 @@ def _labels(confidence: Any, rng: np.random.Generator) -> tuple[list[str], list[
     ).tolist()
 
 
-def _dialogues(n: int, rng: np.random.Generator) -> list[str]:
+def _sample_dialogues(n: int, rng: np.random.Generator) -> list[str]:
     number = rng.integers(1, max(2, n // 8), size=n)
     number[rng.random(n) < 0.1] = 0
     return [f"d{one}" for one in number.tolist()]
@@ -313,7 +313,7 @@ def _verify(engine: str, spark_master: str | None, rows: int, seed: int) -> Equa
     """Every measure and every count, of rows that weigh alike and of rows that do not."""
     held = holder_of(engine, spark_master)
     weighted = sample_log(rows, seed)
-    found: list[Difference] = []
+    found: list[EngineDifference] = []
     for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
         judged = judged_columns(raw)
         compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
@@ -327,7 +327,7 @@ def of_verification(found: Verification) -> Presentation:
     return Presentation(
         title="Engines against memory",
         sentences=tuple(_sentence(one) for one in engines),
-        tables=tuple(_table(one) for one in engines),
+        tables=tuple(_equality_table(one) for one in engines),
         figures=(),
         data=lambda: pl.concat([one.frame().select(pl.lit(one.engine).alias("engine"), pl.all()) for one in engines]),
         document=found.to_dict(),
@@ -346,19 +346,19 @@ def _sentence(one: Equality) -> str:
     return f"{name}: {len(one.faults)} of {many} differ: {worst}."
 
 
-def _table(one: Equality) -> Table:
+def _equality_table(one: Equality) -> Table:
     name = title_of(one.engine)
     columns, title = ("number", name, "in memory", "difference", "verdict"), f"{name}, {one.n:,} rows"
     return Table(title, columns, tuple(_row(each) for each in one.differences))
 
 
-def _row(one: Difference) -> tuple[str, ...]:
+def _row(one: EngineDifference) -> tuple[str, ...]:
     verdict = (
         "same" if one.holds and one.difference == 0 else "same but for the last digits" if one.holds else "DIFFERS"
     )
     apart = "0" if one.difference == 0 else f"{one.difference:.1e}"
-    return one.measure, _shown(one.value), _shown(one.expected), apart, verdict
+    return one.measure, _value_text(one.value), _value_text(one.expected), apart, verdict
 
 
-def _shown(value: float) -> str:
+def _value_text(value: float) -> str:
     return "undefined" if value != value else f"{value:.10g}"

@@ -25,7 +25,7 @@ from rich.live import Live
 from demur.apps.cli import output
 from demur.apps.cli.gates import failures
 from demur.apps.cli.options import OutputOptions
-from demur.core.io.growing import Batch, GrowingLog, Tail, batches, growing_log
+from demur.core.io.growing import GrowingLog, LogBatch, Tail, batches, growing_log
 from demur.core.options import Sampling
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import plain
@@ -157,7 +157,7 @@ class Session:
     def __post_init__(self) -> None:
         self.reader = BatchReader(self.reading)
 
-    def count(self, batch: Batch) -> None:
+    def count(self, batch: LogBatch) -> None:
         """Add a batch of the log to what is counted; of one with a fault the rows before it."""
         try:
             judged = self.reader.judged(batch)

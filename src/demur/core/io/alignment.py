@@ -113,7 +113,7 @@ def align(columns: Mapping[str, pl.Series], *, matched: bool = False, what: Word
     >>> align({"a": pl.Series(["x", "y"]), "b": pl.Series(["z", "y"])}, matched=True).places["b"].tolist()
     [1]
     """
-    places = _places(columns)
+    places = _places_in_each(columns)
     if places is not None:
         return Alignment(places, dict.fromkeys(columns, 0), what)
     common = common_ids(columns.values())
@@ -123,7 +123,7 @@ def align(columns: Mapping[str, pl.Series], *, matched: bool = False, what: Word
     return Alignment({name: _places_of(column, common) for name, column in columns.items()}, dropped, what)
 
 
-def _places(columns: Mapping[str, pl.Series]) -> dict[str, Places] | None:
+def _places_in_each(columns: Mapping[str, pl.Series]) -> dict[str, Places] | None:
     """Where the ids stand in each column, in one order for all; None where the columns have not the same ones."""
     ids: Ids | None = None
     found = {}

@@ -248,7 +248,7 @@ def filtered(cells: Cells, where: Where) -> Cells:
     for column, value in where:
         name = column if column in cells.table.columns else cells.columns.get(column)
         if name is None:
-            raise _unknown(cells.table, column)
+            raise unknown_column(column, cells.table.columns, cells.table.name)
         frame = frame.filter(as_text(frame[name]) == value)
     return replace(cells, table=replace(cells.table, frame=frame))
 
@@ -276,7 +276,7 @@ def _is_there(name: str, cells: Cells) -> bool:
 
 def _must_be_there(name: str, cells: Cells, table: Table) -> bool:
     if not _is_there(name, cells):
-        raise _unknown(table, name)
+        raise unknown_column(name, table.columns, table.name)
     return True
 
 
@@ -289,7 +289,3 @@ def _extra(cells: Cells, name: str) -> pl.Series:
 def unknown_column(name: str, names: Collection[str], where: str) -> DataError:
     """Gives the fault of a column that was asked for and is not there."""
     return DataError(f'there is no column "{name}"; {nearest(name, names)}', where=f"{where}:")
-
-
-def _unknown(table: Table, name: str) -> DataError:
-    return unknown_column(name, table.columns, table.name)

@@ -75,7 +75,7 @@ def read_delimited(source: Source, request: Request) -> Table:
     """Reads a CSV or TSV file with a header; every cell arrives as text, an empty one as null."""
     separator = _separator(source)
     names = _header(source, separator)
-    frame, quote = _read(source, separator, request.among(names))
+    frame, quote = _read_cells(source, separator, request.among(names))
     table = numbered(frame, columns=names, name=source.name, place=_line_finder(source, separator))
     table = replace(table, frame=_without_blank_lines(table.frame, source, quote))
     if table.frame.is_empty():
@@ -92,13 +92,13 @@ def header_of(source: Source) -> list[str]:
 def _separator(source: Source) -> str:
     if source.format == "tsv":
         return "\t"
-    header = next(_text(source), "")
+    header = next(_decoded_lines(source), "")
     return next((mark for mark in ",;\t" if mark in header), ",")
 
 
 def _header(source: Source, separator: str) -> list[str]:
     try:
-        names = next(_rows(source, separator), [])
+        names = next(_reader(source, separator), [])
     except csv.Error:
         rule = "the header cannot be read: a carriage return stands inside it"
         raise DataError(rule, where=f"{source.name}:1:", fix="end lines with a line feed") from None
@@ -108,7 +108,7 @@ def _header(source: Source, separator: str) -> list[str]:
     return names
 
 
-def _read(source: Source, separator: str, wanted: list[str]) -> tuple[pl.DataFrame, str | None]:
+def _read_cells(source: Source, separator: str, wanted: list[str]) -> tuple[pl.DataFrame, str | None]:
     """Gives the wanted columns, and the quote that cells were read with."""
     for quote in ('"', None) if separator == "\t" else ('"',):
         try:
@@ -168,14 +168,10 @@ def _fault(source: Source, separator: str, reason: str) -> DataError:
 
 
 def _reader(source: Source, separator: str) -> Reader:
-    return csv.reader(_text(source), delimiter=separator, strict=True)
+    return csv.reader(_decoded_lines(source), delimiter=separator, strict=True)
 
 
-def _rows(source: Source, separator: str) -> Iterator[list[str]]:
-    yield from _reader(source, separator)
-
-
-def _text(source: Source) -> Iterator[str]:
+def _decoded_lines(source: Source) -> Iterator[str]:
     for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")

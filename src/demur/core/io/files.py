@@ -111,21 +111,21 @@ def _with_names(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
     try:
-        return pl.DataFrame({name: _column(name, values) for name, values in columns.items()})
+        return pl.DataFrame({name: _series_of(name, values) for name, values in columns.items()})
     except pl.exceptions.ShapeError:
         lengths = ", ".join(f"{name} {len(values):,}" for name, values in columns.items())
         raise DataError("columns must be of one length", where="data", got=lengths) from None
 
 
-def _column(name: str, values: Any) -> pl.Series:
+def _series_of(name: str, values: Any) -> pl.Series:
     """Builds a column; values of several types become text, lists and numbers as JSON."""
     try:
         return pl.Series(name, values)
     except (TypeError, pl.exceptions.PolarsError):
-        return pl.Series(name, [_text(value) for value in values], dtype=pl.String)
+        return pl.Series(name, [_cell_text(value) for value in values], dtype=pl.String)
 
 
-def _text(value: Any) -> str | None:
+def _cell_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, float) and value != value:

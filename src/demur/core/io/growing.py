@@ -35,7 +35,7 @@ UNPACK = "unpack it on the way: zcat LOG.gz | demur follow -"
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LogBatch:
     """Whole lines that were added to a log, the line with the names of columns, and how many lines stand before."""
 
     log: str
@@ -56,7 +56,7 @@ class Batch:
         last = self.before + line_count(self.text)
         return f"{self.log}: lines {self.before + 1:,} to {last:,}:"
 
-    def sound_part(self, fault: DataError) -> Batch | None:
+    def sound_part(self, fault: DataError) -> LogBatch | None:
         """The rows before the line at which a fault was found; None where there are none, or the line is not known."""
         found = re.match(rf"{re.escape(self.log)}:(\d+)", fault.where)
         count = int(found[1]) - self.before - 1 if found else 0
@@ -81,7 +81,7 @@ class GrowingLog:
         self._header = b""
         self._held = b""
         self._before = 0
-        self._cut_off_files: deque[Batch] = deque()
+        self._cut_off_files: deque[LogBatch] = deque()
 
     def more(self) -> bool:
         """Reads what was added, up to a batch of it; tells whether there was anything."""
@@ -97,7 +97,7 @@ class GrowingLog:
         """Whether there is enough to be counted at once."""
         return bool(self._cut_off_files) or (len(self._held) >= self._most and b"\n" in self._held)
 
-    def batch(self, *, last: bool = False) -> Batch | None:
+    def batch(self, *, last: bool = False) -> LogBatch | None:
         """The whole lines that are held; with `last` also a line that has no end. None where there are none."""
         if self._cut_off_files:
             return self._cut_off_files.popleft()
@@ -111,7 +111,7 @@ class GrowingLog:
     def close(self) -> None:
         """Lets go of the log."""
 
-    def _rows(self, *, last: bool = False) -> Batch | None:
+    def _rows(self, *, last: bool = False) -> LogBatch | None:
         if last and self._kind is None and _has_rows(self._held, self._kind):
             self._recognise()
         if self._kind is None:
@@ -125,7 +125,7 @@ class GrowingLog:
         before, self._before = self._before, self._before + line_count(text)
         if not _has_rows(text, self._kind):
             return None
-        return Batch(self.name, self.stem, self._kind, self._header, text, before)
+        return LogBatch(self.name, self.stem, self._kind, self._header, text, before)
 
     def _without_header(self, text: bytes) -> bytes:
         """Takes the line of names off; a file that goes on after another may do without it."""
@@ -294,7 +294,7 @@ def batches(
     clock: Callable[[], float],
     wait: Wait,
     stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[Batch | None]:
+) -> Iterator[LogBatch | None]:
     """What is added to a log as it comes; None says that it is time to show what was counted.
 
     Ends with the log, when nothing has come for `until_idle` seconds, or when stopped. A line without its end waits
@@ -316,7 +316,7 @@ def _steps(
     clock: Callable[[], float],
     wait: Wait,
     stopped: Callable[[], bool],
-) -> Iterator[Batch | None]:
+) -> Iterator[LogBatch | None]:
     moved = due = clock()
     fresh = over = False
     while not stopped() and not over:

@@ -44,15 +44,15 @@ def read_json(source: Source, request: Request) -> Table:
     names = column_names(source, None if request.every_name else NAMES_FROM)
     place = line_finder(source)
     try:
-        frame = _read(whole_text(source) if marked else exactly(source.path), names, request)
+        frame = _read_records(whole_text(source) if marked else exactly(source.path), names, request)
         if not _has_blank_row(frame) and not _has_doubtful_lists(frame):
-            return _table(frame, names, source.name, place)
+            return _numbered_rows(frame, names, source.name, place)
     except UNREADABLE:
         pass
-    return _table(_read(_mended(source, request.numeric), names, request), names, source.name, place)
+    return _numbered_rows(_read_records(_mended(source, request.numeric), names, request), names, source.name, place)
 
 
-def _table(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
+def _numbered_rows(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
     if frame.is_empty():
         raise DataError("holds no rows", where=name)
     late = [column for column in frame.columns if column not in names and not _is_blank(frame[column])]
@@ -79,7 +79,7 @@ def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
     return any(one.filter(one.str.contains(r"^[\[{]")).str.contains(_DOUBTFUL).any() for one in listed)
 
 
-def _read(data: str | io.BytesIO, names: Collection[str], request: Request) -> pl.DataFrame:
+def _read_records(data: str | io.BytesIO, names: Collection[str], request: Request) -> pl.DataFrame:
     columns = dict.fromkeys(request.candidates(names))
     text = dict.fromkeys(columns, pl.String())
     numbers = {name: pl.Float64() for name in columns if name in request.numeric}
@@ -210,7 +210,7 @@ def _read_array(source: Source, request: Request) -> Table:
         b"".join(_mended_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
     )
     names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
-    return _table(_read(whole, names, request), names, source.name, place)
+    return _numbered_rows(_read_records(whole, names, request), names, source.name, place)
 
 
 def array_elements(text: bytes, name: str) -> Iterator[bytes]:
