@@ -22,8 +22,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 GROUP = "spark"
 ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")
-WHOLE = ("tests/golden/test_golden.py", "tests/test_docs.py", "tests/outcome/test_real_data.py")
-"""Files whose tests share what takes long to make."""
+BROWSER = "tests/browser/"
+LONGEST = (GROUP, BROWSER, "tests/golden/", "tests/test_docs.py")
+"""What is handed out first, so that all processes end at about the same time."""
 NEEDED = {
     "the Spark tests need": "SPARK WAS NOT TESTED",
     "the browser tests need": "PAGES WERE NOT TESTED",
@@ -69,33 +70,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps the tests on the cluster in one process, so that there is one cluster, and all cases of a test together.
+    """Hands out whole files, so that what the tests of a file share is made once.
 
-    The mark `xdist_group` would do, but pytest-xdist 3.8 writes it where pytest 9.2 no longer reads it. Units of work
-    stay in the order of the files, as each process makes what a file shares once while it has tests of that file.
+    Tests on the cluster are in one process, so that there is one cluster, as are those of pages with their browser and
+    their server. The mark `xdist_group` would do, but pytest-xdist 3.8 writes it where pytest 9.2 no longer reads it.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneCluster(LoadScopeScheduling):
+    class WholeFiles(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return GROUP if ON_CLUSTER.search(nodeid) else unit_of(nodeid)
+            return unit_of(nodeid)
 
     if config.getoption("dist") != "load":
         return None
     config.option.loadscopereorder = False
-    return OneCluster(config, log)
+    return WholeFiles(config, log)
 
 
 def unit_of(nodeid: str) -> str:
-    """What is handed to a process at once: all cases of a test, or a whole file."""
-    file, _, test = nodeid.partition("::")
-    return file if file.endswith(WHOLE) else f"{file}::{test.partition('[')[0]}"
+    """What is handed to a process at once: all tests on the cluster, all in the browser, or a file."""
+    if ON_CLUSTER.search(nodeid):
+        return GROUP
+    return BROWSER if nodeid.startswith(BROWSER) else nodeid.partition("::")[0]
+
+
+def rank_of(nodeid: str) -> int:
+    """Which test comes first: those that take longest in all, then tests on large real data, then the others."""
+    unit = unit_of(nodeid)
+    long = [place for place, start in enumerate(LONGEST) if unit.startswith(start)]
+    return long[0] if long else len(LONGEST) + ("real_data" not in unit)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts first what keeps a process busy longest, so that both end together, and last what takes a worker away."""
-    items.sort(key=lambda item: "worker_to_lose" in getattr(item, "fixturenames", ()))
-    items.sort(key=lambda item: not (ON_CLUSTER.search(item.nodeid) or item.nodeid.partition("::")[0].endswith(WHOLE)))
+    """Puts first what takes longest, and last on the cluster what takes a worker of it away."""
+    items.sort(key=lambda item: (rank_of(item.nodeid), "worker_to_lose" in getattr(item, "fixturenames", ())))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

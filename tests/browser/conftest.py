@@ -14,6 +14,8 @@ from browser.workbench import Workbench, served
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+PATIENCE = 120_000
+"""Milliseconds after which something that should have appeared counts as a fault, on a busy machine too."""
 LISTENER = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (fault) => {
@@ -64,6 +66,7 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     def opened(*, expecting: str | None = None, **options: Any) -> Any:
         context = chromium.new_context(**{"viewport": {"width": 1000, "height": 1100}, **options})
         contexts.append(context)
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(LISTENER)
         page = context.new_page()
         page.on("console", lambda said: faults.append(said.text) if _is_fault(said, expecting) else None)

@@ -139,8 +139,8 @@ def test_the_cost_slider_walks_the_cost_path_and_the_answers_follow(compared):
     slider.fill("0.9")
     page.wait_for_function(f"() => Number(document.querySelector('.explorer-table tbody td').textContent) < {low}")
     settled(page)
-    page.wait_for_function("() => location.search.includes('align=cost')")
-    assert query_of(page)["ratio"] == ["0.9"]
+    page.wait_for_function("() => location.search.includes('ratio=0.9')")
+    assert query_of(page)["align"] == ["cost"]
 
 
 def test_a_marked_range_shows_the_answers_between_its_ends(compared):
