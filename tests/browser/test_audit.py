@@ -36,7 +36,7 @@ LINKS = {
     "/outcome": "/outcome?turns={turns}&dialogues={gains}&matched=1",
     "/outcome/what-if": "/outcome/what-if?turns={turns}&dialogues={gains}",
     "/gold": "/gold",
-    "/gold/{id}": "/gold/{trials}?quick=1",
+    "/gold/{id}": "/gold/{trials}?checks=false",
     "/settings": "/settings",
 }
 """A link to each page that has something to show there."""

@@ -166,6 +166,6 @@ def test_settings_are_saved_and_wrong_ones_refused(page):
     page.get_by_role("button", name="Saved").wait_for()
     page.reload()
     assert page.get_by_label("Bootstrap replicates").input_value() == "200"
-    page.get_by_role("button", name="As at first").click()
+    page.get_by_role("button", name="Reset").click()
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="Saved").wait_for()

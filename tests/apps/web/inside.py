@@ -7,19 +7,19 @@ from starlette.testclient import TestClient
 from demur.apps.web.security import LOOPBACK
 from demur.apps.web.server import application
 from demur.apps.web.site import Site
-from demur.apps.web.worker import Job, Worker, outcome, performed
+from demur.apps.web.worker import Worker, WorkerJob, ending_of_work, performed
 
 
 class InsideWorker(Worker):
     """A worker that does its jobs in its thread."""
 
-    def _perform(self, job: Job) -> None:
+    def _perform(self, job: WorkerJob) -> None:
         def step(what: str, done: int, total: int) -> None:
             job.what, job.done, job.total = what, done, total
 
-        kind, told, _ = outcome(lambda: performed(job.task, job.given, job.signature, self._root, step))
+        kind, told, _ = ending_of_work(lambda: performed(job.task, job.given, job.signature, self._root, step))
         with self._changed:
-            self._heard(job, kind, told)
+            self._finish(job, kind, told)
 
 
 def client_of(site: Site, **options: Any) -> TestClient:

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from apps.web.logs import MARKUP, QUOTES, answers, written
-from demur.apps.web.pages.errors import FORMULAE, Asked, csv_of, hypotheses
+from demur.apps.web.pages.errors import FORMULAE, RowQuery, csv_of, hypotheses
 from demur.apps.web.site import Query
 
 ROWS = [
@@ -271,7 +271,7 @@ def test_no_rows_are_a_table_of_headings():
 
 
 def test_a_link_restores_what_was_asked(one, other):
-    asked = Asked(
+    asked = RowQuery(
         run=one,
         show="both",
         order="least",

@@ -71,7 +71,7 @@ def test_what_reading_said_is_shown(client, store, tmp_path):
     rows = [{**row, "gold": row.pop("target")} for row in answers(20)]
     run = store.add(written(tmp_path / "renamed.jsonl", rows))[0].run
     assert run.notes
-    assert "What reading said" in page(client, run).text
+    assert "Import notes" in page(client, run).text
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

@@ -6,7 +6,7 @@ import pytest
 from apps.web.inside import InsideWorker
 from apps.web.logs import MARKUP
 from demur.apps.web import server
-from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.rendering import rendered
 from demur.apps.web.server import PAGES, vega
 from demur.apps.web.site import Query, Site
@@ -38,12 +38,14 @@ def work(monkeypatch):
 def page_of_work(monkeypatch, work):
     """A page that shows what the worker makes."""
 
-    def view(site, query):
-        return Shown(
-            "Made", {"made": site.result("made", [], "Making it", x=query.text("x")), "error": "", "status": 0}
-        )
+    class MadePage(Page):
+        path, template = "/made/{id}", "fault.html"
 
-    monkeypatch.setattr(server, "PAGES", (Page("/made/{id}", "fault.html", view),))
+        def show(self, site, query):
+            made = site.result("made", [], "Making it", x=query.text("x"))
+            return PageContent("Made", {"made": made, "error": "", "status": 0})
+
+    monkeypatch.setattr(server, "PAGES", (MadePage(),))
     return work
 
 

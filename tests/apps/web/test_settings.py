@@ -4,7 +4,9 @@ import pytest
 
 from demur.apps.web.pages.settings import size_of
 from demur.apps.web.site import FILE, Preferences, read_preferences, site_of, write_preferences
+from demur.core.jobs import fields_of
 from demur.errors import UsageError
+from demur.reports.jobs import report
 
 
 def test_the_page_tells_where_the_store_is_and_what_it_holds(client, runs, store):
@@ -33,10 +35,10 @@ def test_settings_are_changed_and_kept_for_the_next_server(client, store):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({"level": 1.0}, "level must lie between 0.5 and 0.999; got 1"),
-        ({"replicates": 10}, "replicates must lie between 50 and 20000"),
+        ({"level": 1.0}, "level must be above 0 and below 1; got 1"),
+        ({"replicates": 10}, "replicates must be at least 50 and at most 20000"),
         ({"replicates": 100.5}, "replicates must be a whole number"),
-        ({"seed": -1}, "seed must lie between"),
+        ({"seed": -1}, "seed must be at least 0"),
         ({"at": "much"}, 'at must be a number; got "much"'),
         ({"at": True}, "at must be a number; got true"),
         ({"at": None}, "at must be a number; got null"),
@@ -56,7 +58,7 @@ def test_settings_that_cannot_be_read_are_told_of_and_do_not_stop_the_server(sto
     site = site_of(store)
     site.worker.close()
     assert site.preferences == Preferences()
-    assert "settings are as they were at first" in site.problems[0]
+    assert "the settings have their defaults" in site.problems[0]
 
 
 def test_settings_that_were_kept_are_as_they_were(tmp_path):
@@ -86,3 +88,11 @@ def test_sizes_count_what_is_there(tmp_path):
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     assert size_of(tmp_path / "a") == 3
     assert size_of(tmp_path / "none") == 0
+
+
+def test_the_form_has_the_options_that_jobs_declare(client):
+    form, declared = client.get("/settings.json").json()["form"], {one.name: one for one in fields_of(report)}
+    for name, one in form.items():
+        field = declared["at_nonreturn" if name == "at" else name]
+        assert (one["kind"], one["help"], one["default"]) == (field.kind, field.help, field.default)
+        assert [one[end] for end in ("minimum", "above", "below")] == [field.minimum, field.above, field.below]

@@ -25,11 +25,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from demur.apps.web.pages import compare, errors, examples, gold, nbest, outcome, run, runs, settings, uploading
-from demur.apps.web.pages.page import Action, Page, Shown
+from demur.apps.web.pages.page import Action, Page, PageContent
 from demur.apps.web.rendering import rendered
 from demur.apps.web.security import Guard, path_of
-from demur.apps.web.site import Query, Site, Waiting
-from demur.apps.web.worker import ENDED, Job
+from demur.apps.web.site import Query, Site, Waiting, message_of
+from demur.apps.web.worker import ENDED, WorkerJob
 from demur.core.show.results import plain
 from demur.errors import DemurError
 from demur.store.records import NoRunError
@@ -136,9 +136,22 @@ def _sent(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
 
 
 PAGES: tuple[Page, ...] = (
-    *(*runs.PAGES, *run.PAGES, *compare.PAGES, *errors.PAGES, *nbest.PAGES),
-    *(*outcome.PAGES, *gold.PAGES, *settings.PAGES),
+    runs.RunsPage(),
+    run.RunPage(),
+    compare.ComparePage(),
+    errors.ErrorsPage(),
+    errors.ErrorRowsPage(),
+    nbest.ListRunsPage(),
+    nbest.ListsPage(),
+    nbest.TurnsPage(),
+    outcome.OutcomePage(),
+    outcome.WhatIfPage(),
+    gold.GoldRunsPage(),
+    gold.GoldPage(),
+    settings.SettingsPage(),
 )
+"""Every page, in the order of the navigation."""
+
 ACTIONS: tuple[Action, ...] = (*runs.ACTIONS, *settings.ACTIONS, *examples.ACTIONS)
 
 LONGEST_BODY = 64 * 1024
@@ -192,54 +205,58 @@ def query_of(request: Request) -> Query:
 
 def _showing(site: Site, page: Page, *, as_json: bool) -> Callable[[Request], Any]:
     async def show(request: Request) -> Response:
-        asked = query_of(request)
+        query = query_of(request)
         try:
-            shown = await run_in_threadpool(page.view, site, asked)
+            shown = await run_in_threadpool(page.show, site, query)
         except Waiting as wait:
-            return await _awaited(site, page, request, asked, wait, as_json=as_json)
+            return await _awaited(site, page, request, query, wait, as_json=as_json)
         return _answer(page, shown, request, as_json=as_json)
 
     return show
 
 
-async def _awaited(site: Site, page: Page, request: Request, asked: Query, wait: Waiting, *, as_json: bool) -> Response:
+async def _awaited(site: Site, page: Page, request: Request, query: Query, wait: Waiting, *, as_json: bool) -> Response:
     """The page with its result if that is soon there, else the page that waits for it.
 
     A script that asks with `wait=1` gets the result when it is there, however long that takes.
     """
-    await _ended(wait.job, request, patience=None if asked.text("wait") else PATIENCE)
+    await _ended(wait.job, request, patience=None if query.text("wait") else PATIENCE)
     if wait.job.state == "done":
         try:
-            shown = await run_in_threadpool(page.view, site, asked)
+            shown = await run_in_threadpool(page.show, site, query)
         except Waiting as again:  # a page may need several results, one after the other
             if again.job.signature == wait.job.signature:
                 raise HTTPException(500, "the result was made but could not be kept; is the disk full?") from None
-            return await _awaited(site, page, request, asked, again, as_json=as_json)
+            return await _awaited(site, page, request, query, again, as_json=as_json)
         return _answer(page, shown, request, as_json=as_json)
-    shown = Shown(wait.about, {"job": wait.job.to_dict()}, status=_status_of(wait.job))
-    return _answer(Page(page.path, "waiting.html", page.view), shown, request, as_json=as_json)
+    waiting = PageContent(wait.about, {"job": wait.job.to_dict()}, status=_status_of(wait.job))
+    return _answer(page, waiting, request, as_json=as_json, template="waiting.html")
 
 
-async def _ended(job: Job, request: Request, *, patience: float | None) -> None:
+async def _ended(job: WorkerJob, request: Request, *, patience: float | None) -> None:
     """Wait for a job without holding a thread; nobody waits for somebody who has left."""
     with anyio.move_on_after(patience):
         while job.state not in ENDED and not await request.is_disconnected():
             await anyio.sleep(0.02)
 
 
-def _status_of(job: Job) -> int:
+def _status_of(job: WorkerJob) -> int:
     if job.state == "failed":
         return 500 if job.internal else 400
     return 202
 
 
-def _answer(page: Page, shown: Shown, request: Request, *, as_json: bool) -> Response:
+def _answer(
+    page: Page, shown: PageContent, request: Request, *, as_json: bool, template: str | None = None
+) -> Response:
     document = plain(shown.document)
     if as_json:
         return JSONResponse(document, status_code=shown.status)
     twin = f"{path_of(request)}.json" + (f"?{request.url.query}" if request.url.query else "")
     theme = request.cookies.get(THEME_COOKIE, "")
-    html = rendered(page.template, shown.title, document, navigation=PAGES, twin=twin, path=page.path, theme=theme)
+    html = rendered(
+        template or page.template, shown.title, document, navigation=PAGES, twin=twin, path=page.path, theme=theme
+    )
     return HTMLResponse(html, shown.status)
 
 
@@ -296,8 +313,8 @@ def _ending(site: Site) -> Callable[[Request], Any]:
     return end
 
 
-async def _bad_input(request: Request, fault: Exception) -> Response:
-    return fault_answer(request, 400, str(fault))
+async def _bad_input(request: Request, fault: DemurError) -> Response:
+    return fault_answer(request, 400, message_of(fault))
 
 
 async def _no_run(request: Request, fault: Exception) -> Response:

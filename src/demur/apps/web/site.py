@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from demur import __version__
-from demur.apps.web.worker import Job, Worker
+from demur.apps.web.worker import Worker, WorkerJob
 from demur.core.io.writing import write_whole
-from demur.errors import UsageError
+from demur.core.jobs import Field, Option, fields_of
+from demur.errors import DemurError, UsageError
+from demur.reports.jobs import report
 
 if TYPE_CHECKING:
     from demur.store.records import Run
@@ -94,6 +97,17 @@ MOST_REPLICATES = 20_000
 """Replicates beyond which nobody would wait for a page."""
 
 
+def preference_fields() -> dict[str, Field]:
+    """The settings as `demur report` declares its options, with the limits of a server that many wait for."""
+    declared = {one.name: one for one in fields_of(report)}
+    return {
+        "level": declared["level"],
+        "replicates": replace(declared["replicates"], maximum=MOST_REPLICATES),
+        "seed": replace(declared["seed"], maximum=2**32 - 1),
+        "at": replace(declared["at_nonreturn"], name="at", maximum=0.99),
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
     """How uncertainty is computed, and where curves are read, unless a page is asked otherwise.
@@ -113,10 +127,10 @@ class Preferences:
 
     def __post_init__(self) -> None:
         """Refuses what no result can be made with."""
-        _within("level", self.level, 0.5, 0.999)
-        _within("replicates", self.replicates, 50, MOST_REPLICATES)
-        _within("seed", self.seed, 0, 2**32 - 1)
-        _within("at", self.at, 0.0, 0.99)
+        for name, one in preference_fields().items():
+            allowed = Option("", minimum=one.minimum, maximum=one.maximum, above=one.above, below=one.below)
+            if not allowed.within(getattr(self, name)):
+                raise UsageError(f"{name} must be {allowed.range}; got {getattr(self, name):g}")
 
     @property
     def sampling(self) -> dict[str, Any]:
@@ -127,8 +141,9 @@ class Preferences:
         """The preferences with some of them changed."""
         if unknown := sorted(given.keys() - asdict(self).keys()):
             raise UsageError(f"there is no setting {', '.join(unknown)}; there are {', '.join(asdict(self))}")
-        kinds = {one.name: int if one.type == "int" else float for one in fields(self)}
-        return Preferences(**{**asdict(self), **{name: _number(name, given[name], kinds[name]) for name in given}})
+        whole = {name: one.kind == "whole" for name, one in preference_fields().items()}
+        numbers: dict[str, Any] = {name: _number(name, given[name], int if whole[name] else float) for name in given}
+        return replace(self, **numbers)
 
     def to_dict(self) -> dict[str, Any]:
         """The preferences as plain values."""
@@ -143,7 +158,7 @@ def read_preferences(root: Path) -> tuple[Preferences, str]:
     except FileNotFoundError:
         return Preferences(), ""
     except (OSError, ValueError, AttributeError, UsageError) as fault:
-        return Preferences(), f"{path.name} cannot be used ({fault}); settings are as they were at first"
+        return Preferences(), f"{path.name} cannot be used ({fault}); the settings have their defaults"
 
 
 def write_preferences(root: Path, preferences: Preferences) -> None:
@@ -161,9 +176,9 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
     return number
 
 
-def _within(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise UsageError(f"{name} must lie between {low:g} and {high:g}; got {value:g}")
+def message_of(fault: DemurError) -> str:
+    """The message of a fault for a page, which names options without backticks."""
+    return re.sub(r"`(\w+)`", r"\1", str(fault))
 
 
 RUNS_AT_HAND = 4
@@ -176,7 +191,7 @@ MOST_UPLOADED = 2 * 1024**3
 class Waiting(Exception):
     """A page needs a result that is being made."""
 
-    def __init__(self, job: Job, about: str) -> None:
+    def __init__(self, job: WorkerJob, about: str) -> None:
         super().__init__(about)
         self.job, self.about = job, about
 
@@ -246,4 +261,4 @@ def site_of(store: Store, **options: Any) -> Site:
 def signature_of(task: str, runs: Sequence[str], names: Sequence[str], asked: dict[str, Any]) -> str:
     """The name of a result: what was asked, of which data, by which version."""
     text = json.dumps([__version__, task, list(runs), list(names), asked], sort_keys=True)
-    return f"{task}-{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{task.rpartition(':')[2]}-{hashlib.sha256(text.encode()).hexdigest()}"

@@ -16,13 +16,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import Any, Literal
 
+from demur.core.jobs import load
 from demur.core.show.results import Step, plain, silent
 from demur.errors import DemurError
 from demur.store.runs import Store
@@ -37,7 +37,7 @@ KILLED_FIRST = "1000"
 """On Linux: should memory run out, the kernel ends this process and not the server or the browser."""
 
 
-def labour(pipe: Connection, root: str, warm: bool, perform: Perform) -> None:
+def work_loop(pipe: Connection, root: str, warm: bool, perform: Perform) -> None:
     """Take a task, tell of its steps, keep its result, say that it is done; again and again."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, and the server ends this process
     with suppress(OSError):
@@ -50,15 +50,15 @@ def labour(pipe: Connection, root: str, warm: bool, perform: Perform) -> None:
     with suppress(EOFError, OSError):
         if warm and not pipe.poll():
             with suppress(Exception):  # what does not load will say so when it is needed
-                perform("warm", {}, None, Path(root), silent)
+                perform(WARM, {}, None, Path(root), silent)
         while True:
             task, given, signature = pipe.recv()
             pipe.send(("begun",))
-            pipe.send(outcome(lambda: perform(task, given, signature, Path(root), step)))  # noqa: B023
+            pipe.send(ending_of_work(lambda: perform(task, given, signature, Path(root), step)))  # noqa: B023
             give_back()
 
 
-def outcome(work: Callable[[], dict[str, Any] | None]) -> tuple[str, Any, bool]:
+def ending_of_work(work: Callable[[], dict[str, Any] | None]) -> tuple[str, Any, bool]:
     """How work ended: `done` with its answer, `failed` by its input or by a `fault` of demur; and if it was heavy."""
     try:
         return ("done", work(), heavy())
@@ -112,24 +112,16 @@ def _leave_with_the_server() -> None:
 
 Task = Callable[[Store, dict[str, Any], Step], dict[str, Any] | None]
 
-TASK_MODULES = {
-    "warm": "answers",
-    "evaluation": "answers",
-    "comparison": "answers",
-    "lists": "studies",
-    "turns": "studies",
-    "outcome": "studies",
-    "what_if": "studies",
-    "gold": "studies",
-    "add": "adding",
-    "demo": "adding",
-}
-"""The module of each task; the function has the task's name."""
+WARM = "demur.apps.web.pages.compare:warm"
+"""What the process does before its first job."""
 
 
 def performed(task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step) -> dict[str, Any] | None:
-    """Do a task; a result with a signature goes to the cache, one without, or that cannot be kept, is the answer."""
-    function: Task = getattr(import_module(f"demur.apps.web.work.{TASK_MODULES[task]}"), task)
+    """Do a task, named by "module:function" of a page.
+
+    A result with a signature goes to the cache; one without, or that cannot be kept, is the answer.
+    """
+    function: Task = load(task)
     with closing(Store.open(root)) as store:
         made = function(store, given, step)
         if signature is None or made is None:
@@ -148,7 +140,7 @@ JOBS_KEPT = 200
 RESULTS_HELD = 8
 """Results held in memory because the store could not keep them: its disk is full, or it can only be read."""
 
-AROUND = {"OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
 """What the process finds around it: matrices here are so small that a second thread mostly waits, and busily."""
 
 DIED = "the process that did this work ended unexpectedly; it may have run out of memory"
@@ -157,7 +149,7 @@ CLOSING = "the workbench was ended"
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class WorkerJob:
     """One piece of long work, and how far it is."""
 
     number: int
@@ -183,7 +175,8 @@ class Job:
         """The job as plain values."""
         shown = ("number", "task", "about", "state", "what", "done", "total", "message", "internal")
         answer = self.answer if self.signature is None else None  # a result is shown by its page
-        return {**{name: getattr(self, name) for name in shown}, "answer": answer}
+        values = {name: getattr(self, name) for name in shown}
+        return {**values, "task": self.task.rpartition(":")[2], "answer": answer}
 
 
 class Worker:
@@ -197,14 +190,14 @@ class Worker:
     def __init__(self, root: Path, perform: Perform = performed) -> None:
         self._root, self._perform_task = root, perform
         self._numbers = itertools.count(1)
-        self._jobs: OrderedDict[int, Job] = OrderedDict()
-        self._queue: deque[Job] = deque()
+        self._jobs: OrderedDict[int, WorkerJob] = OrderedDict()
+        self._queue: deque[WorkerJob] = deque()
         self._changed = Condition()
         self._closed = False
         self._warm = False
         self._process: Any = None
         self._pipe: Connection | None = None
-        self._given_out: Job | None = None
+        self._current: WorkerJob | None = None
         self._thread = Thread(target=self._serve, name="demur-worker", daemon=True)
         self._thread.start()
 
@@ -216,12 +209,12 @@ class Worker:
         signature: str | None = None,
         about: str = "",
         after: Callable[[], None] | None = None,
-    ) -> Job:
+    ) -> WorkerJob:
         """A new job, or the one that makes the same result, or has failed to: `forget` lets that be tried again."""
         with self._changed:
             if signature is not None and (known := self._known(signature)) is not None:
                 return known
-            job = Job(next(self._numbers), task, given, signature, about, after=after)
+            job = WorkerJob(next(self._numbers), task, given, signature, about, after=after)
             self._jobs[job.number] = job
             if self._closed:
                 self._end(job, "cancelled", CLOSING)
@@ -232,17 +225,17 @@ class Worker:
             self._changed.notify_all()
             return job
 
-    def job(self, number: int) -> Job | None:
+    def job(self, number: int) -> WorkerJob | None:
         """The job of a number, if it is remembered."""
         with self._changed:
             return self._jobs.get(number)
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[WorkerJob]:
         """All jobs that are remembered, the newest first."""
         with self._changed:
             return list(reversed(self._jobs.values()))
 
-    def cancel(self, number: int) -> Job | None:
+    def cancel(self, number: int) -> WorkerJob | None:
         """End a job: one that waits is dropped, the one under way ends with its process."""
         with self._changed:
             job = self._jobs.get(number)
@@ -251,11 +244,11 @@ class Worker:
             if job.state == "waiting":
                 self._queue.remove(job)
             self._end(job, "cancelled", CANCELLED)
-            if job is self._given_out:
+            if job is self._current:
                 self._kill()
             return job
 
-    def forget(self, number: int) -> Job | None:
+    def forget(self, number: int) -> WorkerJob | None:
         """Let a job that has ended be tried again when its result is next asked for."""
         with self._changed:
             job = self._jobs.get(number)
@@ -288,7 +281,7 @@ class Worker:
             self._changed.notify_all()
         self._thread.join(timeout=10)
 
-    def _known(self, signature: str) -> Job | None:
+    def _known(self, signature: str) -> WorkerJob | None:
         same = (job for job in reversed(self._jobs.values()) if job.signature == signature)
         return next((job for job in same if job.state in ("waiting", "running", "failed")), None)
 
@@ -297,7 +290,7 @@ class Worker:
             self._perform(job)
         self._stop()
 
-    def _next(self) -> Job | None:
+    def _next(self) -> WorkerJob | None:
         """The next job, waited for; nothing when the worker is closed."""
         with self._changed:
             while not self._closed and not self._queue:
@@ -311,15 +304,15 @@ class Worker:
             job.state = "running"
             return job
 
-    def _perform(self, job: Job) -> None:
+    def _perform(self, job: WorkerJob) -> None:
         """Hand a job to the process and hear of it until it has ended.
 
         A process that dies before it has begun the job died while it was idle: another one gets the job.
         """
         for last in (False, True):
             try:
-                pipe = self._handed_over(job)
-                if pipe is None or not self._heard_out(job, pipe):
+                pipe = self._hand_over(job)
+                if pipe is None or not self._follow(job, pipe):
                     self._stop()
                 return
             except (EOFError, OSError) as fault:
@@ -331,17 +324,17 @@ class Worker:
                     if job.state in ENDED:
                         return
 
-    def _handed_over(self, job: Job) -> Connection | None:
+    def _hand_over(self, job: WorkerJob) -> Connection | None:
         """The pipe of the process that has the job; none where it was cancelled meanwhile."""
         pipe = self._connected()
         with self._changed:
             if job.state in ENDED:
                 return None
             pipe.send((job.task, job.given, job.signature))
-            self._given_out = job
+            self._current = job
             return pipe
 
-    def _heard_out(self, job: Job, pipe: Connection) -> bool:
+    def _follow(self, job: WorkerJob, pipe: Connection) -> bool:
         """Whether the process may do another job, after what it said of this one."""
         while True:
             kind, *rest = pipe.recv()
@@ -355,10 +348,10 @@ class Worker:
                     job.what, job.done, job.total = rest
                     continue
                 told, heavy = rest
-                self._heard(job, kind, told)
+                self._finish(job, kind, told)
                 return not heavy
 
-    def _heard(self, job: Job, kind: str, told: Any) -> None:
+    def _finish(self, job: WorkerJob, kind: str, told: Any) -> None:
         """Take in how a job ended."""
         if kind == "done":
             job.answer = told
@@ -370,7 +363,7 @@ class Worker:
             job.internal = kind == "fault"
             self._end(job, "failed", told)
 
-    def _end(self, job: Job, state: State, message: str) -> None:
+    def _end(self, job: WorkerJob, state: State, message: str) -> None:
         job.state, job.message = state, message
         if job.after is not None:
             job.after()
@@ -379,12 +372,12 @@ class Worker:
     def _connected(self) -> Connection:
         if self._process is None or self._pipe is None or not self._process.is_alive():
             self._stop()
-            for name, value in AROUND.items():
+            for name, value in ENVIRONMENT.items():
                 os.environ.setdefault(name, value)
             spawning = multiprocessing.get_context("spawn")
             ours, theirs = spawning.Pipe()
             given = (theirs, str(self._root), self._warm, self._perform_task)
-            process = spawning.Process(target=labour, args=given, daemon=True)
+            process = spawning.Process(target=work_loop, args=given, daemon=True)
             process.start()
             theirs.close()
             self._process, self._pipe = process, ours
@@ -402,4 +395,4 @@ class Worker:
         if self._pipe is not None:
             self._pipe.close()
             self._pipe = None
-        self._given_out = None
+        self._current = None

@@ -1,9 +1,14 @@
 """Gold graphs: studies read as the form asks, and faults told beside it."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
 from apps.web.logs import MARKUP, log, written
+from demur.core.jobs import fields_of
+from demur.core.show.results import plain
+from demur.gold_standard.jobs import gold
 from demur.store.intake import RunReading
 
 AXES = RunReading(x="wer", y="done")
@@ -37,7 +42,7 @@ def run(store, folder):
 
 
 def document(client, run, **query):
-    answer = client.get(f"/gold/{run.id}.json", params={"wait": 1, "quick": 1, "fit": "linear", **query})
+    answer = client.get(f"/gold/{run.id}.json", params={"wait": 1, "checks": "false", "fit": "linear", **query})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -70,7 +75,7 @@ def test_the_form_says_by_which_columns_a_study_is_read(client, run):
 
 
 def test_wizards_and_convergence_are_looked_at_unless_it_must_be_quick(client, run):
-    quick, whole = document(client, run), document(client, run, quick="")
+    quick, whole = document(client, run), document(client, run, checks="true")
     assert len(whole["presentation"]["figures"]) > len(quick["presentation"]["figures"])
 
 
@@ -93,7 +98,7 @@ def test_a_cost_is_an_expression_or_points(client, run, cost):
 def test_a_cost_that_is_none_is_told_beside_the_form(client, run, cost, told):
     found = document(client, run, cost=cost)
     assert told in found["fault"]
-    page = client.get(f"/gold/{run.id}", params={"wait": 1, "quick": 1, "cost": cost})
+    page = client.get(f"/gold/{run.id}", params={"wait": 1, "checks": "false", "cost": cost})
     assert page.status_code == 200
     assert 'class="fault" role="alert"' in page.text
     assert 'name="cost"' in page.text
@@ -107,16 +112,20 @@ def test_a_cost_never_names_a_file(client, run, folder, monkeypatch):
 
 
 def test_a_range_has_two_ends(client, run):
-    answer = client.get(f"/gold/{run.id}.json", params={"from": 0.2})
+    answer = client.get(f"/gold/{run.id}.json", params={"within": 0.2})
     assert answer.status_code == 400
-    assert "a range has two ends" in answer.json()["error"]
-    found = document(client, run, **{"from": 0.2, "to": 0.8})
+    assert "within takes two numbers" in answer.json()["error"]
+    found = document(client, run, within="0.2:0.8")
     assert any("20 % to 80 %" in note for note in found["presentation"]["notes"])
 
 
 @pytest.mark.parametrize(
     ("query", "told"),
-    [({"fit": "nonsense"}, "fit is one of"), ({"degree": 0}, "degree must lie"), ({"cost": "p" * 501}, "at most 500")],
+    [
+        ({"fit": "nonsense"}, "fit takes one of"),
+        ({"degree": 0}, "degree must be at least 1 and at most 9"),
+        ({"cost": "p" * 501}, "at most 500"),
+    ],
 )
 def test_what_the_form_cannot_ask_is_refused(client, run, query, told):
     answer = client.get(f"/gold/{run.id}.json", params=query)
@@ -146,13 +155,13 @@ def test_two_studies_of_one_name_are_refused(client, run, store, folder):
 def test_components_are_taken_apart_when_asked(client, store, folder):
     rows = trials({"gold": (1, 0.8), "A": (0.9, 0.1), "B": (0.9, 0.4)}, components={"A": "none", "B": "spell"})
     run = store.add(written(folder / "parts.jsonl", rows), reading=AXES)[0].run
-    found = document(client, run, components=1)
+    found = document(client, run, components="true")
     assert found["fault"] is None
     assert any("spell" in row[0] for table in found["presentation"]["tables"] for row in table["rows"])
 
 
 def test_nothing_of_the_data_is_markup(client, run):
-    query = {"wait": 1, "quick": 1, "cost": f"'{MARKUP}'"}
+    query = {"wait": 1, "checks": "false", "cost": f"'{MARKUP}'"}
     for params in (query, {**query, "cost": ""}):
         assert MARKUP not in client.get(f"/gold/{run.id}", params=params).text
     assert MARKUP not in client.get("/gold").text
@@ -163,3 +172,12 @@ def test_the_example_is_two_studies_of_wizards(empty):
     page = client.post("/api/examples/wizards").json()["page"]
     assert page == f"/gold/{store.run('wizards').id}"
     assert len(store.runs(kind="trials")) == 2
+
+
+def test_the_form_has_the_options_of_the_job(client, run):
+    form, declared = document(client, run)["form"], {one.name: asdict(one) for one in fields_of(gold)}
+    for name, one in form.items():
+        assert {**one, "choices": []} == {**plain(declared[name]), "label": one["label"], "choices": []}
+    page = client.get(f"/gold/{run.id}", params={"wait": 1, "checks": "false", "fit": "linear"}).text
+    assert all(f'name="{name}"' in page for name in form)
+    assert 'name="degree" step="1" min="1" max="9" value="3"' in page

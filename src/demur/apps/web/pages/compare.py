@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from demur.apps.web.pages.page import Page, Shown
+import polars as pl
+
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.site import Query, Site
+from demur.core.io.alignment import common_ids
+from demur.core.jobs import fields_of
+from demur.core.show.html import data_block
+from demur.core.show.page import presentation_document
+from demur.core.show.presentation import Presentation
+from demur.core.show.results import Step
+from demur.errors import DataError
+from demur.returns.compare import Comparison, compare_paired
+from demur.returns.evaluate import Evaluation, returns_measures
+from demur.returns.jobs import compare
+from demur.returns.pairing import Pairing, pair
+from demur.returns.presentation import of_comparison
+from demur.returns.table import Responses
 from demur.store.records import Run
+from demur.store.rows import Filed, apart, numbers_of, rows_of, side_by_side
+from demur.store.runs import Store
 
 ALIGNED = ("share", "threshold", "cost")
 
@@ -27,45 +46,54 @@ def explored_state(query: Query) -> dict[str, Any]:
     }
 
 
-def told_run(run: Run) -> dict[str, Any]:
+def run_summary(run: Run) -> dict[str, Any]:
     """A run as a list of runs tells it."""
     return {"id": run.id, "name": run.name, "kind": run.kind, "n": run.n, "slices": run.about.get("slices", [])}
 
 
 COMPARABLE = ("responses", "nbest")
 PAIRINGS = {
-    "ids": "by id; all ids must be common",
-    "matched": "by id, on the common ones",
-    "unpaired": "not at all: all rows of each",
+    "ids": "All systems must have the same ids.",
+    **{one.name: one.help for one in fields_of(compare) if one.name in ("matched", "unpaired")},
 }
+"""How systems are paired: by all ids, or by an option of `demur compare`."""
+
 MOST_RUNS = 8
 """Runs in one comparison; curves of more cannot be told apart."""
 
 
-def compare(site: Site, query: Query) -> Shown:
-    """The page: a choice of runs and, of two or more, all that their comparison shows."""
-    runs = list({run.id: run for run in map(site.store.run, query.several("run"))}.values())
-    pairing = query.choice("pairing", tuple(PAIRINGS), "ids")
-    document = {
-        "choices": [told_run(run) for run in site.store.runs() if run.kind in COMPARABLE],
-        "chosen": [run.id for run in runs],
-        "runs": [told_run(run) for run in runs],
-        "pairings": PAIRINGS,
-        "pairing": pairing,
-        "state": explored_state(query),
-        "most": MOST_RUNS,
-        "fault": fault_of(runs, len(query.several("run"))),
-        "kind": runs[0].kind if runs else None,
-        "result": None,
-        "refused": None,
-    }
-    if len(runs) < 2 or document["fault"]:
-        return Shown("Compare runs", document, 400 if document["fault"] else 200)
-    names = " and ".join(run.name for run in runs)
-    found = site.result("comparison", runs, f"Comparing {names}", pairing=pairing, at=site.preferences.at)
-    if "refused" in found:
-        return Shown("Compare runs", {**document, "refused": _ways_out(runs, pairing, found["refused"])})
-    return Shown(_title(runs), {**document, **found})
+class ComparePage(Page):
+    """Runs against each other."""
+
+    path, template = "/compare", "compare.html"
+    heading = "Compare"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The page: a choice of runs and, of two or more, all that their comparison shows."""
+        runs = list({run.id: run for run in map(site.store.run, query.several("run"))}.values())
+        pairing = query.choice("pairing", tuple(PAIRINGS), "ids")
+        document = {
+            "choices": [run_summary(run) for run in site.store.runs() if run.kind in COMPARABLE],
+            "chosen": [run.id for run in runs],
+            "runs": [run_summary(run) for run in runs],
+            "pairings": PAIRINGS,
+            "pairing": pairing,
+            "state": explored_state(query),
+            "most": MOST_RUNS,
+            "fault": fault_of(runs, len(query.several("run"))),
+            "kind": runs[0].kind if runs else None,
+            "result": None,
+            "refused": None,
+        }
+        if len(runs) < 2 or document["fault"]:
+            return PageContent("Compare runs", document, 400 if document["fault"] else 200)
+        names = " and ".join(run.name for run in runs)
+        found = site.result(
+            f"{__name__}:comparison", runs, f"Comparing {names}", pairing=pairing, at=site.preferences.at
+        )
+        if "refused" in found:
+            return PageContent("Compare runs", {**document, "refused": _ways_out(runs, pairing, found["refused"])})
+        return PageContent(_title(runs), {**document, **found})
 
 
 def fault_of(runs: Sequence[Run], asked: int) -> str:
@@ -103,4 +131,119 @@ def _title(runs: Sequence[Run]) -> str:
     return f"{first} against {others[0]}" if len(others) == 1 else f"{first} against {len(others)} others"
 
 
-PAGES: tuple[Page, ...] = (Page("/compare", "compare.html", compare, "Compare"),)
+MOST_FILTERS = 6
+"""Columns to filter by below a plot; the errors page has more."""
+
+IDENT = "explorer"
+
+
+def warm(_store: Store, _given: dict[str, Any], _step: Step) -> None:
+    """Load what most results need, so that the first of them need not wait for it."""
+    for name in ("demur.returns.charts.error_return", "demur.returns.explorer.explorer", "scipy.sparse"):
+        import_module(name)
+
+
+def comparison(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What several runs show against each other; where their ids do not pair, why, and what can be done."""
+    runs = [store.run(reference) for reference in given["runs"]]
+    how: dict[str, Any] = {"matched": given["pairing"] == "matched", "unpaired": given["pairing"] == "unpaired"}
+    made = _compared_lists if runs[0].kind == "nbest" else _compared_answers
+    try:
+        return made(store, runs, how, given, step)
+    except DataError as fault:
+        if how["unpaired"]:
+            raise
+        return {"refused": {"rule": fault.rule, "common": _common_ids(store, runs)}}
+
+
+def _compared_answers(
+    store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
+) -> dict[str, Any]:
+    step("reading the runs", 0, 3)
+    found = compare_paired(
+        _paired(store, runs, **how),
+        at=given["at"],
+        measures=returns_measures(at=given["at"]),
+        step=inner_steps(3, 1, step),
+        **given["sampling"],
+    )
+    step("drawing", 2, 3)
+    return {
+        **explored(found.evaluations, found),
+        "result": presentation_document(without_first_figure(of_comparison(found))),
+        "comparison": found.to_dict(),
+        "paired": found.pairs[0].paired,
+        "filters": filters_of(store, runs),
+    }
+
+
+def _compared_lists(
+    store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
+) -> dict[str, Any]:
+    from demur.nbest_lists.jobs import compare_nbest
+    from demur.nbest_lists.presentation import of_nbest_comparison
+    from demur.nbest_lists.table import renamed
+
+    step("reading the runs", 0, 3)
+    tables = [store.lists(run) for run in runs]
+    named = [renamed(one, run.name) if len(one.systems) == 1 else one for one, run in zip(tables, runs, strict=True)]
+    step("comparing the lists", 1, 3)
+    found = compare_nbest(*named, **how, **given["sampling"])
+    step("drawing", 2, 3)
+    shown = presentation_document(of_nbest_comparison(found))
+    return {"result": shown, "comparison": found.to_dict(), "paired": found.pairs[0].paired}
+
+
+def filters_of(store: Store, runs: Sequence[Run]) -> dict[str, list[tuple[str, int]]]:
+    """Values that answers can be filtered by, of the columns that all runs have."""
+    found = store.rows(runs[0]).slices()
+    common = [name for name in found if all(name in run.about["slices"] for run in runs)]
+    return {name: found[name] for name in common[:MOST_FILTERS]}
+
+
+def _paired(store: Store, runs: Sequence[Run], *, matched: bool, unpaired: bool) -> Pairing:
+    """The rows of the runs brought together; with ids and targets at hand only where they need a closer look."""
+    filed = [(run, store.rows_path(run)) for run in runs]
+    if unpaired or not all(run.about.get("has_ids") for run in runs):
+        return apart(filed, asked=unpaired)
+    found = side_by_side(filed, matched=matched)
+    return pair(_with_ids(filed), matched=matched) if found is None else found
+
+
+def _with_ids(filed: Sequence[Filed]) -> Responses:
+    named = [numbers_of(*one, ("id", "target")).with_columns(pl.lit(one[0].name).alias("system")) for one in filed]
+    return Responses(pl.concat(named, how="diagonal_relaxed"))
+
+
+def _common_ids(store: Store, runs: Sequence[Run]) -> int:
+    """How many ids all runs share."""
+    return len(common_ids(_ids(store, run) for run in runs))
+
+
+def _ids(store: Store, run: Run) -> pl.Series:
+    if run.kind == "nbest":
+        return store.lists(run).frame["id"].drop_nulls()
+    return rows_of(store.rows_path(run), run, ("id",), ordered=False)["id"].drop_nulls()
+
+
+def explored(evaluations: Sequence[Evaluation], found: Comparison | None = None) -> dict[str, Any]:
+    """The explorer's document, and its piece of HTML without the document, which a page has already."""
+    from demur.returns.explorer.explorer import explorer_document, explorer_html
+
+    document = explorer_document(evaluations, found)
+    html = explorer_html(document, ident=IDENT, picture=False)
+    return {"explorer": document, "fragment": html.replace(data_block(document, f"{IDENT}-document"), "")}
+
+
+def without_first_figure(presentation: Presentation, really: bool = True) -> Presentation:
+    """The presentation without the error-return plot, in whose place the explorer stands."""
+    return replace(presentation, figures=presentation.figures[1:]) if really else presentation
+
+
+def inner_steps(total: int, place: int, step: Step) -> Step:
+    """Steps within a step: the words of the inner ones, the progress of the outer one."""
+
+    def inner(what: str, _done: int, _total: int) -> None:
+        step(what, place, total)
+
+    return inner

@@ -18,8 +18,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from demur.apps.web.pages.compare import told_run
-from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.pages.compare import run_summary
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.site import Query, Site
 from demur.core.io.alignment import counterparts
 from demur.core.io.sources import exactly
@@ -114,7 +114,7 @@ CERTAINTIES = ("p", "confidence", "score", "prob", "probability")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RowQuery:
     """What a link asks to see."""
 
     run: Run
@@ -151,28 +151,39 @@ class Asked:
         return f"{path}?{urlencode({key: value for key, value in given.items() if value not in (None, '', [])}, True)}"
 
 
-def errors(site: Site, query: Query) -> Shown:
-    """The page: one run, one outcome, filters, and some of the rows."""
-    choices = [told_run(run) for run in site.store.runs(kind="responses")]
-    if not query.text("run"):
-        return Shown("Answers", {"choices": choices, "asked": None})
-    asked = asked_of(site, query)
-    document = _listed(site, asked, query)
-    around = _around(site, asked, document["page"])
-    return Shown(f"Answers of {asked.run.name}", {**document, "choices": choices, **around})
+class ErrorsPage(Page):
+    """The answers of a run, one outcome at a time."""
+
+    path, template = "/errors", "errors.html"
+    heading = "Errors"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The page: one run, one outcome, filters, and some of the rows."""
+        choices = [run_summary(run) for run in site.store.runs(kind="responses")]
+        if not query.text("run"):
+            return PageContent("Answers", {"choices": choices, "asked": None})
+        asked = row_query(site, query)
+        document = _row_list(site, asked, query)
+        around = _around(site, asked, document["page"])
+        return PageContent(f"Answers of {asked.run.name}", {**document, "choices": choices, **around})
 
 
-def rows(site: Site, query: Query) -> Shown:
-    """The rows alone, for a page that shows some of them below a plot."""
-    asked = asked_of(site, query)
-    return Shown(f"Answers of {asked.run.name}", _listed(site, asked, query))
+class ErrorRowsPage(Page):
+    """The rows of the errors page alone."""
+
+    path, template = "/errors/rows", "errors_rows.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The rows alone, for a page that shows some of them below a plot."""
+        asked = row_query(site, query)
+        return PageContent(f"Answers of {asked.run.name}", _row_list(site, asked, query))
 
 
-def _listed(site: Site, asked: Asked, query: Query) -> dict[str, Any]:
+def _row_list(site: Site, asked: RowQuery, query: Query) -> dict[str, Any]:
     limit, number = query.whole("limit", USUAL_ROWS, low=1, high=MOST_ROWS), query.whole("page", 1, low=1)
     found = found_rows(site, asked, offset=(number - 1) * limit, limit=limit)
     return {
-        "asked": _told(asked),
+        "asked": _query_values(asked),
         "total": found.total,
         "page": number,
         "pages": max(1, -(-found.total // limit)),
@@ -182,7 +193,7 @@ def _listed(site: Site, asked: Asked, query: Query) -> dict[str, Any]:
     }
 
 
-def asked_of(site: Site, query: Query) -> Asked:
+def row_query(site: Site, query: Query) -> RowQuery:
     """What a link asks to see, checked."""
     run = site.store.run(query.text("run"))
     if run.kind != "responses":
@@ -191,7 +202,7 @@ def asked_of(site: Site, query: Query) -> Asked:
     show = query.choice("show", (*SHOWS, *BESIDE), "wrong")
     if show in BESIDE and other is None:
         raise UsageError(f"show={show} needs a second run: other=NAME")
-    return Asked(
+    return RowQuery(
         run=run,
         show=show,
         order=query.choice("order", tuple(ORDERS), "surest"),  # type: ignore[arg-type]
@@ -205,7 +216,7 @@ def asked_of(site: Site, query: Query) -> Asked:
     )
 
 
-def found_rows(site: Site, asked: Asked, *, offset: int, limit: int) -> RowPage:
+def found_rows(site: Site, asked: RowQuery, *, offset: int, limit: int) -> RowPage:
     """Rows that were asked for, each beside that of the other run where there is one."""
     beside = None if asked.other is None else alongside(site.rows(asked.run), site.rows(asked.other))
     found = site.rows(asked.run).page(
@@ -228,7 +239,7 @@ def found_rows(site: Site, asked: Asked, *, offset: int, limit: int) -> RowPage:
     return RowPage(found.total, both)
 
 
-def _among(site: Site, asked: Asked, beside: Alongside) -> Mask | None:
+def _among(site: Site, asked: RowQuery, beside: Alongside) -> Mask | None:
     if asked.show not in BESIDE or asked.other is None:
         return None
     errs, known = beside.errs(site.rows(asked.other), asked.other_threshold)
@@ -262,7 +273,7 @@ def _hypothesis(one: Any) -> dict[str, Any]:
     return {"text": shown, "confidence": confidence if number else None}
 
 
-def _told(asked: Asked) -> dict[str, Any]:
+def _query_values(asked: RowQuery) -> dict[str, Any]:
     named = {name: getattr(asked, name) for name in ("show", "order", "threshold", "low", "high", "search")}
     return {
         "run": {"id": asked.run.id, "name": asked.run.name, "n": asked.run.n},
@@ -273,7 +284,7 @@ def _told(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _around(site: Site, asked: Asked, number: int) -> dict[str, Any]:
+def _around(site: Site, asked: RowQuery, number: int) -> dict[str, Any]:
     """What stands around the rows: how many there are of each outcome, filters, and links."""
     own = site.rows(asked.run)
     counts = own.counts(asked.threshold, low=asked.low, high=asked.high, where=asked.where, search=asked.search)
@@ -297,11 +308,6 @@ def _around(site: Site, asked: Asked, number: int) -> dict[str, Any]:
     }
 
 
-PAGES: tuple[Page, ...] = (
-    Page("/errors", "errors.html", errors, "Errors"),
-    Page("/errors/rows", "errors_rows.html", rows),
-)
-
 MOST_DOWNLOADED = 100_000
 """Rows of one table; it is made in memory."""
 
@@ -315,12 +321,12 @@ def downloader(site: Site) -> Callable[[Request], Any]:
 
     async def download(request: Request) -> Response:
         query = Query({}, request.query_params.multi_items())
-        return await run_in_threadpool(_table, site, asked_of(site, query))
+        return await run_in_threadpool(_table, site, row_query(site, query))
 
     return download
 
 
-def _table(site: Site, asked: Asked) -> Response:
+def _table(site: Site, asked: RowQuery) -> Response:
     rows = found_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
     headers = {"content-disposition": f'attachment; filename="answers-{asked.run.id}-{asked.show}.csv"'}
     return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)

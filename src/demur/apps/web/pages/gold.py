@@ -2,84 +2,151 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.forms import form_of, form_values
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import choosing, run_values
-from demur.apps.web.site import Query, Site
-from demur.errors import UsageError
+from demur.apps.web.site import Query, Site, message_of
+from demur.core.show.results import Step
+from demur.errors import DemurError, UsageError
+from demur.gold_standard.jobs import gold
 from demur.gold_standard.options import FitChoice
 
-FITS = get_args(FitChoice)
-DIRECTIONS = {"harmful": "x can only harm", "helpful": "x can only help", "any": "either way"}
-PARTS = ("performer", "role", "subject", "components", "study")
+if TYPE_CHECKING:
+    from demur.gold_standard.cost import CostFunction
+    from demur.gold_standard.trials import Trials
+    from demur.store.runs import Store
+
+LABELS = {
+    "x": "What makes it harder",
+    "y": "How well it went",
+    "fit": "Curves",
+    "components": "Separate components",
+    "cost": "Cost",
+    "direction": "Direction",
+    "degree": "Degree of polynomials",
+    "lower": "Lower bound of y",
+    "upper": "Upper bound of y",
+    "within": "Range of x",
+    "gain": "Performance at which the cost is taken",
+    "checks": "Wizards and convergence",
+    "gold": "The gold standard (by default as the table says)",
+}
+"""The options of `demur gold` that the form offers, with their labels."""
+
+OTHER_COLUMNS = ("performer", "role", "subject", "components", "study")
 """Columns that are never what is measured."""
 
 LONGEST_COST = 500
-"""Letters of a cost function."""
+"""Characters of a cost function."""
 
 
-def choice(site: Site, _: Query) -> Shown:
-    """The studies that there are."""
-    add = "Add a table of trials: a column performer, what makes it harder, and how well it went."
-    found = site.store.runs(kind="trials")
-    return Shown("Gold graphs", choosing("/gold", "trials of a gold standard", found, add=add, example="wizards"))
+class GoldRunsPage(Page):
+    """The runs of trials to choose from."""
+
+    path, template = "/gold", "choice.html"
+    heading = "Gold"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The studies that there are."""
+        add = "Add a table of trials: a column performer, what makes it harder, and how well it went."
+        found = site.store.runs(kind="trials")
+        return PageContent(
+            "Gold graphs", choosing("/gold", "trials of a gold standard", found, add=add, example="wizards")
+        )
 
 
-def gold(site: Site, query: Query) -> Shown:
-    """What the trials of a run show."""
-    run = site.store.run(query.path["id"])
-    if run.kind != "trials":
-        raise UsageError(f'"{run.name}" is a run of {run.kind}; gold graphs are of trials')
-    others = [site.store.run(one) for one in query.several("also")]
-    asked = _asked(query)
-    document: dict[str, Any] = {
-        "run": run_values(run),
-        "columns": [name for name in run.columns if name not in PARTS],
-        "performers": run.about.get("performers", []),
-        "others": [run_values(one) for one in site.store.runs(kind="trials") if one.id != run.id],
-        "also": [one.id for one in others],
-        "fits": list(FITS),
-        "directions": DIRECTIONS,
-        **asked,
-        "x": asked["x"] or run.about.get("x", ""),
-        "y": asked["y"] or run.about.get("y", ""),
-    }
-    runs = [run, *(one for one in others if one.id != run.id)]
-    found = site.result("gold", runs, f"Fitting curves to the trials of {run.name}", **asked)
-    return Shown(f"Gold graphs of {run.name}", {**document, **found})
+class GoldPage(Page):
+    """Gold graphs of the trials of a run."""
+
+    path, template = "/gold/{id}", "gold.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """What the trials of a run show."""
+        run = site.store.run(query.path["id"])
+        if run.kind != "trials":
+            raise UsageError(f'"{run.name}" is a run of {run.kind}; gold graphs are of trials')
+        others = [site.store.run(one) for one in query.several("also")]
+        if len(query.text("cost")) > LONGEST_COST:
+            raise UsageError(f"a cost has at most {LONGEST_COST} characters; got {len(query.text('cost')):,}")
+        given = form_values(gold, query, tuple(LABELS))
+        columns = [name for name in run.columns if name not in OTHER_COLUMNS]
+        performers = run.about.get("performers", [])
+        offered = {"x": columns, "y": columns, "fit": get_args(FitChoice), "gold": performers}
+        form = form_of(gold, LABELS, choices=offered)
+        document: dict[str, Any] = {
+            "run": run_values(run),
+            "columns": columns,
+            "performers": performers,
+            "others": [run_values(one) for one in site.store.runs(kind="trials") if one.id != run.id],
+            "also": [one.id for one in others],
+            "form": form,
+            "given": {name: query.several(name) for name in LABELS if query.several(name)},
+            "changed": [name for name in given if query.several(name) != (str(form[name]["default"]).lower(),)],
+            "x": given.get("x") or run.about.get("x", ""),
+            "y": given.get("y") or run.about.get("y", ""),
+        }
+        runs = [run, *(one for one in others if one.id != run.id)]
+        about = f"Fitting curves to the trials of {run.name}"
+        found = site.result(f"{__name__}:gold_studies", runs, about, given=given)
+        return PageContent(f"Gold graphs of {run.name}", {**document, **found})
 
 
-def _asked(query: Query) -> dict[str, Any]:
-    cost = query.text("cost")
-    if len(cost) > LONGEST_COST:
-        raise UsageError(f"a cost has at most {LONGEST_COST} letters; got {len(cost):,}")
-    return {
-        "x": query.text("x"),
-        "y": query.text("y"),
-        "lower": query.number("lower"),
-        "upper": query.number("upper"),
-        "gold": list(query.several("gold")),
-        "fit": query.choice("fit", FITS, "auto"),
-        "degree": query.whole("degree", 3, low=1, high=9),
-        "direction": query.choice("direction", tuple(DIRECTIONS), "harmful"),
-        "components": bool(query.text("components")),
-        "cost": cost,
-        "within": _ends(query, "from", "to"),
-        "gain": _ends(query, "gain_from", "gain_to"),
-        "checks": not query.text("quick"),
-    }
+READ = ("x", "y", "lower", "upper", "gold")
+"""What says how trials are read; the other options say what is read from the curves."""
 
 
-def _ends(query: Query, low: str, high: str) -> list[float] | None:
-    """The two ends of a range; both or neither are given."""
-    ends = query.number(low), query.number(high)
-    if None in ends and ends != (None, None):
-        raise UsageError(f"a range has two ends: give both {low} and {high}, or neither")
-    return None if ends[0] is None or ends[1] is None else [ends[0], ends[1]]
+def gold_studies(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What studies show of systems against their gold standards; or why they show nothing."""
+    from demur.core.show.page import presentation_document
+    from demur.gold_standard.presentation import of_gold
+
+    try:
+        options = given["given"]
+        studies = _trials(store, given["runs"], {name: options[name] for name in READ if name in options})
+        rest = {name: value for name, value in options.items() if name not in (*READ, "cost")}
+        cost = _cost_of(options.get("cost", ""), studies)
+        found = gold(*studies, cost=cost, **rest, **given["sampling"], step=step)
+        step("drawing", 0, 1)
+        return {"fault": None, "presentation": presentation_document(of_gold(found))}
+    except DemurError as fault:
+        return {"fault": message_of(fault), "presentation": None}
 
 
-PAGES: tuple[Page, ...] = (
-    Page("/gold", "choice.html", choice, "Gold"),
-    Page("/gold/{id}", "gold.html", gold),
-)
+def _trials(store: Store, runs: list[str], changes: dict[str, Any]) -> list[Trials]:
+    """The studies of the first run, read with changed options, and of further runs as they were added."""
+    first, *others = (store.run(one) for one in runs)
+    studies = [*store.trials(first, **changes), *(one for run in others for one in store.trials(run))]
+    repeated = [one.study for one in studies if [other.study for other in studies].count(one.study) > 1]
+    if repeated:
+        raise UsageError(f'two studies are called "{repeated[0]}"; give one of the runs another name')
+    return studies
+
+
+def _cost_of(text: str, studies: list[Trials]) -> CostFunction | list[tuple[float, float]] | None:
+    """What performance is worth: an expression in p, or points such as `0:0, 0.5:10, 1:40`; never a file."""
+    from demur.gold_standard.cost import CostFunction, check_covers, parsed
+
+    if not text.strip():
+        return None
+    if ":" in text:
+        return [_point(part) for part in text.split(",")]
+    try:
+        parsed(text)
+    except UsageError as fault:
+        forms = "an expression in p, as 1000 * p ** 2, or points of performance and amount, as 0:0, 0.5:10, 1:40"
+        raise UsageError(f"the cost: {fault}; a cost is {forms}") from None
+    cost = CostFunction(expression=text.strip())
+    for one in studies:
+        if one.upper is not None:
+            check_covers(cost, one.lower, one.upper)
+    return cost
+
+
+def _point(text: str) -> tuple[float, float]:
+    performance, _, amount = text.partition(":")
+    try:
+        return float(performance), float(amount)
+    except ValueError:
+        raise UsageError(f'the points of a cost are numbers, as 0:0, 0.5:10, 1:40; got "{text.strip()}"') from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -11,14 +12,17 @@ from urllib.parse import urlencode
 
 import polars as pl
 
-from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import choosing, run_values
 from demur.apps.web.site import Query, Site, Waiting, signature_of
-from demur.errors import UsageError
+from demur.core.show.results import Step
+from demur.errors import DemurError, UsageError
 from demur.nbest_lists.measures import FLOOR
 
 if TYPE_CHECKING:
+    from demur.core.show.presentation import Presentation
     from demur.store.records import Run
+    from demur.store.runs import Store
 
 PER_LIST = 25
 """Turns that a list shows at a time."""
@@ -68,7 +72,7 @@ def label_sorts() -> Mapping[str, Sort]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnQuery:
     """Which turn is looked at, counted from 1 as they came, and in which order of which turns."""
 
     sort: str
@@ -89,7 +93,7 @@ def read_turns(content: bytes, *, searched: bool) -> pl.DataFrame:
     return table.select(names).with_row_index("place").collect()
 
 
-def inspected(figures: pl.DataFrame, content: bytes, asked: Asked, sorts: Mapping[str, Sort]) -> dict[str, Any]:
+def inspected(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Mapping[str, Sort]) -> dict[str, Any]:
     """The turn that is looked at, its neighbours, and the list around it."""
     places = _ordered(figures, sorts[asked.sort], asked.search)
     position = _position(places, asked.at)
@@ -128,7 +132,7 @@ def _position(places: Sequence[int], at: int | None) -> int:
     return places.index(at - 1) if at is not None and at - 1 in places else 0
 
 
-def _links(places: Sequence[int], position: int, first: int, asked: Asked) -> dict[str, str | None]:
+def _links(places: Sequence[int], position: int, first: int, asked: TurnQuery) -> dict[str, str | None]:
     """Queries of the links to the turns beside this one, and to the lists before and after."""
 
     def to(place: int) -> str | None:
@@ -234,12 +238,18 @@ PARTS = ("id", "dialogue", "reference", "hypotheses", "asr", "cnet", "system", "
 """Columns of N-best lists that nobody slices by."""
 
 
-def choice(site: Site, _: Query) -> Shown:
-    """The runs that have lists to look at."""
-    found = [run for run in site.store.runs() if has_lists(run)]
-    add = "Add a table with a column hypotheses, or answers with a column nbest."
-    document = choosing("/nbest", "lists of hypotheses", found, add=add, example="restaurant")
-    return Shown("N-best lists", document)
+class ListRunsPage(Page):
+    """The runs with lists of hypotheses to choose from."""
+
+    path, template = "/nbest", "choice.html"
+    heading = "N-best"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The runs that have lists to look at."""
+        found = [run for run in site.store.runs() if has_lists(run)]
+        add = "Add a table with a column hypotheses, or answers with a column nbest."
+        document = choosing("/nbest", "lists of hypotheses", found, add=add, example="restaurant")
+        return PageContent("N-best lists", document)
 
 
 def has_lists(run: Run) -> bool:
@@ -247,19 +257,29 @@ def has_lists(run: Run) -> bool:
     return run.kind == "nbest" or bool(run.about.get("has_nbest"))
 
 
-def lists(site: Site, query: Query) -> Shown:
-    """The measures of a run's lists, and its turns."""
-    run = _run(site, query)
-    by = query.text("by")
-    shown = site.result("lists", [run], f"Evaluating the lists of {run.name}", by=by)
-    document = {**_turns(site, query, run), **shown, "by": by, "slices": _slices(run)}
-    return Shown(f"N-best lists of {run.name}", document)
+class ListsPage(Page):
+    """The measures of lists of hypotheses, and their turns."""
+
+    path, template = "/nbest/{id}", "nbest.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The measures of a run's lists, and its turns."""
+        run = _run(site, query)
+        by = query.text("by")
+        shown = site.result(f"{__name__}:list_measures", [run], f"Evaluating the lists of {run.name}", by=by)
+        document = {**_turns(site, query, run), **shown, "by": by, "slices": _slices(run)}
+        return PageContent(f"N-best lists of {run.name}", document)
 
 
-def turns(site: Site, query: Query) -> Shown:
-    """The turns of a run alone, for going through them quickly."""
-    run = _run(site, query)
-    return Shown(f"Turns of {run.name}", _turns(site, query, run))
+class TurnsPage(Page):
+    """The turns of a run alone."""
+
+    path, template = "/nbest/{id}/turns", "nbest_turns.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The turns of a run alone, for going through them quickly."""
+        run = _run(site, query)
+        return PageContent(f"Turns of {run.name}", _turns(site, query, run))
 
 
 def _run(site: Site, query: Query) -> Run:
@@ -271,7 +291,7 @@ def _run(site: Site, query: Query) -> Run:
 
 def _turns(site: Site, query: Query, run: Run) -> dict[str, Any]:
     sorts = sorts_of(run.kind)
-    asked = Asked(
+    asked = TurnQuery(
         sort=query.choice("sort", tuple(sorts), next(iter(sorts))),
         search=query.text("search"),
         at=query.whole("at", 0, high=run.n) or None,
@@ -289,7 +309,7 @@ def _kept(site: Site, run: Run) -> bytes:
     if content is None:
         about = f"Taking the lists of {run.name} apart"
         given = {"runs": [run.id], "name": name}
-        raise Waiting(site.worker.start("turns", given, signature=name, about=about), about)
+        raise Waiting(site.worker.start(f"{__name__}:turn_table", given, signature=name, about=about), about)
     return content
 
 
@@ -297,8 +317,88 @@ def _slices(run: Run) -> list[str]:
     return [name for name in run.columns if name not in PARTS] if run.kind == "nbest" else []
 
 
-PAGES: tuple[Page, ...] = (
-    Page("/nbest", "choice.html", choice, "N-best"),
-    Page("/nbest/{id}", "nbest.html", lists),
-    Page("/nbest/{id}/turns", "nbest_turns.html", turns),
-)
+SAID = ("input", "text", "utterance", "transcription", "transcript", "question")
+"""Columns of N-best lists that may hold what was said, the likelier first."""
+
+ROWS_PER_GROUP = 8192
+"""Rows that are compressed together: few enough that any turn is read in a few milliseconds."""
+
+
+def list_measures(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """The measures of a run's lists: of acts with intervals and the parts of the ICE, of labels by their ranks."""
+    from demur.core.show.page import presentation_document
+
+    try:
+        shown = _presented(store, given, step)
+        step("drawing", 0, 1)
+        return {"fault": None, "presentation": presentation_document(shown)}
+    except DemurError as fault:
+        return {"fault": str(fault), "presentation": None}
+
+
+def _presented(store: Store, given: dict[str, Any], step: Step) -> Presentation:
+    from demur.nbest_lists.evaluate import evaluate_nbest
+    from demur.nbest_lists.presentation import of_nbest
+    from demur.nbest_lists.ranks import list_ranks, of_ranks
+
+    run, sampling = store.run(given["runs"][0]), given["sampling"]
+    step("reading", 0, 1)
+    if run.kind == "nbest":
+        by = given.get("by") or None
+        found = store.lists(run, keep=() if by is None else (by,))
+        return of_nbest(evaluate_nbest(found, by=by, step=step, **sampling))
+    judged = store.responses(run, columns=("nbest",))
+    step("looking for the right labels", 0, 1)
+    return of_ranks(list_ranks(judged, level=sampling["level"]))
+
+
+def turn_table(store: Store, given: dict[str, Any], step: Step) -> None:
+    """Keeps the turns of a run as a table, each with its list and what it adds to the measures."""
+    run = store.run(given["runs"][0])
+    step("taking lists apart", 0, 1)
+    table = with_texts(turns_of(store, run))
+    held = BytesIO()
+    table.write_parquet(held, compression="zstd", row_group_size=ROWS_PER_GROUP)
+    store.keep(given["name"], held.getvalue())
+
+
+def turns_of(store: Store, run: Run) -> pl.DataFrame:
+    """A row per turn, answers as they came and acts by id; `input` is what was said, where it is known."""
+    from demur.nbest_lists.evaluate import act_turns
+    from demur.nbest_lists.ranks import label_turns
+
+    if run.kind != "nbest":
+        columns = ("nbest", "input") if run.about.get("has_input") else ("nbest",)
+        return label_turns(store.responses(run, columns=columns))
+    said = next((name for name in SAID if name in run.columns), None)
+    found = act_turns(store.lists(run, keep=() if said is None else (said,)))
+    spoken = pl.lit(None, dtype=pl.String) if said is None else pl.col(said)
+    return by_id(found.with_columns(spoken.alias("input")))
+
+
+def by_id(table: pl.DataFrame) -> pl.DataFrame:
+    """The turns by system and id, numbers in ids by their size, so that a dialogue reads as it went."""
+    keys = [(system, _natural(name)) for system, name in table.select("system", "id").iter_rows()]
+    return table[sorted(range(table.height), key=keys.__getitem__)]
+
+
+def _natural(name: str | None) -> list[tuple[bool, int, str]]:
+    """A key that sorts the ids of turns as people do.
+
+    >>> sorted(["d1/10", "d1/9", "d1"], key=_natural)
+    ['d1', 'd1/9', 'd1/10']
+    """
+    pieces = re.split(r"(\d{1,18})", name or "")
+    return [(place % 2 == 0, int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
+
+
+def with_texts(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with all the words of each turn in one column, in small letters, for searching."""
+    words = [
+        pl.col("id").fill_null(""),
+        pl.col("dialogue").fill_null(""),
+        pl.col("input").fill_null(""),
+        pl.col("reference").list.join(" ").fill_null(""),
+        pl.col("acts").list.eval(pl.element().list.join(" ")).list.join(" ").fill_null(""),
+    ]
+    return table.with_columns(pl.concat_str(words, separator="\n").str.to_lowercase().alias("words"))

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import run_values
 from demur.apps.web.site import Query, Site
-from demur.errors import UsageError
-from demur.outcome.features import MIN_PER_DIALOGUE, POLICIES, REJECTIONS, SETS, Rejections, Turns, turns_of
+from demur.core.show.results import Step
+from demur.errors import DemurError, UsageError
+from demur.outcome.features import (
+    MIN_PER_DIALOGUE,
+    POLICIES,
+    REJECTIONS,
+    SETS,
+    Rejections,
+    Turns,
+    confusion_name,
+    design,
+    turns_of,
+)
+from demur.outcome.fitting import OutcomeFit, Procedure, feature_sets, fit_outcome
 from demur.outcome.models import OutcomeModel
-from demur.outcome.prediction import WhatIf
+from demur.outcome.prediction import WhatIf, predict, predicted_pairs, prices
 from demur.outcome.prediction import what_if as mending
+from demur.outcome.price_chart import MOST_LABELS
 
 if TYPE_CHECKING:
     from demur.store.records import Run
@@ -29,51 +43,62 @@ MEND = "mend-"
 """How the names of queries begin that say how much of a confusion is put right."""
 
 
-def outcome(site: Site, query: Query) -> Shown:
-    """The model, the map of confusions, and what if."""
-    choices = _choices(site)
-    turns, dialogues = (_chosen(site, query, part, choices) for part in ("turns", "dialogues"))
-    document: dict[str, Any] = {
-        "choices": {part: [run_values(run) for run in runs] for part, runs in choices.items()},
-        "turns": None if turns is None else run_values(turns),
-        "dialogues": None if dialogues is None else run_values(dialogues),
-        "offered": list(OFFERED),
-        "undefined_choices": dict(POLICIES),
-        "rejection_choices": dict(REJECTIONS),
-        "query": _query(query),
-        **_asked(query),
-    }
-    if turns is None or dialogues is None:
-        return Shown("Outcome", {**document, "fault": None, "outcomes": []})
-    document["outcomes"] = [name for name in dialogues.columns if name != "dialogue"]
-    found = _fitted(site, query, turns, dialogues)
-    if "fault" in found:
-        return Shown("Outcome", {**document, **found})
-    model = msgspec.convert(found["model"], OutcomeModel)
-    others = [site.store.run(one) for one in query.several("with")]
-    return Shown(
-        f"What {model.outcome} follows from",
-        {
-            **document,
-            "fault": None,
-            **{name: found[name] for name in ("presentation", "map", "columns", "validation", "model")},
-            "trust": trust(found["validation"]),
-            "cell": query.text("cell"),
-            "compare": _compared(site, turns, others, found),
-            "what_if": _what_if(site, query, turns, found, model),
-        },
-    )
+class OutcomePage(Page):
+    """What the outcome of dialogues follows from."""
+
+    path, template = "/outcome", "outcome.html"
+    heading = "Outcome"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The model, the map of confusions, and what if."""
+        choices = _choices(site)
+        turns, dialogues = (_chosen(site, query, part, choices) for part in ("turns", "dialogues"))
+        document: dict[str, Any] = {
+            "choices": {part: [run_values(run) for run in runs] for part, runs in choices.items()},
+            "turns": None if turns is None else run_values(turns),
+            "dialogues": None if dialogues is None else run_values(dialogues),
+            "offered": list(OFFERED),
+            "undefined_choices": dict(POLICIES),
+            "rejection_choices": dict(REJECTIONS),
+            "query": _query(query),
+            **_asked(query),
+        }
+        if turns is None or dialogues is None:
+            return PageContent("Outcome", {**document, "fault": None, "outcomes": []})
+        document["outcomes"] = [name for name in dialogues.columns if name != "dialogue"]
+        found = _model(site, query, turns, dialogues)
+        if "fault" in found:
+            return PageContent("Outcome", {**document, **found})
+        model = msgspec.convert(found["model"], OutcomeModel)
+        others = [site.store.run(one) for one in query.several("with")]
+        return PageContent(
+            f"What {model.outcome} follows from",
+            {
+                **document,
+                "fault": None,
+                **{name: found[name] for name in ("presentation", "map", "columns", "validation", "model")},
+                "trust": trust(found["validation"]),
+                "cell": query.text("cell"),
+                "compare": _compared(site, turns, others, found),
+                "what_if": _what_if(site, query, turns, found, model),
+            },
+        )
 
 
-def what_if(site: Site, query: Query) -> Shown:
-    """The answer to what if alone, for sliders that are being moved."""
-    turns, dialogues = (site.store.run(query.text(part)) for part in ("turns", "dialogues"))
-    found = _fitted(site, query, turns, dialogues)
-    if "fault" in found:
-        raise UsageError(found["fault"])
-    model = msgspec.convert(found["model"], OutcomeModel)
-    asked = {"trust": trust(found["validation"]), "what_if": _what_if(site, query, turns, found, model)}
-    return Shown("What if", {**asked, "turns": run_values(turns), "outcome_name": model.outcome})
+class WhatIfPage(Page):
+    """The answer to what if, for sliders that are being moved."""
+
+    path, template = "/outcome/what-if", "outcome_what_if.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The answer to what if alone, for sliders that are being moved."""
+        turns, dialogues = (site.store.run(query.text(part)) for part in ("turns", "dialogues"))
+        found = _model(site, query, turns, dialogues)
+        if "fault" in found:
+            raise UsageError(found["fault"])
+        model = msgspec.convert(found["model"], OutcomeModel)
+        asked = {"trust": trust(found["validation"]), "what_if": _what_if(site, query, turns, found, model)}
+        return PageContent("What if", {**asked, "turns": run_values(turns), "outcome_name": model.outcome})
 
 
 def _choices(site: Site) -> dict[str, list[Run]]:
@@ -112,9 +137,11 @@ def _query(query: Query) -> list[list[str]]:
     return [[name, value] for name, value in query.pairs if name not in ("cell", "wait") and not name.startswith(MEND)]
 
 
-def _fitted(site: Site, query: Query, turns: Run, dialogues: Run) -> dict[str, Any]:
+def _model(site: Site, query: Query, turns: Run, dialogues: Run) -> dict[str, Any]:
     asked = {name: value for name, value in _asked(query).items() if name != "with"}
-    return site.result("outcome", [turns, dialogues], f"What the outcome of {dialogues.name} follows from", **asked)
+    return site.result(
+        f"{__name__}:outcome_model", [turns, dialogues], f"What the outcome of {dialogues.name} follows from", **asked
+    )
 
 
 def trust(validation: dict[str, dict[str, float | None]]) -> dict[str, Any]:
@@ -141,7 +168,7 @@ def _compared(site: Site, turns: Run, others: list[Run], found: dict[str, Any]) 
         return None
     runs = [turns, *(run for run in others if run.id != turns.id)]
     about = f"Predicting for {', '.join(run.name for run in runs[1:]) or turns.name}"
-    return site.result("what_if", runs, about, model=found["model"])
+    return site.result(f"{__name__}:predictions", runs, about, model=found["model"])
 
 
 def _what_if(site: Site, query: Query, turns: Run, found: dict[str, Any], model: OutcomeModel) -> dict[str, Any] | None:
@@ -187,7 +214,121 @@ def _turns(store: Store, run: str, rejections: Rejections) -> Turns:
     return turns_of(store.responses(store.run(run)), rejections=rejections)
 
 
-PAGES: tuple[Page, ...] = (
-    Page("/outcome", "outcome.html", outcome, "Outcome"),
-    Page("/outcome/what-if", "outcome_what_if.html", what_if),
-)
+def outcome_model(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """The model of an outcome, how far to trust it, and what each confusion costs; or why there is none."""
+    try:
+        return _fit(store, given, step)
+    except DemurError as fault:
+        return {"fault": str(fault)}
+
+
+def _fit(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    from demur.core.show.page import presentation_document
+    from demur.outcome.presentation import of_fit
+
+    turns_run, dialogues_run = (store.run(one) for one in given["runs"])
+    step("reading", 0, 1)
+    turns = store.responses(turns_run)
+    table = store.dialogues(dialogues_run, outcome=given["outcome"] or None)
+    common = {
+        "least": given["least"],
+        "undefined": given["undefined"],
+        "rejections": given["rejections"],
+        "allow_unmatched": given["matched"],
+    }
+    made = design(table, turns, features=given["features"], **common)
+    how = Procedure(**given["sampling"])
+    fit = fit_outcome(made, how=how, step=step)
+    rivals = feature_sets(table, turns, how=how, step=step, **common) if given["sets"] else ()
+    step("pricing confusions", 0, 1)
+    shown = presentation_document(of_fit(fit, sets=rivals))
+    shown["figures"] = [figure for figure in shown["figures"] if not _prices_again(figure)]
+    return {
+        "presentation": shown,
+        "model": msgspec.to_builtins(fit.model),
+        "dialogues": list(made.dialogues),
+        "columns": list(made.columns),
+        "validation": fit.regression.validation,
+        "map": confusion_map(fit),
+    }
+
+
+def _prices_again(figure: dict[str, Any]) -> bool:
+    """Whether a figure shows the prices of confusions, which the page has as a table to choose from."""
+    return {"predicted", "actual", "change"} <= {*figure["table"]["columns"]}
+
+
+def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
+    """Counts and prices by predicted and actual label; None where the model is not made of turns alone."""
+    turns = fit.design.turns
+    if turns is None or (fit.model.terms and not fit.prices):
+        return None
+    half = {(one.predicted, one.actual): one.change for one in fit.prices}
+    whole = {(one.predicted, one.actual): one.change for one in prices(fit.model, turns, share=1.0)}
+    labels = _shown_labels(list(turns.labels), half)
+    place = {label: number for number, label in enumerate(turns.labels)}
+    counts = turns.counts.sum(axis=0)
+    errors = float(turns.misclassified.sum())
+    cells = [
+        {
+            "predicted": predicted,
+            "actual": actual,
+            "key": f"{place[predicted]}-{place[actual]}",
+            "count": float(counts[place[predicted], place[actual]]),
+            "share": float(counts[place[predicted], place[actual]]) / errors if errors else math.nan,
+            "half": half.get((predicted, actual)),
+            "all": whole.get((predicted, actual)),
+            **_weight(fit, predicted, actual),
+        }
+        for predicted in labels
+        for actual in labels
+    ]
+    rejected = [float(counts[-1, place[actual]]) for actual in labels]
+    return {
+        "labels": labels,
+        "of": len(turns.labels),
+        "dialogues": len(turns.dialogues),
+        "greatest": max(map(abs, half.values()), default=0.0),
+        "cells": cells,
+        "rejected": rejected if any(rejected) else [],
+    }
+
+
+def _shown_labels(labels: list[str], dear: dict[tuple[str, str], float]) -> list[str]:
+    """All labels where they are few, else those of the dearest confusions."""
+    if len(labels) <= MOST_LABELS:
+        return labels
+    kept: set[str] = set()
+    for pair in sorted(dear, key=lambda one: -abs(dear[one])):
+        if len(kept.union(pair)) <= MOST_LABELS:
+            kept.update(pair)
+    return [label for label in labels if label in kept]
+
+
+def _weight(fit: OutcomeFit, predicted: str, actual: str) -> dict[str, Any]:
+    """What the model has of a confusion as a term of its own."""
+    name, drawn = confusion_name(predicted, actual), fit.regression.bootstrap
+    return {
+        "coefficient": fit.model.coefficients.get(name),
+        "chosen": None if drawn is None else drawn.selected.get(name),
+    }
+
+
+def predictions(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What a model predicts for systems, the first of them the one that it was fitted to."""
+    from demur.core.show.page import presentation_document
+    from demur.outcome.presentation import of_predictions
+
+    model = msgspec.convert(given["model"], OutcomeModel)
+    found, faults = [], []
+    for done, reference in enumerate(given["runs"]):
+        run = store.run(reference)
+        step(f"predicting for {run.name}", done, len(given["runs"]))
+        try:
+            found.append(predict(model, store.responses(run), level=given["sampling"]["level"]))
+        except DemurError as fault:
+            faults.append({"run": run.name, "why": str(fault)})
+    if not found:
+        return {"faults": faults, "presentation": None}
+    pairs = predicted_pairs(model, found, given["sampling"]["level"])
+    return {"faults": faults, "presentation": presentation_document(of_predictions(model, found, pairs))}

@@ -1,32 +1,35 @@
-"""What a page is: a function from a query to a document, shown as HTML by a template and as JSON as it is."""
+"""What a page is: a class that makes a document from a query; a template shows it as HTML, and it is the JSON twin."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from demur.apps.web.site import Query, Site
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a page has to show: the document is its JSON twin, and all that the template knows."""
+class PageContent:
+    """The content of a page: the document is its JSON twin, and all that the template knows."""
 
     title: str
     document: dict[str, Any]
     status: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page at a path, with its template, its place in the navigation, and its JSON twin at the path with `.json`."""
+class Page(ABC):
+    """A page at a path, with its template; its JSON twin is at the path with `.json`."""
 
-    path: str
-    template: str
-    view: Callable[[Site, Query], Shown]
-    heading: str = ""
+    path: ClassVar[str]
+    template: ClassVar[str]
+    heading: ClassVar[str] = ""
     """What the navigation calls it; pages without one are reached from others."""
+
+    @abstractmethod
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The content for a query; `Waiting` is raised while the worker computes what it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +39,4 @@ class Action:
     path: str
     method: str
     act: Callable[[Site, Query, dict[str, Any]], dict[str, Any]]
-    status: int = field(default=200)
+    status: int = 200

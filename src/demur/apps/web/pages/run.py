@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from demur.apps.web.pages.compare import explored_state, told_run
-from demur.apps.web.pages.page import Page, Shown
+from demur.apps.web.pages.compare import (
+    explored,
+    explored_state,
+    filters_of,
+    inner_steps,
+    run_summary,
+    without_first_figure,
+)
+from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import KIND_NAMES
 from demur.apps.web.rendering import percent
 from demur.apps.web.site import Query, Site
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
+from demur.core.show.page import presentation_document
+from demur.core.show.presentation import Presentation
+from demur.core.show.results import Step
 from demur.errors import UsageError
+from demur.returns.evaluate import Evaluation, evaluate_frames, returns_measures
+from demur.returns.presentation import of_choice, of_scores
+from demur.returns.threshold import threshold_by_error
 from demur.store.records import Run
+from demur.store.rows import numbers_of
+from demur.store.runs import Store
 
 FIRST_ROWS = 8
+MOST_ERROR, DELTA = 0.05, 0.05
+"""The promise that a run's page looks for: at most this error rate, kept with this chance of being wrong."""
+
 LONGEST_CELL = 300
 """Letters of a cell that are shown of a table as it came."""
 
 
-def run(site: Site, query: Query) -> Shown:
-    """The page: facts for every kind of run, and for answers all that an evaluation shows."""
-    found = site.store.run(query.path["id"])
-    others = [told_run(one) for one in site.store.runs(kind=found.kind) if one.id != found.id]
-    document = {
-        "run": found.to_dict(),
-        "runs": [told_run(found)],
-        "facts": facts_of(found),
-        "links": links_of(found),
-        "others": others,
-    }
-    if found.kind == "responses":
-        return Shown(found.name, {**document, **_evaluated(site, found, query)})
-    return Shown(found.name, {**document, "first_rows": _first_rows(site, found)})
+class RunPage(Page):
+    """One run."""
+
+    path, template = "/run/{id}", "run.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The page: facts for every kind of run, and for answers all that an evaluation shows."""
+        found = site.store.run(query.path["id"])
+        others = [run_summary(one) for one in site.store.runs(kind=found.kind) if one.id != found.id]
+        document = {
+            "run": found.to_dict(),
+            "runs": [run_summary(found)],
+            "facts": facts_of(found),
+            "links": links_of(found),
+            "others": others,
+        }
+        if found.kind == "responses":
+            return PageContent(found.name, {**document, **_evaluated(site, found, query)})
+        return PageContent(found.name, {**document, "first_rows": _first_rows(site, found)})
 
 
 def _evaluated(site: Site, found: Run, query: Query) -> dict[str, Any]:
@@ -42,7 +66,7 @@ def _evaluated(site: Site, found: Run, query: Query) -> dict[str, Any]:
     if by and by not in slices:
         raise UsageError(f'"{by}" is no column to slice by; there are {", ".join(slices) or "none"}')
     about = f"Reading {found.name}" + (f" by {by}" if by else "")
-    result = site.result("evaluation", [found], about, at=site.preferences.at, by=by or None)
+    result = site.result(f"{__name__}:evaluation", [found], about, at=site.preferences.at, by=by or None)
     return {"by": by, "slices": slices, "state": explored_state(query), **result}
 
 
@@ -101,4 +125,25 @@ def _cell(value: Any) -> str:
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 
 
-PAGES: tuple[Page, ...] = (Page("/run/{id}", "run.html", run),)
+def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What the answers of one run show: explorer, measures with intervals, figures, slices and a threshold."""
+    run, by = store.run(given["runs"][0]), given.get("by")
+    step("reading the run", 0, 3)
+    rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
+    measures = returns_measures(at=given["at"])
+    found = evaluate_frames(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
+    step("drawing", 2, 3)
+    whole = found[0]
+    return {
+        **explored([whole]),
+        "scores": presentation_document(without_first_figure(of_scores(found), by is None)),
+        "advice": presentation_document(_advice(whole)),
+        "evaluation": found.to_dict(),
+        "filters": filters_of(store, [run]),
+    }
+
+
+def _advice(whole: Evaluation) -> Presentation:
+    """The threshold that keeps the promise, and the best ones by cost; the curve itself stands elsewhere."""
+    choice = threshold_by_error(whole.sample, MOST_ERROR, delta=DELTA, name=whole.name)
+    return replace(without_first_figure(of_choice(choice, whole)), notes=(), signatures=())

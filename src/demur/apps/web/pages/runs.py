@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from demur.apps.web.pages.examples import EXAMPLES
-from demur.apps.web.pages.page import Action, Page, Shown
+from demur.apps.web.pages.page import Action, Page, PageContent
 from demur.apps.web.pages.uploading import NAMES, endings
 from demur.apps.web.site import Query, Site
 from demur.core.options import KINDS
@@ -30,24 +30,30 @@ SAMPLE = (
 """Three lines of a log, for who has none yet."""
 
 
-def runs(site: Site, query: Query) -> Shown:
-    """All runs, or those that are asked for, in the order asked for."""
-    every = site.store.runs()
-    shown = _ordered([run for run in every if _matches(run, query)], query.choice("order", ORDERS, "newest"))
-    document = {
-        "runs": [_row(run) for run in shown],
-        "all": len(every),
-        "tags": sorted({tag for run in every for tag in run.tags}),
-        "kinds": {kind: KIND_NAMES[kind] for kind in KINDS},
-        "asked": {name: query.text(name) for name in ("search", "kind", "tag", "order")},
-        "chosen": _chosen(every, query),
-        "problems": [*site.problems, *site.store.problems],
-        "limit": site.most_uploaded,
-        "endings": endings(),
-        "names": NAMES,
-        "sample": SAMPLE,
-    }
-    return Shown("Runs", document)
+class RunsPage(Page):
+    """The list of runs."""
+
+    path, template = "/runs", "runs.html"
+    heading = "Runs"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """All runs, or those that are asked for, in the order asked for."""
+        every = site.store.runs()
+        shown = _ordered([run for run in every if _matches(run, query)], query.choice("order", ORDERS, "newest"))
+        document = {
+            "runs": [_row(run) for run in shown],
+            "all": len(every),
+            "tags": sorted({tag for run in every for tag in run.tags}),
+            "kinds": {kind: KIND_NAMES[kind] for kind in KINDS},
+            "asked": {name: query.text(name) for name in ("search", "kind", "tag", "order")},
+            "chosen": _chosen(every, query),
+            "problems": [*site.problems, *site.store.problems],
+            "limit": site.most_uploaded,
+            "endings": endings(),
+            "names": NAMES,
+            "sample": SAMPLE,
+        }
+        return PageContent("Runs", document)
 
 
 def _matches(run: Run, query: Query) -> bool:
@@ -119,17 +125,9 @@ def remove(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  #
     return {"removed": _row(run)}
 
 
-def add_demo(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """Have the worker train the models of the demo and add their logs."""
-    job = site.worker.start("demo", {}, about="Adding the logs of the demo")
-    return {"job": job.to_dict()}
-
-
-PAGES: tuple[Page, ...] = (Page("/runs", "runs.html", runs, "Runs"),)
 ACTIONS: tuple[Action, ...] = (
     Action("/api/runs/{id}", "PATCH", change),
     Action("/api/runs/{id}", "DELETE", remove),
-    Action("/api/demo", "POST", add_demo, status=202),
 )
 
 

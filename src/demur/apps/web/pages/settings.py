@@ -3,39 +3,54 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from demur import __version__
-from demur.apps.web.pages.page import Action, Page, Shown
-from demur.apps.web.site import MOST_REPLICATES, Preferences, Query, Site
+from demur.apps.web.pages.page import Action, Page, PageContent
+from demur.apps.web.site import Preferences, Query, Site, preference_fields
+
+LABELS = {
+    "level": "Confidence level of intervals",
+    "replicates": "Bootstrap replicates",
+    "seed": "Seed of all randomness",
+    "at": "Share withheld at which pages open",
+}
+"""The settings, with their labels."""
 
 JOBS_SHOWN = 12
 """Jobs that have ended and are still shown."""
 
 
-def settings(site: Site, query: Query) -> Shown:  # noqa: ARG001
-    """All that can be set or seen of this server."""
-    root = site.store.root
-    jobs = [job.to_dict() for job in site.worker.jobs()]
-    under_way = [job for job in jobs if job["state"] in ("waiting", "running")]
-    document = {
-        "version": __version__,
-        "store": str(root),
-        "runs": len(site.store.runs()),
-        "size": size_of(root / "runs"),
-        "cache": size_of(root / "cache"),
-        "read_only": site.store.read_only,
-        "problems": [*site.problems, *site.store.problems],
-        "limit": site.most_uploaded,
-        "guarded": bool(site.settings.get("token")),
-        "preferences": site.preferences.to_dict(),
-        "defaults": Preferences().to_dict(),
-        "most_replicates": MOST_REPLICATES,
-        "jobs": [_without_answer(job) for job in (*under_way, *_ended(jobs))],
-        "under_way": len(under_way),
-    }
-    return Shown("Settings", document)
+class SettingsPage(Page):
+    """What can be set or seen of this server."""
+
+    path, template = "/settings", "settings.html"
+    heading = "Settings"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """All that can be set or seen of this server."""
+        root = site.store.root
+        jobs = [job.to_dict() for job in site.worker.jobs()]
+        under_way = [job for job in jobs if job["state"] in ("waiting", "running")]
+        document = {
+            "version": __version__,
+            "store": str(root),
+            "runs": len(site.store.runs()),
+            "size": size_of(root / "runs"),
+            "cache": size_of(root / "cache"),
+            "read_only": site.store.read_only,
+            "problems": [*site.problems, *site.store.problems],
+            "limit": site.most_uploaded,
+            "guarded": bool(site.settings.get("token")),
+            "preferences": site.preferences.to_dict(),
+            "defaults": Preferences().to_dict(),
+            "form": {name: {**asdict(one), "label": LABELS[name]} for name, one in preference_fields().items()},
+            "jobs": [_without_answer(job) for job in (*under_way, *_ended(jobs))],
+            "under_way": len(under_way),
+        }
+        return PageContent("Settings", document)
 
 
 def _ended(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -69,7 +84,6 @@ def clear(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  # 
     return {"removed": site.store.clear_cache()}
 
 
-PAGES: tuple[Page, ...] = (Page("/settings", "settings.html", settings, "Settings"),)
 ACTIONS: tuple[Action, ...] = (
     Action("/api/settings", "PATCH", change),
     Action("/api/cache", "DELETE", clear),

@@ -1,1 +1,0 @@
-"""Long work of the workbench, done in a process of its own."""
