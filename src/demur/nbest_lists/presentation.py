@@ -59,6 +59,9 @@ AS_PERCENT = frozenset(
 
 UTTERANCES = Wording("utterance", "utterances")
 
+TOP_CHARTS = ("returns.charts.error_return.error_return_chart", "returns.charts.readings.roc_chart")
+"""Charts of the first hypotheses alone."""
+
 MUCH = 0.05
 """Share of the ICE from which it is worth a sentence."""
 
