@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from demur.core.stats.sweep import Sweep
     from demur.errors import DataError, DemurError, UsageError
     from demur.gold_standard.jobs import gold, plan_gold, read_trials
-    from demur.nbest_lists.jobs import compare_nbest, nbest, read_nbest
+    from demur.importers.jobs import import_dstc
+    from demur.nbest_lists.jobs import compare_nbest, import_slf, nbest, read_nbest
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
     from demur.reports.jobs import report
@@ -30,7 +31,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate", "verify_engine"),
-    "nbest_lists.jobs": ("compare_nbest", "nbest", "read_nbest"),
+    "importers.jobs": ("import_dstc",),
+    "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
     "understanding.jobs": ("respond", "train", "tune"),
@@ -57,6 +59,8 @@ __all__ = [  # noqa: RUF022
     "read_nbest",
     "nbest",
     "compare_nbest",
+    "import_dstc",
+    "import_slf",
     "fit_outcome",
     "regress",
     "predict_outcome",

@@ -23,18 +23,23 @@ from demur.apps.cli.output import as_json
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
+from demur.importers.jobs import JOBS as DSTC_JOBS
+from demur.importers.jobs import import_dstc
 from demur.lab import jobs as lab_jobs
 from demur.lab import wizards
+from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import add_runs
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
+from importers.dstc_folders import corpus
 from nbest_lists.nbest_logs import log as lists
 
 JOBS = (*RETURN_JOBS, *NBEST_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS, *lab_jobs.JOBS)
-each_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+IMPORTS = (*DSTC_JOBS, *SLF_JOBS)
+each_job = pytest.mark.parametrize("job", [*JOBS, *IMPORTS], ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
 
@@ -101,7 +106,7 @@ def out_of_range(option: Option) -> float | None:
 
 RANGED = [
     pytest.param(job, one, id=f"{job.name} {one.name}")
-    for job in JOBS
+    for job in (*JOBS, *IMPORTS)
     for one in job.parameters
     if isinstance(one.option, Option) and out_of_range(one.option) is not None
 ]
@@ -257,6 +262,16 @@ def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, ca
     expected = as_json(function(*arguments, **given).to_dict()) + "\n"
     assert done.stdout == expected
     assert not kept or (files / "kept.json").read_text(encoding="utf-8") == expected
+
+
+def test_python_and_the_command_import_the_same_rows(tmp_path: Path, demur: Demur) -> None:
+    given: dict[str, Any] = {"table": "turns", "labels": corpus(tmp_path / "data")}
+    expected = import_dstc("data", **given)
+    done = demur("import", "dstc2", "data", *typed(import_dstc, given))
+    assert [json.loads(line) for line in done.stdout.splitlines()] == list(expected), done.stderr
+    done = demur("import", "dstc3", "data", *typed(import_dstc, given), "--json", "-o", "rows.jsonl")
+    document = {"rows": 4, **expected.counts, "out": "rows.jsonl", "notes": list(expected.notes)}
+    assert json.loads(done.stdout) == document
 
 
 def test_frames_take_the_options_of_files(files: Path) -> None:

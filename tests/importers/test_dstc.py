@@ -11,7 +11,7 @@ import pytest
 from demur.core.io.sources import compression_of, lines
 from demur.core.io.writing import as_lines, check_rows_file, write_rows
 from demur.errors import DataError, UsageError
-from demur.importers.dstc import is_dstc, read_dstc
+from demur.importers.dstc import holds_dialogues, read_dstc
 from importers.dstc_folders import (
     KOREAN,
     ONTOLOGY,
@@ -200,7 +200,7 @@ def test_the_compact_form_gives_the_rows_of_the_original(tmp_path: Path, name: s
 def test_the_compact_form_may_be_compressed_with_zstd(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl.zst"
     write_rows(path, [COMPACT])
-    assert is_dstc(path)
+    assert holds_dialogues(path)
     assert rows(path) == rows(compact(tmp_path / "train.jsonl"))
 
 
@@ -259,7 +259,7 @@ def test_labels_may_lie_in_a_folder_of_their_own_and_are_found_by_session(tmp_pa
 def test_labels_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     corpus(tmp_path / "data")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"--labels .*nowhere: there is no such folder"):
+    with pytest.raises(UsageError, match=r"`labels` .*nowhere: there is no such folder"):
         read_dstc(tmp_path / "data", labels=tmp_path / "nowhere")
     with pytest.raises(UsageError, match=r"there is no label.json or label.json.gz in it, at any depth"):
         read_dstc(tmp_path / "data", labels=tmp_path / "empty")
@@ -417,8 +417,8 @@ def test_dialogues_of_the_challenge_are_recognised(tmp_path: Path) -> None:
     (root / "files.flist").write_text("part-1/voip-a\n")
     named = compact(tmp_path / "train.jsonl.gz")
     for path in (root, root / "part-1", root / "part-1" / "voip-a", root / "files.flist", named):
-        assert is_dstc(path)
-    assert is_dstc(root / "part-1" / "voip-a" / "log.json")
+        assert holds_dialogues(path)
+    assert holds_dialogues(root / "part-1" / "voip-a" / "log.json")
 
 
 @pytest.mark.parametrize(
@@ -428,7 +428,7 @@ def test_other_files_are_not_taken_for_dialogues_of_the_challenge(tmp_path: Path
     (tmp_path / "x.jsonl").write_bytes(content)
     (tmp_path / "x.csv").write_bytes(json.dumps(COMPACT).encode())
     for name in ("x.jsonl", "x.csv", "nowhere.jsonl", "."):
-        assert not is_dstc(tmp_path / name)
+        assert not holds_dialogues(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz", "x.jsonl.zst", "odd [1].jsonl.zst"])

@@ -9,9 +9,8 @@ import pytest
 
 from commands import Demur, runner
 from demur.errors import DataError
-from demur.importers.dstc import read_dstc
+from demur.importers.dstc import SCALE, agreement, answered, label, read_dstc, read_dstc_table
 from demur.importers.dstc_records import ActRecord, Turn
-from demur.importers.dstc_tables import SCALE, agreement, answered, label, read_dstc_table
 from importers.dstc_folders import (
     KOREAN,
     PHONE,

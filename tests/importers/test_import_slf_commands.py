@@ -152,7 +152,7 @@ def test_a_compressed_lattice_that_is_cut_off_is_refused(demur: Demur, lattices:
     [
         (["nowhere.lat"], "nowhere.lat does not exist"),
         (["empty"], "empty holds no lattices"),
-        (["lattices", "--acscale", "nan"], "--acscale takes a number; got nan"),
+        (["lattices", "--acscale", "nan"], "--acscale takes a finite number; got nan"),
         (["lattices", "--json"], "--json: the rows need a file of their own"),
         (["lattices", "-o", "cnets.csv"], "the name must end in one of .jsonl"),
     ],

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.importers.kinds import DSTC_COLUMNS, columns_of, kind_at, kind_of, outcome_column
+from demur.importers.dstc import IMPORTER
+from demur.importers.kinds import columns_of, kind_at, kind_of, outcome_column
 from demur.lab.corpora import restaurant_folder
 
 ROWS = [{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}, {"id": 2, "target": "a", "late": 1}]
@@ -115,7 +116,7 @@ def test_a_folder_of_the_challenge_holds_lists(tmp_path):
     session = tmp_path / "Mar13" / "voip-1"
     session.mkdir(parents=True)
     (session / "log.json").write_text("{}")
-    assert columns_of(tmp_path) == DSTC_COLUMNS
+    assert columns_of(tmp_path) == IMPORTER.columns
     assert kind_at(tmp_path) == "nbest"
 
 

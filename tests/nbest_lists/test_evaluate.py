@@ -152,7 +152,7 @@ def test_several_systems_are_evaluated_one_by_one_in_the_order_met():
     rows = [made_up(20, seed=seed, system=system) for seed, system in ((1, "b"), (2, "a"))]
     found = evaluate_nbest(table(*rows), settings=QUICK)
     assert [one.system for one in found] == ["b", "a"]
-    assert found.to_dict()["systems"][1] == evaluate_nbest(table(rows[1]), settings=QUICK).to_dict()
+    assert found.to_dict()["systems"][1] == evaluate_nbest(table(rows[1]), settings=QUICK)[0].to_dict()
 
 
 def test_hand_worked_values_of_one_utterance():

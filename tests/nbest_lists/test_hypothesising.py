@@ -42,7 +42,7 @@ def test_an_ear_that_is_asked_for_is_used():
 
 @pytest.mark.parametrize(
     ("ear", "asr", "cnet", "said"),
-    [("asr", None, CNET, "u1: has no asr list .--heard cnet"), ("cnet", ASR, None, "u1: has no cnet .--heard asr")],
+    [("asr", None, CNET, "u1: has no asr list .`heard` cnet"), ("cnet", ASR, None, "u1: has no cnet .`heard` asr")],
 )
 def test_an_ear_that_hears_nothing_names_the_utterance_and_the_other(ear, asr, cnet, said):
     with pytest.raises(DataError, match=said):

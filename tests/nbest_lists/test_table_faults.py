@@ -17,7 +17,7 @@ def test_lists_that_sum_to_over_1_are_refused_or_normalised(tmp_path):
     rows = [row((THAI, 0.5), ("bye", 0.2)), row((THAI, 0.6), ("bye", 0.41), id="u2"), row((THAI, 3.0), id="u3")]
     expected = (
         r'run.jsonl:2: utterance "u2": the confidences of a list must not sum to over 1; these sum to 1.01 '
-        r"\(2 such lists in this batch\) \(--normalise, or normalise=True, scales"
+        r"\(2 such lists in this batch\) \(`normalise` scales"
     )
     with pytest.raises(DataError, match=expected):
         read(tmp_path, rows)

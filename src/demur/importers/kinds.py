@@ -13,10 +13,7 @@ from demur.core.io.sources import Source, compression_of, first_bytes, opened
 from demur.core.io.tables import Request
 from demur.core.options import Kind
 from demur.errors import DataError
-from demur.importers.dstc import is_dstc
-
-DSTC_COLUMNS = ("id", "dialogue", "reference", "hypotheses", "asr", "cnet")
-"""What dialogues of the challenges are read as."""
+from demur.importers import importer_of
 
 SUCCESS = ("success", "successful", "task_success")
 """Columns that say how a dialogue ended, where none is called outcome and no tests were taken."""
@@ -49,8 +46,9 @@ def kind_at(path: str | Path) -> Kind:
 
 def columns_of(path: str | Path) -> tuple[str, ...]:
     """Gives the names of the columns of a file, from its first thousand rows where each row has names of its own."""
-    if is_dstc(Path(path)) and not _is_array(Path(path)):
-        return DSTC_COLUMNS
+    importer = importer_of(path)
+    if importer is not None and not _is_array(Path(path)):
+        return importer.columns
     with opened(path) as sources:
         return tuple(dict.fromkeys(name for source in sources for name in columns_in(source)))
 

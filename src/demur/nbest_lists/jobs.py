@@ -5,6 +5,7 @@ Only light modules are imported here, as every command loads this one for its he
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,8 +13,10 @@ from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, Replicates, Sampling, Seed, Where, pair_of
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
+from demur.importers.jobs import NoSeed
 
 if TYPE_CHECKING:
+    from demur.nbest_lists.asr.slf import LatticeRows
     from demur.nbest_lists.compare import NBestComparison
     from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
     from demur.nbest_lists.table import NBest, NBestReading
@@ -234,6 +237,55 @@ def compare_nbest(
     return found.comparison
 
 
+_FINITE: dict[str, Any] = {"check": isfinite, "takes": "a finite number"}
+
+
+@job
+def import_slf(
+    *sources: Annotated[
+        str | Path,
+        Argument(
+            "Word lattices in HTK's Standard Lattice Format, .lat or .slf, also .gz and .zst; globs; folders of "
+            "them, at any depth. An utterance is named after its file.",
+            metavar="FILES",
+        ),
+    ],
+    references: Annotated[
+        Path | None,
+        Option(
+            "Table with a row per utterance: id, reference, and any further columns, such as dialogue.", metavar="FILE"
+        ),
+    ] = None,
+    prune: Annotated[
+        float, Option("Leave out words less probable than this, unless on the best path.", minimum=0, maximum=1)
+    ] = 1e-4,
+    acscale: Annotated[
+        float | None, Option("Scale of acoustic scores; by default the lattice's own, or 1.", **_FINITE)
+    ] = None,
+    lmscale: Annotated[
+        float | None, Option("Scale of language model scores; by default the lattice's own, or 1.", **_FINITE)
+    ] = None,
+    wdpenalty: Annotated[
+        float | None, Option("Added to every word's score; by default the lattice's own, or 0.", **_FINITE)
+    ] = None,
+    seed: NoSeed = 0,  # noqa: ARG001
+    step: Step = silent,
+) -> "LatticeRows":
+    """Word lattices as confusion networks, a row for each utterance, for `demur nbest --scorer`.
+
+    The lattices are read while the rows are gone through.
+    """
+    from demur.nbest_lists.asr.slf import LatticeRows, References, lattice_files
+
+    files = lattice_files(sources)
+    table = None if references is None else References.read(Path(references))
+    if table is not None:
+        table.check(files)
+    given = {"acscale": acscale, "lmscale": lmscale, "wdpenalty": wdpenalty}
+    scales = {name: value for name, value in given.items() if value is not None}
+    return LatticeRows(files, table, scales, prune, step)
+
+
 def check_lists_file(path: Path, *data: Any, recalibrate_on: tuple[Any, ...] = (), **_: Any) -> None:
     """Refuse a file that lists cannot be written to, or that is read."""
     from demur.core.io.writing import check_rows_file
@@ -322,5 +374,13 @@ JOBS = (
                 check="demur.nbest_lists.jobs:check_lists_file",
             ),
         ),
+    ),
+)
+IMPORT_JOBS = (
+    Job(
+        "import slf",
+        import_slf,
+        present="",
+        example="demur import slf lattices/ --references meant.csv -o cnets.jsonl",
     ),
 )

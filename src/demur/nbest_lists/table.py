@@ -20,7 +20,7 @@ from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import ROW
 from demur.core.show.numbers import Wording
 from demur.errors import DataError, UsageError
-from demur.importers.dstc import is_dstc, read_dstc
+from demur.importers import Importer, importer_of
 from demur.nbest_lists.asr.scorers import Scoring
 from demur.nbest_lists.reading import (
     SOURCE,
@@ -233,14 +233,15 @@ def _named_sources(
     sources: Sequence[str | Path | Source], reading: NBestReading, stack: ExitStack
 ) -> tuple[list[tuple[RowSource, str]], list[str], Items]:
     """What is to be read, each with the system it stands for, what to tell, and how acts become items there."""
-    theirs = [Path(source) for source in sources if not isinstance(source, Source) and is_dstc(Path(source))]
-    ours = [source for source in sources if isinstance(source, Source) or Path(source) not in theirs]
+    found = [(source, None if isinstance(source, Source) else importer_of(source)) for source in sources]
+    theirs = [(Path(source), one) for source, one in found if one is not None and not isinstance(source, Source)]
+    ours = [source for source, one in found if one is None]
     if reading.ontology is not None and not theirs:
         raise UsageError("`ontology` goes with dialogues of DSTC2 or DSTC3; there are none here")
     named: list[tuple[RowSource, str]] = []
     notes: list[str] = []
-    for source in theirs:
-        rows, told = _of_challenge(source, reading)
+    for source, importer in theirs:
+        rows, told = _imported(source, importer, reading)
         named.append((rows, source.resolve().name.split(".")[0]))
         notes += told
     if ours or not theirs:
@@ -289,8 +290,8 @@ def renamed(table: NBest, system: str) -> NBest:
     return replace(table, frame=table.frame.with_columns(pl.lit(system).alias("system")))
 
 
-def _of_challenge(source: Path, reading: NBestReading) -> tuple[RowSource, list[str]]:
-    found = read_dstc(source, ontology=reading.ontology)
+def _imported(source: Path, importer: Importer, reading: NBestReading) -> tuple[RowSource, list[str]]:
+    found = importer.read(source, ontology=reading.ontology)
     rows = rows_of_data(list(found), reading.wanted())
     return replace(rows, name=str(source), place=lambda _: str(source)), list(found.notes)
 

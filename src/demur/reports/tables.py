@@ -20,7 +20,7 @@ from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
 from demur.gold_standard.trial_rows import measured_columns
 from demur.gold_standard.trials import TrialReading, Trials, read_trials, trials
-from demur.importers.dstc import is_dstc
+from demur.importers import importer_of
 from demur.importers.kinds import columns_in, columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, joined, nbest, read_nbest
 from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues
@@ -146,7 +146,7 @@ def _given(source: Any, reading: MixtureReading, pipes: Mapping[str, Source]) ->
         return [_Given(source, kind_of(columns, where="data:"), columns)]
     if str(source) in pipes:
         return [_pipe_given(source, reading, pipes[str(source)])]
-    paths = [Path(source)] if is_dstc(Path(source)) else expand(source)
+    paths = expand(source) if importer_of(source) is None else [Path(source)]
     return [_file_given(path, reading) for path in paths]
 
 

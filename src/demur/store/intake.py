@@ -18,7 +18,7 @@ from demur.core.io.tables import ROW, Request
 from demur.core.options import Kind
 from demur.errors import DataError, DemurError, UsageError
 from demur.gold_standard.trials import TrialReading, Trials, read_trials
-from demur.importers.dstc import is_dstc, read_dstc
+from demur.importers import importer_of
 from demur.importers.kinds import columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, read_nbest
 from demur.outcome.table import DialogueReading, Dialogues, read_dialogues
@@ -213,7 +213,7 @@ def drafts(
 @contextmanager
 def _opened(paths: Sequence[str | Path]) -> Iterator[list[Source]]:
     """The files, and folders of dialogues of a challenge, which stand for a table too."""
-    folders = [Path(path) for path in paths if Path(path).is_dir() and is_dstc(Path(path))]
+    folders = [Path(path) for path in paths if Path(path).is_dir() and importer_of(path) is not None]
     stand_ins = [Source(path, str(path), "json", "", path.resolve().name) for path in folders]
     with ExitStack() as stack:
         rest = [path for path in paths if Path(path) not in folders]
@@ -309,8 +309,9 @@ def _lists(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     (one,) = group
     found = read_nbest(one.file.path, reading=how.lists())
     about = of_lists(found, one.columns)
-    if is_dstc(one.file.path):  # its turns are kept, as rows
-        rows = list(read_dstc(one.file.path))
+    importer = importer_of(one.file.path)
+    if importer is not None:  # its turns are kept, as rows
+        rows = list(importer.read(one.file.path))
         yield _of_table(one, replace(how, items=how.items or "dstc"), about, found.notes, found.warnings, rows)
     else:
         yield _of_table(one, how, about, found.notes, found.warnings)

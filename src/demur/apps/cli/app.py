@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from demur.apps.cli.chat import chat
-from demur.apps.cli.commands import add_jobs, call, new_app
+from demur.apps.cli.commands import add_jobs, call, new_app, run_import
 from demur.apps.cli.experiment_commands import experiments
-from demur.apps.cli.importing import importer
 from demur.apps.cli.options import OutputOptions, with_options
 from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import run_report
@@ -17,7 +16,9 @@ from demur.core.jobs import Argument, Job, Option
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
+from demur.importers.jobs import JOBS as DSTC_JOBS
 from demur.lab.jobs import JOBS as LAB_JOBS
+from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
@@ -142,4 +143,12 @@ add_jobs(app, UNDERSTANDING_JOBS)
 understand.command(epilog="Example: `echo 'when do you open?' | demur understand chat guide`")(with_options(chat))
 app.add_typer(experiments, name="experiment")
 add_jobs(app, LAB_JOBS)
-app.add_typer(importer, name="import")
+app.add_typer(
+    typer.Typer(
+        help="Turn corpora in other formats into tables that the other commands read.",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+    ),
+    name="import",
+)
+add_jobs(app, (*DSTC_JOBS, *SLF_JOBS), run_import)

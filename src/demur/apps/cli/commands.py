@@ -13,7 +13,7 @@ import typer
 
 from demur import __version__
 from demur.apps.cli import output
-from demur.apps.cli.options import OutputOptions, parameters_of
+from demur.apps.cli.options import OutputOptions, RowOptions, parameters_of
 from demur.apps.cli.output import steps
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, Parameter, check_values, load, with_flags
 from demur.core.show.results import path_text
@@ -73,7 +73,7 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
     declared = [_declared(one) for one in job.parameters]
     declared += [_declared_output(one) for one in job.outputs]
     if run is not call or job.takes("outputs"):
-        declared += parameters_of(OutputOptions)
+        declared += parameters_of(RowOptions if run is run_import else OutputOptions)
 
     def command(**given: Any) -> None:
         try:
@@ -129,6 +129,34 @@ def call(job: Job, given: dict[str, Any]) -> None:
     positional, options = values_from(job, given)
     check_values(job.function, options)
     job.function(*positional, **options, **outputs)
+
+
+def run_import(job: Job, given: dict[str, Any]) -> None:
+    """Write the rows that a job gives, to a file or to standard output, and say what was imported."""
+    from demur.core.io.writing import as_lines, check_rows_file, write_rows
+
+    to = RowOptions(**{part.name: given.pop(part.name) for part in fields(RowOptions)})
+    if to.output is not None:
+        check_rows_file(to.output)
+    elif to.json:
+        raise UsageError("--json: the rows need a file of their own; name it with -o")
+    positional, options = values_from(job, given)
+    check_values(job.function, options)
+    with steps(quiet=to.quiet or to.json) as step:
+        rows, count = job.function(*positional, **options, step=step), 0
+        if to.output is not None:
+            count = write_rows(to.output, rows)
+        else:
+            for count, line in enumerate(as_lines(rows), start=1):  # noqa: B007
+                sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+    if to.json:
+        document = {"rows": count, **rows.counts, "out": str(to.output), "notes": list(rows.notes)}
+        typer.echo(output.as_json(document))
+    elif not to.quiet:
+        wrote = "" if to.output is None else f"wrote {to.output}: "
+        for line in (*(f"note: {note}" for note in rows.notes), wrote + rows.summary(count)):
+            typer.echo(line, err=True)
 
 
 def outputs_from(given: dict[str, Any]) -> OutputOptions:

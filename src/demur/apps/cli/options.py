@@ -117,6 +117,26 @@ class OutputOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions:
+    """Where rows go."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the rows to FILE: .jsonl, .jsonl.gz or .jsonl.zst; by default to standard output.",
+            metavar="FILE",
+        ),
+    ] = None
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON document about the import on standard output; needs -o for the rows."),
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes or progress.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingOptions:
     """How uncertainty is computed."""
 

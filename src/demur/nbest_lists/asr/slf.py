@@ -15,8 +15,9 @@ from demur.core.io.columns import NBEST_ALIASES, resolve
 from demur.core.io.files import read_source
 from demur.core.io.sources import compression_of, expand, lines, opened, stem_of
 from demur.core.io.tables import ROW, Request
+from demur.core.show.results import Step, silent
 from demur.errors import DataError
-from demur.nbest_lists.asr.lattices import Arc, Lattice
+from demur.nbest_lists.asr.lattices import Arc, Lattice, network
 from demur.nbest_lists.asr.networks import Network, spoken_word
 
 _SHORT = {
@@ -283,6 +284,42 @@ class References:
         if left:
             fix = "leave the rows out, or name the lattices too"
             raise DataError(f"{_listed(left, 'reference')} without a lattice", where=f"{self.name}:", fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeRows:
+    """Rows with the confusion network of each lattice, which is read while they are gone through."""
+
+    files: Mapping[str, Path]
+    references: References | None
+    scales: Mapping[str, float]
+    prune: float
+    step: Step = silent
+
+    def __iter__(self) -> Iterator[Row]:
+        for done, (name, path) in enumerate(self.files.items()):
+            self.step("reading lattices", done, len(self.files))
+            about = {} if self.references is None else self.references.rows[name]
+            lattice = read_lattice(path, **self.scales)
+            yield {"id": name, **about, "cnet": network_cell(network(lattice, prune=self.prune))}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Nothing is counted besides rows."""
+        return {}
+
+    def summary(self, rows: int) -> str:
+        """How much was read, in words."""
+        return f"{rows:,} confusion network{'s' * (rows != 1)}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the rows should know about how they came about."""
+        least = f"a probability of {self.prune:g} and more"
+        kept = f"confusion networks hold the words with {least}, and those of the best path"
+        if self.references is None:
+            return (kept, "there are no references; `demur nbest` needs them (the option references names a table)")
+        return (kept, *self.references.notes)
 
 
 def network_cell(network: Network) -> list[list[dict[str, Any]]]:
