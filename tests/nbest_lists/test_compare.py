@@ -107,7 +107,9 @@ def test_systems_that_were_asked_other_things_are_refused_with_the_id():
 def test_utterances_without_a_counterpart_are_refused_unless_the_common_ones_will_do():
     rows = log(24, seed=9)
     a, b = as_system(rows[:20], "a"), as_system(rows[4:], "b")
-    with pytest.raises(DataError, match=r'a has 20, b has 20, common are 16; only in a: "d000/0".*`matched`'):
+    with pytest.raises(
+        DataError, match=r'a has 20, b has 20, common to all are 16; without counterpart in a: "d000/0".*`matched`'
+    ):
         one_pair(a, b)
     found = compare_lists(table(a, b), matched=True, settings=QUICK)
     assert found.pairs[0].n == 16
@@ -128,7 +130,7 @@ def test_systems_without_a_common_utterance_are_refused_even_then():
 def test_without_ids_systems_are_compared_as_unpaired():
     rows = [{key: value for key, value in row.items() if key != "id"} for row in log(20, seed=11)]
     found = compare_lists(table(as_system(rows, "a"), as_system(rows, "b")), settings=QUICK)
-    assert found.note == "compared as unpaired: no ids in a, b"
+    assert found.note == "compared as unpaired: there are no ids in a, b"
     assert found.pairs[0].differences["ice"].value == pytest.approx(0, abs=1e-12)
     assert found.pairs[0].verdict == "no difference shown"
 

@@ -40,7 +40,8 @@ def test_systems_can_be_chosen():
 
 def test_ids_that_do_not_match_are_refused_with_counts_examples_and_the_way_out():
     expected = (
-        r'x has 6, y has 3, common are 2; only in x: "a", "b", "c" and 1 more; only in y: "g" '
+        r'x has 6, y has 3, common to all are 2; without counterpart in x: "a", "b", "c" and 1 more; '
+        r'without counterpart in y: "g" '
         r"\(`matched` compares the common ones; `unpaired`"
     )
     with pytest.raises(DataError, match=expected):
@@ -55,7 +56,7 @@ def test_matched_keeps_the_common_ids_and_says_what_was_left_out():
 
 
 def test_nothing_in_common_cannot_be_matched():
-    with pytest.raises(DataError, match=r"common are 0.*no id is shared: compare with `unpaired`"):
+    with pytest.raises(DataError, match=r"common to all are 0.*no id is shared: compare with `unpaired`"):
         pair_nbest(nbest(rows("x", "ab") + rows("y", "cd")), matched=True)
 
 
@@ -69,7 +70,7 @@ def test_unpaired_is_what_was_asked_for():
 def test_without_ids_systems_are_unpaired_and_it_says_so():
     found = pair_nbest(nbest(rows("x", "a") + rows("y", [None])))
     assert not found.paired
-    assert found.note == "compared as unpaired: no ids in y"
+    assert found.note == "compared as unpaired: there are no ids in y"
 
 
 def test_one_id_with_two_references_is_refused():

@@ -41,7 +41,7 @@ def test_ids_that_do_not_match_are_refused_with_counts_and_examples():
 
 
 def test_the_way_out_is_named():
-    with pytest.raises(DataError, match=r"--matched compares the common ones, --unpaired"):
+    with pytest.raises(DataError, match=r"`matched` compares the common ones; `unpaired`"):
         pair(responses(rows("x", "ab") + rows("y", "bc")))
 
 

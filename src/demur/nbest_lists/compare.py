@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from demur.core.io.alignment import align, unpaired_note
 from demur.core.show.numbers import Wording
 from demur.core.show.results import Shown, Step, silent
 from demur.core.stats.intervals import Difference, difference
@@ -20,7 +21,6 @@ from demur.nbest_lists.exploded import Taken, UnitTotals
 from demur.nbest_lists.table import NBest
 
 _UTTERANCES = Wording("utterance", "utterances")
-_WAYS_OUT = "`matched` compares the common ones; `unpaired` compares all without pairing"
 
 NBestVerdict = Literal["a is better", "b is better", "no difference shown"]
 
@@ -198,40 +198,14 @@ def pair_nbest(
     if unnamed and not unpaired:
         _refuse_some_without_ids(lists, unnamed, matched=matched)
     if unpaired or unnamed:
-        note = "compared as unpaired, as asked" if unpaired else f"compared as unpaired: no ids in {', '.join(unnamed)}"
+        note = unpaired_note(unnamed, unpaired)
         return NBestPairing(lists, paired=False, note=note, dropped=dict.fromkeys(names, 0))
-    common = _common(lists)
-    dropped = {name: len(one) - len(common) for name, one in lists.items()}
-    if any(dropped.values()):
-        if not matched or common.is_empty():
-            raise _unmatched(lists, common)
-        lists = {name: one.taken(one.frame["id"].is_in(common.implode()).to_numpy()) for name, one in lists.items()}
+    alignment = align({name: one.frame["id"] for name, one in lists.items()}, matched=matched, what=_UTTERANCES)
+    lists = {name: one.taken(alignment.places[name].astype(np.int64)) for name, one in lists.items()}
     for one, two in pairwise(lists):
         _refuse_other_references(one, lists[one], two, lists[two])
         _refuse_other_dialogues(one, lists[one], two, lists[two])
-    left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
-    note = f"paired by id on {_UTTERANCES.told(len(common))}"
-    told = f"{note}; left out without a counterpart: {left_out}" if left_out else note
-    return NBestPairing(lists, paired=True, note=told, dropped=dropped)
-
-
-def _common(lists: Mapping[str, NBest]) -> pl.Series:
-    first, *others = (one.frame.select("id") for one in lists.values())
-    for other in others:
-        first = first.join(other, on="id", how="semi", maintain_order="left")
-    return first.to_series()
-
-
-def _unmatched(lists: Mapping[str, NBest], common: pl.Series) -> DataError:
-    sizes = ", ".join(f"{name} has {len(one):,}" for name, one in lists.items())
-    alone = []
-    for name, one in lists.items():
-        apart = one.frame["id"].filter(~one.frame["id"].is_in(common.implode()))
-        if len(apart):
-            shown = ", ".join(f'"{which}"' for which in apart.head(3))
-            alone.append(f"only in {name}: {shown}{f' and {len(apart) - 3:,} more' if len(apart) > 3 else ''}")
-    rule = f"the systems do not have the same utterances: {sizes}, common are {len(common):,}; {'; '.join(alone)}"
-    return DataError(rule, fix=_WAYS_OUT if len(common) else "no id is shared: compare with `unpaired`")
+    return NBestPairing(lists, paired=True, note=alignment.note, dropped=alignment.dropped)
 
 
 def _refuse_some_without_ids(lists: Mapping[str, NBest], unnamed: list[str], *, matched: bool) -> None:

@@ -107,7 +107,7 @@ def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, place
                 f'the id "{row["id"]}" has the target {_target_text(row["target"])} in {name} '
                 f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.told(apart.height)} in all)"
             )
-            fix = "do the ids mean the same inputs? --unpaired, or unpaired=True, compares without pairing"
+            fix = "do the ids mean the same inputs? `unpaired` compares without pairing"
             raise DataError(rule, fix=fix)
 
 

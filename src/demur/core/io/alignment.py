@@ -17,10 +17,7 @@ from demur.errors import DataError
 Places = NDArray[np.uint32]
 Hashes = NDArray[np.uint64]
 
-_WAYS_OUT = (
-    "--matched compares the common ones, --unpaired compares all without pairing; "
-    "in Python matched=True or unpaired=True"
-)
+_WAYS_OUT = "`matched` compares the common ones; `unpaired` compares all without pairing"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +148,7 @@ def _unmatched(
     ids = "ids" if what == INPUTS else what.many
     rule = f"the systems do not have the same {ids}: {sizes}, common to all are {len(common):,}; {alone}"
     if common.is_empty():
-        return DataError(rule, fix="no id is shared, so compare them with --unpaired, or unpaired=True")
+        return DataError(rule, fix="no id is shared: compare with `unpaired`")
     return DataError(rule, fix=_WAYS_OUT)
 
 
