@@ -249,8 +249,8 @@ def test_thresholds_are_advised_for_what_is_asked(options, rule):
 
 
 def test_slices_are_those_asked_for():
-    assert demur.report(log(), by=(), **QUICK).story.answers.slices is None
-    found = demur.report(log(part=["a", "b"] * 200), by="part", **QUICK).story.answers.slices
+    assert demur.report(log(), by=(), **QUICK).analyses.answers.slices is None
+    found = demur.report(log(part=["a", "b"] * 200), by="part", **QUICK).analyses.answers.slices
     assert found.columns == ("part",)
 
 

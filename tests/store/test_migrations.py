@@ -91,7 +91,7 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from store.test_migrations import MIGRATIONS, Migration, called_name
-from demur.store.migrations import migrate, rewrite_runs
+from demur.store.index import migrate, rewrite_runs
 
 def dying(document):
     if document["title"] == "run 3":

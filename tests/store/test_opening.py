@@ -110,7 +110,7 @@ def test_a_damaged_index_is_put_aside_and_made_again(two: Path, spoil: bytes) ->
     assert opened(two) == (["a", "b"], ())
     if spoil:
         assert problems == (
-            "the index was damaged and has been made anew from the runs; the old one is index.sqlite.damaged-1",
+            "the index was damaged and has been rebuilt from the runs; the old one is index.sqlite.damaged-1",
         )
         assert (two / "index.sqlite.damaged-1").read_bytes() == spoil
         (two / "index.sqlite").write_bytes(spoil)
@@ -198,7 +198,7 @@ def test_a_damaged_description_is_written_anew_from_the_index(two: Path, spoil: 
     path.unlink() if spoil is None else path.write_text(spoil)
     names, problems = opened(two)
     assert names == ["a", "b"]
-    assert problems == (f'the run.json of the run "a" ({path.parent.name}) was damaged and has been written anew',)
+    assert problems == (f'the run.json of the run "a" ({path.parent.name}) was damaged and has been rewritten',)
     assert path.read_bytes() == before
     assert (path.parent / "run.json.damaged-1").exists() == (spoil is not None)
     assert opened(two) == (["a", "b"], ())
@@ -314,7 +314,7 @@ def test_what_crashed_writers_left_is_cleared_after_a_day(two: Path) -> None:
 
 def test_a_damaged_store_json_is_written_anew(two: Path) -> None:
     (two / "store.json").write_text("{")
-    told = "store.json was damaged and has been written anew; the old one is store.json.damaged-1"
+    told = "store.json was damaged and has been rewritten; the old one is store.json.damaged-1"
     assert opened(two) == (["a", "b"], (told,))
     assert opened(two) == (["a", "b"], ())
 

@@ -19,7 +19,7 @@ from demur.gold_standard.trials import TrialReading, read_trials
 from demur.nbest_lists.table import NBestReading, read_nbest
 from demur.outcome.table import read_dialogues
 from demur.returns.table import Reading, read_responses
-from demur.store.intake import RunReading, Sent
+from demur.store.intake import RenamedFile, RunReading
 from demur.store.runs import Store
 from importers.dstc_folders import corpus
 from store.tables import DIALOGUES, LISTS, ROWS, TRIALS, answers, folders, left_over, write
@@ -160,7 +160,10 @@ def test_two_new_runs_of_one_name_are_refused_before_either_is_added(store: Stor
     write(tmp_path / "a.jsonl", answers(1))
     write(tmp_path / "a.jsonl.other", DIALOGUES)
     (tmp_path / "b").mkdir()
-    sent = [Sent(tmp_path / "a.jsonl", "a.jsonl"), Sent(write(tmp_path / "b" / "x.jsonl", answers(2)), "a.jsonl")]
+    sent = [
+        RenamedFile(tmp_path / "a.jsonl", "a.jsonl"),
+        RenamedFile(write(tmp_path / "b" / "x.jsonl", answers(2)), "a.jsonl"),
+    ]
     with pytest.raises(DataError, match='two of these would be called "a"'):
         store.add(*sent)
     assert store.runs() == []
@@ -176,16 +179,16 @@ def test_standard_input_is_added_too(store: Store, log: Path, monkeypatch: pytes
 
 
 def test_a_file_that_was_sent_goes_by_the_name_it_was_sent_under(store: Store, log: Path, tmp_path: Path) -> None:
-    (added,) = store.add(Sent(log.rename(tmp_path / "f3a9.jsonl"), "My run.jsonl"))
+    (added,) = store.add(RenamedFile(log.rename(tmp_path / "f3a9.jsonl"), "My run.jsonl"))
     assert (added.run.name, added.run.source) == ("My run", "My run.jsonl")
     bad = write(tmp_path / "0b1c.jsonl", [{**ROWS[0], "confidence": "high"}])
     with pytest.raises(DataError, match=r'^sent\.jsonl:1: confidence must be a number; got "high"$'):
-        store.add(Sent(bad, "sent.jsonl"))
+        store.add(RenamedFile(bad, "sent.jsonl"))
     table = write(tmp_path / "77.jsonl", TRIALS)
     with pytest.raises(
         UsageError, match=r"^t\.jsonl: a table of trials needs --x and --y.*columns there: performer, w"
     ):
-        store.add(Sent(table, "t.jsonl"))
+        store.add(RenamedFile(table, "t.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -379,7 +382,7 @@ def test_a_note_that_no_file_can_hold_is_refused(store: Store, log: Path, note: 
 
 
 @pytest.mark.parametrize(
-    ("tag", "told"), [("\ud800", "can be shown"), ("a\u202eb", "can be shown"), ("x" * 101, "at most 100 letters")]
+    ("tag", "told"), [("\ud800", "can be shown"), ("a\u202eb", "can be shown"), ("x" * 101, "at most 100 characters")]
 )
 def test_a_tag_that_cannot_be_shown_is_refused(store: Store, log: Path, tag: str, told: str) -> None:
     with pytest.raises(DataError, match=told):

@@ -105,11 +105,11 @@ def report(
 
     The report has `.html()`, `.markdown()`, `.to_dict()` and `.save("report.html")`.
     """
+    from demur.reports.analyses import ReportOptions, analyse_tables
     from demur.reports.report import report_of
-    from demur.reports.story import Asked, tell
     from demur.reports.tables import MixtureReading, read_mixture
 
-    asked = Asked(
+    options = ReportOptions(
         at=at_nonreturn,
         by=(by,) if isinstance(by, str) else None if by is None else tuple(by),
         cost_ratio=cost_ratio,
@@ -121,7 +121,7 @@ def report(
         replicates=replicates,
         seed=seed,
     )
-    asked.check()
+    options.check()
     step("reading", 0, 1)
     reading = MixtureReading(
         kinds=dict(kinds or {}),
@@ -134,7 +134,7 @@ def report(
         x=x,
         y=y,
     )
-    return report_of(tell(read_mixture(*data, reading=reading), asked, step=step), title=title)
+    return report_of(analyse_tables(read_mixture(*data, reading=reading), options, step=step), title=title)
 
 
 JOBS = (

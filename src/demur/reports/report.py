@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -19,19 +19,144 @@ from demur.nbest_lists.presentation import of_nbest, of_nbest_comparison
 from demur.nbest_lists.ranks import ListRanks, of_ranks
 from demur.nbest_lists.reward import of_smooths
 from demur.outcome.presentation import of_fit
-from demur.reports import sections
+from demur.reports.analyses import AnswerAnalyses, ReportAnalyses
 from demur.reports.sections import (
+    advice_section,
     calibration_section,
+    can_be_chosen,
     can_be_drawn,
+    comparison_section,
+    curve_section,
     example_section,
     making_section,
     outcome_sentence,
     slice_section,
     verdict,
 )
-from demur.reports.story import Answers, Story
 from demur.returns.explorer import explorer
 from demur.returns.presentation import brief_table
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A section of a report: where it belongs, what it shows, and what it adds to the JSON document.
+
+    `make` gives one presentation or several. The sections on answers join their documents; `document` says what
+    another section adds. `layout` says how the page shows it: with the explorer, or with tables of texts.
+    """
+
+    name: str
+    applies: Callable[[ReportAnalyses], bool]
+    make: Callable[[ReportAnalyses], Sequence[Presentation]]
+    document: Callable[[ReportAnalyses, Sequence[Presentation]], dict[str, Any]] | None = None
+    layout: Literal["plain", "explorer", "texts"] = "plain"
+
+
+def answer_section(
+    name: str,
+    applies: Callable[[AnswerAnalyses], Any],
+    make: Callable[[AnswerAnalyses], Sequence[Presentation]],
+    layout: Literal["plain", "explorer", "texts"] = "plain",
+) -> ReportSection:
+    """A section on answers, for reports that have some."""
+
+    def applies_here(analyses: ReportAnalyses) -> bool:
+        return analyses.answers is not None and bool(applies(analyses.answers))
+
+    def made_of_answers(analyses: ReportAnalyses) -> Sequence[Presentation]:
+        assert analyses.answers is not None
+        return make(analyses.answers)
+
+    return ReportSection(name, applies_here, made_of_answers, layout=layout)
+
+
+def _rank_section(ranks: ListRanks, *, several: bool) -> Presentation:
+    """Where the right label stands in the lists of one system, which is named where there are several."""
+    shown = of_ranks(ranks)
+    title = f"{shown.title} ({ranks.system})" if several else shown.title
+    return replace(shown, title=title, document={})
+
+
+def _list_section(analyses: ReportAnalyses) -> list[Presentation]:
+    if analyses.list_comparison is not None:
+        return [of_nbest_comparison(analyses.list_comparison)]
+    assert analyses.lists is not None
+    return [of_nbest(analyses.lists)]
+
+
+def _outcome_section(analyses: ReportAnalyses) -> list[Presentation]:
+    several = len(analyses.fits) > 1
+    found = []
+    for system, fit in analyses.fits:
+        shown = of_fit(fit)
+        lead = outcome_sentence(fit)
+        sentences = (f"{system}: {lead}" if several else lead, *shown.sentences)
+        found.append(replace(shown, title=f"{shown.title} ({system})" if several else shown.title, sentences=sentences))
+    return [*found, *([of_smooths(analyses.rewards)] if analyses.rewards is not None else [])]
+
+
+def _outcome_document(analyses: ReportAnalyses, shown: Sequence[Presentation]) -> dict[str, Any]:
+    names = [*(system for system, _ in analyses.fits), *(["reward"] if analyses.rewards is not None else [])]
+    return {"outcome": dict(zip(names, (one.document for one in shown), strict=True))}
+
+
+def _gold_section(analyses: ReportAnalyses) -> list[Presentation]:
+    assert analyses.gold is not None
+    shown = of_gold(analyses.gold)
+    return [shown, *shown.parts]
+
+
+SECTIONS = (
+    answer_section("curve", lambda _: True, lambda answers: [curve_section(answers)], layout="explorer"),
+    answer_section(
+        "threshold", lambda answers: can_be_chosen(answers.evaluations), lambda answers: [advice_section(answers)]
+    ),
+    answer_section(
+        "comparison",
+        lambda answers: answers.comparison is not None,
+        lambda answers: [comparison_section(answers.comparison)] if answers.comparison is not None else [],
+    ),
+    answer_section(
+        "slices",
+        lambda answers: answers.slices is not None,
+        lambda answers: [slice_section(answers.slices)] if answers.slices is not None else [],
+    ),
+    answer_section(
+        "calibration",
+        lambda answers: answers.calibrations,
+        lambda answers: [calibration_section(answers.calibrations, answers.evaluations)],
+    ),
+    answer_section(
+        "ranks",
+        lambda answers: answers.ranks,
+        lambda answers: [_rank_section(one, several=len(answers.ranks) > 1) for one in answers.ranks],
+    ),
+    answer_section(
+        "examples",
+        lambda answers: example_section(answers.examples).tables,
+        lambda answers: [example_section(answers.examples)],
+        layout="texts",
+    ),
+    ReportSection(
+        "nbest",
+        lambda analyses: analyses.lists is not None or analyses.list_comparison is not None,
+        _list_section,
+        lambda _, shown: {"nbest": shown[0].document},
+    ),
+    ReportSection(
+        "outcome",
+        lambda analyses: bool(analyses.fits) or analyses.rewards is not None,
+        _outcome_section,
+        _outcome_document,
+    ),
+    ReportSection(
+        "gold",
+        lambda analyses: analyses.gold is not None,
+        _gold_section,
+        lambda _, shown: {"gold": shown[0].document},
+    ),
+)
+"""The sections of a report, in order; a section is added here, after its function."""
 
 MOST_ROWS = 40
 """Rows of a table that are written out."""
@@ -55,31 +180,30 @@ def _markdown_section(shown: Presentation) -> list[str]:
     return [f"## {plain_mark(shown.title)}", paragraph(shown.sentences), *tables]
 
 
-CURVE, EXAMPLES = "curve", "examples"
 MOST_FIGURES = 4
 """Figures that a section on N-best lists, outcomes or a gold standard brings along."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """A section of a report, and what kind it is where it is shown in its own way."""
+class ReportPart:
+    """A section of a report, and how the page shows it."""
 
     shown: Presentation
-    kind: str = ""
+    layout: str = "plain"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """A story made ready to be shown."""
+    """Analyses of tables, ready to be shown."""
 
     title: str
     verdict: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ReportPart, ...]
     document: dict[str, Any]
     documents: tuple[dict[str, Any], ...]
     """What gates are asked of: answers, N-best lists, outcomes, gold standards, each by itself."""
     warnings: tuple[str, ...]
-    story: Story
+    analyses: ReportAnalyses
 
     def html(self) -> str:
         """The report as one page that needs nothing from outside."""
@@ -87,7 +211,7 @@ class Report:
         return report_page(self)
 
     def markdown(self) -> str:
-        """The report in Markdown, figures told in words."""
+        """The report in Markdown, figures described in words."""
         return report_markdown(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +221,7 @@ class Report:
 
     def summary(self) -> Presentation:
         """The verdict and one small table, for a terminal."""
-        answers = self.story.answers
+        answers = self.analyses.answers
         tables = (replace(brief_table(answers.evaluations), title="Systems"),) if answers is not None else ()
         return Presentation(self.title, self.verdict, tables, (), pl.DataFrame, self.document, warnings=self.warnings)
 
@@ -125,119 +249,56 @@ class Report:
         return notebook(self.summary())
 
 
-def report_of(story: Story, *, title: str | None = None) -> Report:
-    """How a story is shown."""
-    answered = [] if story.answers is None else _answer_parts(story.answers)
-    others = [_few(part) for part in (*_list_parts(story), *_outcome_parts(story), *_gold_parts(story))]
-    shown = [part.shown for part in answered] + others
-    signatures = tuple(dict.fromkeys(one for part in shown for one in part.signatures))
-    notes = tuple(dict.fromkeys([*(note for part in shown for note in part.notes), *story.mixture.notes]))
-    making = making_section(story, notes, signatures)
-    said = verdict(story, others)
-    warnings = tuple(dict.fromkeys([*story.mixture.warnings, *(told for part in shown for told in part.warnings)]))
-    untold = tuple(f"{name} left out: {why}" for name, why in story.untold)
-    answers = _answer_document(story, answered)
+def report_of(analyses: ReportAnalyses, *, title: str | None = None) -> Report:
+    """The report on analyses of tables."""
+    made = [(one, list(one.make(analyses))) for one in SECTIONS if one.applies(analyses)]
+    answered = [(one, shown) for one, shown in made if one.document is None]
+    others = [(one, [_with_few_figures(part) for part in shown]) for one, shown in made if one.document is not None]
+    presented = [part for _, shown in (*answered, *others) for part in shown]
+    signatures = tuple(dict.fromkeys(one for part in presented for one in part.signatures))
+    notes = tuple(dict.fromkeys([*(note for part in presented for note in part.notes), *analyses.mixture.notes]))
+    warnings = dict.fromkeys([*analyses.mixture.warnings, *(one for part in presented for one in part.warnings)])
+    warned = (*warnings, *(f"{name} left out: {why}" for name, why in analyses.omitted))
+    making = making_section(analyses, notes, signatures)
+    further = [part for _, shown in others for part in shown]
+    answers = _answer_document(analyses, [part for _, shown in answered for part in shown])
+    sentences = verdict(analyses, further)
     document = {
-        "title": title or _title(story),
-        "verdict": said,
+        "title": title or _default_title(analyses),
+        "verdict": sentences,
         **answers,
-        **dict(_further(story, others)),
+        **{key: value for one, shown in others if one.document for key, value in one.document(analyses, shown).items()},
         **making.document,
         "notes": list(notes),
-        "warnings": [*warnings, *untold],
+        "warnings": list(warned),
         "gates": [],
     }
-    parts = (*answered, *(Part(part) for part in others), Part(making))
-    documents = tuple(one for one in (answers, *(part.document for part in others)) if one)
-    return Report(str(document["title"]), tuple(said), parts, document, documents, (*warnings, *untold), story)
+    parts = (
+        *(ReportPart(part, one.layout) for one, shown in (*answered, *others) for part in shown),
+        ReportPart(making),
+    )
+    documents = tuple(one for one in (answers, *(part.document for part in further)) if one)
+    return Report(str(document["title"]), tuple(sentences), parts, document, documents, warned, analyses)
 
 
-def _title(story: Story) -> str:
-    names = story.mixture.responses.systems if story.mixture.responses is not None else ()
+def _default_title(analyses: ReportAnalyses) -> str:
+    names = analyses.mixture.responses.systems if analyses.mixture.responses is not None else ()
     if len(names) == 1:
         return f"Report on {names[0]}"
     return f"Report on {len(names)} systems" if names else "Report"
 
 
-def _answer_parts(answers: Answers) -> list[Part]:
-    """The sections on answers, in the order in which one asks."""
-    compared = sections.comparison_section(answers)
-    found = [Part(sections.curve_section(answers), CURVE)]
-    if sections.can_be_chosen(answers.evaluations):
-        found.append(Part(sections.advice_section(answers)))
-    if compared is not None:
-        found.append(Part(compared))
-    if answers.slices is not None:
-        found.append(Part(slice_section(answers.slices)))
-    if answers.calibrations:
-        found.append(Part(calibration_section(answers.calibrations, answers.evaluations)))
-    found += [Part(_rank_section(one, several=len(answers.ranks) > 1)) for one in answers.ranks]
-    examples = example_section(answers.examples)
-    return [*found, Part(examples, EXAMPLES)] if examples.tables else found
-
-
-def _rank_section(ranks: ListRanks, *, several: bool) -> Presentation:
-    """Where the right label stands in the lists of one system, which is named where there are several."""
-    shown = of_ranks(ranks)
-    title = f"{shown.title} ({ranks.system})" if several else shown.title
-    return replace(shown, title=title, document={})
-
-
-def _answer_document(story: Story, parts: Sequence[Part]) -> dict[str, Any]:
-    if story.answers is None:
+def _answer_document(analyses: ReportAnalyses, parts: Sequence[Presentation]) -> dict[str, Any]:
+    answers = analyses.answers
+    if answers is None:
         return {}
-    systems = {"systems": [one.to_dict() for one in story.answers.evaluations]}
-    found: dict[str, Any] = {}
-    for part in parts:
-        found |= part.shown.document
-    ranks = {"ranks": [one.to_dict() for one in story.answers.ranks]} if story.answers.ranks else {}
-    return {**found, **systems, **ranks}
+    joined = {key: value for part in parts for key, value in part.document.items()}
+    ranks = {"ranks": [one.to_dict() for one in answers.ranks]} if answers.ranks else {}
+    return {**joined, "systems": [one.to_dict() for one in answers.evaluations], **ranks}
 
 
-def _list_parts(story: Story) -> list[Presentation]:
-    if story.list_comparison is not None:
-        return [of_nbest_comparison(story.list_comparison)]
-    return [of_nbest(story.lists)] if story.lists is not None else []
-
-
-def _outcome_parts(story: Story) -> list[Presentation]:
-    several = len(story.fits) > 1
-    found = []
-    for system, fit in story.fits:
-        shown = of_fit(fit)
-        lead = outcome_sentence(fit)
-        said = (f"{system}: {lead}" if several else lead, *shown.sentences)
-        title = f"{shown.title} ({system})" if several else shown.title
-        found.append(replace(shown, title=title, sentences=said))
-    return [*found, *([of_smooths(story.rewards)] if story.rewards is not None else [])]
-
-
-def _gold_parts(story: Story) -> list[Presentation]:
-    if story.gold is None:
-        return []
-    shown = of_gold(story.gold)
-    return [shown, *shown.parts]
-
-
-def _few(part: Presentation) -> Presentation:
-    """A section with its main figures only."""
+def _with_few_figures(part: Presentation) -> Presentation:
     return replace(part, figures=part.figures[:MOST_FIGURES], parts=())
-
-
-def _further(story: Story, others: Sequence[Presentation]) -> list[tuple[str, Any]]:
-    """The documents of the other kinds, each under its name."""
-    lists = len(_list_parts(story))
-    outcomes = len(story.fits) + (story.rewards is not None)
-    found: list[tuple[str, Any]] = []
-    if lists:
-        found.append(("nbest", others[0].document))
-    if outcomes:
-        names = [*(system for system, _ in story.fits), *(["reward"] if story.rewards is not None else [])]
-        told = (part.document for part in others[lists : lists + outcomes])
-        found.append(("outcome", dict(zip(names, told, strict=True))))
-    if story.gold is not None:
-        found.append(("gold", others[lists + outcomes].document))
-    return found
 
 
 POINTS = 800
@@ -250,12 +311,12 @@ def report_page(report: Report) -> str:
     making = report.parts[-1].shown
     return page(
         report.title,
-        [_html_section(part, live if part.kind == CURVE else "") for part in report.parts],
+        [_html_section(part, live if part.layout == "explorer" else "") for part in report.parts],
         verdict=report.verdict,
         notes=making.notes,
         warnings=report.warnings,
         signatures=making.signatures,
-        seed=report.story.asked.seed,
+        seed=report.analyses.options.seed,
         contents=True,
         style=explorer.STYLE if live else "",
         script=explorer.explorer_script() if live else "",
@@ -263,18 +324,18 @@ def report_page(report: Report) -> str:
 
 
 def _explorer(report: Report) -> str:
-    answers = report.story.answers
+    answers = report.analyses.answers
     if answers is None or not can_be_drawn(answers.evaluations):
         return ""
     document = explorer.explorer_document(answers.evaluations, answers.comparison, points=POINTS)
     return explorer.explorer_html(document)
 
 
-def _html_section(part: Part, fragment: str) -> Section:
+def _html_section(part: ReportPart, fragment: str) -> Section:
     shown = part.shown
     charts = tuple(figure() for figure in shown.figures)
-    texts = shown.tables if part.kind == EXAMPLES else ()
-    tables = () if part.kind == EXAMPLES else shown.tables
+    texts = shown.tables if part.layout == "texts" else ()
+    tables = () if part.layout == "texts" else shown.tables
     return Section(shown.title, shown.sentences, charts, tables, texts, fragment)
 
 

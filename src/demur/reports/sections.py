@@ -17,7 +17,7 @@ from demur.core.show.numbers import listed, p_value, percent, tabled_percent
 from demur.core.show.presentation import Presentation, Table, drawing
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
-from demur.reports.story import Advice, Answers, Story
+from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
 from demur.reports.tables import FileRead
 from demur.returns import words
 from demur.returns.compare import Comparison
@@ -45,7 +45,7 @@ MEANING = (
 )
 
 
-def curve_section(answers: Answers) -> Presentation:
+def curve_section(answers: AnswerAnalyses) -> Presentation:
     """Error against non-return: what each system can do."""
     evaluations = answers.evaluations
     said = [" ".join(words.score_sentences(one)) for one in evaluations]
@@ -71,7 +71,7 @@ def can_be_chosen(evaluations: Sequence[Evaluation]) -> bool:
     return any(one.sample.sweep.threshold.size > 1 for one in evaluations)
 
 
-def advice_section(answers: Answers) -> Presentation:
+def advice_section(answers: AnswerAnalyses) -> Presentation:
     """Which threshold to take, and what it costs."""
     said = [" ".join(_advice_sentences(one)) for one in answers.advice]
     path = [one for one in answers.advice if len(one.advised.path) > 1 and one.advised.curve.threshold.size > 2]
@@ -88,17 +88,14 @@ def advice_section(answers: Answers) -> Presentation:
     )
 
 
-def _leader(answers: Answers, among: Sequence[Advice]) -> Advice:
+def _leader(answers: AnswerAnalyses, among: Sequence[Advice]) -> Advice:
     """The system with the least area under its curve."""
     areas = {one.system: one.figures["augrc"].value for one in answers.evaluations}
     return min(among, key=lambda one: areas[one.system])
 
 
-def comparison_section(answers: Answers) -> Presentation | None:
-    """Who is better, and where; nothing where there is one system."""
-    comparison = answers.comparison
-    if comparison is None:
-        return None
+def comparison_section(comparison: Comparison) -> Presentation:
+    """Who is better, and where."""
     shown = of_comparison(comparison)
     figures: tuple[Callable[[], Any], ...] = shown.figures[1 : 1 + MOST_PAIRS]
     few = len(comparison.pairs) > MOST_PAIRS
@@ -236,9 +233,9 @@ def _calibration_table(found: Sequence[Calibration]) -> Table:
             one.system,
             f"{one.answers:,}",
             f"{one.ece:.4f}",
-            _number(one.ece_after),
+            _four_digits(one.ece_after),
             f"{one.brier:.4f}",
-            _number(one.brier_after),
+            _four_digits(one.brier_after),
             "–" if math.isnan(one.change) else f"{one.change:+.4f} ({one.low:+.4f} to {one.high:+.4f})",
             one.advice,
         )
@@ -248,7 +245,7 @@ def _calibration_table(found: Sequence[Calibration]) -> Table:
     return Table("Confidences as they are, and recalibrated across five folds", columns, rows)
 
 
-def _number(value: float) -> str:
+def _four_digits(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.4f}"
 
 
@@ -277,12 +274,12 @@ def _sentences(one: Examples) -> list[str]:
         return [f"{one.system}: no wrong answer is returned at the threshold advised."]
     scope = f", {one.out_of_scope:,} of them to inputs out of scope" if one.out_of_scope else ""
     return [
-        f"{one.system}: at the threshold advised, {one.errors:,} wrong {_answers(one.errors)} returned{scope}, and "
-        f"{one.missed:,} right {_answers(one.missed)} withheld."
+        f"{one.system}: at the threshold advised, {one.errors:,} wrong {_answers_are(one.errors)} returned{scope}, and "
+        f"{one.missed:,} right {_answers_are(one.missed)} withheld."
     ]
 
 
-def _answers(count: int) -> str:
+def _answers_are(count: int) -> str:
     return "answer is" if count == 1 else "answers are"
 
 
@@ -388,7 +385,7 @@ def _of_system(system: str, shown: Sequence[SliceDifference]) -> str:
     for what, (one, many) in WORSE.items():
         worse = sorted((test for test in shown if test.what == what and test.difference > 0), key=_falling)
         if worse:
-            named = listed([_told(test) for test in worse[:MOST_NAMED]])
+            named = listed([_slice_rates(test) for test in worse[:MOST_NAMED]])
             more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
             said.append(f"{one if len(worse) == 1 else many.format(len(worse))} than the rest: {named}{more}")
     return f"{system}: {'; '.join(said) or 'no slice is shown to do worse than the rest at its threshold'}."
@@ -398,7 +395,7 @@ def _falling(test: SliceDifference) -> float:
     return -test.difference
 
 
-def _told(test: SliceDifference) -> str:
+def _slice_rates(test: SliceDifference) -> str:
     return f"{test.part} ({percent(test.inside)} against {percent(test.outside)})"
 
 
@@ -473,33 +470,38 @@ def _version(name: str) -> str:
         return "unknown"
 
 
-def making_section(story: Story, notes: Sequence[str], signatures: Sequence[str]) -> Presentation:
+def making_section(analyses: ReportAnalyses, notes: Sequence[str], signatures: Sequence[str]) -> Presentation:
     """Everything needed to make the same numbers again."""
-    files = story.mixture.files
+    files = analyses.mixture.files
     return Presentation(
         title="How the numbers were made",
-        sentences=(_settings(story),),
-        tables=(*([_file_table(files)] if files else []), _row_table(story), _version_table()),
+        sentences=(_settings(analyses),),
+        tables=(*([_file_table(files)] if files else []), _row_table(analyses), _version_table()),
         figures=(),
         data=pl.DataFrame,
-        document={"files": [_file(one) for one in files], "made": made(story)},
+        document={"files": [_file(one) for one in files], "made": made(analyses)},
         notes=tuple(notes),
         signatures=tuple(signatures),
     )
 
 
-def made(story: Story) -> dict[str, Any]:
+def made(analyses: ReportAnalyses) -> dict[str, Any]:
     """Settings and versions as plain values."""
-    asked = story.asked
-    settings = {"seed": asked.seed, "replicates": asked.replicates, "level": asked.level, "at_nonreturn": asked.at}
+    options = analyses.options
+    settings = {
+        "seed": options.seed,
+        "replicates": options.replicates,
+        "level": options.level,
+        "at_nonreturn": options.at,
+    }
     return {**settings, "versions": versions()}
 
 
-def _settings(story: Story) -> str:
-    asked = story.asked
+def _settings(analyses: ReportAnalyses) -> str:
+    options = analyses.options
     return (
-        f"Intervals and bands hold with {percent(asked.level)} confidence; those that are drawn anew come from "
-        f"{asked.replicates:,} replicates with seed {asked.seed}. The same files and settings give the same report."
+        f"Intervals and bands hold with {percent(options.level)} confidence; those that are resampled come from "
+        f"{options.replicates:,} replicates with seed {options.seed}. The same files and settings give the same report."
     )
 
 
@@ -512,9 +514,9 @@ def _file_table(files: Sequence[FileRead]) -> Table:
     return Table("Files", ("file", "read as", "bytes", "SHA-256, first 16 digits"), rows)
 
 
-def _row_table(story: Story) -> Table:
+def _row_table(analyses: ReportAnalyses) -> Table:
     """How many rows there are of each kind, by system or study."""
-    mixture = story.mixture
+    mixture = analyses.mixture
     rows: list[tuple[str, str, str]] = []
     if mixture.responses is not None:
         counts = mixture.responses.frame["system"].value_counts().sort("system")
@@ -536,20 +538,20 @@ MOST_SYSTEMS = 6
 """Systems that the verdict tells of one by one."""
 
 
-def verdict(story: Story, others: Sequence[Presentation]) -> list[str]:
+def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> list[str]:
     """What the answers show, then the first sentence of every other part."""
-    said = [] if story.answers is None else _answers_sentence(story.answers)
+    said = [] if analyses.answers is None else _answers_sentence(analyses.answers)
     return [*said, *(part.sentences[0] for part in others if part.sentences)]
 
 
-def _answers_sentence(answers: Answers) -> list[str]:
+def _answers_sentence(answers: AnswerAnalyses) -> list[str]:
     said = []
     if answers.comparison is not None:
         said.append(f"{words.comparison_title(answers.comparison)}.")
     pairs = list(zip(answers.evaluations, answers.advice, strict=True))
     said += [_system(one, advice) for one, advice in pairs[:MOST_SYSTEMS]]
     if len(pairs) > MOST_SYSTEMS:
-        said.append(f"{len(pairs) - MOST_SYSTEMS} more systems are told of below.")
+        said.append(f"{len(pairs) - MOST_SYSTEMS} more systems are described below.")
     return [*said, *_slices(answers), *_calibration(answers)]
 
 
@@ -596,7 +598,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _slices(answers: Answers) -> list[str]:
+def _slices(answers: AnswerAnalyses) -> list[str]:
     if answers.slices is None:
         return []
     worse = [test for test in answers.slices.shown if test.what == "error" and test.difference > 0]
@@ -612,7 +614,7 @@ def _slices(answers: Answers) -> list[str]:
     ]
 
 
-def _calibration(answers: Answers) -> list[str]:
+def _calibration(answers: AnswerAnalyses) -> list[str]:
     off = [one for one in answers.calibrations if one.advice == "recalibrate"]
     if not off:
         return []

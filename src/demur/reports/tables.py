@@ -107,24 +107,24 @@ def read_mixture(*sources: Any, reading: MixtureReading = AS_IT_COMES) -> Mixtur
     with ExitStack() as stack:
         held = stack.enter_context(opened(*pipes)) if pipes else []
         read_once = dict(zip(map(str, pipes), held, strict=True))
-        return _read([one for source in sources for one in _given(source, reading, read_once)], reading)
+        return _read_tables([one for source in sources for one in _given_tables(source, reading, read_once)], reading)
 
 
-def _read(given: Sequence[_Given], reading: MixtureReading) -> Mixture:
+def _read_tables(given: Sequence[_Given], reading: MixtureReading) -> Mixture:
     if not given:
         raise DataError("no file to read was given", fix='name a file, a glob, or "-" for standard input')
     _refuse_unknown_kinds(given, reading)
     _refuse_unused(given, reading)
     by_kind = {kind: [one for one in given if one.kind == kind] for kind in KINDS}
-    answers = _responses(by_kind["responses"], reading)
-    ended = _dialogues(by_kind["dialogues"], reading)
-    lists = _lists(by_kind["nbest"], reading)
-    studies, told = _trials(by_kind["trials"], reading)
+    answers = _read_answers(by_kind["responses"], reading)
+    ended = _read_dialogues(by_kind["dialogues"], reading)
+    lists = _read_lists(by_kind["nbest"], reading)
+    studies, told = _read_trials(by_kind["trials"], reading)
     tables = [table for table in (answers, lists, ended, *studies) if table is not None]
     plain = replace(reading, out_of_scope=(), missing_confidence="lowest")
     return Mixture(
         answers,
-        _responses(by_kind["responses"], plain) if ended is not None else None,
+        _read_answers(by_kind["responses"], plain) if ended is not None else None,
         lists,
         ended,
         studies,
@@ -136,7 +136,7 @@ def _read(given: Sequence[_Given], reading: MixtureReading) -> Mixture:
     )
 
 
-def _given(source: Any, reading: MixtureReading, pipes: Mapping[str, Source]) -> list[_Given]:
+def _given_tables(source: Any, reading: MixtureReading, pipes: Mapping[str, Source]) -> list[_Given]:
     if isinstance(source, tuple) and source and all(isinstance(one, Trials) for one in source):
         return [_Given(one, "trials", ()) for one in source]
     if type(source) in _READ:
@@ -223,14 +223,14 @@ def _unfiltered(given: Sequence[_Given], reading: MixtureReading) -> list[str]:
     return told
 
 
-def _apart(given: Sequence[_Given]) -> tuple[list[Any], list[Any], list[Any]]:
+def _by_source(given: Sequence[_Given]) -> tuple[list[Any], list[Any], list[Any]]:
     """Files, frames, and tables read before."""
     files = [one.data for one in given if isinstance(one.data, Path | Source)]
     read = [one.data for one in given if type(one.data) in _READ]
     return files, [one.data for one in given if not any(one.data is each for each in (*files, *read))], read
 
 
-def _responses(given: Sequence[_Given], reading: MixtureReading) -> Responses | None:
+def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses | None:
     if not given:
         return None
     how = Reading(
@@ -241,7 +241,7 @@ def _responses(given: Sequence[_Given], reading: MixtureReading) -> Responses | 
         missing_confidence=reading.missing_confidence,
         keep=(EVERYTHING,),
     )
-    files, frames, read = _apart(given)
+    files, frames, read = _by_source(given)
     names: list[str | None] = [f"system {place + 1}" if len(frames) > 1 else None for place in range(len(frames))]
     parts = [*([read_responses(*files, reading=how)] if files else [])]
     parts += [responses(frame, system=name, reading=how) for frame, name in zip(frames, names, strict=True)]
@@ -256,19 +256,19 @@ def _chained(parts: Sequence[Any], name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told for part in parts for told in getattr(part, name)))
 
 
-def _lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | None:
+def _read_lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | None:
     if not given:
         return None
     how = NBestReading(columns=_columns(given, reading), where=_where(given, reading))
-    files, frames, read = _apart(given)
+    files, frames, read = _by_source(given)
     parts = [read_nbest(*files, reading=how)] if files else []
     return joined([*parts, *(nbest(frame, reading=how) for frame in frames), *read])
 
 
-def _dialogues(given: Sequence[_Given], reading: MixtureReading) -> Dialogues | None:
+def _read_dialogues(given: Sequence[_Given], reading: MixtureReading) -> Dialogues | None:
     if not given:
         return None
-    files, frames, read = _apart(given)
+    files, frames, read = _by_source(given)
     names = tuple(name for one in given for name in one.columns)
     how = DialogueReading(outcome=reading.outcome or outcome_column(names), columns=_columns(given, reading))
     readers: list[Callable[[], Dialogues]] = [lambda: read_dialogues(*files, reading=how)] if files else []
@@ -279,10 +279,10 @@ def _dialogues(given: Sequence[_Given], reading: MixtureReading) -> Dialogues | 
     return readers[0]()
 
 
-def _trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tuple[Trials, ...], list[str]]:
+def _read_trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tuple[Trials, ...], list[str]]:
     if not given:
         return (), []
-    files, frames, read = _apart(given)
+    files, frames, read = _by_source(given)
     if not files and not frames:
         return tuple(read), []
     x, y, told = measured_columns([*files, *frames], reading.x, reading.y)

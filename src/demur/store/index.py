@@ -46,7 +46,7 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """What the index holds of a folder: the run if it was ever read, and what is wrong with it if something is."""
 
     id: str
@@ -113,21 +113,21 @@ class Index:
         with self._alone:
             return dict(self._connection.execute("SELECT id, stamp FROM runs"))
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[IndexEntry]:
         """All entries, the newest first."""
         query = "SELECT id, stamp, document, damage FROM runs ORDER BY added DESC, name, id"
         with self._alone:
             rows = self._connection.execute(query).fetchall()
         return [_entry(*row) for row in rows]
 
-    def entry(self, id: str) -> Entry | None:  # noqa: A002 - it is what a run calls it
+    def entry(self, id: str) -> IndexEntry | None:  # noqa: A002 - it is what a run calls it
         """The entry of a folder."""
         query = "SELECT id, stamp, document, damage FROM runs WHERE id = ?"
         with self._alone:
             row = self._connection.execute(query, (id,)).fetchone()
         return None if row is None else _entry(*row)
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: IndexEntry) -> None:
         """Takes an entry in, or the newer state of one."""
         run = entry.run
         document = None if run is None else msgspec.json.encode(run)
@@ -142,8 +142,8 @@ class Index:
             self._connection.execute("DELETE FROM runs WHERE id = ?", (id,))
 
 
-def _entry(id: str, stamp: str, document: bytes | None, damage: str | None) -> Entry:  # noqa: A002
-    return Entry(id, stamp, None if document is None else decoded(document), damage)
+def _entry(id: str, stamp: str, document: bytes | None, damage: str | None) -> IndexEntry:  # noqa: A002
+    return IndexEntry(id, stamp, None if document is None else decoded(document), damage)
 
 
 def put_aside(path: Path) -> Path:
@@ -165,7 +165,7 @@ def folders_of(root: Path) -> dict[str, str]:
     return {entry.name: stamp_of(entry) for entry in (root / RUNS).iterdir() if is_run(entry)}
 
 
-def strangers_in(root: Path) -> list[str]:
+def unknown_entries(root: Path) -> list[str]:
     """What lies among the runs and is none."""
     names = [entry.name for entry in (root / RUNS).iterdir() if not is_run(entry)]
     found = sorted(name for name in names if not name.startswith("."))  # which systems leave behind
@@ -181,16 +181,16 @@ def damages_in(index: Index) -> list[str]:
     ]
 
 
-def bring_in_line(root: Path, index: Index, *, writable: bool) -> list[str]:
+def update_index(root: Path, index: Index, *, writable: bool) -> list[str]:
     """Reads the folders that are new or changed, forgets those that are gone; to be called by the only writer."""
     found, known = folders_of(root), index.stamps()
-    told: list[str] = []
+    messages: list[str] = []
     with index.transaction():
-        told += [_gone(index, gone) for gone in sorted(known.keys() - found.keys())]
+        messages += [_gone(index, gone) for gone in sorted(known.keys() - found.keys())]
         for id_ in sorted(one for one, stamp in found.items() if known.get(one) != stamp):
-            told += _taken_in(root / RUNS / id_, index, writable=writable)
-        told += _told_apart(root, index, writable=writable)
-    return told
+            messages += _taken_in(root / RUNS / id_, index, writable=writable)
+        messages += _rename_duplicates(root, index, writable=writable)
+    return messages
 
 
 def _gone(index: Index, id_: str) -> str:
@@ -204,17 +204,17 @@ def _taken_in(folder: Path, index: Index, *, writable: bool) -> list[str]:
     entry = index.entry(folder.name)
     last = None if entry is None else entry.run
     try:
-        index.put(Entry(folder.name, stamp_of(folder), read_run(folder)))
+        index.put(IndexEntry(folder.name, stamp_of(folder), read_run(folder)))
         return []
     except DamagedError as damage:
-        if last is not None and writable and _described_anew(folder, last):
-            index.put(Entry(folder.name, stamp_of(folder), last))
-            return [f'the {RUN} of the run "{last.name}" ({last.id}) was damaged and has been written anew']
-        index.put(Entry(folder.name, stamp_of(folder), last, str(damage)))
+        if last is not None and writable and _restore_description(folder, last):
+            index.put(IndexEntry(folder.name, stamp_of(folder), last))
+            return [f'the {RUN} of the run "{last.name}" ({last.id}) was damaged and has been rewritten']
+        index.put(IndexEntry(folder.name, stamp_of(folder), last, str(damage)))
         return []
 
 
-def _described_anew(folder: Path, last: Run) -> bool:
+def _restore_description(folder: Path, last: Run) -> bool:
     """Writes what the index knows into a folder whose rows are whole, the damaged description put aside."""
     try:
         check_rows(folder, last)
@@ -227,9 +227,9 @@ def _described_anew(folder: Path, last: Run) -> bool:
     return True
 
 
-def _told_apart(root: Path, index: Index, *, writable: bool) -> list[str]:
+def _rename_duplicates(root: Path, index: Index, *, writable: bool) -> list[str]:
     """Lets no two runs have one name: one that was to be replaced goes, a copy made by hand is called otherwise."""
-    told = []
+    messages = []
     taken: dict[str, Run] = {}
     sound = [one.run for one in index.entries() if one.run is not None and one.damage is None]
     for run in sorted(sound, key=lambda one: (one.added, one.id)):
@@ -242,10 +242,10 @@ def _told_apart(root: Path, index: Index, *, writable: bool) -> list[str]:
             run = replace(run, name=f"{run.name} ({run.id[:6]})")
             if writable:
                 write_run(root / RUNS / run.id, run)
-            index.put(Entry(run.id, stamp_of(root / RUNS / run.id), run))
-            told.append(f'two runs were called "{other.name}"; {run.id} is now "{run.name}"')
+            index.put(IndexEntry(run.id, stamp_of(root / RUNS / run.id), run))
+            messages.append(f'two runs were called "{other.name}"; {run.id} is now "{run.name}"')
         taken[run.name] = run
-    return told
+    return messages
 
 
 def take_out(root: Path, index: Index, id_: str) -> None:
@@ -282,7 +282,7 @@ def describe(root: Path, index: Index, run: Run) -> None:
 def note(root: Path, index: Index, run: Run) -> None:
     """Has the index say what the folder of a run says; where it cannot, it is brought in line later."""
     with suppress(sqlite3.Error):
-        index.put(Entry(run.id, stamp_of(root / RUNS / run.id), run))
+        index.put(IndexEntry(run.id, stamp_of(root / RUNS / run.id), run))
 
 
 def clear_left_overs(root: Path) -> None:
@@ -313,9 +313,9 @@ MIGRATIONS = (Migration("make folders", _make_folders),)
 
 
 def migrate(root: Path, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
-    """Applies what a store still lacks, and gives what is to be told; refuses one that a newer version has changed."""
+    """Applies what a store still lacks, and gives messages about it; refuses one that a newer version has changed."""
     path = root / STORE
-    applied, told = _applied(path)
+    applied, messages = _applied(path)
     unknown = [name for name in applied if name not in {one.name for one in migrations}]
     if unknown:
         raise UsageError(
@@ -327,7 +327,7 @@ def migrate(root: Path, migrations: Sequence[Migration] = MIGRATIONS) -> list[st
             one.apply(root)
             applied.append(one.name)
             write_durably(path, _encoded(applied))
-    return told
+    return messages
 
 
 def _applied(path: Path) -> tuple[list[str], list[str]]:
@@ -340,7 +340,7 @@ def _applied(path: Path) -> tuple[list[str], list[str]]:
     except (msgspec.MsgspecError, LookupError, TypeError, UnicodeDecodeError):
         aside = free_name(path)
         os.replace(path, aside)
-        return [], [f"{STORE} was damaged and has been written anew; the old one is {aside.name}"]
+        return [], [f"{STORE} was damaged and has been rewritten; the old one is {aside.name}"]
 
 
 def _encoded(applied: list[str]) -> bytes:

@@ -161,7 +161,7 @@ class RunReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class RenamedFile:
     """A file that goes by another name than the one it has on disk, as one that was uploaded."""
 
     path: Path
@@ -196,17 +196,17 @@ class _Arrival:
 
 
 def drafts(
-    sources: Sequence[str | Path | Sent], how: RunReading, kind: Kind | Mapping[str, Kind] | None
+    sources: Sequence[str | Path | RenamedFile], how: RunReading, kind: Kind | Mapping[str, Kind] | None
 ) -> Iterator[Draft]:
     """Reads files one after the other; those that name their systems together, as they may be parts of one log."""
-    shown = {str(one.path): one.shown for one in sources if isinstance(one, Sent)}
-    paths = [one.path if isinstance(one, Sent) else one for one in sources]
+    shown = {str(one.path): one.shown for one in sources if isinstance(one, RenamedFile)}
+    paths = [one.path if isinstance(one, RenamedFile) else one for one in sources]
     with _opened(paths) as files:
         arrivals = _arrivals(files, shown, how, kind)
         if (how.x or how.y) and not any(one.kind == "trials" for one in arrivals):
             raise UsageError("`x` and `y` go with a table of trials; there is none here")
         for group in _groups(arrivals, how):
-            with _told_as_shown(group):
+            with _naming_files(group):
                 yield from _read_as[group[0].kind](group, how)
 
 
@@ -228,14 +228,14 @@ def _arrivals(
     for file, name in zip(files, names, strict=True):
         called = shown.get(str(file.path), file.name)
         sent = stem_of(Path(called)) if str(file.path) in shown else name
-        with _told(str(file.path), called):
+        with _naming_file(str(file.path), called):
             columns = columns_of(file.path)
-            one = _given(kind, called) or kind_of([*columns, *how.columns], where=f"{called}:")
+            one = _kind_given(kind, called) or kind_of([*columns, *how.columns], where=f"{called}:")
         found.append(_Arrival(file, called, sent, one, columns))
     return found
 
 
-def _given(kind: Kind | Mapping[str, Kind] | None, called: str) -> Kind | None:
+def _kind_given(kind: Kind | Mapping[str, Kind] | None, called: str) -> Kind | None:
     return kind.get(called) or kind.get(Path(called).name) if isinstance(kind, Mapping) else kind
 
 
@@ -253,17 +253,17 @@ def _names_systems(one: _Arrival, how: RunReading) -> bool:
 
 
 @contextmanager
-def _told_as_shown(group: Sequence[_Arrival]) -> Iterator[None]:
+def _naming_files(group: Sequence[_Arrival]) -> Iterator[None]:
     if len(group) > 1:
-        with _told(str(group[0].file.path), group[0].shown), _told_as_shown(group[1:]):
+        with _naming_file(str(group[0].file.path), group[0].shown), _naming_files(group[1:]):
             yield
     else:
-        with _told(str(group[0].file.path), group[0].shown):
+        with _naming_file(str(group[0].file.path), group[0].shown):
             yield
 
 
 @contextmanager
-def _told(path: str, shown: str) -> Iterator[None]:
+def _naming_file(path: str, shown: str) -> Iterator[None]:
     """Lets faults call a file what its owner calls it."""
     try:
         yield
@@ -275,7 +275,7 @@ def _told(path: str, shown: str) -> Iterator[None]:
         raise fault.rewritten(lambda text: text.replace(path, shown)) from None
 
 
-def _said(texts: Sequence[str], group: Sequence[_Arrival]) -> tuple[str, ...]:
+def _with_own_names(texts: Sequence[str], group: Sequence[_Arrival]) -> tuple[str, ...]:
     """What reading said, files called what their owner calls them, without the folders they lie in."""
     said = list(texts)
     for one in group:
@@ -283,7 +283,7 @@ def _said(texts: Sequence[str], group: Sequence[_Arrival]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _answers(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
+def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     judged = read_responses(*(one.file.path for one in group), reading=how.responses())
     if len(judged.systems) > MOST_SYSTEMS:
         rule = f"names {len(judged.systems):,} systems, and each would be a run; {MOST_SYSTEMS} are the most"
@@ -292,7 +292,7 @@ def _answers(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     named = {stem_of(only.file.path): only.name} if len(group) == 1 else {}
     taken = dict.fromkeys(name for one in group for name in _JUDGED_HERE if name in one.columns)
     lost = tuple(f'the column "{name}" is not kept: judged rows have one of that name' for name in taken)
-    notes, warnings = _said(judged.notes, group), (*_said(judged.warnings, group), *lost)
+    notes, warnings = _with_own_names(judged.notes, group), (*_with_own_names(judged.warnings, group), *lost)
     for system in judged.systems:
         frame = canonical("responses", _of_system(judged, system))
         name = named.get(system, system)
@@ -305,7 +305,7 @@ def _of_system(judged: Responses, system: str) -> pl.DataFrame:
     return frame.drop("system")
 
 
-def _lists(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
+def _list_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     (one,) = group
     found = read_nbest(one.file.path, reading=how.lists())
     about = of_lists(found, one.columns)
@@ -317,7 +317,7 @@ def _lists(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
         yield _of_table(one, how, about, found.notes, found.warnings)
 
 
-def _dialogues(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
+def _dialogue_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     (one,) = group
     notes: tuple[str, ...] = ()
     guessed = outcome_column(one.columns)
@@ -327,7 +327,7 @@ def _dialogues(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     yield _of_table(one, how, of_dialogues(found), (*found.notes, *notes), found.warnings)
 
 
-def _trials(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
+def _trial_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     (one,) = group
     try:
         reading = how.trials()
@@ -350,8 +350,8 @@ def _of_table(
     """A draft of a table as it stands in its file, or of rows that were made of it."""
     table = read_source(one.file, Request()) if rows is None else table_of(rows, Request())
     frame = canonical(one.kind, table.frame.drop(ROW))
-    said = _said(notes, [one]), _said(warnings, [one])
+    said = _with_own_names(notes, [one]), _with_own_names(warnings, [one])
     return Draft(one.kind, one.name, frame, one.base, how.to_dict(), about, *said)
 
 
-_read_as = {"responses": _answers, "nbest": _lists, "dialogues": _dialogues, "trials": _trials}
+_read_as = {"responses": _answer_drafts, "nbest": _list_drafts, "dialogues": _dialogue_drafts, "trials": _trial_drafts}

@@ -118,7 +118,7 @@ def check_rows(folder: Path, run: Run) -> None:
 
 
 def stamp_of(folder: Path) -> str:
-    """What changes when a file of a run's folder is written anew, cut off or removed."""
+    """What changes when a file of a run's folder is rewritten, cut off or removed."""
     marks = []
     for name in (RUN, ROWS):
         try:
@@ -133,9 +133,9 @@ def checked_name(name: str) -> str:
     """The name without space around it; refuses one that cannot be typed or read."""
     bare = " ".join(name.split())
     if not bare or not bare.isprintable():
-        raise DataError("the name of a run must have letters that can be shown", got=ascii(name)[1:-1])
+        raise DataError("the name of a run must have characters that can be shown", got=ascii(name)[1:-1])
     if len(bare) > LONGEST_NAME:
-        raise DataError(f"the name of a run has at most {LONGEST_NAME} letters", got=f"{bare[:40]}...")
+        raise DataError(f"the name of a run has at most {LONGEST_NAME} characters", got=f"{bare[:40]}...")
     return bare
 
 
@@ -148,9 +148,9 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(bare for tag in tags if (bare := " ".join(str(tag).split()))))
     for tag in found:
         if not tag.isprintable():
-            raise DataError("a tag must have letters that can be shown", got=ascii(tag)[1:-1])
+            raise DataError("a tag must have characters that can be shown", got=ascii(tag)[1:-1])
         if len(tag) > LONGEST_TAG:
-            raise DataError(f"a tag has at most {LONGEST_TAG} letters", got=f"{tag[:40]}...")
+            raise DataError(f"a tag has at most {LONGEST_TAG} characters", got=f"{tag[:40]}...")
     return found
 
 
@@ -194,12 +194,12 @@ def _lists_as_text(column: pl.Series) -> pl.Series:
             coded = part.select(pl.struct(cell=pl.all()).struct.json_encode()).to_series()
             cells: Any = (msgspec.json.decode(text)["cell"] for text in coded)
         else:
-            cells = map(_read, texts)
-        parts.append(pl.Series(column.name, [_written(cell) for cell in cells], dtype=pl.String))
+            cells = map(_decode_cell, texts)
+        parts.append(pl.Series(column.name, [_encode_cell(cell) for cell in cells], dtype=pl.String))
     return pl.concat(parts)
 
 
-def _read(text: str | None) -> Any:
+def _decode_cell(text: str | None) -> Any:
     """What a text spells, or the text itself where it is no JSON."""
     try:
         return None if text is None else msgspec.json.decode(text)
@@ -207,7 +207,7 @@ def _read(text: str | None) -> Any:
         return text
 
 
-def _written(cell: Any) -> str | None:
+def _encode_cell(cell: Any) -> str | None:
     return cell if cell is None or isinstance(cell, str) else msgspec.json.encode(cell, order="sorted").decode()
 
 
@@ -225,14 +225,14 @@ def digest_of(kind: Kind, frame: pl.DataFrame, reading: dict[str, Any]) -> str:
         column = frame[name]
         if name != ROW and column.null_count() < len(column):
             digest.update(msgspec.json.encode(name))
-            _add(digest, column)
+            _add_column(digest, column)
     return digest.hexdigest()
 
 
-def _add(digest: Any, column: pl.Series) -> None:
+def _add_column(digest: Any, column: pl.Series) -> None:
     if column.dtype == LABELS:
         digest.update(b"labels" + _lengths(column.list.len()))
-        _add(digest, column.filter(column.list.len() > 0).explode())
+        _add_column(digest, column.filter(column.list.len() > 0).explode())
     elif column.dtype == pl.String:
         digest.update(b"text" + _lengths(column.str.len_bytes()))
         for part in column.to_frame().iter_slices(AT_ONCE):

@@ -31,7 +31,7 @@ from demur.store.disk import (
     usual_root,
 )
 from demur.store.index import Index, migrate, put_aside
-from demur.store.intake import Draft, RunReading, Sent, drafts
+from demur.store.intake import Draft, RenamedFile, RunReading, drafts
 from demur.store.records import (
     NoRunError,
     Run,
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from demur.outcome.table import Dialogues
     from demur.returns.table import Responses
 
-__all__ = ["Added", "Run", "RunReading", "Sent", "Store"]
+__all__ = ["Added", "RenamedFile", "Run", "RunReading", "Store"]
 
 SHORTEST = 4
-"""Letters of an id that are enough to name a run by."""
+"""Characters of an id that are enough to name a run by."""
 
 AS_IT_COMES = RunReading()
 
@@ -82,7 +82,7 @@ class Store:
         self.read_only = read_only
         self._index = index
         self._cache = Cache(root / CACHE)
-        self._told: list[str] = []
+        self._messages: list[str] = []
 
     @classmethod
     def open(cls, root: Path | None = None) -> Store:
@@ -103,12 +103,12 @@ class Store:
 
     @classmethod
     def _opened(cls, place: Path) -> Store:
-        told = migrate(place)
+        messages = migrate(place)
         index, said = _index_in(place)
         store = cls(place, index, read_only=False)
-        store._told += [*told, *said]
+        store._messages += [*messages, *said]
         store_index.clear_left_overs(place)
-        store._bring_in_line()
+        store._update_index()
         return store
 
     @classmethod
@@ -117,15 +117,15 @@ class Store:
         if not (place / RUNS).is_dir():
             raise UsageError(f"{place}: no store can be made here: {error.strerror}; {ELSEWHERE}") from None
         store = cls(place, Index(None), read_only=True)
-        store._told.append(f"the store can be read but not written to: {error.strerror}")
-        store._bring_in_line()
+        store._messages.append(f"the store can be read but not written to: {error.strerror}")
+        store._update_index()
         return store
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was found amiss since the store was opened, mended or not."""
-        amiss = (*self._told, *store_index.strangers_in(self.root), *store_index.damages_in(self._index))
-        return tuple(dict.fromkeys(amiss))
+        """What was found wrong since the store was opened, repaired or not."""
+        problems = (*self._messages, *store_index.unknown_entries(self.root), *store_index.damages_in(self._index))
+        return tuple(dict.fromkeys(problems))
 
     def __enter__(self) -> Store:
         return self
@@ -139,7 +139,7 @@ class Store:
 
     def add(
         self,
-        *sources: str | Path | Sent,
+        *sources: str | Path | RenamedFile,
         name: str | None = None,
         tags: Sequence[str] = (),
         note: str = "",
@@ -151,9 +151,9 @@ class Store:
         """Adds the tables in files: paths, globs, or `-` for standard input; answers as a run for each system.
 
         All is read and checked before anything is added. `name` is what the run is called, several `NAME: SYSTEM`;
-        without it a run is called as its system or its file. `kind` is told by the columns, unless it is given, for all
-        files or by their names. A name in use for other content is refused, or with
-        `replace` goes over to the new run, and the old one goes.
+        without it a run is called as its system or its file. `kind` follows from the columns, unless it is given, for
+        all files or by their names. A name in use for other content is refused; with `replace` the new run takes it,
+        and the old one is removed.
         """
         self._refuse_writing()
         with ExitStack() as stack:
@@ -322,7 +322,7 @@ class Store:
         if same:
             return
         if self.read_only:
-            self._bring_in_line()
+            self._update_index()
         else:
             with self._writing():
                 pass
@@ -332,28 +332,28 @@ class Store:
         """Keeps other writers out, and has the index say what the folders hold."""
         self._refuse_writing()
         with disk_faults(self.root), locked(self.root):
-            self._bring_in_line()
+            self._update_index()
             yield
 
     def _refuse_writing(self) -> None:
         if self.read_only:
             raise UsageError(f"{self.root}: the store can be read but not written to; {ELSEWHERE}")
 
-    def _bring_in_line(self) -> None:
+    def _update_index(self) -> None:
         """Has the index follow the folders; one that cannot be is made again, in memory if nothing else is left."""
         writable = not self.read_only
         try:
-            self._told += store_index.bring_in_line(self.root, self._index, writable=writable)
+            self._messages += store_index.update_index(self.root, self._index, writable=writable)
             return
         except sqlite3.OperationalError as error:
             self._index.close()
             self._index = Index(None)
-            self._told.append(f"the index cannot be written ({error}); runs are listed from their folders")
+            self._messages.append(f"the index cannot be written ({error}); runs are listed from their folders")
         except sqlite3.DatabaseError:
             self._index.close()
             self._index, said = _index_in(self.root, spoilt=True)
-            self._told += said
-        self._told += store_index.bring_in_line(self.root, self._index, writable=writable)
+            self._messages += said
+        self._messages += store_index.update_index(self.root, self._index, writable=writable)
 
 
 def _index_in(root: Path, *, spoilt: bool = False) -> tuple[Index, list[str]]:
@@ -367,7 +367,7 @@ def _index_in(root: Path, *, spoilt: bool = False) -> tuple[Index, list[str]]:
     except sqlite3.DatabaseError:
         pass
     aside = put_aside(path)
-    return Index(path), [f"the index was damaged and has been made anew from the runs; the old one is {aside.name}"]
+    return Index(path), [f"the index was damaged and has been rebuilt from the runs; the old one is {aside.name}"]
 
 
 def _run_of(draft: Draft, digest: str, size: int) -> Run:

@@ -96,7 +96,7 @@ def test_name_tags_and_note_of_a_run_can_be_changed(client, runs, store):
         ({"note": ["x"]}, "must be text"),
         ({"tags": "a,b"}, "list of texts"),
         ({"tags": [1]}, "list of texts"),
-        ({"name": "  "}, "letters that can be shown"),
+        ({"name": "  "}, "characters that can be shown"),
         ({"note": "x" * 10_001}, "at most 10,000"),
         ({"name": f"beta {MARKUP}"}, "is taken by another run"),
     ],

@@ -30,7 +30,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateResult:
     """A condition asked of one subject; the failure is a sentence where it holds, and None where the gate is passed."""
 
     condition: str
@@ -48,7 +48,7 @@ def failures(conditions: list[str], document: Mapping[str, Any]) -> list[str]:
     return [gate.failure for gate in gates if gate.failure is not None]
 
 
-def judged(conditions: list[str], documents: Sequence[Mapping[str, Any]]) -> list[Gate]:
+def judged(conditions: list[str], documents: Sequence[Mapping[str, Any]]) -> list[GateResult]:
     """Every gate, passed or not: each condition is asked of the first document that knows what it names.
 
     >>> one = {"systems": [{"system": "guide", "measures": {"augrc": {"value": 0.2}}}]}
@@ -58,7 +58,7 @@ def judged(conditions: list[str], documents: Sequence[Mapping[str, Any]]) -> lis
     return [gate for condition in conditions for gate in _of_first(condition, documents)]
 
 
-def _of_first(condition: str, documents: Sequence[Mapping[str, Any]]) -> list[Gate]:
+def _of_first(condition: str, documents: Sequence[Mapping[str, Any]]) -> list[GateResult]:
     fault: UsageError | None = None
     for document in documents:
         try:
@@ -78,7 +78,7 @@ def check_syntax(conditions: list[str]) -> None:
             )
 
 
-def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[Gate]:
+def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[GateResult]:
     verdict = _VERDICT.fullmatch(condition)
     if verdict:
         yield from _verdict_gates(condition, verdict[1], verdict[2], document)
@@ -92,7 +92,7 @@ def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[Gate]:
             failure = f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
         elif _COMPARE[match[2]](value, limit):
             failure = f"{subject.name}: {condition} holds: it is {value:.6g}"
-        yield Gate(condition, subject.name, failure)
+        yield GateResult(condition, subject.name, failure)
 
 
 def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
@@ -105,7 +105,7 @@ def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
         if subjects and first in subjects[0].values:
             return subjects
     raise UsageError(
-        _unknown(name, {key: value for one in (*systems[:1], *pairs[:1]) for key, value in one.values.items()})
+        _unknown_name(name, {key: value for one in (*systems[:1], *pairs[:1]) for key, value in one.values.items()})
     )
 
 
@@ -124,10 +124,10 @@ def _pair(pair: Mapping[str, Any]) -> Subject:
 
 
 def _system(part: Mapping[str, Any]) -> Subject:
-    return Subject(_title(part), {**part, **part.get("measures", {}), **part.get("intervals", {})})
+    return Subject(_subject_name(part), {**part, **part.get("measures", {}), **part.get("intervals", {})})
 
 
-def _title(part: Mapping[str, Any]) -> str:
+def _subject_name(part: Mapping[str, Any]) -> str:
     name = str(part.get("system", part.get("performer", part.get("study", "result"))))
     return f"{name} [{part['slice']}]" if "slice" in part else name
 
@@ -136,18 +136,18 @@ def _looked_up(subject: Subject, name: str) -> float | None:
     found: Any = subject.values
     for step in name.split("."):
         if not isinstance(found, Mapping) or step not in found:
-            raise UsageError(_unknown(name, subject.values))
+            raise UsageError(_unknown_name(name, subject.values))
         found = found[step]
     if isinstance(found, Mapping):
         if "value" not in found:
-            raise UsageError(_unknown(name, subject.values))
+            raise UsageError(_unknown_name(name, subject.values))
         found = found["value"]
     if found is not None and not isinstance(found, int | float):
         raise UsageError(f"--fail-if compares numbers; {name} is not one")
     return found
 
 
-def _unknown(name: str, values: Mapping[str, Any]) -> str:
+def _unknown_name(name: str, values: Mapping[str, Any]) -> str:
     known = sorted(key for key, value in values.items() if _comparable(value))
     near = difflib.get_close_matches(name, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
@@ -159,7 +159,7 @@ def _comparable(value: Any) -> bool:
     return number or (isinstance(value, Mapping) and "value" in value)
 
 
-def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[Gate]:
+def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[GateResult]:
     if not all("verdict" in pair for pair in document.get("pairs", [{}])):
         raise UsageError(f'"{condition}" is a gate for compare and nbest --compare; here it takes "NAME > NUMBER"')
     names = {pair[side] for pair in document["pairs"] for side in ("a", "b")}
@@ -170,7 +170,9 @@ def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str,
             if name == (pair[side] if name in names else side):
                 loser = side if worse == "worse" else other
                 said = f"{pair[side]} is significantly {worse} than {pair[other]}"
-                yield Gate(condition, f"{pair['a']} against {pair['b']}", said if _shown_worse(pair, loser) else None)
+                yield GateResult(
+                    condition, f"{pair['a']} against {pair['b']}", said if _shown_worse(pair, loser) else None
+                )
 
 
 def _shown_worse(pair: Mapping[str, Any], side: str) -> bool:

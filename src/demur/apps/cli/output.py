@@ -89,7 +89,7 @@ def deliver(presentation: Presentation, options: OutputOptions) -> None:
     broken = failures(options.fail_if, presentation.document)
     write_all(presentation, options.output)
     if options.json:
-        typer.echo(as_json({**presentation.document, **_told(presentation)}))
+        typer.echo(as_json({**presentation.document, **_notes_and_warnings(presentation)}))
     else:
         _show(presentation, options)
     _exit_if(broken)
@@ -128,7 +128,7 @@ def rendered(presentation: Presentation, suffix: str) -> str | bytes:
     from demur.core.show import page
 
     texts: dict[str, Callable[[], str]] = {
-        ".json": lambda: as_json({**presentation.document, **_told(presentation)}) + "\n",
+        ".json": lambda: as_json({**presentation.document, **_notes_and_warnings(presentation)}) + "\n",
         ".md": presentation.markdown,
         ".html": lambda: page.presentation_page(presentation),
         ".csv": lambda: presentation.data().write_csv(),
@@ -144,7 +144,7 @@ def rendered(presentation: Presentation, suffix: str) -> str | bytes:
     return page.FORMATS[suffix](presentation.figures[0]())
 
 
-def _told(presentation: Presentation) -> dict[str, Any]:
+def _notes_and_warnings(presentation: Presentation) -> dict[str, Any]:
     return {"notes": list(presentation.notes), "warnings": list(presentation.warnings)}
 
 

@@ -17,7 +17,7 @@ import typer
 
 from demur.apps.cli import output
 from demur.apps.cli.commands import outputs_from, result_of
-from demur.apps.cli.gates import Gate, check_syntax, judged
+from demur.apps.cli.gates import GateResult, check_syntax, judged
 from demur.apps.cli.options import OutputOptions
 from demur.core.jobs import Job
 from demur.core.show.results import path_text
@@ -34,7 +34,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     from demur.core.io.writing import write_whole
 
     outputs = outputs_from(given)
-    _check(outputs, given["data"])
+    _check_outputs(outputs, given["data"])
     began = time.monotonic()
     made = result_of(job, given, quiet=outputs.quiet or outputs.json)
     gates = judged(outputs.fail_if, made.documents)
@@ -47,7 +47,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
         raise typer.Exit(1)
 
 
-def _check(outputs: OutputOptions, files: Sequence[str]) -> None:
+def _check_outputs(outputs: OutputOptions, files: Sequence[str]) -> None:
     """Refuse what cannot be delivered, before any work is done."""
     for path in outputs.output:
         if path.suffix.lower() not in FORMATS:
@@ -59,33 +59,33 @@ def _check(outputs: OutputOptions, files: Sequence[str]) -> None:
     check_syntax(outputs.fail_if)
 
 
-def _rendered(made: Report, path: Path, gates: Sequence[Gate], seconds: float) -> str:
+def _rendered(made: Report, path: Path, gates: Sequence[GateResult], seconds: float) -> str:
     suffix = path.suffix.lower()
     if suffix == ".json":
-        return output.as_json({**made.document, "gates": _told(gates)}) + "\n"
+        return output.as_json({**made.document, "gates": _gate_values(gates)}) + "\n"
     return junit_of(made, gates, seconds) if suffix == ".xml" else made.rendered(suffix)
 
 
-def _told(gates: Sequence[Gate]) -> list[dict[str, Any]]:
+def _gate_values(gates: Sequence[GateResult]) -> list[dict[str, Any]]:
     return [
         {"condition": gate.condition, "subject": gate.subject, "passed": gate.failure is None, "failure": gate.failure}
         for gate in gates
     ]
 
 
-def junit_of(made: Report, gates: Sequence[Gate], seconds: float) -> str:
+def junit_of(made: Report, gates: Sequence[GateResult], seconds: float) -> str:
     """The gates and the files read as test cases; verdict and warnings as what the suite printed."""
-    cases = [JUnitCase("files", f"{one.name} is read as {one.kind}") for one in made.story.mixture.files]
+    cases = [JUnitCase("files", f"{one.name} is read as {one.kind}") for one in made.analyses.mixture.files]
     cases += [JUnitCase(gate.subject, f"not {gate.condition}", gate.failure) for gate in gates]
     said = [*made.verdict, *(f"warning: {warning}" for warning in made.warnings)]
     now = datetime.now(UTC).replace(tzinfo=None, microsecond=0).isoformat()
     return junit(made.title, cases, timestamp=now, seconds=seconds, output=said)
 
 
-def _show(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
+def _show(made: Report, gates: Sequence[GateResult], outputs: OutputOptions) -> None:
     """The summary on standard output; warnings, broken gates and what was written go aside."""
     if outputs.json:
-        typer.echo(output.as_json({**made.document, "gates": _told(gates)}))
+        typer.echo(output.as_json({**made.document, "gates": _gate_values(gates)}))
     else:
         _summarise(made, gates, outputs)
     for gate in gates:
@@ -99,7 +99,7 @@ def _show(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
         typer.echo(f"wrote {path_text(path)}", err=True)
 
 
-def _summarise(made: Report, gates: Sequence[Gate], outputs: OutputOptions) -> None:
+def _summarise(made: Report, gates: Sequence[GateResult], outputs: OutputOptions) -> None:
     """Verdict, a small table, a line for each gate; without colours and lines where these would be in the way."""
     told = [
         f"PASS {gate.subject}: not {gate.condition}" if gate.failure is None else f"FAIL {gate.failure}"
@@ -169,10 +169,10 @@ def junit(
     counts = f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="0" time="{seconds:.3f}"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites name={_attribute(suite)} {counts}>",
-        f"  <testsuite name={_attribute(suite)} {counts} timestamp={_attribute(timestamp)}>",
+        f"<testsuites name={_xml_attribute(suite)} {counts}>",
+        f"  <testsuite name={_xml_attribute(suite)} {counts} timestamp={_xml_attribute(timestamp)}>",
         *(line for case in cases for line in _case(case)),
-        *([f"    <system-out>{_text(chr(10).join(output))}</system-out>"] if output else []),
+        *([f"    <system-out>{_xml_text(chr(10).join(output))}</system-out>"] if output else []),
         "  </testsuite>",
         "</testsuites>",
     ]
@@ -180,20 +180,20 @@ def junit(
 
 
 def _case(case: JUnitCase) -> list[str]:
-    start = f"    <testcase classname={_attribute(case.subject)} name={_attribute(case.name)} time="
+    start = f"    <testcase classname={_xml_attribute(case.subject)} name={_xml_attribute(case.name)} time="
     if case.failure is None:
         return [f'{start}"0.000"/>']
-    told = f'      <failure message={_attribute(case.failure)} type="gate">{_text(case.failure)}</failure>'
+    told = f'      <failure message={_xml_attribute(case.failure)} type="gate">{_xml_text(case.failure)}</failure>'
     return [f'{start}"0.000">', told, "    </testcase>"]
 
 
-def _sound(text: str) -> str:
+def _without_forbidden(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
-def _text(text: str) -> str:
-    return escape(_sound(text))
+def _xml_text(text: str) -> str:
+    return escape(_without_forbidden(text))
 
 
-def _attribute(text: str) -> str:
-    return quoteattr(_sound(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+def _xml_attribute(text: str) -> str:
+    return quoteattr(_without_forbidden(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

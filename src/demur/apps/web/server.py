@@ -284,7 +284,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-def _number(request: Request) -> int:
+def _job_number(request: Request) -> int:
     """The number of a job; one that is none, or longer than Python cares to read, is that of no job."""
     text = request.path_params["number"]
     return int(text) if text.isdecimal() and len(text) < 20 else -1
@@ -292,7 +292,7 @@ def _number(request: Request) -> int:
 
 def _job(site: Site) -> Callable[[Request], Any]:
     async def job(request: Request) -> Response:
-        found = site.worker.job(_number(request))
+        found = site.worker.job(_job_number(request))
         if found is None:
             raise HTTPException(404, "there is no such job; it may have been forgotten")
         return JSONResponse(plain(found.to_dict()))
@@ -304,7 +304,7 @@ def _ending(site: Site) -> Callable[[Request], Any]:
     """Cancels a job; one that has failed is let go of, so that its page tries again."""
 
     async def end(request: Request) -> Response:
-        number = _number(request)
+        number = _job_number(request)
         if await run_in_threadpool(site.worker.cancel, number) is None:
             raise HTTPException(404, "there is no such job; it may have been forgotten")
         found = site.worker.forget(number)

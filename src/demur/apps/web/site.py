@@ -142,7 +142,7 @@ class Preferences:
         if unknown := sorted(given.keys() - asdict(self).keys()):
             raise UsageError(f"there is no setting {', '.join(unknown)}; there are {', '.join(asdict(self))}")
         whole = {name: one.kind == "whole" for name, one in preference_fields().items()}
-        numbers: dict[str, Any] = {name: _number(name, given[name], int if whole[name] else float) for name in given}
+        numbers: dict[str, Any] = {name: _as_number(name, given[name], int if whole[name] else float) for name in given}
         return replace(self, **numbers)
 
     def to_dict(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def write_preferences(root: Path, preferences: Preferences) -> None:
     write_whole(root / FILE, json.dumps(preferences.to_dict(), indent=2) + "\n")
 
 
-def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
+def _as_number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
     try:
         number = kind(value) if not isinstance(value, bool | str) and math.isfinite(value) else None
     except (TypeError, OverflowError):  # no number, or one beyond all bounds

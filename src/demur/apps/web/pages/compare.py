@@ -93,7 +93,7 @@ class ComparePage(Page):
         )
         if "refused" in found:
             return PageContent("Compare runs", {**document, "refused": _ways_out(runs, pairing, found["refused"])})
-        return PageContent(_title(runs), {**document, **found})
+        return PageContent(_comparison_title(runs), {**document, **found})
 
 
 def fault_of(runs: Sequence[Run], asked: int) -> str:
@@ -126,7 +126,7 @@ def _link(chosen: list[tuple[str, str]], pairing: str) -> str:
     return f"/compare?{urlencode([*chosen, ('pairing', pairing)])}"
 
 
-def _title(runs: Sequence[Run]) -> str:
+def _comparison_title(runs: Sequence[Run]) -> str:
     first, *others = (run.name for run in runs)
     return f"{first} against {others[0]}" if len(others) == 1 else f"{first} against {len(others)} others"
 

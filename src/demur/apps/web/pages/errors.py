@@ -321,12 +321,12 @@ def downloader(site: Site) -> Callable[[Request], Any]:
 
     async def download(request: Request) -> Response:
         query = Query({}, request.query_params.multi_items())
-        return await run_in_threadpool(_table, site, row_query(site, query))
+        return await run_in_threadpool(_csv_response, site, row_query(site, query))
 
     return download
 
 
-def _table(site: Site, asked: RowQuery) -> Response:
+def _csv_response(site: Site, asked: RowQuery) -> Response:
     rows = found_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
     headers = {"content-disposition": f'attachment; filename="answers-{asked.run.id}-{asked.show}.csv"'}
     return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)
@@ -337,13 +337,15 @@ def csv_of(rows: list[dict[str, Any]]) -> str:
     slices = list(rows[0]["slices"]) if rows else []
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)  # a spreadsheet that parts cells at ; would find more
-    out.writerow([*COLUMNS, *map(_cell, slices)])
+    out.writerow([*COLUMNS, *map(_csv_cell, slices)])
     for row in rows:
-        out.writerow([_cell(row.get(name)) for name in COLUMNS] + [_cell(row["slices"][name]) for name in slices])
+        out.writerow(
+            [_csv_cell(row.get(name)) for name in COLUMNS] + [_csv_cell(row["slices"][name]) for name in slices]
+        )
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     """A cell as text; one that a spreadsheet would take for a formula is marked as text."""
     if isinstance(value, list):
         value = " | ".join(value)

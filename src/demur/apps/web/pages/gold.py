@@ -104,7 +104,7 @@ def gold_studies(store: Store, given: dict[str, Any], step: Step) -> dict[str, A
 
     try:
         options = given["given"]
-        studies = _trials(store, given["runs"], {name: options[name] for name in READ if name in options})
+        studies = _studies_of(store, given["runs"], {name: options[name] for name in READ if name in options})
         rest = {name: value for name, value in options.items() if name not in (*READ, "cost")}
         cost = _cost_of(options.get("cost", ""), studies)
         found = gold(*studies, cost=cost, **rest, **given["sampling"], step=step)
@@ -114,7 +114,7 @@ def gold_studies(store: Store, given: dict[str, Any], step: Step) -> dict[str, A
         return {"fault": message_of(fault), "presentation": None}
 
 
-def _trials(store: Store, runs: list[str], changes: dict[str, Any]) -> list[Trials]:
+def _studies_of(store: Store, runs: list[str], changes: dict[str, Any]) -> list[Trials]:
     """The studies of the first run, read with changed options, and of further runs as they were added."""
     first, *others = (store.run(one) for one in runs)
     studies = [*store.trials(first, **changes), *(one for run in others for one in store.trials(run))]

@@ -103,7 +103,7 @@ def inspected(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Ma
     here = (
         asked.at - 1 if asked.at is not None and asked.at <= figures.height else (places[position] if places else None)
     )
-    rows = _rows(content, [*around, *([] if here is None else [here])])
+    rows = _turn_rows(content, [*around, *([] if here is None else [here])])
     return {
         "sort": asked.sort,
         "sorts": {name: one.label for name, one in sorts.items()},
@@ -146,7 +146,7 @@ def _links(places: Sequence[int], position: int, first: int, asked: TurnQuery) -
     }
 
 
-def _rows(content: bytes, places: Sequence[int]) -> dict[int, dict[str, Any]]:
+def _turn_rows(content: bytes, places: Sequence[int]) -> dict[int, dict[str, Any]]:
     """The turns at these places, each read by itself: few of many are wanted."""
     if not places:
         return {}

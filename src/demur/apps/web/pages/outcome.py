@@ -61,7 +61,7 @@ class OutcomePage(Page):
             "undefined_choices": dict(POLICIES),
             "rejection_choices": dict(REJECTIONS),
             "query": _query(query),
-            **_asked(query),
+            **_form_values(query),
         }
         if turns is None or dialogues is None:
             return PageContent("Outcome", {**document, "fault": None, "outcomes": []})
@@ -79,7 +79,7 @@ class OutcomePage(Page):
                 **{name: found[name] for name in ("presentation", "map", "columns", "validation", "model")},
                 "trust": trust(found["validation"]),
                 "cell": query.text("cell"),
-                "compare": _compared(site, turns, others, found),
+                "compare": _predicted_for_others(site, turns, others, found),
                 "what_if": _what_if(site, query, turns, found, model),
             },
         )
@@ -119,7 +119,7 @@ def _chosen(site: Site, query: Query, part: str, choices: dict[str, list[Run]]) 
     return choices[part][0] if len(choices[part]) == 1 else None
 
 
-def _asked(query: Query) -> dict[str, Any]:
+def _form_values(query: Query) -> dict[str, Any]:
     return {
         "outcome": query.text("outcome"),
         "features": query.text("features", USUAL),
@@ -138,7 +138,7 @@ def _query(query: Query) -> list[list[str]]:
 
 
 def _model(site: Site, query: Query, turns: Run, dialogues: Run) -> dict[str, Any]:
-    asked = {name: value for name, value in _asked(query).items() if name != "with"}
+    asked = {name: value for name, value in _form_values(query).items() if name != "with"}
     return site.result(
         f"{__name__}:outcome_model", [turns, dialogues], f"What the outcome of {dialogues.name} follows from", **asked
     )
@@ -162,7 +162,7 @@ def trust(validation: dict[str, dict[str, float | None]]) -> dict[str, Any]:
     return {"shown": False, "why": why}
 
 
-def _compared(site: Site, turns: Run, others: list[Run], found: dict[str, Any]) -> dict[str, Any] | None:
+def _predicted_for_others(site: Site, turns: Run, others: list[Run], found: dict[str, Any]) -> dict[str, Any] | None:
     """What the model predicts for other runs; None where none was asked for or the model cannot say."""
     if not others or found["columns"]:
         return None
@@ -187,11 +187,11 @@ def _what_if(site: Site, query: Query, turns: Run, found: dict[str, Any], model:
         "sliders": [{**cells[key], "name": f"{MEND}{key}", "percent": 100 * shares.get(key, 0.0)} for key in keys],
         "level": level,
         "mended": bool(any(chosen.values())),
-        **_told(answer, model),
+        **_answer_values(answer, model),
     }
 
 
-def _told(answer: WhatIf, model: OutcomeModel) -> dict[str, Any]:
+def _answer_values(answer: WhatIf, model: OutcomeModel) -> dict[str, Any]:
     values = answer.to_dict()
     features = [
         {"term": name, "now": answer.now.features[name], "then": answer.then.features[name], "weight": weight}

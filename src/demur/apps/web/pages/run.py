@@ -116,11 +116,11 @@ def links_of(run: Run) -> list[dict[str, str]]:
 
 def _first_rows(site: Site, run: Run) -> dict[str, Any]:
     frame = pl.scan_parquet(exactly(site.store.rows_path(run))).head(FIRST_ROWS).collect().drop(ROW)
-    rows = [[_cell(value) for value in row] for row in frame.iter_rows()]
+    rows = [[_short_text(value) for value in row] for row in frame.iter_rows()]
     return {"title": f"The first {len(rows)} rows as they came", "columns": frame.columns, "rows": rows}
 
 
-def _cell(value: Any) -> str:
+def _short_text(value: Any) -> str:
     text = "–" if value is None else str(value)
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 

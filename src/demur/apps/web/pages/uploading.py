@@ -23,7 +23,7 @@ from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE, compression_
 from demur.core.options import KINDS
 from demur.core.show.results import Step
 from demur.errors import DataError, DemurError, UsageError
-from demur.store.intake import RunReading, Sent
+from demur.store.intake import RenamedFile, RunReading
 from demur.store.runs import Added, Store
 
 AT_ONCE = 4
@@ -305,7 +305,7 @@ def add_upload(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     reading = RunReading(**given["reading"])
     options = {name: given[name] for name in ("name", "tags", "note", "kind", "replace")}
     try:
-        found = store.add(Sent(path, shown), reading=reading, step=step, **options)
+        found = store.add(RenamedFile(path, shown), reading=reading, step=step, **options)
     except DemurError as fault:  # whoever tells of the file itself knows only where we put it
         raise UsageError(str(fault).replace(str(path), shown)) from None
     return {"file": shown, "runs": [added_values(one) for one in found]}

@@ -1,4 +1,4 @@
-"""Everything a report tells of a mixture of tables: one analysis after the other, each where the data has it."""
+"""The analyses of a report on a mixture of tables, each where the data allows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from demur.core.show.results import Step, silent
-from demur.core.stats.intervals import check_level
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DemurError, UsageError
 from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
@@ -29,12 +28,12 @@ from demur.returns.table import Responses
 from demur.returns.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
 
 PROMISED, CHANCE = 0.05, 0.05
-"""The error rate that a threshold is looked for to promise, and the chance that the promise fails, unless asked."""
+"""The error rate that a threshold is looked for to promise, and the chance that the promise fails, unless options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a report is asked for.
+class ReportOptions:
+    """What a report is options for.
 
     `by` are the columns to slice by, None all that suit. At most one of `cost_ratio`, `max_error` (with `delta`) and
     `max_nonreturn` says how thresholds are chosen; without any, an error rate of 5 % is promised.
@@ -55,17 +54,12 @@ class Asked:
 
     def check(self) -> None:
         """Refuses what cannot be, before any work is done."""
-        check_level(self.level)
         given = [name for name in ("cost_ratio", "max_error", "max_nonreturn") if getattr(self, name) is not None]
         if len(given) > 1:
-            named = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+            named = " and ".join(f"`{name}`" for name in given)
             raise UsageError(f"a threshold is advised for one aim; got {named}")
         if self.delta is not None and self.max_error is None:
-            raise UsageError("--delta goes with --max-error: it is the chance that the promised error rate is exceeded")
-        if not 0 <= self.at <= 1:
-            raise UsageError(f"an operating point is a non-return rate in [0, 1], such as 0.2; got {self.at:g}")
-        if self.examples < 0:
-            raise UsageError(f"the number of examples is 0 or more; got {self.examples}")
+            raise UsageError("`delta` goes with `max_error`: it is the chance that the promised error rate is exceeded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class AnswerAnalyses:
     """What answers with confidences show."""
 
     responses: Responses
@@ -95,104 +89,105 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Story:
-    """Everything there is to tell; a part that the data does not have is None, or empty."""
+class ReportAnalyses:
+    """The analyses of a mixture of tables; one that the data does not allow is None, or empty."""
 
     mixture: Mixture
-    asked: Asked
-    answers: Answers | None = None
+    options: ReportOptions
+    answers: AnswerAnalyses | None = None
     lists: NBestEvaluations | None = None
     list_comparison: NBestComparison | None = None
     fits: tuple[tuple[str, OutcomeFit], ...] = ()
     rewards: Smooths | None = None
     gold: GoldStudies | None = None
-    untold: tuple[tuple[str, str], ...] = ()
-    """Parts that could not be told although there is data of the kind, and why."""
+    omitted: tuple[tuple[str, str], ...] = ()
+    """Analyses that failed although there is data of the kind, and why."""
 
 
 @dataclass(slots=True)
-class _Telling:
-    """What was told so far; a part that fails on sound data is left out, with the reason."""
+class Omissions:
+    """Analyses that failed on sound data and are left out of the report, with the reasons."""
 
-    untold: list[tuple[str, str]] = field(default_factory=list)
+    omitted: list[tuple[str, str]] = field(default_factory=list)
 
-    def part(self, name: str, tell: Callable[[], Any]) -> Any:
+    def attempt(self, name: str, analysis: Callable[[], Any]) -> Any:
+        """What an analysis gives; None where it fails."""
         try:
-            return tell()
+            return analysis()
         except DemurError as fault:
-            self.untold.append((name, str(fault)))
+            self.omitted.append((name, str(fault)))
             return None
 
 
-def tell(mixture: Mixture, asked: Asked, *, step: Step = silent) -> Story:
-    """Analyses a mixture of tables; `step` hears of each part."""
-    asked.check()
-    telling = _Telling()
+def analyse_tables(mixture: Mixture, options: ReportOptions, *, step: Step = silent) -> ReportAnalyses:
+    """Analyse a mixture of tables; `step` is called before each kind."""
+    options.check()
+    omissions = Omissions()
     steps = 4
     step("answers", 0, steps)
-    answers = None if mixture.responses is None else _answers(mixture.responses, asked, telling, step)
+    answers = None if mixture.responses is None else _analyse_answers(mixture.responses, options, omissions, step)
     step("N-best lists", 1, steps)
-    lists, compared = _lists(mixture, asked, telling)
+    lists, compared = _analyse_lists(mixture, options, omissions)
     step("outcomes", 2, steps)
-    fits = _fits(mixture, asked, telling)
-    rewards = _rewards(mixture, lists, telling)
+    fits = _fit_outcomes(mixture, options, omissions)
+    rewards = _rewards(mixture, lists, omissions)
     step("gold standard", 3, steps)
-    gold = _gold(mixture, asked)
-    return Story(mixture, asked, answers, lists, compared, fits, rewards, gold, tuple(telling.untold))
+    gold = _analyse_gold(mixture, options)
+    return ReportAnalyses(mixture, options, answers, lists, compared, fits, rewards, gold, tuple(omissions.omitted))
 
 
-def _answers(responses: Responses, asked: Asked, telling: _Telling, step: Step) -> Answers:
-    manner: dict[str, Any] = {"level": asked.level, "replicates": asked.replicates, "seed": asked.seed}
-    measures = returns_measures(at=asked.at)
+def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Omissions, step: Step) -> AnswerAnalyses:
+    manner: dict[str, Any] = {"level": options.level, "replicates": options.replicates, "seed": options.seed}
+    measures = returns_measures(at=options.at)
     compared: Comparison | None = None
     if len(responses.systems) > 1:
-        compared = telling.part("comparison", lambda: _compared(responses, asked, measures, step))
+        compared = omissions.attempt("comparison", lambda: _compare_answers(responses, options, measures, step))
     if compared is not None and not any(compared.dropped.values()):
         evaluations = Evaluations(compared.evaluations)
     else:
         evaluations = evaluate(responses, measures=measures, step=step, **manner)
     rows = {one.system: Rows.from_frame(responses.of(one.system).frame) for one in evaluations}
-    advice = tuple(advise(one.sample, one.system, asked) for one in evaluations)
+    advice = tuple(advise(one.sample, one.system, options) for one in evaluations)
     thresholds = {one.system: one.advised.threshold for one in advice}
-    columns = slice_columns(responses) if asked.by is None else asked.by
+    columns = slice_columns(responses) if options.by is None else options.by
     step("slices", 0, 1)
-    slices = slice_differences(responses, thresholds, columns, level=asked.level) if columns else None
+    slices = slice_differences(responses, thresholds, columns, level=options.level) if columns else None
     found = [calibration(one, rows[one.system]) for one in evaluations if one.sample.sweep.threshold.size > 1]
-    return Answers(
+    return AnswerAnalyses(
         responses,
         evaluations,
         compared,
         advice,
         slices,
         tuple(one for one in found if one is not None),
-        tuple(examples(responses.of(name), cutoff, asked.examples) for name, cutoff in thresholds.items()),
-        _ranks(responses, asked, telling),
+        tuple(examples(responses.of(name), cutoff, options.examples) for name, cutoff in thresholds.items()),
+        _ranks(responses, options, omissions),
     )
 
 
-def _ranks(responses: Responses, asked: Asked, telling: _Telling) -> tuple[ListRanks, ...]:
+def _ranks(responses: Responses, options: ReportOptions, omissions: Omissions) -> tuple[ListRanks, ...]:
     """Where right labels stand in the lists of those systems that have lists."""
     if "nbest" not in responses.frame.columns:
         return ()
     tables = [responses.of(system) for system in responses.systems]
     listed = [table for table in tables if table.frame["nbest"].null_count() < len(table)]
-    found = [telling.part("N-best lists", partial(list_ranks, table, level=asked.level)) for table in listed]
+    found = [omissions.attempt("N-best lists", partial(list_ranks, table, level=options.level)) for table in listed]
     return tuple(one for one in found if one is not None)
 
 
-def _compared(responses: Responses, asked: Asked, measures: Any, step: Step) -> Comparison:
+def _compare_answers(responses: Responses, options: ReportOptions, measures: Any, step: Step) -> Comparison:
     """Systems paired by id where they share some and agree on the targets, else unpaired."""
-    manner: dict[str, Any] = {"level": asked.level, "replicates": asked.replicates, "seed": asked.seed}
-    options: dict[str, Any] = {"at": asked.at, "measures": measures, "step": step, **manner}
+    manner: dict[str, Any] = {"level": options.level, "replicates": options.replicates, "seed": options.seed}
+    arguments: dict[str, Any] = {"at": options.at, "measures": measures, "step": step, **manner}
     try:
-        return compare(responses, matched=True, **options)
+        return compare(responses, matched=True, **arguments)
     except DemurError:
-        return compare(responses, unpaired=True, **options)
+        return compare(responses, unpaired=True, **arguments)
 
 
-def advise(sample: Sample, system: str, asked: Asked) -> Advice:
-    """The thresholds for one system: the one asked for, or a promise, a limit on non-returns and equal costs."""
-    choices = _asked_for(sample, system, asked) or _usual(sample, system, asked)
+def advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
+    """The thresholds for one system: the one options for, or a promise, a limit on non-returns and equal costs."""
+    choices = _chosen_thresholds(sample, system, options) or _default_thresholds(sample, system, options)
     first = choices[0]
     if not math.isnan(first.threshold):
         return Advice(system, choices, first)
@@ -203,21 +198,21 @@ def advise(sample: Sample, system: str, asked: Asked) -> Advice:
     return Advice(system, choices, kept, "no threshold keeps the first limit")
 
 
-def _asked_for(sample: Sample, system: str, asked: Asked) -> tuple[Choice, ...]:
-    if asked.cost_ratio is not None:
-        return (threshold_by_cost(sample, asked.cost_ratio, name=system),)
-    if asked.max_error is not None:
-        return (threshold_by_error(sample, asked.max_error, delta=asked.delta, name=system),)
-    if asked.max_nonreturn is None:
+def _chosen_thresholds(sample: Sample, system: str, options: ReportOptions) -> tuple[Choice, ...]:
+    if options.cost_ratio is not None:
+        return (threshold_by_cost(sample, options.cost_ratio, name=system),)
+    if options.max_error is not None:
+        return (threshold_by_error(sample, options.max_error, delta=options.delta, name=system),)
+    if options.max_nonreturn is None:
         return ()
-    limit = asked.max_nonreturn
+    limit = options.max_nonreturn
     floor = float(sample.sweep.withheld / sample.sweep.total)
     return (threshold_by_nonreturn(sample, max(limit, floor), name=system),)
 
 
-def _usual(sample: Sample, system: str, asked: Asked) -> tuple[Choice, ...]:
+def _default_thresholds(sample: Sample, system: str, options: ReportOptions) -> tuple[Choice, ...]:
     floor = float(sample.sweep.withheld / sample.sweep.total)
-    limited = (threshold_by_nonreturn(sample, asked.at, name=system),) if floor <= asked.at else ()
+    limited = (threshold_by_nonreturn(sample, options.at, name=system),) if floor <= options.at else ()
     return (
         threshold_by_error(sample, PROMISED, delta=CHANCE, name=system),
         threshold_by_error(sample, PROMISED, name=system),
@@ -229,52 +224,54 @@ def _everything(sample: Sample, system: str) -> Choice:
     return threshold_by_error(sample, 1.0, name=system)
 
 
-def _lists(mixture: Mixture, asked: Asked, telling: _Telling) -> tuple[NBestEvaluations | None, NBestComparison | None]:
+def _analyse_lists(
+    mixture: Mixture, options: ReportOptions, omissions: Omissions
+) -> tuple[NBestEvaluations | None, NBestComparison | None]:
     table = mixture.lists
     if table is None:
         return None, None
-    settings = NBestSettings(level=asked.level, replicates=asked.replicates, seed=asked.seed)
+    settings = NBestSettings(level=options.level, replicates=options.replicates, seed=options.seed)
     if len(table.systems) == 1:
         return evaluate_nbest(table, settings=settings), None
-    compared = telling.part("comparison of N-best lists", lambda: _compared_lists(table, settings))
+    compared = omissions.attempt("comparison of N-best lists", lambda: _compare_lists(table, settings))
     return evaluate_nbest(table, settings=settings) if compared is None else None, compared
 
 
-def _compared_lists(table: Any, settings: NBestSettings) -> NBestComparison:
+def _compare_lists(table: Any, settings: NBestSettings) -> NBestComparison:
     try:
         return compare_lists(table, matched=True, settings=settings)
     except DemurError:
         return compare_lists(table, unpaired=True, settings=settings)
 
 
-def _fits(mixture: Mixture, asked: Asked, telling: _Telling) -> tuple[tuple[str, OutcomeFit], ...]:
+def _fit_outcomes(mixture: Mixture, options: ReportOptions, omissions: Omissions) -> tuple[tuple[str, OutcomeFit], ...]:
     """A model of the outcome for each system whose turns name dialogues."""
     turns, table = mixture.turns, mixture.dialogues
     if turns is None or table is None:
         return ()
-    how = Procedure(replicates=asked.replicates, seed=asked.seed, level=asked.level)
+    how = Procedure(replicates=options.replicates, seed=options.seed, level=options.level)
 
     def fitted(system: str) -> OutcomeFit:
-        made = design(table, turns.of(system), features=asked.features, allow_unmatched=asked.matched)
+        made = design(table, turns.of(system), features=options.features, allow_unmatched=options.matched)
         return fit_outcome(made, how=how)
 
-    found = [(system, telling.part(f"outcome of {system}", lambda: fitted(system))) for system in turns.systems]  # noqa: B023
+    found = [(system, omissions.attempt(f"outcome of {system}", lambda: fitted(system))) for system in turns.systems]  # noqa: B023
     return tuple((system, fit) for system, fit in found if fit is not None)
 
 
-def _rewards(mixture: Mixture, lists: NBestEvaluations | None, telling: _Telling) -> Smooths | None:
+def _rewards(mixture: Mixture, lists: NBestEvaluations | None, omissions: Omissions) -> Smooths | None:
     """What dialogues achieved against the measures of their N-best lists, where there are no answers to explain it."""
     table = mixture.dialogues
     if table is None or lists is None or mixture.turns is not None:
         return None
-    curves: Smooths | None = telling.part(
+    curves: Smooths | None = omissions.attempt(
         "outcome by N-best lists", lambda: reward_curves(lists, table.frame, group=None)
     )
     return curves
 
 
-def _gold(mixture: Mixture, asked: Asked) -> GoldStudies | None:
+def _analyse_gold(mixture: Mixture, options: ReportOptions) -> GoldStudies | None:
     if not mixture.trials:
         return None
-    how = GoldOptions(level=asked.level, replicates=asked.replicates, seed=asked.seed)
+    how = GoldOptions(level=options.level, replicates=options.replicates, seed=options.seed)
     return GoldStudies(analyse(study, how) for study in mixture.trials)
