@@ -14,7 +14,7 @@ from benchmarks.arrays import Floats
 from benchmarks.measuring import Line, fastest
 from benchmarks.peers import installed
 from demur.gold_standard.curves import Counts, batch_of, with_prior
-from demur.gold_standard.fitting import CurveFit, FitOptions, draws, fit_curve
+from demur.gold_standard.fitting import CurveFit, FitOptions, draw_subjects, fit_curve
 from demur.gold_standard.study import GoldOptions, GoldStudy, analyse
 from demur.gold_standard.trials import TrialReading, Trials, trials
 from demur.lab.wizards import simulate
@@ -72,7 +72,7 @@ def _whole(study: Trials) -> Iterator[Line]:
 
 def _refits(counts: Counts) -> Iterator[Line]:
     fit = fit_curve(counts, FitOptions(kind="spline"))
-    drawn = draws([counts], REPLICATES, 0)
+    drawn = draw_subjects([counts], REPLICATES, 0)
     few = np.asarray(drawn[:ONE_BY_ONE])
     took = fastest({"ours": lambda: fit.refits(drawn), "theirs": lambda: _one_by_one(fit, few)}, repeats=1)
     ratio = took["ours"] / (took["theirs"] * REPLICATES / ONE_BY_ONE)

@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 from benchmarks.arrays import Floats
 from demur.core.stats.intervals import Figure, normal, student
 from demur.gold_standard.curves import counts_of
-from demur.gold_standard.fitting import CurveFit, Draws, FitOptions, Performer, draws, fit_curve
+from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, SubjectDraws, draw_subjects, fit_curve
 from demur.gold_standard.study import GoldOptions, GoldStudy, analyse
 from demur.gold_standard.trials import TrialReading, Trials, trials
 from demur.lab import wizards
@@ -53,7 +53,7 @@ class Plain:
         table = self._study(rng)
         counts = counts_of(table, np.ones(len(table), dtype=bool))
         fits = {kind: fit_curve(counts, FitOptions(kind=kind)) for kind in ("spline", "logistic")}
-        drawn = draws([counts], replicates, seed)
+        drawn = draw_subjects([counts], replicates, seed)
         chosen = fit_curve(counts, FitOptions()).kind
         held = {kind: _held(_performer(fit, drawn), plain_truth(self.shape, self.spread)) for kind, fit in fits.items()}
         return _with_auto(held, chosen)
@@ -75,7 +75,7 @@ class Wizards:
         """Which bands hold the curves, and which intervals the readings."""
         table = wizards.simulate(int(rng.integers(2**31)), wizards=self.subjects, callers=self.subjects, trials=30)
         study = analyse(_read(table), GoldOptions(replicates=replicates, seed=seed, checks=False))
-        drawn = draws([one.fit.counts for one in study.performers], replicates, seed)
+        drawn = draw_subjects([one.fit.counts for one in study.performers], replicates, seed)
         found: Outcome = _readings(study)
         for one in study.performers:
             other = "logistic" if one.fit.kind == "spline" else "spline"
@@ -137,7 +137,7 @@ def _read(table: pl.DataFrame) -> Trials:
     return trials(table, reading=TrialReading(x="wer", y="completed"))[0]
 
 
-def _performer(fit: CurveFit, drawn: Draws) -> Performer:
+def _performer(fit: CurveFit, drawn: SubjectDraws) -> Performer:
     return Performer("", "gold", fit, fit.refits(drawn), np.zeros(len(drawn)), LEVEL)
 
 

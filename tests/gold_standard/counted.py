@@ -3,7 +3,7 @@
 import numpy as np
 
 from demur.gold_standard.curves import counts_of
-from demur.gold_standard.fitting import FitOptions, Performer, draws, fit_curve
+from demur.gold_standard.fitting import FitOptions, Performer, draw_subjects, fit_curve
 from demur.gold_standard.trials import Trials
 
 
@@ -77,4 +77,4 @@ def simulated_counts(truth, **known):
 def performer_of(counts, *, kind="spline", direction="harmful", replicates=60, seed=0, level=0.95):
     fit = fit_curve(counts, FitOptions(kind=kind, direction=direction))
     noise = np.random.default_rng(seed).standard_normal(replicates)
-    return Performer("wizard", "gold", fit, fit.refits(draws([counts], replicates, seed)), noise, level)
+    return Performer("wizard", "gold", fit, fit.refits(draw_subjects([counts], replicates, seed)), noise, level)

@@ -40,7 +40,7 @@ def test_a_cost_is_a_file_an_expression_or_points(study: Path) -> None:
     by_file, by_points = (demur.gold(study, cost=one, **QUICK)[0] for one in (study.parent / "cost.csv", points))
     assert by_file.costs == by_points.costs
     flat = demur.gold(study, cost="10 + 0 * p", **QUICK)[0]
-    means = [10 * one.mass.value / flat.ground.width for one in flat.impurities]
+    means = [10 * one.mass.value / flat.x_range.width for one in flat.impurities]
     assert [one.average.value for one in flat.costs] == pytest.approx(means, rel=1e-6)
 
 

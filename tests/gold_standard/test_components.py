@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.gold_standard.impurity import Sureness
-from demur.gold_standard.verdict import check_components, take_apart
+from demur.gold_standard.impurity import ConfidenceLevel
+from demur.gold_standard.verdict import analyse_components, check_components
 from reference.gold import factorial_effect, interval, weighed
 
-SURE = Sureness(0.95, 7)
+SURE = ConfidenceLevel(0.95, 7)
 NONE, ASR, NLU, BOTH = frozenset(), frozenset({"asr"}), frozenset({"nlu"}), frozenset({"asr", "nlu"})
 
 
-def apart(masses, drawn=None):
-    drawn = drawn or {on: [mass, mass] for on, mass in masses.items()}
-    return take_apart("guide", {on: weighed(mass, drawn[on]) for on, mass in masses.items()}, SURE)
+def apart(masses, replicates=None):
+    drawn = replicates or {on: [mass, mass] for on, mass in masses.items()}
+    return analyse_components("guide", {on: weighed(mass, drawn[on]) for on, mass in masses.items()}, SURE)
 
 
 def effects(found):
@@ -93,7 +93,7 @@ def test_what_cannot_be_told_apart_is_undefined_and_says_why():
     mains = [one for one in found.effects if one.kind == "main"]
     assert mains
     assert not any(one.change.defined for one in mains)
-    assert {one.change.why for one in mains} == {"the combinations that were run do not tell it from other effects"}
+    assert {one.change.why for one in mains} == {"the combinations that were run do not separate it from other effects"}
     assert json.dumps(found.to_dict(), allow_nan=False)
 
 

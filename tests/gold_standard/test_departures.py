@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from demur.gold_standard.checks import points, size_of, span, told, variance
+from demur.gold_standard.checks import difference_text, points_text, size_of, span, variance
 from reference.gold_checks import counted, gold_of, study
 
 RATES = counted({"a": {0.0: (10, 10), 1.0: (4, 10)}})
@@ -55,12 +55,12 @@ def test_bounded_scores_vary_less_near_a_bound():
     ],
 )
 def test_rates_are_told_in_points(amount, words):
-    assert told(amount, counts_in(RATES)) == words
+    assert difference_text(amount, counts_in(RATES)) == words
 
 
 def test_scores_are_told_as_they_are():
-    assert told(0.12345, counts_in(SCORES)) == "0.123"
+    assert difference_text(0.12345, counts_in(SCORES)) == "0.123"
 
 
 def test_points_do_not_jump_between_tenths_and_whole_ones():
-    assert [points(amount) for amount in np.array([0.0994, 0.0995, 0.0996])] == ["9.9", "10", "10"]
+    assert [points_text(amount) for amount in np.array([0.0994, 0.0995, 0.0996])] == ["9.9", "10", "10"]

@@ -284,11 +284,11 @@ class TestFaults:
             fit_curve(counted([0.3, 0.3], [1, 0]), FitOptions(), who="A")
 
     def test_a_logistic_curve_needs_an_upper_bound(self):
-        with pytest.raises(UsageError, match="a logistic curve needs the metric's upper bound; --upper gives it"):
+        with pytest.raises(UsageError, match="a logistic curve needs the upper bound of the metric; `upper` gives it"):
             fit_curve(counted([0, 1], [3, 9], kind="scores", upper=None), FitOptions(kind="logistic"))
 
     def test_an_isotonic_curve_needs_a_direction(self):
-        with pytest.raises(UsageError, match="an isotonic curve is monotone: --direction harmful or helpful"):
+        with pytest.raises(UsageError, match="an isotonic curve is monotone: `direction` harmful or helpful"):
             fit_curve(counted([0, 1], [1, 0]), FitOptions(kind="isotonic", direction="any"))
 
     def test_a_polynomial_needs_more_places_than_its_degree(self):

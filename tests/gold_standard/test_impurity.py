@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from demur.gold_standard.impurity import Stretch, complexity, impurity, joined, mean_performance
+from demur.gold_standard.impurity import XInterval, complexity, impurity, joined, mean_performance
 from reference.gold import area, ground_of, handmade, interval, softplus_area
 
 SHARE = st.floats(0.02, 0.98)
@@ -76,16 +76,16 @@ def test_only_the_range_that_both_cover_counts():
 
 def test_intervals_come_from_the_masses_of_replicates():
     """The system ends at .2, .3 or .4 in replicates, so that the mass is .3, .25 or .2 in them."""
-    gold = handmade("gold", "linear", (1, 0.8), drawn=[(1, 0.8)] * 3)
-    system = handmade("A", "linear", (1, 0.3), drawn=[(1, 0.2), (1, 0.3), (1, 0.4)])
+    gold = handmade("gold", "linear", (1, 0.8), replicates=[(1, 0.8)] * 3)
+    system = handmade("A", "linear", (1, 0.3), replicates=[(1, 0.2), (1, 0.3), (1, 0.4)])
     found = distance(gold, system)
-    assert found.drawn == pytest.approx([0.3, 0.25, 0.2], abs=1e-9)
+    assert found.replicates == pytest.approx([0.3, 0.25, 0.2], abs=1e-9)
     assert (found.mass.low, found.mass.high) == pytest.approx(interval(0.25, [0.3, 0.25, 0.2], 5), abs=1e-9)
 
 
 def test_the_band_of_an_impurity_never_falls_below_0():
-    gold = handmade("gold", "linear", (1, 0.8), drawn=[(1, 0.7), (1, 0.9), (1, 0.8)])
-    found = distance(gold, handmade("A", "linear", (1, 0.75), drawn=[(1, 0.75)] * 3))
+    gold = handmade("gold", "linear", (1, 0.8), replicates=[(1, 0.7), (1, 0.9), (1, 0.8)])
+    found = distance(gold, handmade("A", "linear", (1, 0.75), replicates=[(1, 0.75)] * 3))
     assert (found.low >= 0).all()
     assert (found.low <= found.impurity).all()
     assert (found.impurity <= found.high).all()
@@ -94,15 +94,15 @@ def test_the_band_of_an_impurity_never_falls_below_0():
 def test_the_same_replicates_for_both_leave_no_doubt_about_the_difference():
     """Where gold and system are moved alike, their difference is not moved at all."""
     moved = [(1, 0.7), (1, 0.9), (1, 0.8)]
-    gold = handmade("gold", "linear", (1, 0.8), drawn=moved)
-    found = distance(gold, handmade("A", "linear", (1, 0.4), drawn=[(a, b - 0.4) for a, b in moved]))
+    gold = handmade("gold", "linear", (1, 0.8), replicates=moved)
+    found = distance(gold, handmade("A", "linear", (1, 0.4), replicates=[(a, b - 0.4) for a, b in moved]))
     assert (found.mass.low, found.mass.high) == pytest.approx((0.2, 0.2), abs=1e-9)
 
 
 def test_a_system_with_golds_own_curve_has_no_impurity():
     found = distance(handmade("gold", "logistic", (4, -3)), handmade("A", "logistic", (4, -3)))
     assert (found.mass.value, found.below.value, found.above.value, found.relative.value) == (0, 0, 0, 0)
-    assert found.ranges == (Stretch(0.0, 1.0, "undecided"),)
+    assert found.ranges == (XInterval(0.0, 1.0, "undecided"),)
     assert not found.impurity.any()
 
 
@@ -135,7 +135,7 @@ def test_complexity_of_a_logistic_curve_is_that_of_its_antiderivative(start, end
 
 
 def test_complexity_has_an_interval_within_0_and_1():
-    gold = handmade("gold", "linear", (1, 0.98), drawn=[(1, 0.95), (1, 0.99), (1, 1.0)])
+    gold = handmade("gold", "linear", (1, 0.98), replicates=[(1, 0.95), (1, 0.99), (1, 1.0)])
     found = complexity(gold)
     assert 0 < found.low < found.value < found.high < 1
 
@@ -153,9 +153,9 @@ def test_complexity_is_undefined_without_an_upper_bound():
 
 def test_the_mean_performance_is_over_the_common_range():
     gold, system = handmade("gold", "linear", (1, 0.8)), handmade("A", "linear", (0.6, 0.2), over=(0.5, 1.0))
-    ground = ground_of(gold, system)
-    assert mean_performance(gold, ground).value == pytest.approx(0.85, abs=1e-12)
-    assert mean_performance(system, ground).value == pytest.approx(0.4, abs=1e-12)
+    x_range = ground_of(gold, system)
+    assert mean_performance(gold, x_range).value == pytest.approx(0.85, abs=1e-12)
+    assert mean_performance(system, x_range).value == pytest.approx(0.4, abs=1e-12)
 
 
 def test_an_impurity_is_written_as_plain_values():

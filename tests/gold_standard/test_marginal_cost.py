@@ -108,26 +108,26 @@ def test_a_system_above_gold_counts_as_distance_in_one_reading_and_saves_in_the_
 def test_intervals_come_from_replicates():
     """Ends of .2, .3, .4 make the mean of 100 (1 - (1 - e) x) (.8 - e) x equal 100 (.8 - e) (1/2 - (1 - e) / 3)."""
     ends = (0.2, 0.3, 0.4)
-    found = cost_of(LINEAR, None, gold(drawn=[(1, 0.8)] * 3), system(drawn=[(1, end) for end in ends]))
+    found = cost_of(LINEAR, None, gold(replicates=[(1, 0.8)] * 3), system(replicates=[(1, end) for end in ends]))
     drawn = [100 * (0.8 - end) * (1 / 2 - (1 - end) / 3) for end in ends]
-    assert found.drawn == pytest.approx(drawn, abs=1e-6)
+    assert found.replicates == pytest.approx(drawn, abs=1e-6)
     assert (found.average.low, found.average.high) == pytest.approx(interval(14, drawn, 5), abs=1e-6)
 
 
 def test_the_stretch_of_a_gain_moves_with_the_replicate():
     """With an end e, s = p at x = (1 - p) / (1 - e), so that the mean of 60 x moves with it."""
     ends = (0.2, 0.3)
-    found = cost_of(LINEAR, (0.7, 0.8), gold(drawn=[(1, 0.8)] * 2), system(drawn=[(1, end) for end in ends]))
+    found = cost_of(LINEAR, (0.7, 0.8), gold(replicates=[(1, 0.8)] * 2), system(replicates=[(1, end) for end in ends]))
     means = []
     for end in ends:
         low, high = (0.2 / (1 - end), 0.3 / (1 - end))
         means.append(area(lambda x, end=end: 100 * (1 - (1 - end) * x) * (0.8 - end) * x, low, high) / (high - low))
-    assert found.drawn == pytest.approx(means, rel=2e-3)
+    assert found.replicates == pytest.approx(means, rel=2e-3)
 
 
 def test_replicates_that_never_come_between_leave_no_interval():
     beside = [(0.5, 0.2), (0.6, 0.2), (0.55, 0.1)]
-    found = cost_of(LINEAR, (0.7, 0.8), gold(drawn=[(1, 0.8)] * 3), system(drawn=beside))
+    found = cost_of(LINEAR, (0.7, 0.8), gold(replicates=[(1, 0.8)] * 3), system(replicates=beside))
     assert found.average.value == pytest.approx(14, abs=1e-6)
     assert np.isnan(found.average.low)
 
@@ -158,9 +158,9 @@ def test_amounts_that_end_below_gold_leave_the_difference_undefined():
 
 
 def test_the_cheaper_of_two_has_a_difference_with_an_interval():
-    best = gold(drawn=[(1, 0.8)] * 3)
-    near = handmade("B", "linear", (1, 0.7), drawn=[(1, 0.7)] * 3)
-    far = system(drawn=[(1, 0.1), (1, 0.2), (1, 0.3)])
+    best = gold(replicates=[(1, 0.8)] * 3)
+    near = handmade("B", "linear", (1, 0.7), replicates=[(1, 0.7)] * 3)
+    far = system(replicates=[(1, 0.1), (1, 0.2), (1, 0.3)])
     dear, cheap = cost_of(LINEAR, None, best, far), cost_of(LINEAR, None, best, near)
     apart = cheaper_by(cheap, dear, best, near, far)
     assert apart.value == pytest.approx(dear.average.value - cheap.average.value)

@@ -73,7 +73,7 @@ class TestBand:
     def test_is_finite_for_a_perfect_step(self, kind):
         counts = counted(np.tile(GRID, 5), np.tile(GRID < 0.5, 5), subject=np.repeat(np.arange(5), len(GRID)))
         one = performer_of(counts, kind=kind)
-        for found in (*one.band(GRID), one.drawn(GRID), one.error(GRID)):
+        for found in (*one.band(GRID), one.replicates(GRID), one.error(GRID)):
             assert np.isfinite(found).all()
 
     def test_is_wider_where_subjects_differ(self):
@@ -110,7 +110,7 @@ class TestDrawn:
     @pytest.mark.parametrize("kind", ["spline", "logistic"])
     def test_spreads_as_the_error_says(self, kind):
         one = performer_of(simulated_counts(straight, subjects=6, trials=60, spread=1.0), kind=kind)
-        drawn = one.drawn(GRID)
+        drawn = one.replicates(GRID)
         assert drawn.shape == (60, len(GRID))
         assert predictor(drawn).std(axis=0, ddof=1) == pytest.approx(one.error(GRID), rel=1e-5)
 
@@ -119,17 +119,17 @@ class TestDrawn:
         spread = one.fit.predictor(GRID, one.refits).std(axis=0, ddof=1)
         larger = spread > one.fit.model_error(GRID)
         refitted = one.fit.performance(one.fit.predictor(GRID, one.refits))
-        assert one.drawn(GRID)[:, larger] == pytest.approx(refitted[:, larger])
+        assert one.replicates(GRID)[:, larger] == pytest.approx(refitted[:, larger])
 
     def test_replicates_that_do_not_spread_are_drawn_by_the_models_own_error(self):
         one = fixed(fit_curve(simulated_counts(straight, subjects=6), FitOptions(kind="spline")))
-        spread = predictor(one.drawn(GRID)).std(axis=0, ddof=1)
+        spread = predictor(one.replicates(GRID)).std(axis=0, ddof=1)
         assert spread == pytest.approx(one.fit.model_error(GRID) * one.noise.std(ddof=1), rel=1e-6)
 
     def test_lies_within_the_bounds_of_the_scale(self):
         x, y = np.tile(GRID, 4), np.full(4 * len(GRID), 7.0)
         counts = counted(x, y, subject=np.repeat(np.arange(4), len(GRID)), kind="scores", lower=1.0, upper=7.0)
-        drawn = performer_of(counts).drawn(GRID)
+        drawn = performer_of(counts).replicates(GRID)
         assert drawn.min() >= 1
         assert drawn.max() <= 7
 
@@ -188,4 +188,4 @@ class TestFigures:
         one = performer_of(simulated_counts(straight, subjects=6))
         wide = replace(one, level=0.99)
         assert (wide.band(GRID)[1] >= one.band(GRID)[1]).all()
-        assert (wide.drawn(GRID) == one.drawn(GRID)).all()
+        assert (wide.replicates(GRID) == one.replicates(GRID)).all()

@@ -9,13 +9,13 @@ from scipy.special import expit
 from demur.core.stats.intervals import student
 from demur.errors import DataError
 from demur.gold_standard.curves import counts_of
-from demur.gold_standard.fitting import FitOptions, Performer, draws, fit_curve
+from demur.gold_standard.fitting import FitOptions, Performer, draw_subjects, fit_curve
 from demur.gold_standard.planning import (
     GoldPlan,
     StudyDesign,
     average_person,
     curve_of,
-    pilots_of,
+    pilot_study_of,
     plan,
     shares_of,
     spread_of,
@@ -124,7 +124,7 @@ def test_the_person_in_the_middle_lies_further_from_a_half_than_the_average():
 
 
 def test_simulated_studies_have_the_pilots_curve_on_average():
-    known = pilots_of(three(), LOGISTIC)
+    known = pilot_study_of(three(), LOGISTIC)
     drawn = known.simulated(40, 30, 200, np.random.default_rng(0))
     for one, counts in zip(known.performers, drawn, strict=True):
         total, size = (np.asarray(part.sum(axis=0)).ravel() for part in (counts.totals, counts.sizes))
@@ -133,7 +133,7 @@ def test_simulated_studies_have_the_pilots_curve_on_average():
 
 
 def test_simulated_persons_spread_as_the_pilots():
-    one = pilots_of(one_arm(30, 30, 1.0), LOGISTIC).performers[0]
+    one = pilot_study_of(one_arm(30, 30, 1.0), LOGISTIC).performers[0]
     departures = np.random.default_rng(0).standard_normal((600, 1))
     counts = one.simulated(departures, 40, np.random.default_rng(1))
     again = fit_curve(counts, LOGISTIC)
@@ -141,7 +141,7 @@ def test_simulated_persons_spread_as_the_pilots():
 
 
 def test_callers_of_both_systems_do_well_with_both():
-    known = pilots_of(three(subjects=60), LOGISTIC)
+    known = pilot_study_of(three(subjects=60), LOGISTIC)
     assert known.correlation[1, 2] == pytest.approx(1, abs=0.15)
     assert known.correlation[0, 1] == known.correlation[0, 2] == 0
     assert [one.stratum == known.performers[1].stratum for one in known.performers] == [False, True, True]
@@ -153,7 +153,7 @@ def test_bounded_scores_vary_in_simulation_as_in_the_pilot():
     mean = expit(2 - 4 * x + 0.7 * rng.standard_normal((40, 1)))
     y = 7 * rng.beta(6 * mean, 6 * (1 - mean))
     trials = study(x, y, np.repeat(np.arange(40), 30), kind="scores", upper=7.0)
-    one = pilots_of(trials, LOGISTIC).performers[0]
+    one = pilot_study_of(trials, LOGISTIC).performers[0]
     counts = one.simulated(np.random.default_rng(0).standard_normal((400, 1)), 30, np.random.default_rng(1))
     assert one.spread == pytest.approx(0.7, abs=0.15)
     assert fit_curve(counts, LOGISTIC).dispersion == pytest.approx(one.fit.dispersion, rel=0.1)
@@ -166,14 +166,14 @@ def test_bands_are_as_wide_as_those_of_whole_studies():
     """Each simulated study is fitted, its smoothness chosen, and its subjects are drawn anew, as an analysis does."""
     pilot = one_arm(16, 25, 1.0)
     planned = plan(pilot, subjects=[16], trials_each=[20], fit=FitOptions(kind="spline"), studies=200).designs[0]
-    one = pilots_of(pilot, FitOptions(kind="spline")).performers[0]
+    one = pilot_study_of(pilot, FitOptions(kind="spline")).performers[0]
     rng = np.random.default_rng(5)
     places = np.linspace(one.counts.low, one.counts.high, 41)
     widths = []
     for seed in range(40):
         counts = one.simulated(rng.standard_normal((16, 1)), 20, rng)
         fit = fit_curve(counts, FitOptions(kind="spline"))
-        refits = fit.refits(draws([counts], 100, seed))
+        refits = fit.refits(draw_subjects([counts], 100, seed))
         low, high = Performer("wizards", "gold", fit, refits, np.zeros(100), 0.95).band(places)
         widths.append((high - low) / 2)
     assert planned.half_widths["wizards"] == pytest.approx(float(np.mean(widths)), rel=0.15)
@@ -217,7 +217,7 @@ def test_the_smallest_design_that_is_narrow_enough_is_needed():
         f"{found.needed.subjects} subjects with {found.needed.trials} trials each with every performer are enough"
     )
     assert found.words().startswith(expected)
-    assert "tells A and B apart in" in found.words()
+    assert "finds A and B different in" in found.words()
 
 
 def test_where_no_design_is_enough_it_is_said_what_would_be():
@@ -246,7 +246,7 @@ def test_designs_do_not_depend_on_which_others_are_tried():
 
 
 def test_a_spline_is_planned_for_where_a_study_would_fit_one():
-    pilot = pilots_of(three(subjects=8), FitOptions()).performers[1]
+    pilot = pilot_study_of(three(subjects=8), FitOptions()).performers[1]
     assert pilot.fit_for(8).kind == "logistic"
     assert pilot.fit_for(15).kind == "spline"
 

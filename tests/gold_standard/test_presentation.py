@@ -15,12 +15,12 @@ from demur.core.show.terminal import show
 from demur.core.stats.intervals import Figure
 from demur.gold_standard import presentation
 from demur.gold_standard.cost import read_cost
-from demur.gold_standard.impurity import Stretch
+from demur.gold_standard.impurity import XInterval
 from demur.gold_standard.planning import plan
 from demur.gold_standard.presentation import of_gold, of_plan, of_study, performer_table
 from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
 from demur.gold_standard.trials import TrialReading, trials
-from demur.gold_standard.verdict import Crossing, Nearer
+from demur.gold_standard.verdict import ImpurityCrossing, PairVerdict
 from demur.gold_standard.words import Units, figure, pair_sentences, verdict
 
 QUICK = GoldOptions(replicates=60, checks=False)
@@ -67,7 +67,7 @@ APART = Figure(0.1, 0.05, 0.15)
 
 def pair(ranges, crossings=(), difference=APART, p=0.001):
     nothing = np.empty(0)
-    return Nearer("A", "B", tuple(ranges), tuple(crossings), difference, p, nothing, nothing, nothing, nothing)
+    return PairVerdict("A", "B", tuple(ranges), tuple(crossings), difference, p, nothing, nothing, nothing, nothing)
 
 
 WER = Units("wer", "done", x_percent=True, y_percent=True)
@@ -76,8 +76,8 @@ WER = Units("wer", "done", x_percent=True, y_percent=True)
 def test_the_verdict_reads_as_one_says_it():
     """Prefer A below, B above, undecided between; the smaller mass belongs to B, as the difference is above 0."""
     found = pair(
-        [Stretch(0, 0.35, "A"), Stretch(0.35, 0.4, "undecided"), Stretch(0.4, 1, "B")],
-        [Crossing(0.37, 0.35, 0.4, shown=True), Crossing(0.9, 0.8, 0.95, shown=False)],
+        [XInterval(0, 0.35, "A"), XInterval(0.35, 0.4, "undecided"), XInterval(0.4, 1, "B")],
+        [ImpurityCrossing(0.37, 0.35, 0.4, shown=True), ImpurityCrossing(0.9, 0.8, 0.95, shown=False)],
     )
     assert pair_sentences(found, WER) == [
         "Of A and B, by distance from the gold standard, prefer A below 35 % wer and B above 40 %; "
@@ -88,7 +88,7 @@ def test_the_verdict_reads_as_one_says_it():
 
 
 def test_exchanged_systems_are_told_alike():
-    swapped = pair([Stretch(0, 1, "A")], difference=Figure(-0.1, -0.15, -0.05))
+    swapped = pair([XInterval(0, 1, "A")], difference=Figure(-0.1, -0.15, -0.05))
     assert pair_sentences(swapped, WER) == [
         "Of A and B, by distance from the gold standard, prefer A at every wer from 0 % to 100 %.",
         "On the whole A is nearer: its impurity mass is smaller by 0.1 (0.05 to 0.15), p = 0.001.",
@@ -96,9 +96,9 @@ def test_exchanged_systems_are_told_alike():
 
 
 def test_systems_that_are_not_told_apart_are_said_not_to_be():
-    told = pair_sentences(pair([Stretch(0, 1, "undecided")], difference=Figure(0.1, -0.1, 0.3), p=0.3), WER)
+    told = pair_sentences(pair([XInterval(0, 1, "undecided")], difference=Figure(0.1, -0.1, 0.3), p=0.3), WER)
     assert told == [
-        "A and B are not told apart by their distance from the gold standard.",
+        "A and B are not significantly different in their distance from the gold standard.",
         "On the whole neither is shown to be nearer: masses differ by 0.1 (−0.1 to 0.3), p = 0.3.",
     ]
 

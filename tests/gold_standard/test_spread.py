@@ -10,42 +10,42 @@ from scipy.special import logit
 from scipy.stats import t as student_t
 
 from demur.gold_standard.impurity import (
-    Stretch,
-    Sureness,
-    around,
-    around_area,
-    around_share,
+    ConfidenceLevel,
+    XInterval,
+    area_interval,
+    even_interval,
     joined,
-    simultaneous,
-    stretches,
-    two_sided_p,
+    replicate_p,
+    share_interval,
+    simultaneous_band,
+    x_intervals,
 )
 from reference.gold import interval, runs
 
-SURE = Sureness(0.95, 2)
+SURE = ConfidenceLevel(0.95, 2)
 KINDS = {"positive": "positive", "negative": "negative", "undecided": "undecided"}
 
 
 def test_an_interval_is_students_t_times_the_spread_of_replicates():
     """Replicates 0, 1, 2 have the standard deviation 1; t with 2 degrees of freedom is 4.302653 at 95 %."""
-    found = around(1.5, np.array([0.0, 1.0, 2.0]), SURE)
+    found = even_interval(1.5, np.array([0.0, 1.0, 2.0]), SURE)
     assert (found.value, found.low, found.high) == pytest.approx((1.5, 1.5 - 4.302653, 1.5 + 4.302653), abs=1e-6)
     assert (found.low, found.high) == pytest.approx(interval(1.5, [0.0, 1.0, 2.0], subjects=3))
 
 
 def test_one_subject_less_than_two_still_has_a_critical_value():
-    assert Sureness(0.95, 0).critical == Sureness(0.95, 1).critical == pytest.approx(12.7062, abs=1e-4)
+    assert ConfidenceLevel(0.95, 0).critical == ConfidenceLevel(0.95, 1).critical == pytest.approx(12.7062, abs=1e-4)
 
 
 def test_a_few_replicates_without_a_value_are_left_out_and_many_leave_no_interval():
     drawn = np.arange(20.0)
     gap = np.where(drawn == 3, np.nan, drawn)
-    found = around(9.0, gap, SURE)
+    found = even_interval(9.0, gap, SURE)
     assert (found.low, found.high) == pytest.approx(interval(9.0, [one for one in drawn if one != 3], 3))
-    bare = around(9.0, np.where(drawn < 3, np.nan, drawn), SURE)
+    bare = even_interval(9.0, np.where(drawn < 3, np.nan, drawn), SURE)
     assert bare.defined
     assert np.isnan([bare.low, bare.high]).all()
-    assert not around(float("nan"), drawn, SURE).defined
+    assert not even_interval(float("nan"), drawn, SURE).defined
 
 
 @given(
@@ -54,64 +54,64 @@ def test_a_few_replicates_without_a_value_are_left_out_and_many_leave_no_interva
     level=st.sampled_from([0.8, 0.95]),
 )
 def test_the_interval_of_a_share_stays_between_0_and_1_and_holds_it(value, drawn, level):
-    found = around_share(value, np.array(drawn), Sureness(level, 4))
+    found = share_interval(value, np.array(drawn), ConfidenceLevel(level, 4))
     assert 0 <= found.low <= value + 1e-12
     assert value - 1e-12 <= found.high <= 1
 
 
 def test_the_interval_of_a_share_is_even_on_the_logit_scale():
-    found = around_share(0.2, np.array([0.1, 0.2, 0.3]), SURE)
+    found = share_interval(0.2, np.array([0.1, 0.2, 0.3]), SURE)
     assert logit(found.high) - logit(0.2) == pytest.approx(logit(0.2) - logit(found.low))
     spread = np.std(logit([0.1, 0.2, 0.3]), ddof=1)
     assert logit(found.high) - logit(0.2) == pytest.approx(4.302653 * spread, rel=1e-6)
 
 
 def test_a_share_of_0_has_a_plain_interval():
-    assert around_share(0.0, np.zeros(5), SURE).high == 0
+    assert share_interval(0.0, np.zeros(5), SURE).high == 0
 
 
 def test_an_area_has_the_bias_of_its_replicates_taken_off():
     """Replicates 2, 3, 4 lie 1 above the value 2 on average: the interval is around 1, and holds 2."""
-    sure = Sureness(0.95, 10)
-    found = around_area(2.0, np.array([2.0, 3.0, 4.0]), sure)
+    sure = ConfidenceLevel(0.95, 10)
+    found = area_interval(2.0, np.array([2.0, 3.0, 4.0]), sure)
     assert (found.low, found.high) == pytest.approx((0.0, 1 + sure.critical))
-    narrow = around_area(2.0, np.array([2.95, 3.0, 3.05]), sure)
+    narrow = area_interval(2.0, np.array([2.95, 3.0, 3.05]), sure)
     assert (narrow.low, narrow.high) == pytest.approx((1 - 0.05 * sure.critical, 2.0))
 
 
 def test_an_area_whose_replicates_are_smaller_is_not_made_larger():
-    sure = Sureness(0.95, 10)
-    found = around_area(2.0, np.array([0.9, 1.0, 1.1]), sure)
+    sure = ConfidenceLevel(0.95, 10)
+    found = area_interval(2.0, np.array([0.9, 1.0, 1.1]), sure)
     assert (found.low, found.high) == pytest.approx((2 - 0.1 * sure.critical, 2 + 0.1 * sure.critical))
 
 
 @given(value=st.floats(0, 5), drawn=st.lists(st.floats(0, 5), min_size=2, max_size=20))
 def test_the_interval_of_an_area_holds_it_and_begins_at_0_or_above(value, drawn):
-    found = around_area(value, np.array(drawn), SURE)
+    found = area_interval(value, np.array(drawn), SURE)
     assert 0 <= found.low <= found.value <= found.high
 
 
 def test_an_area_that_never_moves_from_0_has_no_width():
-    found = around_area(0.0, np.zeros(7), SURE)
+    found = area_interval(0.0, np.zeros(7), SURE)
     assert (found.value, found.low, found.high) == (0, 0, 0)
 
 
 def test_a_p_value_is_that_of_students_t():
     drawn = np.array([0.0, 1.0, 2.0])
-    assert two_sided_p(2.0, drawn, 7) == pytest.approx(2 * student_t.sf(2.0, 7))
-    assert two_sided_p(-2.0, drawn, 7) == two_sided_p(2.0, drawn, 7)
+    assert replicate_p(2.0, drawn, 7) == pytest.approx(2 * student_t.sf(2.0, 7))
+    assert replicate_p(-2.0, drawn, 7) == replicate_p(2.0, drawn, 7)
 
 
 def test_where_replicates_never_move_only_0_is_possible():
-    assert two_sided_p(0.0, np.zeros(5), 7) == 1
-    assert two_sided_p(0.1, np.full(5, 0.1), 7) == 0
+    assert replicate_p(0.0, np.zeros(5), 7) == 1
+    assert replicate_p(0.1, np.full(5, 0.1), 7) == 0
 
 
 def test_a_band_along_a_curve_is_wider_than_at_one_place():
     rng = np.random.default_rng(1)
     drawn = rng.normal(0, 0.1, (4000, 12))
-    sure = Sureness(0.95, 15)
-    low, high = simultaneous(np.zeros(12), drawn, sure)
+    sure = ConfidenceLevel(0.95, 15)
+    low, high = simultaneous_band(np.zeros(12), drawn, sure)
     pointwise = sure.critical * drawn.std(axis=0, ddof=1)
     assert (high > 1.2 * pointwise).all()
     assert low == pytest.approx(-high)
@@ -120,7 +120,7 @@ def test_a_band_along_a_curve_is_wider_than_at_one_place():
 def test_a_band_along_a_curve_holds_it_as_often_as_asked():
     """With many degrees of freedom, another 4,000 curves of 12 independent places lie inside 95 % of the time."""
     rng = np.random.default_rng(2)
-    low, high = simultaneous(np.zeros(12), rng.normal(size=(4000, 12)), Sureness(0.95, 10**6))
+    low, high = simultaneous_band(np.zeros(12), rng.normal(size=(4000, 12)), ConfidenceLevel(0.95, 10**6))
     others = rng.normal(size=(4000, 12))
     inside = ((others >= low) & (others <= high)).all(axis=1).mean()
     assert inside == pytest.approx(0.95, abs=0.015)
@@ -128,21 +128,21 @@ def test_a_band_along_a_curve_holds_it_as_often_as_asked():
 
 def test_a_band_of_curves_that_move_as_one_is_that_of_one_place():
     moved = np.random.default_rng(3).normal(size=4000)
-    low, high = simultaneous(np.zeros(5), np.repeat(moved[:, None], 5, axis=1), Sureness(0.95, 10**6))
+    low, high = simultaneous_band(np.zeros(5), np.repeat(moved[:, None], 5, axis=1), ConfidenceLevel(0.95, 10**6))
     assert high == pytest.approx(1.96, abs=0.08)
     assert low == pytest.approx(-high)
 
 
 def test_curves_that_never_move_have_no_band():
     values = np.array([0.1, -0.2, 0.0])
-    low, high = simultaneous(values, np.tile(values, (6, 1)), SURE)
+    low, high = simultaneous_band(values, np.tile(values, (6, 1)), SURE)
     assert (low == values).all()
     assert (high == values).all()
 
 
 def test_a_place_where_nothing_moves_has_no_width_beside_others_that_do():
     drawn = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 0.5]])
-    low, high = simultaneous(np.zeros(2), drawn, SURE)
+    low, high = simultaneous_band(np.zeros(2), drawn, SURE)
     assert low[0] == high[0] == 0
     assert low[1] < 0 < high[1]
 
@@ -151,7 +151,7 @@ def test_a_place_where_nothing_moves_has_no_width_beside_others_that_do():
 def test_stretches_are_those_of_a_plain_loop_and_cover_the_range(bands):
     x = np.cumsum(np.arange(1.0, len(bands) + 1))
     low, high = np.array(bands).T
-    found = stretches(x, low, high, KINDS)
+    found = x_intervals(x, low, high, KINDS)
     assert [(one.low, one.high, one.holds) for one in found] == runs(list(x), list(low), list(high))
     assert sum(joined(found, kind) for kind in KINDS.values()) == pytest.approx(x[-1] - x[0])
     assert (found[0].low, found[-1].high) == (x[0], x[-1])
@@ -159,4 +159,4 @@ def test_stretches_are_those_of_a_plain_loop_and_cover_the_range(bands):
 
 
 def test_a_stretch_is_written_with_its_ends():
-    assert Stretch(0.1, 0.4, "A").to_dict() == {"from": 0.1, "to": 0.4, "holds": "A"}
+    assert XInterval(0.1, 0.4, "A").to_dict() == {"from": 0.1, "to": 0.4, "holds": "A"}

@@ -13,7 +13,7 @@ from scipy.special import expit
 from demur.errors import DataError, UsageError
 from demur.gold_standard.cost import read_cost
 from demur.gold_standard.fitting import FitOptions
-from demur.gold_standard.impurity import Stretch
+from demur.gold_standard.impurity import XInterval
 from demur.gold_standard.study import GoldOptions, analyse
 from demur.gold_standard.trials import TrialReading, trials
 from demur.lab import wizards as lab_wizards
@@ -142,9 +142,9 @@ def test_a_perfect_system_has_golds_curve_and_no_impurity():
     (found,) = study.impurities
     assert (found.mass.value, found.mass.low, found.mass.high) == (0, 0, 0)
     assert (found.below.value, found.above.value, found.relative.value) == (0, 0, 0)
-    x = np.linspace(study.ground.low, study.ground.high, 50)
+    x = np.linspace(study.x_range.low, study.x_range.high, 50)
     assert (study.gold.fit(x) == study.systems[0].fit(x)).all()
-    assert found.ranges == (Stretch(study.ground.low, study.ground.high, "undecided"),)
+    assert found.ranges == (XInterval(study.x_range.low, study.x_range.high, "undecided"),)
 
 
 def test_the_same_results_by_other_subjects_leave_doubt_but_no_impurity():

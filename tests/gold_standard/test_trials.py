@@ -114,10 +114,10 @@ def test_trials_of_one_performer_keep_its_role_and_an_unknown_one_is_refused():
 
 def test_taken_trials_keep_all_names():
     found = one([WIZARD, row(wer=0.3), row(wer=0.1)])
-    taken = found.taken(np.array([2, 0]))
+    taken = found.select_rows(np.array([2, 0]))
     assert taken.x.tolist() == [0.3, 0.2]
     assert taken.performers == found.performers
-    assert found.taken(found.x < 0.25).x.tolist() == [0.2, 0.1]
+    assert found.select_rows(found.x < 0.25).x.tolist() == [0.2, 0.1]
 
 
 def test_the_digest_changes_with_the_data_and_not_with_the_names_of_columns():

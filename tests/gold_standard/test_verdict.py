@@ -8,15 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.gold_standard.impurity import impurity
-from demur.gold_standard.verdict import nearer
+from demur.gold_standard.verdict import compare_pair
 from reference.gold import ground_of, handmade, interval
 
 SHARE = st.floats(0.02, 0.98)
 
 
 def held(gold, a, b):
-    ground = ground_of(gold, a, b)
-    return nearer(gold, a, b, (impurity(gold, a, ground), impurity(gold, b, ground)), ground)
+    x_range = ground_of(gold, a, b)
+    return compare_pair(gold, a, b, (impurity(gold, a, x_range), impurity(gold, b, x_range)), x_range)
 
 
 def wobbling(ends, by):
@@ -43,9 +43,9 @@ def test_two_lines_that_cross_by_hand():
 def test_doubt_about_a_curve_leaves_a_stretch_around_the_crossing_undecided():
     """B moves by .05 either way: A leads by .2 - .5 x, so the stretch in doubt is even around .4."""
     by = 0.02
-    gold = handmade("gold", "linear", (1, 1), drawn=STILL)
-    a = handmade("A", "linear", (1, 0), drawn=[(1, 0)] * 3)
-    b = handmade("B", "linear", (0.8, 0.3), drawn=wobbling((0.8, 0.3), by))
+    gold = handmade("gold", "linear", (1, 1), replicates=STILL)
+    a = handmade("A", "linear", (1, 0), replicates=[(1, 0)] * 3)
+    b = handmade("B", "linear", (0.8, 0.3), replicates=wobbling((0.8, 0.3), by))
     found = held(gold, a, b)
     assert [one.holds for one in found.ranges] == ["A", "undecided", "B"]
     (crossing,) = found.crossings
@@ -57,9 +57,9 @@ def test_doubt_about_a_curve_leaves_a_stretch_around_the_crossing_undecided():
 
 
 def test_a_crossing_whose_sides_are_not_decided_is_not_shown():
-    gold = handmade("gold", "linear", (1, 1), drawn=STILL)
-    a = handmade("A", "linear", (1, 0), drawn=[(1, 0)] * 3)
-    found = held(gold, a, handmade("B", "linear", (0.8, 0.3), drawn=wobbling((0.8, 0.3), 0.5)))
+    gold = handmade("gold", "linear", (1, 1), replicates=STILL)
+    a = handmade("A", "linear", (1, 0), replicates=[(1, 0)] * 3)
+    found = held(gold, a, handmade("B", "linear", (0.8, 0.3), replicates=wobbling((0.8, 0.3), 0.5)))
     assert [one.holds for one in found.ranges] == ["undecided"]
     assert [one.shown for one in found.crossings] == [False]
     assert found.p > 0.05
@@ -68,9 +68,9 @@ def test_a_crossing_whose_sides_are_not_decided_is_not_shown():
 def test_a_crossing_decided_on_one_side_only_is_not_shown():
     """A's lead is .2 at most and B's .3, so that doubt of .25 hides only the first."""
     by = 0.25 / interval(0, [-1, 0, 1], 5)[1]
-    gold = handmade("gold", "linear", (1, 1), drawn=STILL)
-    a = handmade("A", "linear", (1, 0), drawn=[(1, 0)] * 3)
-    found = held(gold, a, handmade("B", "linear", (0.8, 0.3), drawn=wobbling((0.8, 0.3), by)))
+    gold = handmade("gold", "linear", (1, 1), replicates=STILL)
+    a = handmade("A", "linear", (1, 0), replicates=[(1, 0)] * 3)
+    found = held(gold, a, handmade("B", "linear", (0.8, 0.3), replicates=wobbling((0.8, 0.3), by)))
     assert [one.holds for one in found.ranges] == ["undecided", "B"]
     assert [one.shown for one in found.crossings] == [False]
 
@@ -95,9 +95,9 @@ def test_systems_of_one_curve_are_told_apart_nowhere():
 @given(gold=st.tuples(SHARE, SHARE), a=st.tuples(SHARE, SHARE), b=st.tuples(SHARE, SHARE), by=st.floats(0, 0.1))
 def test_exchanging_the_systems_mirrors_the_verdict(gold, a, b, by):
     assume(abs(a[0] - b[0]) > 1e-6)
-    best = handmade("gold", "linear", gold, drawn=[gold] * 3)
-    one = handmade("A", "linear", a, drawn=wobbling(a, by))
-    other = handmade("B", "linear", b, drawn=[b] * 3)
+    best = handmade("gold", "linear", gold, replicates=[gold] * 3)
+    one = handmade("A", "linear", a, replicates=wobbling(a, by))
+    other = handmade("B", "linear", b, replicates=[b] * 3)
     there, back = held(best, one, other), held(best, other, one)
     assert there.ranges == back.ranges
     assert [c.x for c in there.crossings] == pytest.approx([c.x for c in back.crossings], abs=1e-9)

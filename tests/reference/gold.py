@@ -14,7 +14,7 @@ from scipy.stats import t as student_t
 from demur.core.stats.intervals import Figure
 from demur.gold_standard.curves import FAMILIES, CurveFamily, counts_of
 from demur.gold_standard.fitting import CurveFit, Performer
-from demur.gold_standard.impurity import Ground, Impurity
+from demur.gold_standard.impurity import Impurity, XRange
 from demur.gold_standard.trials import Trials
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ def handmade(
     kind: Literal["linear", "logistic"],
     ends: Ends,
     *,
-    drawn: Sequence[Ends] = (),
+    replicates: Sequence[Ends] = (),
     over: Ends = (0.0, 1.0),
     bounds: tuple[float, float | None] = (0.0, 1.0),
     subjects: int = 5,
@@ -39,7 +39,7 @@ def handmade(
     link: Literal["logit", "identity"] = "logit" if kind == "logistic" else "identity"
     basis = FAMILIES[kind](over[0], over[1], link, "falling")
     coefficients = _coefficients(kind, ends)
-    refits = np.array([_coefficients(kind, one) for one in drawn or [ends, ends]])
+    refits = np.array([_coefficients(kind, one) for one in replicates or [ends, ends]])
     trials = _on_curve(basis, coefficients, bounds, subjects)
     counts = counts_of(trials, np.ones(len(trials), dtype=bool))
     fit = CurveFit(basis, coefficients, 0.0, counts, "given")
@@ -80,11 +80,11 @@ def _on_curve(basis: CurveFamily, coefficients: Array, bounds: tuple[float, floa
     )
 
 
-def ground_of(*performers: Performer) -> Ground:
-    """The ground over the range that all cover."""
+def ground_of(*performers: Performer) -> XRange:
+    """The x_range over the range that all cover."""
     low = max(one.fit.family.low for one in performers)
     high = min(one.fit.family.high for one in performers)
-    return Ground.between(low, high, performers)
+    return XRange.between(low, high, performers)
 
 
 def weighed(value: float, drawn: Iterable[float]) -> Impurity:

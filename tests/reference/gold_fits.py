@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 Array = NDArray[np.float64]
 
 
-def b_splines(x: Array, low: float, high: float, stretches: int) -> Array:
-    """Cubic B-splines on equal stretches, from SciPy."""
-    step = (high - low) / stretches
-    knots = low + step * np.arange(-3, stretches + 4)
+def b_splines(x: Array, low: float, high: float, x_intervals: int) -> Array:
+    """Cubic B-splines on equal x_intervals, from SciPy."""
+    step = (high - low) / x_intervals
+    knots = low + step * np.arange(-3, x_intervals + 4)
     return np.asarray(BSpline.design_matrix(np.clip(x, knots[3], knots[-4]), knots, 3).toarray())
 
 

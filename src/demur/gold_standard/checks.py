@@ -55,20 +55,20 @@ def variance(fit: CurveFit, dispersion: float | None = None) -> Array:
     return np.asarray(inside * (1 - inside) * (1.0 if counts.binomial else max(over, 1e-9)))
 
 
-def told(amount: float, counts: Counts) -> str:
+def difference_text(amount: float, counts: Counts) -> str:
     """A difference of performance in words: in points of a hundred where trials are right or wrong."""
     if not counts.binomial:
         return f"{amount:.3g}"
-    shown = points(amount)
+    shown = points_text(amount)
     if shown == "0":
         return "less than 0.1 points"
     return f"{shown} point" if shown == "1" else f"{shown} points"
 
 
-def points(amount: float) -> str:
+def points_text(amount: float) -> str:
     """A rate in points of a hundred, to a tenth where there are few.
 
-    >>> points(0.008), points(0.01), points(0.1234)
+    >>> points_text(0.008), points_text(0.01), points_text(0.1234)
     ('0.8', '1', '12')
     """
     shown = 100 * amount
@@ -125,10 +125,9 @@ class Convergence:
         """What the last subject did to the curve, and whether more are needed."""
         if not self.subjects:
             return "With one subject alone, nothing shows how far others would move the curve."
-        moved = (
-            f"The last of {self.subjects[-1]:,} subjects moved the curve by {told(self.moved, self.counts)} on average"
-        )
-        limit = points(self.tolerance) if self.counts.binomial else f"{self.tolerance:.3g}"
+        far = difference_text(self.moved, self.counts)
+        moved = f"The last of {self.subjects[-1]:,} subjects moved the curve by {far} on average"
+        limit = points_text(self.tolerance) if self.counts.binomial else f"{self.tolerance:.3g}"
         if not self.needed:
             return f"{moved} (tolerance {limit}): one more would change it little."
         if math.isnan(self.enough):
@@ -240,7 +239,7 @@ BINS = 10
 """Stretches that x is divided into, with about as many trials in each."""
 
 LEAST = 5
-"""Trials that a stretch should have; with fewer in all there are fewer stretches."""
+"""Trials that a stretch should have; with fewer in all there are fewer ranges."""
 
 WIDELY = 2.0
 """How many times the least spread the greatest must be to be called uneven: then a fit by least squares would count
@@ -262,7 +261,7 @@ class Bin:
     low: float
     high: float
     off: bool
-    """Whether the residual differs from 0, allowing for how many stretches are looked at."""
+    """Whether the residual differs from 0, allowing for how many ranges are looked at."""
     spread: float
     """Root mean square of observed minus fitted."""
     expected: float
@@ -286,7 +285,7 @@ class Residuals:
 
     @property
     def misfit(self) -> tuple[Bin, ...]:
-        """The stretches where trials lie off the curve."""
+        """The ranges where trials lie off the curve."""
         return tuple(one for one in self.bins if one.off)
 
     def words(self) -> str | None:
@@ -298,10 +297,10 @@ class Residuals:
         start, end = stretch[0].start, stretch[-1].end
         where = f"At {start:.3g}" if start == end else f"Between {start:.3g} and {end:.3g}"
         side = "above" if mean > 0 else "below"
-        return f"{where} the trials lie {told(abs(mean), self.counts)} {side} the curve."
+        return f"{where} the trials lie {difference_text(abs(mean), self.counts)} {side} the curve."
 
     def frame(self) -> pl.DataFrame:
-        """The stretches as rows: `performer`, `x`, `residual`, `low`, `high` and `n`."""
+        """The ranges as rows: `performer`, `x`, `residual`, `low`, `high` and `n`."""
         names = ("x", "residual", "low", "high", "n")
         columns = {name: [float(getattr(one, name)) for one in self.bins] for name in names}
         return pl.DataFrame({"performer": [self.performer] * len(self.bins), **columns})
@@ -321,13 +320,13 @@ class Residuals:
 
 
 def residuals(performer: Performer) -> Residuals:
-    """How far trials lie from the curve, by stretches of x.
+    """How far trials lie from the curve, by ranges of x.
 
     The interval of a mean residual takes subjects as clusters, with Student's t on one degree of freedom less than
     there are subjects in the stretch. Its standard error is never below that of independent trials.
     """
     fit = performer.fit
-    sums = _Sums.of(fit, _bins(fit.counts.whole()[1]))
+    sums = _BinSums.of(fit, _bins(fit.counts.whole()[1]))
     width = fit.counts.scale.width
     mean = sums.residual.sum(axis=0) / sums.n.sum(axis=0)
     mean[np.abs(mean) <= ARITHMETIC * size_of(fit.counts)] = 0.0
@@ -355,8 +354,8 @@ def residuals(performer: Performer) -> Residuals:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """What subjects (rows) have in stretches (columns), in shares."""
+class _BinSums:
+    """What subjects (rows) have in ranges (columns), in shares."""
 
     residual: Array
     squared: Array
@@ -370,7 +369,7 @@ class _Sums:
     end: Array
 
     @classmethod
-    def of(cls, fit: CurveFit, label: NDArray[np.int64]) -> _Sums:
+    def of(cls, fit: CurveFit, label: NDArray[np.int64]) -> _BinSums:
         counts, shares = fit.counts, fit.shares[:, None]
         member = (label[:, None] == np.arange(label[-1] + 1)).astype(float)
         n = np.asarray(counts.sizes @ member)
@@ -409,7 +408,7 @@ def _cluster_variance(sums: Array, n: Array) -> Array:
     return np.asarray(spread * np.where(subjects > 1, subjects / np.maximum(subjects - 1, 1), 0.0))
 
 
-def _unevenness(sums: _Sums, level: float) -> tuple[float, bool]:
+def _unevenness(sums: _BinSums, level: float) -> tuple[float, bool]:
     """The greatest spread over the least, and whether the two differ, allowing for all pairs that might have been."""
     squared = sums.squared.sum(axis=0) / sums.n.sum(axis=0)
     pairs = len(squared) * (len(squared) - 1) / 2

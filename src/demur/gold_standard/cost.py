@@ -7,8 +7,8 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, reduce
-from itertools import pairwise
+from functools import cache, partial, reduce
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
-from demur.gold_standard.impurity import Ground, around, breaks, sureness
+from demur.gold_standard.impurity import XRange, breaks, confidence_level, even_interval
 
 VARIABLE = "p"
 _LONGEST = 500
@@ -114,23 +114,23 @@ def _check_expression(node: ast.AST, expression: str, depth: int) -> None:
             inner: list[ast.expr] = []
         case ast.Name():
             if node.id != VARIABLE:
-                raise _unknown(node, expression)
+                raise _unknown_part(node, expression)
             inner = []
         case ast.BinOp() | ast.UnaryOp():
             if type(node.op) not in _OPERATORS:
-                raise _unknown(node, expression)
+                raise _unknown_part(node, expression)
             inner = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.operand]
         case ast.Call():
             inner = _arguments(node, expression)
         case _:
-            raise _unknown(node, expression)
+            raise _unknown_part(node, expression)
     for one in inner:
         _check_expression(one, expression, depth + 1)
 
 
 def _check_number(node: ast.Constant, expression: str) -> None:
     if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-        raise _unknown(node, expression)
+        raise _unknown_part(node, expression)
     try:
         float(node.value)
     except OverflowError:
@@ -142,22 +142,22 @@ def _arguments(node: ast.Call, expression: str) -> list[ast.expr]:
     name = ast.unparse(node.func)
     function = _FUNCTIONS.get(name)
     if function is None or node.keywords:
-        raise _unknown(node, expression)
+        raise _unknown_part(node, expression)
     if not function.fewest <= len(node.args) <= function.most:
         many = f"{function.fewest} to {function.most}" if function.most > function.fewest else f"{function.most}"
         wanted = "1 value" if many == "1" else f"{many} values"
-        raise UsageError(f"{name}() takes {wanted}; got {len(node.args)}: {_in(node, expression)}")
+        raise UsageError(f"{name}() takes {wanted}; got {len(node.args)}: {_quoted_part(node, expression)}")
     if name != "where":
         return node.args
     condition, *branches = node.args
     if not isinstance(condition, ast.Compare) or any(type(sign) not in _COMPARISONS for sign in condition.ops):
         raise UsageError(
-            f"where starts with a comparison, such as where(p < 0.5, 0, 1); got {_in(condition, expression)}"
+            f"where starts with a comparison, such as where(p < 0.5, 0, 1); got {_quoted_part(condition, expression)}"
         )
     return [condition.left, *condition.comparators, *branches]
 
 
-def _unknown(node: ast.AST, expression: str) -> UsageError:
+def _unknown_part(node: ast.AST, expression: str) -> UsageError:
     hint = _KNOWN
     if isinstance(node, ast.Name):
         hint = f"the performance is called {VARIABLE}; {_KNOWN}"
@@ -167,10 +167,10 @@ def _unknown(node: ast.AST, expression: str) -> UsageError:
         hint = "a power is written **"
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         hint = "write a percentage as a fraction: 0.2 for 20 %"
-    return UsageError(f"cannot use {_in(node, expression)}: {hint}")
+    return UsageError(f"cannot use {_quoted_part(node, expression)}: {hint}")
 
 
-def _in(node: ast.AST, expression: str) -> str:
+def _quoted_part(node: ast.AST, expression: str) -> str:
     part = ast.get_source_segment(expression.strip(), node) or ast.unparse(node)
     return f'"{part}"' if part == expression.strip() else f'"{part}" in "{expression}"'
 
@@ -307,12 +307,12 @@ def read_cost(
         return cost
     with opened(source) as files:
         tables = [read_source(file, Request()) for file in files]
-    found = [_columns(table, columns or {}) for table in tables]
-    pairs = [pair for table, names in zip(tables, found, strict=True) for pair in _pairs(Cells(table, names))]
+    found = [_cost_columns(table, columns or {}) for table in tables]
+    pairs = [pair for table, names in zip(tables, found, strict=True) for pair in _cost_pairs(Cells(table, names))]
     cost = cost_points(pairs, lower=lower, upper=upper, where=f"{tables[0].name}:")
     guessed = [f"{part} <- {name}" for names in found for part, name in names.items() if name != part]
-    told = dict.fromkeys(note for note in guessed if note.split(" <- ")[0] not in (columns or {}))
-    return CostFunction(points=cost.points, notes=tuple(told))
+    notes = dict.fromkeys(note for note in guessed if note.split(" <- ")[0] not in (columns or {}))
+    return CostFunction(points=cost.points, notes=tuple(notes))
 
 
 def check_covers(cost: CostFunction, low: float, high: float, *, what: str = "the curves") -> None:
@@ -323,9 +323,9 @@ def check_covers(cost: CostFunction, low: float, high: float, *, what: str = "th
     slack = _NEAR * (cost.high - cost.low)
     gaps = []
     if low < cost.low - slack:
-        gaps.append(f"down to {_apart(low, cost.low)}")
+        gaps.append(f"down to {_distinct_text(low, cost.low)}")
     if high > cost.high + slack:
-        gaps.append(f"up to {_apart(high, cost.high)}")
+        gaps.append(f"up to {_distinct_text(high, cost.high)}")
     if gaps:
         goes = "go" if what.startswith("the curves") else "goes"
         raise DataError(
@@ -395,11 +395,11 @@ def _check_bounds(rates: list[float], lower: float, upper: float | None, where: 
     )
 
 
-def _columns(table: Table, mapped: Mapping[str, str]) -> dict[str, str]:
-    return {part: _column(part, table, mapped) for part in COST_ALIASES}
+def _cost_columns(table: Table, mapped: Mapping[str, str]) -> dict[str, str]:
+    return {part: _cost_column(part, table, mapped) for part in COST_ALIASES}
 
 
-def _column(part: str, table: Table, mapped: Mapping[str, str]) -> str:
+def _cost_column(part: str, table: Table, mapped: Mapping[str, str]) -> str:
     names: Collection[str] = table.columns
     known = (mapped[part],) if part in mapped else (part, *COST_ALIASES[part])
     if known[0] in names:
@@ -412,7 +412,7 @@ def _column(part: str, table: Table, mapped: Mapping[str, str]) -> str:
     raise DataError(rule, where=f"{table.name}:", fix=f"name the one that counts {part}")
 
 
-def _pairs(cells: Cells) -> list[Point]:
+def _cost_pairs(cells: Cells) -> list[Point]:
     rates, amounts = cells.numbers("performance"), cells.numbers("amount")
     for part, values in (("performance", rates), ("amount", amounts)):
         bad = values.is_null() | ~values.is_finite().fill_null(False)
@@ -423,7 +423,7 @@ def _pairs(cells: Cells) -> list[Point]:
     return list(zip(rates.to_list(), amounts.to_list(), strict=True))
 
 
-def _apart(value: float, other: float) -> str:
+def _distinct_text(value: float, other: float) -> str:
     """A number with as many digits as it takes to tell it from another."""
     return next(
         (shown for digits in (3, 6, 9) if (shown := f"{value:.{digits}g}") != f"{other:.{digits}g}"), f"{value}"
@@ -444,9 +444,9 @@ class MarginalCost:
     difference: Figure
     """The other reading, under a name of its own: the mean of c(g) - c(s)."""
     spans: tuple[Span, ...]
-    """The stretches of x over which the means are taken."""
+    """The ranges of x over which the means are taken."""
     gain: Gain | None
-    drawn: Array | None = field(default=None, repr=False, compare=False)
+    replicates: Array | None = field(default=None, repr=False, compare=False)
     """The average in each replicate."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -462,30 +462,30 @@ class MarginalCost:
 
 
 def marginal_cost(
-    gold: Performer, system: Performer, cost: CostFunction, ground: Ground, gain: Gain | None = None
+    gold: Performer, system: Performer, cost: CostFunction, x_range: XRange, gain: Gain | None = None
 ) -> MarginalCost:
     """The average marginal cost of a system; with a gain, where its curve lies between the two performances."""
-    spans = _spans(system, ground, gain)
+    spans = _spans(system, x_range, gain)
     if not spans:
         bottom, top = gain or (float("nan"), float("nan"))
         why = f"the curve of {system.name} nowhere lies between {bottom:g} and {top:g}"
         nothing = Figure(float("nan"), why=why)
         return MarginalCost(system.name, nothing, nothing, (), gain)
     _check_costs(cost, system, spans)
-    sure = sureness(gold, system)
-    value, drawn = _mean(gold, system, ground, spans, gain, _Weighted(cost))
+    confidence = confidence_level(gold, system)
+    value, drawn = _mean(gold, system, x_range, spans, gain, _Weighted(cost))
     difference = Figure(float("nan"), why="the cost function does not cover the performance of the gold standard")
     if _covers(cost, gold, spans):
-        difference = around(*_mean(gold, system, ground, spans, gain, _Difference(cost)), sure)
-    return MarginalCost(system.name, around(value, drawn, sure), difference, spans, gain, drawn)
+        difference = even_interval(*_mean(gold, system, x_range, spans, gain, _Difference(cost)), confidence)
+    return MarginalCost(system.name, even_interval(value, drawn, confidence), difference, spans, gain, drawn)
 
 
 def cheaper_by(cheaper: MarginalCost, dearer: MarginalCost, gold: Performer, *systems: Performer) -> Figure:
     """How much more the average marginal cost of one system is than that of another."""
-    assert cheaper.drawn is not None
-    assert dearer.drawn is not None
+    assert cheaper.replicates is not None
+    assert dearer.replicates is not None
     apart = dearer.average.value - cheaper.average.value
-    return around(apart, dearer.drawn - cheaper.drawn, sureness(gold, *systems))
+    return even_interval(apart, dearer.replicates - cheaper.replicates, confidence_level(gold, *systems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,9 +513,9 @@ def _within(cost: CostFunction, performance: Array) -> Array:
     return np.asarray(cost(np.clip(performance, cost.low, cost.high)))
 
 
-def _spans(system: Performer, ground: Ground, gain: Gain | None) -> tuple[Span, ...]:
+def _spans(system: Performer, x_range: XRange, gain: Gain | None) -> tuple[Span, ...]:
     if gain is None:
-        return ((ground.low, ground.high),)
+        return ((x_range.low, x_range.high),)
     bottom, top = gain
     if not bottom < top:
         raise UsageError(f"a gain goes from one performance up to a higher one; got {bottom:g} to {top:g}")
@@ -524,53 +524,56 @@ def _spans(system: Performer, ground: Ground, gain: Gain | None) -> tuple[Span, 
         raise UsageError(
             f"a gain lies within the metric's bounds, {scale.lower:g} to {scale.upper:g}; got {bottom:g} to {top:g}"
         )
-    return integrals.between(system.fit, bottom, top, ground.low, ground.high, system.fit.family.breaks)
+    return integrals.between(system.fit, bottom, top, x_range.low, x_range.high, system.fit.family.breaks)
 
 
 def _mean(
     gold: Performer,
     system: Performer,
-    ground: Ground,
+    x_range: XRange,
     spans: Sequence[Span],
     gain: Gain | None,
     worth: _Weighted | _Difference,
 ) -> tuple[float, Array]:
     """The mean over the spans, and the same in each replicate; NaN where a replicate has no such span."""
-    knots = _kinks(gold, system, ground, worth.cost)
+    knots = _kinks(gold, system, x_range, worth.cost)
     total = sum(integrals.integral(lambda x: worth(gold.fit(x), system.fit(x)), *span, knots) for span in spans)
     value = total / sum(high - low for low, high in spans)
-    nodes = ground.grid.nodes
-    gold_drawn, system_drawn = gold.drawn(nodes), system.drawn(nodes)
-    share = np.ones_like(system_drawn) if gain is None else ground.grid.share_between(system_drawn, *gain)
-    length = ground.grid.integral(share)
+    nodes = x_range.grid.nodes
+    gold_drawn, system_drawn = gold.replicates(nodes), system.replicates(nodes)
+    share = np.ones_like(system_drawn) if gain is None else x_range.grid.share_between(system_drawn, *gain)
+    length = x_range.grid.integral(share)
     drawn = np.divide(
-        ground.grid.integral(share * worth(gold_drawn, system_drawn)),
+        x_range.grid.integral(share * worth(gold_drawn, system_drawn)),
         length,
         out=np.full_like(length, np.nan),
-        where=length > 1e-6 * ground.width,
+        where=length > 1e-6 * x_range.width,
     )
     return value, drawn
 
 
-def _kinks(gold: Performer, system: Performer, ground: Ground, cost: CostFunction) -> tuple[float, ...]:
+def _kinks(gold: Performer, system: Performer, x_range: XRange, cost: CostFunction) -> tuple[float, ...]:
     """Where the integrand bends: at knots, where curves meet, and where a performance is at a point of the cost."""
     knots = breaks(gold, system)
-    found = list(integrals.roots(lambda x: gold.fit(x) - system.fit(x), ground.low, ground.high, knots))
-    for level in cost.breaks:
-        for one in (gold, system):
-            found += integrals.roots(lambda x, one=one, level=level: one.fit(x) - level, ground.low, ground.high, knots)  # type: ignore[misc]
+    found = list(integrals.roots(lambda x: gold.fit(x) - system.fit(x), x_range.low, x_range.high, knots))
+    for one, level in product((gold, system), cost.breaks):
+        found += integrals.roots(partial(_above_level, one, level), x_range.low, x_range.high, knots)
     return (*knots, *found)
 
 
-def _ends(performer: Performer, spans: Sequence[Span]) -> tuple[float, float]:
+def _above_level(performer: Performer, level: float, x: Array) -> Array:
+    return performer.fit(x) - level
+
+
+def _performance_ends(performer: Performer, spans: Sequence[Span]) -> tuple[float, float]:
     values = np.concatenate([performer.fit(np.linspace(low, high, 401)) for low, high in spans])
     return float(values.min()), float(values.max())
 
 
 def _check_costs(cost: CostFunction, system: Performer, spans: Sequence[Span]) -> None:
-    check_covers(cost, *_ends(system, spans), what=f"the curve of {system.name}")
+    check_covers(cost, *_performance_ends(system, spans), what=f"the curve of {system.name}")
 
 
 def _covers(cost: CostFunction, gold: Performer, spans: Sequence[Span]) -> bool:
-    low, high = _ends(gold, spans)
+    low, high = _performance_ends(gold, spans)
     return cost.low - 1e-9 <= low and high <= cost.high + 1e-9

@@ -283,7 +283,7 @@ def _b_splines(place: Array) -> Array:
 
 
 MOST_PLACES = 2000
-"""Distinct places of x that are told apart; more are rounded to this part of the range."""
+"""Most distinct places of x; more are rounded to this part of the range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +374,7 @@ def counts_of(trials: Trials, rows: NDArray[np.bool_]) -> Counts:
     from scipy.sparse import csr_array
 
     scale = Scale(trials.lower, trials.upper)
-    x, rounded = _places(trials.x[rows])
+    x, rounded = _rounded_places(trials.x[rows])
     places, column = np.unique(x, return_inverse=True)
     shape = (len(trials.subjects), len(places))
     where = (trials.subject[rows], column)
@@ -399,7 +399,7 @@ def _entropy(share: Array, n: Array) -> float:
     return float((weight * (part * np.log(part) + (1 - part) * np.log1p(-part))).sum())
 
 
-def _places(x: Array) -> tuple[Array, bool]:
+def _rounded_places(x: Array) -> tuple[Array, bool]:
     low, high = x.min(), x.max()
     if len(np.unique(x)) <= MOST_PLACES:
         return x, False
@@ -452,7 +452,7 @@ def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, toleranc
         return _least_squares(batch, totals, sizes)
     found = np.array(np.broadcast_to(start, (len(totals), batch.rows.shape[1])))
     found[:, batch.bounded] = np.maximum(found[:, batch.bounded], 0)
-    pairs = _pairs(batch.rows)
+    pairs = _function_products(batch.rows)
     open_ = np.arange(len(totals))
     value = _objective(batch, found, totals, sizes)
     for _ in range(_ROUNDS):
@@ -467,7 +467,7 @@ def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, toleranc
 
 
 def _least_squares(batch: CurveBatch, totals: Array, sizes: Array) -> Array:
-    hessian = _unpacked(sizes @ _pairs(batch.rows), batch.rows.shape[1]) + batch.penalty
+    hessian = _unpacked(sizes @ _function_products(batch.rows), batch.rows.shape[1]) + batch.penalty
     hessian += _RIDGE * np.eye(len(batch.penalty))
     return np.asarray(np.linalg.solve(hessian, (totals @ batch.rows)[..., None])[..., 0])
 
@@ -529,7 +529,7 @@ def _search(
     return best, reached
 
 
-def _pairs(rows: Array) -> Array:
+def _function_products(rows: Array) -> Array:
     """Products of each two functions at each cell, those of a symmetric matrix written once."""
     upper = np.triu_indices(rows.shape[1])
     return rows[:, upper[0]] * rows[:, upper[1]]

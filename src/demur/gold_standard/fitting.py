@@ -34,7 +34,7 @@ from demur.gold_standard.trial_rows import Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class SubjectDraws:
     """How often each subject (column) was drawn in each replicate (row), and what a draw counts."""
 
     times: NDArray[np.uint8]
@@ -62,8 +62,8 @@ def strata(performers: Sequence[Counts]) -> NDArray[np.int64]:
     return np.asarray(labels, dtype=np.int64)
 
 
-def draws(performers: Sequence[Counts], replicates: int, seed: int) -> Draws:
-    """Subjects drawn anew, so that every performer has trials in every replicate."""
+def draw_subjects(performers: Sequence[Counts], replicates: int, seed: int) -> SubjectDraws:
+    """Subjects resampled so that every performer has trials in every replicate."""
     rng = np.random.default_rng(seed)
     label = strata(performers)
     times = np.zeros((replicates, len(label)), dtype=np.uint8)
@@ -75,18 +75,16 @@ def draws(performers: Sequence[Counts], replicates: int, seed: int) -> Draws:
     for _ in range(1000):
         for stratum in np.unique(label[label >= 0]):
             members = np.flatnonzero(label == stratum)
-            times[np.ix_(missing, members)] = _drawn(rng, len(members), len(missing))
+            times[np.ix_(missing, members)] = _draw_times(rng, len(members), len(missing))
         present = [one.present for one in performers]
         empty = np.any([times[np.ix_(missing, who)].sum(axis=1) == 0 for who in present], axis=0)
         missing = missing[empty]
         if not len(missing):
-            return Draws(times, worth)
-    raise DataError(
-        "subjects cannot be drawn anew so that every performer has trials", fix="are there enough subjects?"
-    )
+            return SubjectDraws(times, worth)
+    raise DataError("subjects cannot be resampled so that every performer has trials", fix="are there enough subjects?")
 
 
-def _drawn(rng: np.random.Generator, subjects: int, replicates: int) -> NDArray[np.uint8]:
+def _draw_times(rng: np.random.Generator, subjects: int, replicates: int) -> NDArray[np.uint8]:
     if subjects < 2:
         return np.ones((replicates, subjects), dtype=np.uint8)
     drawn = rng.multinomial(subjects - 1, np.full(subjects, 1 / subjects), size=replicates)
@@ -168,7 +166,7 @@ class CurveFit:
         low, high = (np.clip(end, scale.lower, scale.upper) for end in (low, high))
         return np.where(_beyond(x, won), scale.lower, low), np.where(_beyond(x, lost), scale.upper, high)
 
-    def refits(self, weights: Draws | Array, *, step: Step = silent, what: str = "refitting") -> Array:
+    def refits(self, weights: SubjectDraws | Array, *, step: Step = silent, what: str = "refitting") -> Array:
         """The coefficients of the same kind of curve, as smooth, when subjects count by weights: a row each."""
         size = batch_size(self.counts)
         found = np.empty((len(weights), len(self.coefficients)))
@@ -292,9 +290,9 @@ class Performer:
     """A standard normal number for each replicate, used where the replicates do not spread at all."""
     level: float
     system: str = ""
-    """Whose combination of components this is, where they are told apart; else the name."""
+    """Whose combination of components this is, where they are separate; otherwise the name."""
     components: frozenset[str] | None = None
-    """What was switched on, where combinations are told apart."""
+    """What was switched on, where combinations are separate."""
 
     @property
     def subjects(self) -> int:
@@ -320,7 +318,7 @@ class Performer:
         """Where the curve can be at each place, each taken alone; within the bounds of the metric."""
         return self.fit.band(x, self.critical * self.error(x))
 
-    def drawn(self, x: Array) -> Array:
+    def replicates(self, x: Array) -> Array:
         """Performance at places in each replicate, spread as widely as the band says."""
         middle = self.fit.predictor(x)
         around = self.fit.predictor(x, self.refits) - middle

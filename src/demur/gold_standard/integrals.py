@@ -114,7 +114,7 @@ def roots(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tu
 def between(
     f: Curve, bottom: float, top: float, low: float, high: float, breaks: Iterable[float] = ()
 ) -> tuple[tuple[float, float], ...]:
-    """The stretches of x where a curve lies between two values, these included, in order.
+    """The ranges of x where a curve lies between two values, these included, in order.
 
     Found as roots are. Stretches shorter than a millionth of the range, where a curve jumps over both values or
     only touches one, are left out.
@@ -195,7 +195,7 @@ class CurveGrid:
     def share_between(self, values: Array, bottom: float, top: float) -> Array:
         """The part, 0 to 1, of each node's cell in which a curve lies between two values.
 
-        `grid.integral(share)` is the length of those stretches, `grid.integral(share * others)` the integral of other
+        `grid.integral(share)` is the length of those ranges, `grid.integral(share * others)` the integral of other
         curves over them. A cell is the node's weight wide. In it the curve is taken as four straight lines, between
         points of the cubic through its panel's values.
         """

@@ -33,7 +33,7 @@ _MOST_PLACES = 101
 
 
 @dataclass(frozen=True, eq=False)
-class Pilot:
+class PilotPerformer:
     """A performer of the pilot study."""
 
     name: str
@@ -73,10 +73,10 @@ class Pilot:
 
 
 @dataclass(frozen=True, eq=False)
-class Pilots:
+class PilotStudy:
     """All performers of a pilot study."""
 
-    performers: tuple[Pilot, ...]
+    performers: tuple[PilotPerformer, ...]
     correlation: Array
     """Of a person's departures with two performers; 0 for those that share no subjects."""
 
@@ -89,7 +89,7 @@ class Pilots:
         return [one.simulated(departures[..., place], trials, rng) for place, one in enumerate(self.performers)]
 
 
-def pilots_of(trials: Trials, options: FitOptions) -> Pilots:
+def pilot_study_of(trials: Trials, options: FitOptions) -> PilotStudy:
     """What the trials of a study know of others like it."""
     counts = [_coarse(trials, trials.performer == place) for place in range(len(trials.performers))]
     label = strata(counts)
@@ -98,13 +98,13 @@ def pilots_of(trials: Trials, options: FitOptions) -> Pilots:
         fit = fit_curve(one, options, who=name)
         simple = options.kind == "auto" and fit.kind != "spline" and "distinct x" not in fit.reason
         other = fit_curve(one, replace(options, kind="spline"), who=name) if simple else fit
-        found.append(Pilot(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
-    return Pilots(tuple(found), _correlation(found))
+        found.append(PilotPerformer(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
+    return PilotStudy(tuple(found), _correlation(found))
 
 
 def _coarse(trials: Trials, rows: NDArray[np.bool_]) -> Counts:
     """The counts of trials, with x rounded so that there are few places and thousands of studies are soon fitted."""
-    mine = trials.taken(rows)
+    mine = trials.select_rows(rows)
     low, high = mine.x.min(), mine.x.max()
     if len(np.unique(mine.x)) > _MOST_PLACES:
         gap = (high - low) / (_MOST_PLACES - 1)
@@ -194,7 +194,7 @@ def _between(fit: CurveFit, spread: float) -> float:
     return float((together - same).sum())
 
 
-def _correlation(found: Sequence[Pilot]) -> Array:
+def _correlation(found: Sequence[PilotPerformer]) -> Array:
     whole = np.eye(len(found))
     for (row, one), (column, other) in combinations(enumerate(found), 2):
         if one.stratum == other.stratum:
@@ -202,7 +202,7 @@ def _correlation(found: Sequence[Pilot]) -> Array:
     return whole
 
 
-def _alike(one: Pilot, other: Pilot) -> float:
+def _alike(one: PilotPerformer, other: PilotPerformer) -> float:
     """How far a person who is good with one performer is good with another, by moments."""
     shared = np.intersect1d(one.counts.present, other.counts.present)
     if len(shared) < 2 or not one.spread or not other.spread:
@@ -214,7 +214,7 @@ def _alike(one: Pilot, other: Pilot) -> float:
     return float(np.clip(observed / full, -1, 1))
 
 
-def _luck(pilot: Pilot, mean: Array, rng: np.random.Generator) -> Array:
+def _luck(pilot: PilotPerformer, mean: Array, rng: np.random.Generator) -> Array:
     """How trials come out whose expectation is the mean."""
     if pilot.counts.scale.upper is None:
         return np.asarray(mean + np.sqrt(_left(pilot)) * rng.standard_normal(mean.shape))
@@ -225,7 +225,7 @@ def _luck(pilot: Pilot, mean: Array, rng: np.random.Generator) -> Array:
     return np.asarray(rng.beta(weight * inside, weight * (1 - inside)))
 
 
-def _left(pilot: Pilot) -> float:
+def _left(pilot: PilotPerformer) -> float:
     """Variance within a person: of scores with an upper bound beside that of trials that are right or wrong."""
     counts, curve = pilot.counts, curve_of(pilot.fit)
     persons, weights = _normal()
@@ -257,7 +257,7 @@ def _counted(like: Counts, where: NDArray[np.int64], share: Array) -> Counts:
     )
 
 
-_PLACES = 41
+_BAND_PLACES = 41
 """Places of x at which the width of a band is looked at."""
 _LOOKED_AT = 40
 """Studies of a design whose bands are looked at; their width varies little."""
@@ -280,7 +280,7 @@ class StudyDesign:
     mass_half_widths: Mapping[str, float]
     """By system: half the width of the interval of the impurity mass."""
     power: Mapping[str, float]
-    """By pair: the share of studies that tell the two apart."""
+    """By pair: the share of studies that find the two different."""
 
     @property
     def half_width(self) -> float:
@@ -348,10 +348,10 @@ class GoldPlan(Shown):
     def words(self) -> str:
         """What to do."""
         if (enough := self.needed) is not None:
-            told = "".join(f"; tells {pair} apart in {share:.2f} of studies" for pair, share in enough.power.items())
+            found = [f"; finds {pair} different in {share:.2f} of studies" for pair, share in enough.power.items()]
             return (
                 f"{enough.subjects} subjects with {enough.trials} trials each with every performer are enough for "
-                f"bands of ±{self.target:g} on average over x: expected ±{enough.half_width:.3g}{told}"
+                f"bands of ±{self.target:g} on average over x: expected ±{enough.half_width:.3g}{''.join(found)}"
             )
         best = min(self.designs, key=lambda design: design.half_width)
         subjects, trials = self.would_do or (0, 0)
@@ -421,14 +421,14 @@ def plan(
     Smoothness is kept since it stands for the curve and not for the number of trials. A study chooses its own, which
     costs a little: its bands come out wider than is said here, mostly by less than a seventh, at worst by a quarter.
     """
-    known = pilots_of(trials, fit or FitOptions())
+    known = pilot_study_of(trials, fit or FitOptions())
     low, high = _common(known.performers)
     tried = sorted({(many, each) for many in subjects for each in trials_each}, key=lambda one: (one[0] * one[1], one))
     found = []
     for place, (many, each) in enumerate(tried):
         step("simulating studies", place, len(tried))
         rng = np.random.default_rng([seed, many, each])
-        found.append(_design(known, _Sized(many, each, studies, level), (low, high), rng))
+        found.append(_design(known, _DesignSize(many, each, studies, level), (low, high), rng))
     step("simulating studies", len(tried), len(tried))
     return GoldPlan(
         designs=tuple(found),
@@ -445,7 +445,7 @@ def plan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
+class _DesignSize:
     subjects: int
     trials: int
     studies: int
@@ -456,7 +456,7 @@ class _Sized:
         return student(self.level, self.subjects - 1)
 
 
-def _common(performers: Sequence[Pilot]) -> tuple[float, float]:
+def _common(performers: Sequence[PilotPerformer]) -> tuple[float, float]:
     low, high = max(one.counts.low for one in performers), min(one.counts.high for one in performers)
     if not low < high:
         covered = ", ".join(f"{one.name} {one.counts.low:g} to {one.counts.high:g}" for one in performers)
@@ -464,12 +464,12 @@ def _common(performers: Sequence[Pilot]) -> tuple[float, float]:
     return low, high
 
 
-def _design(known: Pilots, sized: _Sized, ends: tuple[float, float], rng: np.random.Generator) -> StudyDesign:
+def _design(known: PilotStudy, sized: _DesignSize, ends: tuple[float, float], rng: np.random.Generator) -> StudyDesign:
     drawn = known.simulated(sized.subjects, sized.trials, sized.studies, rng)
     fits = [one.fit_for(sized.subjects) for one in known.performers]
     refits = [_refitted(fit, counts) for fit, counts in zip(fits, drawn, strict=True)]
     names = [one.name for one in known.performers]
-    widths = [_widths(*parts, sized) for parts in zip(fits, drawn, refits, strict=True)]
+    widths = [_half_widths(*parts, sized) for parts in zip(fits, drawn, refits, strict=True)]
     gaps = _gaps(known, fits, refits, ends)
     masses = {name: gap.below + gap.above for name, gap in gaps.items()}
     return StudyDesign(
@@ -487,13 +487,13 @@ def _refitted(fit: CurveFit, drawn: Counts) -> Array:
     return fit.family.estimate(drawn, np.eye(drawn.totals.shape[0]), fit.smoothness, fit.coefficients)
 
 
-def _widths(fit: CurveFit, drawn: Counts, refits: Array, sized: _Sized) -> Array:
+def _half_widths(fit: CurveFit, drawn: Counts, refits: Array, sized: _DesignSize) -> Array:
     """Half the width of the band at places of x, averaged over studies.
 
     A study estimates the spread of its curve from its subjects, as a root of chi-square over its degrees of freedom,
     and takes the error of independent trials where that is larger; so what is expected is no width of the mean study.
     """
-    x = np.linspace(fit.family.low, fit.family.high, _PLACES)
+    x = np.linspace(fit.family.low, fit.family.high, _BAND_PLACES)
     predictors = fit.predictor(x, refits)
     estimates = predictors.std(axis=0, ddof=1) * _roots_of_chi_square(sized.subjects - 1)[:, None]
     looked_at = range(min(_LOOKED_AT, len(refits)))
@@ -509,7 +509,7 @@ def _study(fit: CurveFit, drawn: Counts, refits: Array, place: int) -> CurveFit:
     return replace(fit, counts=counts, coefficients=refits[place])
 
 
-def _width(study: CurveFit, x: Array, estimates: Array, sized: _Sized) -> Array:
+def _width(study: CurveFit, x: Array, estimates: Array, sized: _DesignSize) -> Array:
     reach = sized.critical * np.maximum(estimates, study.model_error(x))
     low, high = study.band(x, reach)
     return np.asarray((high - low).mean(axis=0) / 2)
@@ -524,7 +524,7 @@ def _roots_of_chi_square(freedom: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gap:
+class _Areas:
     """How far a system is below the gold standard, and how far above it, in each study."""
 
     below: Array
@@ -532,31 +532,31 @@ class _Gap:
 
 
 def _gaps(
-    known: Pilots, fits: Sequence[CurveFit], refits: Sequence[Array], ends: tuple[float, float]
-) -> dict[str, _Gap]:
+    known: PilotStudy, fits: Sequence[CurveFit], refits: Sequence[Array], ends: tuple[float, float]
+) -> dict[str, _Areas]:
     grid = CurveGrid.over(*ends, [edge for fit in fits for edge in fit.family.panel_edges])
     heights = [fit.performance(fit.predictor(grid.nodes, refit)) for fit, refit in zip(fits, refits, strict=True)]
     systems = zip(known.performers[1:], heights[1:], strict=True)
-    return {one.name: _Gap(*grid.parts(heights[0] - height)) for one, height in systems}
+    return {one.name: _Areas(*grid.parts(heights[0] - height)) for one, height in systems}
 
 
-def _power(gold: str, gaps: Mapping[str, _Gap], critical: float) -> dict[str, float]:
+def _power(gold: str, gaps: Mapping[str, _Areas], critical: float) -> dict[str, float]:
     """The share of studies in which a difference exceeds its own error.
 
     Between systems it is the difference of impurity masses; from the gold standard, whose own mass is 0 whatever it
     does, it is the signed area between the curves.
     """
-    found = {f"{name} and {gold}": _shown(gap.below - gap.above, critical) for name, gap in gaps.items()}
+    found = {f"{name} and {gold}": _power_of(gap.below - gap.above, critical) for name, gap in gaps.items()}
     for (name, one), (other, two) in combinations(gaps.items(), 2):
-        found[f"{name} and {other}"] = _shown(one.below + one.above - two.below - two.above, critical)
+        found[f"{name} and {other}"] = _power_of(one.below + one.above - two.below - two.above, critical)
     return found
 
 
-def _shown(difference: Array, critical: float) -> float:
+def _power_of(difference: Array, critical: float) -> float:
     return float((np.abs(difference) > critical * difference.std(ddof=1)).mean())
 
 
-def _correlations(known: Pilots) -> dict[str, float]:
+def _correlations(known: PilotStudy) -> dict[str, float]:
     pairs = combinations(enumerate(known.performers), 2)
     return {
         f"{one.name} and {other.name}": float(known.correlation[row, column])
@@ -565,7 +565,7 @@ def _correlations(known: Pilots) -> dict[str, float]:
     }
 
 
-def _notes(trials: Trials, known: Pilots) -> tuple[str, ...]:
+def _notes(trials: Trials, known: PilotStudy) -> tuple[str, ...]:
     notes = []
     if trials.independent:
         notes.append("the pilot names no subjects, so persons are taken as alike; real ones differ, and need more")

@@ -41,7 +41,7 @@ def _curve(one: Performer) -> pl.DataFrame:
 
 
 def point_frame(study: GoldStudy) -> pl.DataFrame:
-    """Means of trials by stretches of x: `performer, role, x, y, n`."""
+    """Means of trials by ranges of x: `performer, role, x, y, n`."""
     return pl.concat([_points(one, found) for one, found in zip(study.performers, study.residuals, strict=True)])
 
 
@@ -82,7 +82,7 @@ def cost_frame(study: GoldStudy) -> pl.DataFrame:
     if cost.points is not None:
         rows = [(p, amount, "point") for p, amount in cost.points]
         return pl.DataFrame(rows, schema=["performance", "amount", "kind"], orient="row")
-    values = np.concatenate([one.fit(study.ground.x) for one in study.performers])
+    values = np.concatenate([one.fit(study.x_range.x) for one in study.performers])
     low = scale.lower if scale.upper is not None else float(values.min())
     high = scale.upper if scale.upper is not None else float(values.max())
     p = np.linspace(low, high, PLACES)
@@ -155,7 +155,7 @@ def performer_table(study: GoldStudy) -> Table:
         )
         for place, (one, mean) in enumerate(zip(study.performers, study.means, strict=True))
     ]
-    low, high = study.ground.low, study.ground.high
+    low, high = study.x_range.low, study.x_range.high
     return Table(
         f"Performers, over {units.span(low, high)}",
         (
@@ -245,19 +245,21 @@ def wizard_table(found: WizardAgreement, units: Units) -> Table:
     """Those behind the gold standard, the farthest from the pooled curve first."""
     ordered = sorted(found.wizards, key=lambda one: -abs(one.departure))
     rows = tuple(
-        (one.name, f"{one.n:g}", _signed(one.departure, units), _plain(one.error, units), "yes" if one.apart else "no")
+        (
+            one.name,
+            f"{one.n:g}",
+            _signed(one.departure, units),
+            f"{100 * one.error:.1f} points" if units.y_percent else f"{one.error:.3g}",
+            "yes" if one.apart else "no",
+        )
         for one in ordered[:50]
     )
     return Table("Wizards", ("wizard", "trials", "departure", "standard error", "apart"), rows)
 
 
 def _signed(value: float, units: Units) -> str:
-    told = f"{100 * value:+.1f} points" if units.y_percent else f"{value:+.3g}"
-    return told.replace("-", "−")
-
-
-def _plain(value: float, units: Units) -> str:
-    return f"{100 * value:.1f} points" if units.y_percent else f"{value:.3g}"
+    text = f"{100 * value:+.1f} points" if units.y_percent else f"{value:+.3g}"
+    return text.replace("-", "−")
 
 
 def convergence_table(study: GoldStudy) -> Table:
@@ -288,7 +290,7 @@ def plan_table(plan: GoldPlan) -> Table:
         for one in plan.designs
     )
     columns = ("subjects", "trials each", "curve, mean", "curve, worst", "impurity mass")
-    return Table("Designs", (*columns, *(f"tells {pair} apart" for pair in pairs)), rows)
+    return Table("Designs", (*columns, *(f"power, {pair}" for pair in pairs)), rows)
 
 
 def of_gold(studies: GoldStudies) -> Presentation:
@@ -410,31 +412,31 @@ def _figures(study: GoldStudy, units: Units) -> list[Callable[[], Any]]:
 
 def _across(studies: GoldStudies) -> list[str]:
     known = [study for study in studies if study.complexity.defined]
-    told = []
+    sentences = []
     if len(known) > 1:
         ordered = sorted(known, key=lambda study: study.complexity.value)
         easy, hard = ordered[0], ordered[-1]
-        told.append(
+        sentences.append(
             f"{hard.trials.study} comes out hardest for its gold standard, complexity {figure(hard.complexity)}, "
             f"{easy.trials.study} easiest, {figure(easy.complexity)}."
         )
     domains = sorted((one for one in studies.domains if one.relative.defined), key=lambda one: one.relative.value)
     if len(domains) > 1:
         best = domains[0]
-        told.append(
+        sentences.append(
             f"{best.system} in {best.study} comes out nearest its own gold standard: its impurity mass is "
             f"{figure(best.relative, percent)} of what that achieves."
         )
-    return told
+    return sentences
 
 
 def plan_figure(plan: GoldPlan, **options: Any) -> Callable[[], Any]:
     """The widths that designs give, drawn when it is called."""
-    told = {"target": plan.target, "quantity": "half-width of curves", "percent": plan.percent}
+    labels = {"target": plan.target, "quantity": "half-width of curves", "percent": plan.percent}
     frame = plan.frame()
     pairs = [name for name in frame.columns if name.startswith("power, ")]
     powered = frame.with_columns(power=pl.min_horizontal(pairs)) if pairs else frame
-    return drawing("gold_standard.charts.checks.plan_chart", powered, **{**told, **options})
+    return drawing("gold_standard.charts.checks.plan_chart", powered, **{**labels, **options})
 
 
 def of_plan(plan: GoldPlan) -> Presentation:

@@ -21,12 +21,27 @@ from demur.errors import DataError, UsageError
 from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
 from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, marginal_cost
 from demur.gold_standard.curves import counts_of, separation
-from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draws, fit_curve, goes_against
-from demur.gold_standard.impurity import Ground, Impurity, Stretch, complexity, impurity, mean_performance, sureness
+from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draw_subjects, fit_curve, goes_against
+from demur.gold_standard.impurity import (
+    Impurity,
+    XInterval,
+    XRange,
+    complexity,
+    confidence_level,
+    impurity,
+    mean_performance,
+)
 from demur.gold_standard.options import FitChoice
 from demur.gold_standard.trial_rows import Role
 from demur.gold_standard.trials import Trials
-from demur.gold_standard.verdict import ComponentAnalysis, Nearer, check_components, nearer, nearest, take_apart
+from demur.gold_standard.verdict import (
+    ComponentAnalysis,
+    PairVerdict,
+    analyse_components,
+    check_components,
+    compare_pair,
+    nearest_systems,
+)
 from demur.gold_standard.wizards import WizardAgreement, wizards
 
 _CURVE = 51
@@ -37,7 +52,7 @@ def study_values(study: GoldStudy) -> dict[str, Any]:
     """All results of a study as plain values, with its verdict in words."""
     from demur.gold_standard.words import verdict
 
-    low, high = study.ground.low, study.ground.high
+    low, high = study.x_range.low, study.x_range.high
     gold_low, gold_high = study.gold.fit.family.low, study.gold.fit.family.high
     found: dict[str, Any] = {
         "study": study.trials.study,
@@ -112,7 +127,7 @@ class GoldOptions:
         return replace(self, cost=cost)
 
 
-AS_USUAL = GoldOptions()
+DEFAULT_OPTIONS = GoldOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +138,7 @@ class GoldStudy(Shown):
     options: GoldOptions
     gold: Performer
     systems: tuple[Performer, ...]
-    ground: Ground
+    x_range: XRange
     fit_notes: tuple[str, ...]
     fit_warnings: tuple[str, ...]
     step: Step = field(default=silent, repr=False)
@@ -141,25 +156,25 @@ class GoldStudy(Shown):
     @cached_property
     def impurities(self) -> tuple[Impurity, ...]:
         """Each system's distance from the gold standard."""
-        return tuple(impurity(self.gold, system, self.ground) for system in self.systems)
+        return tuple(impurity(self.gold, system, self.x_range) for system in self.systems)
 
     @cached_property
-    def pairs(self) -> tuple[Nearer, ...]:
+    def pairs(self) -> tuple[PairVerdict, ...]:
         """Each two systems by their distance from the gold standard."""
         both = combinations(zip(self.systems, self.impurities, strict=True), 2)
-        found = [nearer(self.gold, a, b, (mass_a, mass_b), self.ground) for (a, mass_a), (b, mass_b) in both]
+        found = [compare_pair(self.gold, a, b, (mass_a, mass_b), self.x_range) for (a, mass_a), (b, mass_b) in both]
         corrected = holm(np.array([pair.p for pair in found]))
         return tuple(replace(pair, p=float(p)) for pair, p in zip(found, corrected, strict=True))
 
     @property
-    def nearest(self) -> tuple[Stretch, ...]:
+    def nearest(self) -> tuple[XInterval, ...]:
         """Which system is shown to be nearest the gold standard of all, and where; none where there is only one."""
-        return nearest(self.pairs, [one.name for one in self.systems])
+        return nearest_systems(self.pairs, [one.name for one in self.systems])
 
     @cached_property
     def means(self) -> tuple[Figure, ...]:
         """Each performer's performance on average over the range."""
-        return tuple(mean_performance(one, self.ground) for one in self.performers)
+        return tuple(mean_performance(one, self.x_range) for one in self.performers)
 
     @cached_property
     def costs(self) -> tuple[MarginalCost, ...]:
@@ -167,7 +182,7 @@ class GoldStudy(Shown):
         if self.options.cost is None:
             return ()
         cost, gain = self.options.cost, self.options.gain
-        return tuple(marginal_cost(self.gold, one, cost, self.ground, gain) for one in self.systems)
+        return tuple(marginal_cost(self.gold, one, cost, self.x_range, gain) for one in self.systems)
 
     @cached_property
     def cheapest(self) -> tuple[MarginalCost, Figure] | None:
@@ -186,8 +201,10 @@ class GoldStudy(Shown):
         families = _families(self.systems)
         mass = {one.name: found for one, found in zip(self.systems, self.impurities, strict=True)}
         return tuple(
-            take_apart(
-                family, {one.components or frozenset(): mass[one.name] for one in run}, sureness(self.gold, *run)
+            analyse_components(
+                family,
+                {one.components or frozenset(): mass[one.name] for one in run},
+                confidence_level(self.gold, *run),
             )
             for family, run in families.items()
         )
@@ -233,36 +250,36 @@ class GoldStudy(Shown):
     @property
     def signature(self) -> str:
         """What was computed, from which data, by which version."""
-        options, ground = self.options, self.ground
+        options, x_range = self.options, self.x_range
         how = f"x={self.trials.x_name}, y={self.trials.y_name}, fit={options.fit.kind}"
-        how += f", over={ground.low:g}..{ground.high:g}"
+        how += f", over={x_range.low:g}..{x_range.high:g}"
         drawn = f"replicates={options.replicates}, seed={options.seed}"
         return f"Gold({how}, {drawn}) | n={len(self.trials)} | data={self.trials.digest} | demur {__version__}"
 
 
-def analyse(trials: Trials, options: GoldOptions = AS_USUAL, *, step: Step = silent) -> GoldStudy:
-    """Fits a curve to every performer of a study, and refits it to subjects drawn anew."""
+def analyse(trials: Trials, options: GoldOptions = DEFAULT_OPTIONS, *, step: Step = silent) -> GoldStudy:
+    """Fit a curve to every performer of a study, and refit it to resampled subjects."""
     check_level(options.level)
     if options.replicates < 2:
         raise UsageError(f"intervals need two replicates or more; got {options.replicates}")
     _check_names(trials, options)
-    cast, notes = _cast(trials, options)
-    counted = [counts_of(trials, one.rows) for one in cast]
-    for one, counts in zip(cast, counted, strict=True):
+    members, notes = _members(trials, options)
+    counted = [counts_of(trials, one.rows) for one in members]
+    for one, counts in zip(members, counted, strict=True):
         if counts.subjects < 2:
             who = trials.subjects[int(counts.present[0])]
             raise DataError(
                 f"{one.name} has trials with one subject only ({who}), and one subject says nothing of others",
                 fix="run more subjects, or leave the performer out with --where",
             )
-    step("fitting", 0, len(cast))
+    step("fitting", 0, len(members))
     fits = []
-    for place, (one, counts) in enumerate(zip(cast, counted, strict=True)):
+    for place, (one, counts) in enumerate(zip(members, counted, strict=True)):
         fits.append(fit_curve(counts, _fit_options(one, options), who=one.name))
-        step("fitting", place + 1, len(cast))
-    low, high = _range(cast, fits, options)
-    drawn = draws(counted, options.replicates, options.seed)
-    noise = np.random.default_rng(options.seed + 1).standard_normal((len(cast), options.replicates))
+        step("fitting", place + 1, len(members))
+    low, high = _range(members, fits, options)
+    drawn = draw_subjects(counted, options.replicates, options.seed)
+    noise = np.random.default_rng(options.seed + 1).standard_normal((len(members), options.replicates))
     performers = tuple(
         Performer(
             name=one.name,
@@ -274,14 +291,14 @@ def analyse(trials: Trials, options: GoldOptions = AS_USUAL, *, step: Step = sil
             system=one.system,
             components=one.components,
         )
-        for place, (one, fit) in enumerate(zip(cast, fits, strict=True))
+        for place, (one, fit) in enumerate(zip(members, fits, strict=True))
     )
     return GoldStudy(
         trials=trials,
         options=options,
         gold=performers[0],
         systems=performers[1:],
-        ground=Ground.between(low, high, performers),
+        x_range=XRange.between(low, high, performers),
         fit_notes=(*trials.notes, *notes, *_fit_notes(performers)),
         fit_warnings=(*trials.warnings, *_separations(performers), *_contrary(performers, options)),
         step=step,
@@ -289,7 +306,7 @@ def analyse(trials: Trials, options: GoldOptions = AS_USUAL, *, step: Step = sil
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _PerformerTrials:
     """A performer, or a combination of components of it: its name, role and trials."""
 
     name: str
@@ -299,26 +316,26 @@ class _Part:
     components: frozenset[str] | None
 
 
-def _cast(trials: Trials, options: GoldOptions) -> tuple[list[_Part], tuple[str, ...]]:
+def _members(trials: Trials, options: GoldOptions) -> tuple[list[_PerformerTrials], tuple[str, ...]]:
     parts, notes = [], []
     for place, (name, role) in enumerate(zip(trials.performers, trials.roles, strict=True)):
         rows = trials.performer == place
         run = np.unique(trials.combination[rows])
         if role == "gold" or not options.components:
-            parts.append(_Part(name, name, role, rows, None))
+            parts.append(_PerformerTrials(name, name, role, rows, None))
             if role == "system" and len(run) > 1:
                 notes.append(f"{name} pools {len(run)} combinations of components; `components` separates them")
             continue
         for one in run:
             on = trials.combinations[one]
             shown = f"{name} [{'+'.join(sorted(on)) or 'none'}]" if len(run) > 1 else name
-            parts.append(_Part(shown, name, role, rows & (trials.combination == one), on))
+            parts.append(_PerformerTrials(shown, name, role, rows & (trials.combination == one), on))
     if options.components:
-        _check_taken_apart([part for part in parts if part.role == "system"])
+        _check_combinations([part for part in parts if part.role == "system"])
     return parts, tuple(notes)
 
 
-def _check_taken_apart(parts: list[_Part]) -> None:
+def _check_combinations(parts: list[_PerformerTrials]) -> None:
     systems = {part.system for part in parts}
     if len(parts) == len(systems) and len({part.components for part in parts}) < 2:
         check_components(" and ".join(sorted(systems)), [parts[0].components or frozenset()])
@@ -343,15 +360,15 @@ def _check_names(trials: Trials, options: GoldOptions) -> None:
             raise UsageError(f'`fit` names "{name}", and there is no such performer; {near}')
 
 
-def _fit_options(one: _Part, options: GoldOptions) -> FitOptions:
+def _fit_options(one: _PerformerTrials, options: GoldOptions) -> FitOptions:
     kind = options.fits.get(one.system, options.fit.kind)
     return FitOptions(kind=kind, direction=options.fit.direction, degree=options.fit.degree)
 
 
-def _range(cast: list[_Part], fits: list[CurveFit], options: GoldOptions) -> tuple[float, float]:
+def _range(members: list[_PerformerTrials], fits: list[CurveFit], options: GoldOptions) -> tuple[float, float]:
     """What every curve covers: nothing is read outside it."""
     low, high = max(fit.family.low for fit in fits), min(fit.family.high for fit in fits)
-    ends = [(one.name, fit.family.low, fit.family.high) for one, fit in zip(cast, fits, strict=True)]
+    ends = [(one.name, fit.family.low, fit.family.high) for one, fit in zip(members, fits, strict=True)]
     covered = ", ".join(f"{name} {start:g} to {end:g}" for name, start, end in ends)
     if not low < high:
         raise DataError(
@@ -380,7 +397,7 @@ def _separations(performers: tuple[Performer, ...]) -> tuple[str, ...]:
     """Performers whose trials leave open how steep the curve is, and what is done about it."""
     found = [(one.name, separation(one.fit.counts)) for one in performers]
     held = "the curve is held finite by one trial in all, half of it a success, spread over the range"
-    return tuple(f"{name}: {told}; {held}" for name, told in found if told is not None)
+    return tuple(f"{name}: {text}; {held}" for name, text in found if text is not None)
 
 
 def _contrary(performers: tuple[Performer, ...], options: GoldOptions) -> tuple[str, ...]:

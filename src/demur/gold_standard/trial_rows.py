@@ -38,7 +38,7 @@ _SEPARATORS = re.compile(r"[+,;]")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TrialRequest:
     """What is asked of a table: the two columns that were measured, those of other names, and which rows count."""
 
     x: str
@@ -74,93 +74,97 @@ class TrialRows:
         return replace(self, frame=self.frame.filter(rows))
 
 
-def rows_of(tables: Sequence[Table], studies: Sequence[str], wanted: Wanted) -> TrialRows:
+def rows_of(tables: Sequence[Table], studies: Sequence[str], request: TrialRequest) -> TrialRows:
     """The rows of tables; a table without a column study is the study of the name given."""
     frames, notes, warnings = [], [], []
     for number, (table, study) in enumerate(zip(tables, studies, strict=True)):
-        cells, told = _resolved(table, wanted)
-        notes += told
+        cells, found = _resolved(table, request)
+        notes += found
         if cells.table.frame.is_empty():
-            warnings.append(f"{table.name}: no row is left where {_asked(wanted.where)}")
+            warnings.append(f"{table.name}: no row is left where {_where_text(request.where)}")
             continue
-        frame, told = _rows(cells, wanted, study)
+        frame, found = _trial_columns(cells, request, study)
         frames.append(frame.with_columns(pl.lit(number).alias(SOURCE)))
-        notes += told
+        notes += found
     if not frames:
-        raise DataError(f"no row is left where {_asked(wanted.where)}", where=f"{tables[0].name}:")
+        raise DataError(f"no row is left where {_where_text(request.where)}", where=f"{tables[0].name}:")
     return TrialRows(pl.concat(frames), tables, tuple(dict.fromkeys(notes)), tuple(warnings))
 
 
-def _resolved(table: Table, wanted: Wanted) -> tuple[Cells, list[str]]:
-    faults = _unmeasured(table, wanted)
-    others = [name for name in table.columns if name not in (wanted.x, wanted.y)]
-    found = resolve_clear(others, wanted.columns, where=f"{table.name}:", aliases=TRIAL_ALIASES)
+def _resolved(table: Table, request: TrialRequest) -> tuple[Cells, list[str]]:
+    faults = _unmeasured(table, request)
+    others = [name for name in table.columns if name not in (request.x, request.y)]
+    found = resolve_clear(others, request.columns, where=f"{table.name}:", aliases=TRIAL_ALIASES)
     faults += found.faults.values()
     if "performer" not in {*found.columns, *found.faults}:
         rule = f"needs a column performer; there are {', '.join(table.columns[:12])}"
         faults.append(DataError(rule, where=table.name, fix=mapping_of("performer", "COLUMN")))
     if faults:
         raise DataError.joined(faults)
-    cells = filtered(Cells(_bared(table), found.columns), wanted.where)
+    cells = filtered(Cells(_stripped(table), found.columns), request.where)
     notes = list(found.notes)
-    if wanted.where:
-        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_asked(wanted.where)}"
+    if request.where:
+        kept = (
+            f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_where_text(request.where)}"
+        )
         notes.append(f"{table.name}: {kept}")
     return cells, notes
 
 
-def _unmeasured(table: Table, wanted: Wanted) -> list[DataError]:
+def _unmeasured(table: Table, request: TrialRequest) -> list[DataError]:
     """The faults of columns that were to be measured and are not there; refuses a column that is to be two things."""
-    if wanted.x == wanted.y:
-        raise UsageError(f'x and y are both the column "{wanted.x}"; performance is measured against something else')
-    for part, column in wanted.columns.items():
-        if column in (wanted.x, wanted.y):
-            option = "x" if column == wanted.x else "y"
+    if request.x == request.y:
+        raise UsageError(f'x and y are both the column "{request.x}"; performance is measured against something else')
+    for part, column in request.columns.items():
+        if column in (request.x, request.y):
+            option = "x" if column == request.x else "y"
             raise UsageError(f'the column "{column}" is {option} and cannot be {part} as well')
     rule, where = 'there is no column "{}"; {}', f"{table.name}:"
     return [
         DataError(rule.format(name, nearest(name, table.columns)), where=where, fix=f"--{option} names the column")
-        for option, name in (("x", wanted.x), ("y", wanted.y))
+        for option, name in (("x", request.x), ("y", request.y))
         if name not in table.columns
     ]
 
 
-def _asked(where: Where) -> str:
+def _where_text(where: Where) -> str:
     return " and ".join(f"{column} is {value}" for column, value in where)
 
 
-def _rows(cells: Cells, wanted: Wanted, study: str) -> tuple[pl.DataFrame, list[str]]:
-    measured = replace(cells, columns={name: name for name in (wanted.x, wanted.y)})
+def _trial_columns(cells: Cells, request: TrialRequest, study: str) -> tuple[pl.DataFrame, list[str]]:
+    measured = replace(cells, columns={name: name for name in (request.x, request.y)})
     try:
-        return _columns(cells, measured, wanted, study)
+        return _columns(cells, measured, request, study)
     except DataError as fault:
-        raise DataError.joined([fault, *_column_faults(cells, measured, wanted)]) from None
+        raise DataError.joined([fault, *_column_faults(cells, measured, request)]) from None
 
 
-def _column_faults(cells: Cells, measured: Cells, wanted: Wanted) -> list[DataError]:
+def _column_faults(cells: Cells, measured: Cells, request: TrialRequest) -> list[DataError]:
     """The faults that each column shows by itself."""
     return faults_of(
         [
-            lambda: _names(cells, "study") if "study" in cells else None,
-            lambda: _names(cells, "performer"),
+            lambda: _required_names(cells, "study") if "study" in cells else None,
+            lambda: _required_names(cells, "performer"),
             lambda: _roles(cells),
-            lambda: _finite(measured, wanted.x, measured.numbers(wanted.x)),
-            lambda: _finite(measured, wanted.y, _performance(measured, wanted.y)),
+            lambda: _finite(measured, request.x, measured.numbers(request.x)),
+            lambda: _finite(measured, request.y, _performance(measured, request.y)),
             lambda: _finite(cells, "n", cells.numbers("n")),
             lambda: _components(cells),
         ]
     )
 
 
-def _columns(cells: Cells, measured: Cells, wanted: Wanted, study: str) -> tuple[pl.DataFrame, list[str]]:
+def _columns(cells: Cells, measured: Cells, request: TrialRequest, study: str) -> tuple[pl.DataFrame, list[str]]:
     roles, notes = _roles(cells)
     columns = [
         cells.table.frame[ROW],
-        _names(cells, "study") if "study" in cells else pl.repeat(study, len(roles), eager=True).alias("study"),
-        _names(cells, "performer"),
+        _required_names(cells, "study")
+        if "study" in cells
+        else pl.repeat(study, len(roles), eager=True).alias("study"),
+        _required_names(cells, "performer"),
         roles,
-        _finite(measured, wanted.x, measured.numbers(wanted.x)).alias("x"),
-        _finite(measured, wanted.y, _performance(measured, wanted.y)).alias("y"),
+        _finite(measured, request.x, measured.numbers(request.x)).alias("x"),
+        _finite(measured, request.y, _performance(measured, request.y)).alias("y"),
         _finite(cells, "n", cells.numbers("n")),
         cells.text("subject"),
         _components(cells),
@@ -168,13 +172,13 @@ def _columns(cells: Cells, measured: Cells, wanted: Wanted, study: str) -> tuple
     return pl.DataFrame(columns), notes
 
 
-def _bared(table: Table) -> Table:
+def _stripped(table: Table) -> Table:
     """The table with its text without the space around it, null where nothing else is there."""
     bare = pl.col(pl.String).str.strip_chars()
     return replace(table, frame=table.frame.with_columns(pl.when(bare != "").then(bare)))
 
 
-def _names(cells: Cells, part: str) -> pl.Series:
+def _required_names(cells: Cells, part: str) -> pl.Series:
     names = cells.text(part)
     missing = first(names.is_null())
     if missing is not None:
@@ -257,7 +261,7 @@ def measured_columns(tables: Sequence[Any], x: str | None, y: str | None) -> tup
     if x is not None and y is not None:
         return x, y, []
     frame = pl.concat([_frame(table) for table in tables], how="diagonal_relaxed")
-    numbers = {name: _numbers(frame[name]) for name in frame.columns if name.casefold() not in _PLAYED}
+    numbers = {name: _as_numbers(frame[name]) for name in frame.columns if name.casefold() not in _PLAYED}
     known = {name: column for name, column in numbers.items() if column is not None and name not in (x, y)}
     shares = "n" in frame.columns
     ends = [name for name, column in known.items() if _is_success(column, shares=shares)]
@@ -276,7 +280,7 @@ def _frame(table: Any) -> pl.DataFrame:
     return read_table(table) if isinstance(table, str | Path | Source) else table_of(table, Request()).frame.drop(ROW)
 
 
-def _numbers(column: pl.Series) -> pl.Series | None:
+def _as_numbers(column: pl.Series) -> pl.Series | None:
     """A column as numbers, or nothing where some cell is none."""
     if column.dtype == pl.Boolean or column.dtype.is_numeric():
         return column.cast(pl.Float64).drop_nulls()

@@ -21,13 +21,13 @@ from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import Request, first
 from demur.core.show.numbers import ROWS, Wording
 from demur.errors import DataError, UsageError
-from demur.gold_standard.trial_rows import Role, TrialRows, Wanted, rows_of
+from demur.gold_standard.trial_rows import Role, TrialRequest, TrialRows, rows_of
 
 Kind = Literal["trials", "rates", "scores"]
 """0 or 1 of each trial, the share of n trials that succeeded, or a score."""
 
 _WHOLE_ENOUGH = 0.05
-"""How far a rate times its n may be from a whole number before it is told."""
+"""How far a rate times its n may be from a whole number before a warning says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ _ALONE = Wording(
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class PerformerRoles:
     """Who performs in a study: what the gold standard is called, who it is made of, and the systems."""
 
     gold: str
@@ -153,12 +153,12 @@ def with_roles(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
     if gold:
         _refuse_unknown(rows, gold)
         said = frame["role"].null_count() < frame.height
-        told = ["the column role is not looked at, as the gold standard was named"] if said else []
-        return _told(rows, frame.with_columns(role=_role_of(pl.col("performer").is_in(list(gold)))), told)
+        notes = ["the column role is not looked at, as the gold standard was named"] if said else []
+        return _with_notes(rows, frame.with_columns(role=_role_of(pl.col("performer").is_in(list(gold)))), notes)
     by_name = _role_of(pl.col("performer").str.to_lowercase().is_in(GOLD_NAMES))
     guessed = frame.filter(pl.col("role").is_null()).with_columns(role=by_name).filter(IS_GOLD)
-    told = [f'performer "{name}" read as the gold standard' for name in _distinct(guessed)]
-    return _told(rows, frame.with_columns(role=pl.coalesce("role", by_name)), told)
+    notes = [f'performer "{name}" read as the gold standard' for name in _distinct(guessed)]
+    return _with_notes(rows, frame.with_columns(role=pl.coalesce("role", by_name)), notes)
 
 
 def _refuse_unknown(rows: TrialRows, gold: Sequence[str]) -> None:
@@ -173,7 +173,7 @@ def _role_of(gold: pl.Expr) -> pl.Expr:
     return pl.when(gold).then(pl.lit("gold")).otherwise(pl.lit("system"))
 
 
-def _told(rows: TrialRows, frame: pl.DataFrame, notes: Sequence[str]) -> TrialRows:
+def _with_notes(rows: TrialRows, frame: pl.DataFrame, notes: Sequence[str]) -> TrialRows:
     return replace(rows, frame=frame, notes=(*rows.notes, *notes))
 
 
@@ -181,7 +181,7 @@ def _distinct(frame: pl.DataFrame) -> tuple[str, ...]:
     return tuple(frame["performer"].unique().sort())
 
 
-def cast_of(rows: TrialRows, where: str) -> Cast:
+def performer_roles(rows: TrialRows, where: str) -> PerformerRoles:
     """Who performs in a study; refuses one without a gold standard, without a system, or with someone who is both."""
     gold, systems = _distinct(rows.frame.filter(IS_GOLD)), _distinct(rows.frame.filter(~IS_GOLD))
     if not gold:
@@ -196,7 +196,7 @@ def cast_of(rows: TrialRows, where: str) -> Cast:
     called = gold[0] if len(gold) == 1 else GOLD_STANDARD
     if called in systems:
         raise DataError(f'a system is called "{called}", as is the gold standard of several performers', where=where)
-    return Cast(called, gold, systems)
+    return PerformerRoles(called, gold, systems)
 
 
 def _how_divided(rows: TrialRows) -> str:
@@ -225,28 +225,30 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 8:,} more" if len(names) > 8 else shown
 
 
-def with_subjects(rows: TrialRows, cast: Cast) -> TrialRows:
+def with_subjects(rows: TrialRows, roles: PerformerRoles) -> TrialRows:
     """Names subjects after the gold performers where several are taken together, and tells who has no subject."""
-    named = _after_performers(rows, cast) if cast.pooled else rows
+    named = _after_performers(rows, roles) if roles.pooled else rows
     alone = named.frame["subject"].is_null()
     if alone.all():
-        return _told(named, named.frame, ["no column names subjects: each trial is taken for a subject of its own"])
+        return _with_notes(
+            named, named.frame, ["no column names subjects: each trial is taken for a subject of its own"]
+        )
     if rows.frame["subject"].is_null().all():
         note = "no column names subjects: each trial of a system is taken for a subject of its own"
-        return _told(named, named.frame, [note])
+        return _with_notes(named, named.frame, [note])
     if not alone.any():
         return named
-    told = f"{_ALONE.told(int(alone.sum()))}, first {named.place(first(alone) or 0)}"
-    return replace(named, warnings=(*named.warnings, told))
+    warning = f"{_ALONE.told(int(alone.sum()))}, first {named.place(first(alone) or 0)}"
+    return replace(named, warnings=(*named.warnings, warning))
 
 
-def _after_performers(rows: TrialRows, cast: Cast) -> TrialRows:
-    notes = [f"{GOLD_STANDARD}: {listed(cast.gold_performers)} taken together"]
+def _after_performers(rows: TrialRows, roles: PerformerRoles) -> TrialRows:
+    notes = [f"{GOLD_STANDARD}: {listed(roles.gold_performers)} taken together"]
     unnamed = IS_GOLD & pl.col("subject").is_null()
     if rows.frame.filter(unnamed).height:
         notes.append("gold performers are the subjects of their trials where no other is named")
     subject = pl.when(unnamed).then("performer").otherwise("subject")
-    return _told(rows, rows.frame.with_columns(subject=subject), notes)
+    return _with_notes(rows, rows.frame.with_columns(subject=subject), notes)
 
 
 __all__ = ["Kind", "Role", "TrialReading", "Trials", "read_trials", "trials"]
@@ -277,10 +279,10 @@ class TrialReading:
         if self.upper is not None and not (isfinite(self.lower) and isfinite(self.upper) and self.lower < self.upper):
             raise UsageError(f"{self.y} cannot lie between {self.lower:g} and {self.upper:g}; --upper exceeds --lower")
 
-    def wanted(self) -> Wanted:
+    def request(self) -> TrialRequest:
         """What is asked of a source."""
         check_mapping(self.columns, TRIAL_ALIASES)
-        return Wanted(self.x, self.y, self.columns, self.where)
+        return TrialRequest(self.x, self.y, self.columns, self.where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -316,10 +318,10 @@ class Trials:
     def __len__(self) -> int:
         return len(self.x)
 
-    def taken(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Trials:
+    def select_rows(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Trials:
         """Only these trials; all names stay, and stand where they stood."""
         names = ("performer", "x", "y", "n", "subject", "combination")
-        arrays: dict[str, Any] = {name: _fixed(getattr(self, name)[rows]) for name in names}
+        arrays: dict[str, Any] = {name: _read_only(getattr(self, name)[rows]) for name in names}
         return replace(self, **arrays)
 
     def of(self, performer: str) -> Trials:
@@ -327,8 +329,8 @@ class Trials:
         if performer not in self.performers:
             raise DataError(f'there is no performer "{performer}"', fix=nearest(performer, self.performers))
         place = self.performers.index(performer)
-        mine = self.taken(self.performer == place)
-        alone = _fixed(np.zeros_like(mine.performer))
+        mine = self.select_rows(self.performer == place)
+        alone = _read_only(np.zeros_like(mine.performer))
         return replace(mine, performers=(performer,), roles=(self.roles[place],), performer=alone)
 
     @property
@@ -349,10 +351,10 @@ def read_trials(*sources: str | Path | Source, reading: TrialReading) -> tuple[T
 
     A table without a column `study` stands for one study, named after its file.
     """
-    wanted = reading.wanted()
+    request = reading.request()
     with opened(*sources) as files:
         tables = [read_source(file, Request()) for file in files]
-        return _studies(rows_of(tables, _study_names(files), wanted), reading)
+        return _studies(rows_of(tables, _study_names(files), request), reading)
 
 
 def trials(data: object, *, reading: TrialReading) -> tuple[Trials, ...]:
@@ -363,7 +365,7 @@ def trials(data: object, *, reading: TrialReading) -> tuple[Trials, ...]:
     >>> found.performers, found.roles, found.kind
     (('wizard', 'A', 'B'), ('gold', 'system', 'system'), 'trials')
     """
-    return _studies(rows_of([table_of(data, Request())], ["study"], reading.wanted()), reading)
+    return _studies(rows_of([table_of(data, Request())], ["study"], reading.request()), reading)
 
 
 def _study_names(files: Sequence[Source]) -> list[str]:
@@ -374,19 +376,19 @@ def _study_names(files: Sequence[Source]) -> list[str]:
 
 
 def _studies(rows: TrialRows, reading: TrialReading) -> tuple[Trials, ...]:
-    cast_in = with_roles(rows, reading.gold)
-    names = sorted(cast_in.frame["study"].unique())
+    assigned = with_roles(rows, reading.gold)
+    names = sorted(assigned.frame["study"].unique())
     where = {name: f'study "{name}":' if len(names) > 1 else f"{rows.tables[0].name}:" for name in names}
-    return tuple(_study(name, cast_in.only(pl.col("study") == name), reading, where[name]) for name in names)
+    return tuple(_study(name, assigned.only(pl.col("study") == name), reading, where[name]) for name in names)
 
 
 def _study(name: str, rows: TrialRows, reading: TrialReading, where: str) -> Trials:
     measured = _measured(rows, reading, where)
-    cast = cast_of(measured, where)
+    roles = performer_roles(measured, where)
     kind, about = kind_of(measured, Metric(reading.y, reading.lower, reading.upper))
-    ready = with_subjects(measured, cast)
+    ready = with_subjects(measured, roles)
     combinations = _combinations(ready.frame)
-    ordered = _ordered(ready.frame, cast, combinations)
+    ordered = _in_order(ready.frame, roles, combinations)
     subject, subjects = _subjects(ordered["subject"])
     return Trials(
         study=name,
@@ -395,16 +397,16 @@ def _study(name: str, rows: TrialRows, reading: TrialReading, where: str) -> Tri
         kind=kind,
         lower=reading.lower,
         upper=reading.upper if kind == "scores" else 1.0,
-        performers=(cast.gold, *cast.systems),
-        roles=cast.roles,
-        performer=_fixed(ordered["performer"].to_numpy()),
-        x=_fixed(ordered["x"].to_numpy()),
-        y=_fixed(ordered["y"].to_numpy()),
-        n=_fixed(ordered["n"].to_numpy()),
-        subject=_fixed(subject),
+        performers=(roles.gold, *roles.systems),
+        roles=roles.roles,
+        performer=_read_only(ordered["performer"].to_numpy()),
+        x=_read_only(ordered["x"].to_numpy()),
+        y=_read_only(ordered["y"].to_numpy()),
+        n=_read_only(ordered["n"].to_numpy()),
+        subject=_read_only(subject),
         subjects=subjects,
-        combination=_fixed(ordered["combination"].to_numpy()),
-        combinations=tuple(frozenset(_names(coded)) for coded in combinations),
+        combination=_read_only(ordered["combination"].to_numpy()),
+        combinations=tuple(frozenset(_component_list(coded)) for coded in combinations),
         independent=ready.frame["subject"].is_null().all(),
         notes=(*ready.notes, *about),
         warnings=ready.warnings,
@@ -423,24 +425,24 @@ def _measured(rows: TrialRows, reading: TrialReading, where: str) -> TrialRows:
     kept = rows.only(~missing)
     gone = sorted({*rows.frame["performer"]} - {*kept.frame["performer"]})
     all_of = f"; nothing is left of {listed(gone)}" if gone else ""
-    told = f"{_LEFT_OUT.about(either).told(int(missing.sum()))}, first {rows.place(place)}{all_of}"
-    return replace(kept, warnings=(*kept.warnings, told))
+    warning = f"{_LEFT_OUT.about(either).told(int(missing.sum()))}, first {rows.place(place)}{all_of}"
+    return replace(kept, warnings=(*kept.warnings, warning))
 
 
-def _names(coded: str) -> list[str]:
+def _component_list(coded: str) -> list[str]:
     return msgspec.json.decode(coded, type=list[str])
 
 
 def _combinations(frame: pl.DataFrame) -> list[str]:
     """What was switched on in systems, few things first."""
     coded = frame.filter(~IS_GOLD)["components"].unique()
-    return sorted(coded, key=lambda code: (len(_names(code)), _names(code)))
+    return sorted(coded, key=lambda code: (len(_component_list(code)), _component_list(code)))
 
 
-def _ordered(frame: pl.DataFrame, cast: Cast, combinations: Sequence[str]) -> pl.DataFrame:
+def _in_order(frame: pl.DataFrame, roles: PerformerRoles, combinations: Sequence[str]) -> pl.DataFrame:
     """The rows in the one order that they have whatever the order they came in."""
-    performer = pl.col("performer").replace_strict(_places(cast.systems), default=-1, return_dtype=pl.Int64) + 1
-    combination = pl.col("components").replace_strict(_places(combinations), default=0, return_dtype=pl.Int64)
+    performer = pl.col("performer").replace_strict(_positions(roles.systems), default=-1, return_dtype=pl.Int64) + 1
+    combination = pl.col("components").replace_strict(_positions(combinations), default=0, return_dtype=pl.Int64)
     return frame.select(
         "subject",
         "x",
@@ -451,19 +453,19 @@ def _ordered(frame: pl.DataFrame, cast: Cast, combinations: Sequence[str]) -> pl
     ).sort("performer", "subject", "x", "y", "n", "combination", nulls_last=True)
 
 
-def _places(names: Sequence[str]) -> dict[str, int]:
+def _positions(names: Sequence[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
 def _subjects(named: pl.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Each trial's place among the subjects: those named in order of name, then one for each trial without."""
     names = named.drop_nulls().unique().sort().to_list()
-    subject = named.replace_strict(_places(names), default=-1, return_dtype=pl.Int64).to_numpy().copy()
+    subject = named.replace_strict(_positions(names), default=-1, return_dtype=pl.Int64).to_numpy().copy()
     alone = subject < 0
     subject[alone] = len(names) + np.arange(alone.sum())
     return subject, (*names, *(f"trial {number + 1}" for number in range(alone.sum())))
 
 
-def _fixed(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array

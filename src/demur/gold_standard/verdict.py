@@ -14,16 +14,16 @@ from demur.core.stats.intervals import Figure
 from demur.errors import DataError
 from demur.gold_standard.fitting import Performer
 from demur.gold_standard.impurity import (
-    Ground,
+    ConfidenceLevel,
     Impurity,
-    Stretch,
-    Sureness,
-    around,
+    XInterval,
+    XRange,
     breaks,
-    simultaneous,
-    stretches,
-    sureness,
-    two_sided_p,
+    confidence_level,
+    even_interval,
+    replicate_p,
+    simultaneous_band,
+    x_intervals,
 )
 from demur.gold_standard.integrals import roots
 
@@ -31,7 +31,7 @@ UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class ImpurityCrossing:
     """Where two impurities are equal, and the undecided stretch around it."""
 
     x: float
@@ -46,14 +46,14 @@ class Crossing:
 
 
 @dataclass(frozen=True, eq=False)
-class Nearer:
+class PairVerdict:
     """Two systems side by side by their distance from the gold standard."""
 
     a: str
     b: str
-    ranges: tuple[Stretch, ...]
+    ranges: tuple[XInterval, ...]
     """Which is nearer where, all along the range at once: its name, or `undecided`."""
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[ImpurityCrossing, ...]
     mass_difference: Figure
     """The mass of a less that of b: below 0, a is nearer on the whole."""
     p: float
@@ -75,29 +75,31 @@ class Nearer:
         }
 
 
-def nearer(gold: Performer, a: Performer, b: Performer, masses: tuple[Impurity, Impurity], ground: Ground) -> Nearer:
+def compare_pair(
+    gold: Performer, a: Performer, b: Performer, masses: tuple[Impurity, Impurity], x_range: XRange
+) -> PairVerdict:
     """Holds two systems against each other by their distance from the gold standard."""
-    sure = sureness(gold, a, b)
+    confidence = confidence_level(gold, a, b)
 
     def difference(x: Array) -> Array:
         best = gold.fit(x)
         return np.asarray(np.abs(best - a.fit(x)) - np.abs(best - b.fit(x)))
 
-    values = difference(ground.x)
-    best = gold.drawn(ground.x)
-    drawn = np.abs(best - a.drawn(ground.x)) - np.abs(best - b.drawn(ground.x))
-    low, high = simultaneous(values, drawn, sure)
-    found = stretches(ground.x, low, high, {"positive": b.name, "negative": a.name, "undecided": UNDECIDED})
+    values = difference(x_range.x)
+    best = gold.replicates(x_range.x)
+    drawn = np.abs(best - a.replicates(x_range.x)) - np.abs(best - b.replicates(x_range.x))
+    low, high = simultaneous_band(values, drawn, confidence)
+    found = x_intervals(x_range.x, low, high, {"positive": b.name, "negative": a.name, "undecided": UNDECIDED})
     apart = masses[0].mass.value - masses[1].mass.value
-    apart_drawn = masses[0].drawn - masses[1].drawn
-    return Nearer(
+    apart_drawn = masses[0].replicates - masses[1].replicates
+    return PairVerdict(
         a=a.name,
         b=b.name,
         ranges=found,
-        crossings=_crossings(difference, ground, breaks(gold, a, b), found),
-        mass_difference=around(apart, apart_drawn, sure),
-        p=two_sided_p(apart, apart_drawn, sure.freedom),
-        x=ground.x,
+        crossings=_crossings(difference, x_range, breaks(gold, a, b), found),
+        mass_difference=even_interval(apart, apart_drawn, confidence),
+        p=replicate_p(apart, apart_drawn, confidence.freedom),
+        x=x_range.x,
         difference=values,
         low=low,
         high=high,
@@ -105,37 +107,37 @@ def nearer(gold: Performer, a: Performer, b: Performer, masses: tuple[Impurity, 
 
 
 def _crossings(
-    difference: Callable[[Array], Array], ground: Ground, knots: Sequence[float], found: tuple[Stretch, ...]
-) -> tuple[Crossing, ...]:
-    return tuple(_crossing(x, found) for x in roots(difference, ground.low, ground.high, knots))
+    difference: Callable[[Array], Array], x_range: XRange, knots: Sequence[float], found: tuple[XInterval, ...]
+) -> tuple[ImpurityCrossing, ...]:
+    return tuple(_crossing(x, found) for x in roots(difference, x_range.low, x_range.high, knots))
 
 
-def _crossing(x: float, found: tuple[Stretch, ...]) -> Crossing:
+def _crossing(x: float, found: tuple[XInterval, ...]) -> ImpurityCrossing:
     place = next((k for k, one in enumerate(found) if one.low <= x <= one.high and one.holds == UNDECIDED), None)
     if place is None:
-        return Crossing(x, x, x, shown=True)
+        return ImpurityCrossing(x, x, x, shown=True)
     before = found[place - 1].holds if place > 0 else None
     after = found[place + 1].holds if place + 1 < len(found) else None
     shown = before is not None and after is not None and before != after
-    return Crossing(x, found[place].low, found[place].high, shown)
+    return ImpurityCrossing(x, found[place].low, found[place].high, shown)
 
 
-def nearest(pairs: Sequence[Nearer], names: Sequence[str]) -> tuple[Stretch, ...]:
+def nearest_systems(pairs: Sequence[PairVerdict], names: Sequence[str]) -> tuple[XInterval, ...]:
     """Which of several systems is shown to be nearer than every other one, and where; else undecided."""
     if not pairs:
         return ()
     edges = sorted({edge for pair in pairs for one in pair.ranges for edge in (one.low, one.high)})
-    found: list[Stretch] = []
+    found: list[XInterval] = []
     for low, high in pairwise(edges):
         best = _best((low + high) / 2, pairs, names)
         if found and found[-1].holds == best:
-            found[-1] = Stretch(found[-1].low, high, best)
+            found[-1] = XInterval(found[-1].low, high, best)
         else:
-            found.append(Stretch(low, high, best))
+            found.append(XInterval(low, high, best))
     return tuple(found)
 
 
-def _best(x: float, pairs: Sequence[Nearer], names: Sequence[str]) -> str:
+def _best(x: float, pairs: Sequence[PairVerdict], names: Sequence[str]) -> str:
     held = [next(one.holds for one in pair.ranges if one.low <= x <= one.high) for pair in pairs]
     return next((name for name in names if held.count(name) == len(names) - 1), UNDECIDED)
 
@@ -155,8 +157,8 @@ class Effect:
 
     def to_dict(self) -> dict[str, Any]:
         """The effect with its interval."""
-        told = {"kind": self.kind, "components": list(self.components), **self.change.to_dict()}
-        return told if self.others is None else {**told, "others": list(self.others)}
+        values = {"kind": self.kind, "components": list(self.components), **self.change.to_dict()}
+        return values if self.others is None else {**values, "others": list(self.others)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +197,15 @@ def check_components(system: str, run: Sequence[Combination]) -> None:
     raise DataError(rule, fix="run trials without a component, or leave --components out")
 
 
-def take_apart(system: str, run: Mapping[Combination, Impurity], sure: Sureness) -> ComponentAnalysis:
+def analyse_components(system: str, run: Mapping[Combination, Impurity], level: ConfidenceLevel) -> ComponentAnalysis:
     """What components contribute, over the combinations that were run."""
     ordered = sorted(run, key=lambda on: (len(on), sorted(on)))
     names = sorted(frozenset().union(*ordered))
     values = np.array([run[on].mass.value for on in ordered])
-    drawn = np.stack([run[on].drawn for on in ordered], axis=1)
-    lesions = _lesions(ordered, values, drawn, sure)
+    drawn = np.stack([run[on].replicates for on in ordered], axis=1)
+    lesions = _lesions(ordered, values, drawn, level)
     always = [name for name in names if all(name in on for on in ordered)]
-    factors, notes = _factors([name for name in names if name not in always], ordered, values, drawn, sure)
+    factors, notes = _factors([name for name in names if name not in always], ordered, values, drawn, level)
     every = [frozenset(on) for size in range(len(names) + 1) for on in combinations(names, size)]
     if always:
         notes = (*notes, f"{', '.join(always)}: never switched off in {system}, so nothing is known of it")
@@ -216,7 +218,7 @@ def take_apart(system: str, run: Mapping[Combination, Impurity], sure: Sureness)
     )
 
 
-def _lesions(ordered: Sequence[Combination], values: Array, drawn: Array, sure: Sureness) -> tuple[Effect, ...]:
+def _lesions(ordered: Sequence[Combination], values: Array, drawn: Array, level: ConfidenceLevel) -> tuple[Effect, ...]:
     """Each component removed from each combination, where both were run; from the fullest first."""
     place = {on: k for k, on in enumerate(ordered)}
     found = []
@@ -227,23 +229,27 @@ def _lesions(ordered: Sequence[Combination], values: Array, drawn: Array, sure: 
                 change = values[without] - values[place[on]]
                 spread = drawn[:, without] - drawn[:, place[on]]
                 others = tuple(sorted(on - {name}))
-                found.append(Effect("lesion", (name,), around(float(change), spread, sure), others))
+                found.append(Effect("lesion", (name,), even_interval(float(change), spread, level), others))
     return tuple(found)
 
 
 def _factors(
-    names: Sequence[str], ordered: Sequence[Combination], values: Array, drawn: Array, sure: Sureness
+    names: Sequence[str], ordered: Sequence[Combination], values: Array, drawn: Array, level: ConfidenceLevel
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Main effects and interactions by least squares over the combinations; what these cannot tell is undefined."""
     terms = _terms(names, ordered)
-    design = np.stack([np.ones(len(ordered)), *(_column(term, ordered) for term in terms)], axis=1)
+    design = np.stack([np.ones(len(ordered)), *(_contrast(term, ordered) for term in terms)], axis=1)
     inverse = np.linalg.pinv(design)
     known = np.abs(inverse @ design - np.eye(design.shape[1])).max(axis=1) < 1e-9
     change, spread = inverse @ values, drawn @ inverse.T
     effects = []
     for place, term in enumerate(terms, start=1):
-        why = "the combinations that were run do not tell it from other effects"
-        figure = around(float(change[place]), spread[:, place], sure) if known[place] else Figure(float("nan"), why=why)
+        why = "the combinations that were run do not separate it from other effects"
+        figure = (
+            even_interval(float(change[place]), spread[:, place], level)
+            if known[place]
+            else Figure(float("nan"), why=why)
+        )
         effects.append(Effect("main" if len(term) == 1 else "interaction", term, figure))
     pairs = len(names) * (len(names) - 1) // 2
     asked = sum(len(term) == 2 for term in terms)
@@ -263,7 +269,7 @@ def _terms(names: Sequence[str], ordered: Sequence[Combination]) -> list[tuple[s
 
 
 def _most(main: list[tuple[str, ...]], names: Sequence[str], ordered: Sequence[Combination]) -> list[tuple[str, ...]]:
-    """Main effects, and each interaction of two that can be told besides."""
+    """Main effects, and each interaction of two that can be estimated besides."""
     kept = list(main)
     for pair in combinations(names, 2):
         if _all_known([*kept, pair], ordered):
@@ -272,10 +278,10 @@ def _most(main: list[tuple[str, ...]], names: Sequence[str], ordered: Sequence[C
 
 
 def _all_known(terms: Sequence[tuple[str, ...]], ordered: Sequence[Combination]) -> bool:
-    design = np.stack([np.ones(len(ordered)), *(_column(term, ordered) for term in terms)], axis=1)
+    design = np.stack([np.ones(len(ordered)), *(_contrast(term, ordered) for term in terms)], axis=1)
     return bool(np.linalg.matrix_rank(design) == design.shape[1])
 
 
-def _column(term: tuple[str, ...], ordered: Sequence[Combination]) -> Array:
+def _contrast(term: tuple[str, ...], ordered: Sequence[Combination]) -> Array:
     """Half for on and minus half for off, multiplied: then coefficients are differences, and differences of these."""
     return np.asarray(np.prod([[0.5 if name in on else -0.5 for on in ordered] for name in term], axis=0))

@@ -13,7 +13,7 @@ from scipy.special import chdtrc, fdtrc
 from demur.core.arrays import Array
 from demur.core.show.results import plain
 from demur.core.stats.intervals import normal, student
-from demur.gold_standard.checks import span, told, variance
+from demur.gold_standard.checks import difference_text, span, variance
 from demur.gold_standard.curves import Counts, means
 from demur.gold_standard.fitting import CurveFit, Performer
 from demur.gold_standard.trials import Trials
@@ -97,10 +97,10 @@ SIGNIFICANT = 0.01
 
 FAR_APART = 0.1
 """Standard deviation between wizards, as part of the metric's width, from which one curve no longer stands for all:
-then two wizards of three are within ten points of the curve, and systems are often told apart by less."""
+then two wizards of three are within ten points of the curve, and systems often differ by less."""
 
 MOST_CURVES = 200
-"""Wizards up to whom each gets a curve; nobody tells more lines apart, and each has few trials."""
+"""Wizards up to whom each gets a curve; more lines cannot be distinguished, and each has few trials."""
 
 _STILL = 0.2
 """Least standard deviation of wizards' curves, in standard deviations of a trial or logits: else, where chance explains
@@ -185,14 +185,18 @@ class WizardAgreement:
             return ("there is one wizard alone, so whether others would do as well cannot be known",)
         if self.consistent:
             return ()
-        how = [self._levels_told()] if self._far_apart else []
-        how += [f"x does not act on all of them alike ({_told(self.trend)})"] if self.trend.p < SIGNIFICANT else []
+        how = [self._spread_text()] if self._far_apart else []
+        how += (
+            [f"x does not act on all of them alike ({_heterogeneity_text(self.trend)})"]
+            if self.trend.p < SIGNIFICANT
+            else []
+        )
         flaws = "difference between wizards may reveal serious design flaws (Paek 2001, section 3.2)"
         return (f"there is no consistent gold standard: {' and '.join(how)}; {flaws}",)
 
-    def _levels_told(self) -> str:
-        far = told(self.departure.tau, self.counts)
-        return f"wizards differ by a standard deviation of {far} beyond chance ({_told(self.departure)})"
+    def _spread_text(self) -> str:
+        far = difference_text(self.departure.tau, self.counts)
+        return f"wizards differ by a standard deviation of {far} beyond chance ({_heterogeneity_text(self.departure)})"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -234,7 +238,7 @@ class WizardAgreement:
 def wizards(trials: Trials, gold: Performer) -> WizardAgreement:
     """How the subjects of the gold standard depart from its pooled curve, and whether they differ beyond chance."""
     fit = gold.fit
-    sums = _Sums.of(fit)
+    sums = _WizardSums.of(fit)
     departure = sums.residual / sums.n
     error = np.sqrt(sums.chance) / sums.n
     width = fit.counts.scale.width
@@ -261,7 +265,7 @@ def wizards(trials: Trials, gold: Performer) -> WizardAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
+class _WizardSums:
     """What the trials of each wizard sum to, in shares.
 
     The place z of a trial is 0 at the mean of all trials, and the range is 1. `reach` is what residuals gain when the
@@ -286,7 +290,7 @@ class _Sums:
     """Degrees of freedom behind the variance of a trial; infinite where it is known."""
 
     @classmethod
-    def of(cls, fit: CurveFit) -> _Sums:
+    def of(cls, fit: CurveFit) -> _WizardSums:
         counts, shares = fit.counts, fit.shares
         totals, sizes = counts.totals[counts.present], counts.sizes[counts.present]
         z = _places(counts)
@@ -395,7 +399,7 @@ def _heterogeneity(estimate: Array, error: Array, freedom: float, unit: float) -
     return Heterogeneity(q, df, p, excess / q if q else 0.0, float(unit * np.sqrt(between)))
 
 
-def _curves(fit: CurveFit, sums: _Sums) -> tuple[Array, Array]:
+def _curves(fit: CurveFit, sums: _WizardSums) -> tuple[Array, Array]:
     """Curves of wizards, who differ as much as all of them together say."""
     least = _STILL * (1.0 if fit.link == "logit" else float(np.sqrt(sums.unit)))
     spreads = [_heterogeneity(*found, sums.freedom, 1.0).tau for found in (sums.moves, sums.tilts)]
@@ -407,6 +411,6 @@ def _critical(level: float, freedom: float) -> float:
     return normal(level) if np.isinf(freedom) else student(level, freedom)
 
 
-def _told(found: Heterogeneity) -> str:
+def _heterogeneity_text(found: Heterogeneity) -> str:
     p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
     return f"Q = {found.q:.1f} with {found.df} degrees of freedom, {p}"

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from demur.core.show.chart_data import short
 from demur.core.show.numbers import listed, p_value, percent
 from demur.core.stats.intervals import Figure
-from demur.gold_standard.impurity import Impurity, Stretch
+from demur.gold_standard.impurity import Impurity, XInterval
 from demur.gold_standard.trials import Trials
-from demur.gold_standard.verdict import UNDECIDED, ComponentAnalysis, Effect, Nearer
+from demur.gold_standard.verdict import UNDECIDED, ComponentAnalysis, Effect, PairVerdict
 
 if TYPE_CHECKING:
     from demur.gold_standard.study import GoldStudy
 
-Told = Callable[[float], str]
+NumberFormat = Callable[[float], str]
 
 MOST_NAMED = 5
 """Wizards who stand apart that are named."""
 
 MOST_TOLD = 3
-"""Systems up to which each two are told in sentences."""
+"""Systems up to which each pair has sentences of its own."""
 
 _SHARE = re.compile(r"(^|[_ ])(wer|cer|ser|rate|share|error|errors)($|[_ ])", re.IGNORECASE)
 
@@ -44,13 +44,13 @@ class Units:
         return cls(trials.x_name, trials.y_name, share, trials.kind != "scores")
 
     @property
-    def x(self) -> Told:
-        """How a value of x is told."""
+    def x(self) -> NumberFormat:
+        """How a value of x is written."""
         return percent if self.x_percent else short
 
     @property
-    def y(self) -> Told:
-        """How a performance is told."""
+    def y(self) -> NumberFormat:
+        """How a performance is written."""
         return percent if self.y_percent else short
 
     def span(self, low: float, high: float) -> str:
@@ -58,12 +58,12 @@ class Units:
         return f"{self.x(low)} to {self.x(high)} {self.x_name}"
 
 
-def figure(shown: Figure, told: Told = short) -> str:
+def figure(shown: Figure, write: NumberFormat = short) -> str:
     """A figure with its interval."""
     if not shown.defined:
         return f"undefined ({shown.why})" if shown.why else "undefined"
-    ends = " (no interval)" if shown.low != shown.low else f" ({told(shown.low)} to {told(shown.high)})"
-    return f"{told(shown.value)}{ends}"
+    ends = " (no interval)" if shown.low != shown.low else f" ({write(shown.low)} to {write(shown.high)})"
+    return f"{write(shown.value)}{ends}"
 
 
 def verdict(study: GoldStudy) -> list[str]:
@@ -73,8 +73,8 @@ def verdict(study: GoldStudy) -> list[str]:
         return _alone(study.impurities[0], units)
     several = len(study.systems) > MOST_TOLD
     pairs = [] if several else [sentence for pair in study.pairs for sentence in pair_sentences(pair, units)]
-    told = _of_several(study, units) if several else pairs
-    return told + [sentence for one in study.impurities for sentence in _above(one, units)]
+    text = _of_several(study, units) if several else pairs
+    return text + [sentence for one in study.impurities for sentence in _above(one, units)]
 
 
 def study_sentences(study: GoldStudy) -> list[str]:
@@ -98,7 +98,7 @@ def study_notes(study: GoldStudy) -> tuple[str, ...]:
         *(note for one in study.components for note in one.notes),
         *(() if cost is None else (f"cost: {cost.words()}", *cost.notes)),
         *(() if study.wizards is None else study.wizards.notes),
-        f"every integral is over {units.span(study.ground.low, study.ground.high)}, which all curves cover; "
+        f"every integral is over {units.span(study.x_range.low, study.x_range.high)}, which all curves cover; "
         f"complexity over the trials of {study.gold.name}; nothing is extrapolated",
         f"{percent(options.level)} bands and intervals: subjects resampled {options.replicates:,} times (seed "
         f"{options.seed}), standard error times Student's t",
@@ -110,28 +110,28 @@ def _of_several(study: GoldStudy, units: Units) -> list[str]:
     best = [one for one in study.nearest if one.holds != UNDECIDED]
     if best:
         places = listed([f"{one.holds} {_where(one, study.nearest, units)}" for one in best])
-        told = f"Shown to be nearer the gold standard than all others: {places}."
+        text = f"Shown to be nearer the gold standard than all others: {places}."
     else:
-        told = "No system is shown to be nearer the gold standard than all others, at any place."
+        text = "No system is shown to be nearer the gold standard than all others, at any place."
     least = min(study.impurities, key=lambda one: one.mass.value)
-    return [told, f"The smallest impurity mass, shown or not, is that of {least.system}, {figure(least.mass)}."]
+    return [text, f"The smallest impurity mass, shown or not, is that of {least.system}, {figure(least.mass)}."]
 
 
-def pair_sentences(pair: Nearer, units: Units) -> list[str]:
+def pair_sentences(pair: PairVerdict, units: Units) -> list[str]:
     """Which of two systems is nearer the gold standard, and where."""
     decided = [one for one in pair.ranges if one.holds != UNDECIDED]
     winners = {one.holds for one in decided}
     if not winners:
-        told = f"{pair.a} and {pair.b} are not told apart by their distance from the gold standard."
+        text = f"{pair.a} and {pair.b} are not significantly different in their distance from the gold standard."
     else:
         preferred = listed([f"{one.holds} {_where(one, pair.ranges, units)}" for one in decided])
         left = [_where(one, pair.ranges, units) for one in pair.ranges if one.holds == UNDECIDED]
         rest = f"; undecided {listed(left)}" if left else ""
-        told = f"Of {pair.a} and {pair.b}, by distance from the gold standard, prefer {preferred}{rest}."
-    return [told, *_crossing(pair, units), _masses(pair)]
+        text = f"Of {pair.a} and {pair.b}, by distance from the gold standard, prefer {preferred}{rest}."
+    return [text, *_crossing(pair, units), _masses(pair)]
 
 
-def _where(one: Stretch, among: Sequence[Stretch], units: Units) -> str:
+def _where(one: XInterval, among: Sequence[XInterval], units: Units) -> str:
     """A stretch as one says it: below, above, between, or throughout."""
     first, last = one == among[0], one == among[-1]
     if first and last:
@@ -143,7 +143,7 @@ def _where(one: Stretch, among: Sequence[Stretch], units: Units) -> str:
     return f"between {units.x(one.low)} and {units.x(one.high)}"
 
 
-def _crossing(pair: Nearer, units: Units) -> list[str]:
+def _crossing(pair: PairVerdict, units: Units) -> list[str]:
     shown = [one for one in pair.crossings if one.shown]
     if not shown:
         return []
@@ -151,11 +151,11 @@ def _crossing(pair: Nearer, units: Units) -> list[str]:
     return [f"Their impurities cross at {places}."]
 
 
-def _masses(pair: Nearer) -> str:
+def _masses(pair: PairVerdict) -> str:
     apart = pair.mass_difference
     if pair.p >= 0.05:
-        told = f"masses differ by {figure(apart)}, {p_value(pair.p)}"
-        return f"On the whole neither is shown to be nearer: {told}."
+        text = f"masses differ by {figure(apart)}, {p_value(pair.p)}"
+        return f"On the whole neither is shown to be nearer: {text}."
     less = pair.a if apart.value < 0 else pair.b
     smaller = apart if apart.value > 0 else Figure(-apart.value, -apart.high, -apart.low)
     return f"On the whole {less} is nearer: its impurity mass is smaller by {figure(smaller)}, {p_value(pair.p)}."
@@ -163,15 +163,15 @@ def _masses(pair: Nearer) -> str:
 
 def _alone(one: Impurity, units: Units) -> list[str]:
     below = [stretch for stretch in one.ranges if stretch.holds == "below gold"]
-    told = [
+    text = [
         f"{one.system}: impurity mass {figure(one.mass)}, {figure(one.relative, percent)} of the gold standard's area."
     ]
     if below:
         places = listed([_where(stretch, one.ranges, units) for stretch in below])
-        told.append(f"It is shown to be worse than the gold standard {places}.")
+        text.append(f"It is shown to be worse than the gold standard {places}.")
     else:
-        told.append("It is nowhere shown to be worse than the gold standard.")
-    return told + _above(one, units)
+        text.append("It is nowhere shown to be worse than the gold standard.")
+    return text + _above(one, units)
 
 
 def _above(one: Impurity, units: Units) -> list[str]:
@@ -189,22 +189,22 @@ def _complexity(study: GoldStudy, units: Units) -> list[str]:
     if not study.complexity.defined:
         return []
     low, high = study.gold.fit.family.low, study.gold.fit.family.high
-    told = f"Intellectual complexity {figure(study.complexity)}: on average over {units.span(low, high)}"
-    return [f"{told} the gold standard itself misses {percent(study.complexity.value)} of what is possible."]
+    text = f"Intellectual complexity {figure(study.complexity)}: on average over {units.span(low, high)}"
+    return [f"{text} the gold standard itself misses {percent(study.complexity.value)} of what is possible."]
 
 
 def cost_sentences(study: GoldStudy, units: Units) -> list[str]:
     """What it is worth to bring systems nearer the gold standard, and which is the cheaper."""
     known = [one for one in study.costs if one.average.defined]
-    told = [
+    text = [
         f"{one.system}: no average marginal cost, since {one.average.why}." for one in study.costs if one not in known
     ]
     if not known:
-        return told
+        return text
     gain = known[0].gain
     where = "" if gain is None else f" for the gain from {units.y(gain[0])} to {units.y(gain[1])}"
     each = listed([f"{one.system} {figure(one.average)}" for one in known])
-    return [f"Average marginal cost{where}: {each}.", *_cheapest(study), *told]
+    return [f"Average marginal cost{where}: {each}.", *_cheapest(study), *text]
 
 
 def _cheapest(study: GoldStudy) -> list[str]:
@@ -221,8 +221,8 @@ def component_sentences(found: ComponentAnalysis) -> list[str]:
     factors = [effect for effect in found.effects if effect.kind != "lesion"]
     known = [_effect(effect, found.system) for effect in factors if effect.change.defined]
     unknown = [" × ".join(effect.components) for effect in factors if not effect.change.defined]
-    untold = [f"{found.system}: the combinations that were run do not tell apart {listed(unknown)}."] if unknown else []
-    return known + untold
+    unclear = [f"{found.system}: the combinations that were run do not separate {listed(unknown)}."] if unknown else []
+    return known + unclear
 
 
 def _effect(effect: Effect, system: str) -> str:
@@ -235,8 +235,8 @@ def _effect(effect: Effect, system: str) -> str:
     direction = (
         "brings it nearer the gold standard" if effect.change.value < 0 else "takes it away from the gold standard"
     )
-    told = direction if shown else "is not shown to matter on average"
-    return f"{system}: {name} {told}, change of impurity mass {figure(effect.change)}."
+    text = direction if shown else "is not shown to matter on average"
+    return f"{system}: {name} {text}, change of impurity mass {figure(effect.change)}."
 
 
 def _agreement(study: GoldStudy, units: Units) -> list[str]:

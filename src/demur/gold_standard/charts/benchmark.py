@@ -37,13 +37,13 @@ GOLDS = (LineStyle("#8a6a00", 4.6, (1, 0)), LineStyle("#8a6a00", 4.6, (10, 3)), 
 SYSTEMS = tuple(style for style in OTHERS if style.colour != "#E69F00")
 """Systems: the lines of other figures but for the one that looks like gold."""
 
-TITLE_LETTERS = 60
+TITLE_CHARACTERS = 60
 """Letters of an axis title that fit beside a plot."""
 
 LARGE = 1000
-"""From here on numbers are told whole."""
+"""From here on numbers are written whole."""
 
-LETTER, SYMBOL = 6.8, 58
+CHARACTER_WIDTH, SYMBOL = 6.8, 58
 """Pixels of a letter of a legend, and of a line beside it with the gap to the next."""
 
 
@@ -58,15 +58,15 @@ def plain(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What an axis shows, and whether it is a share, to be told in percent."""
+    """What an axis shows, and whether it is a share, to be written in percent."""
 
     name: str
     percent: bool = False
 
-    def told(self, value: float) -> str:
+    def text(self, value: float) -> str:
         """A value in words.
 
-        >>> Quantity("wer", percent=True).told(0.35), Quantity("size").told(12.0)
+        >>> Quantity("wer", percent=True).text(0.35), Quantity("size").text(12.0)
         ('35 %', '12')
         """
         return percent(value) if self.percent else plain(value)
@@ -78,23 +78,23 @@ class Quantity:
         '35 % (30 % to 40 %)'
         """
         known = math.isfinite(low) and math.isfinite(high)
-        return f"{self.told(value)} ({self.told(low)} to {self.told(high)})" if known else self.told(value)
+        return f"{self.text(value)} ({self.text(low)} to {self.text(high)})" if known else self.text(value)
 
-    def apart(self, difference: float) -> str:
+    def difference(self, amount: float) -> str:
         """A difference of two values, of shares in points.
 
-        >>> Quantity("completed", percent=True).apart(0.125), Quantity("score").apart(0.5)
+        >>> Quantity("completed", percent=True).difference(0.125), Quantity("score").difference(0.5)
         ('12.5 points', '0.5')
         """
-        if not self.percent or math.isnan(difference):
-            return plain(difference)
-        points = percent(difference).removesuffix(" %")
+        if not self.percent or math.isnan(amount):
+            return plain(amount)
+        points = percent(amount).removesuffix(" %")
         return f"{points} {'point' if points == '1' else 'points'}"
 
     def axis(self, channel: type[Any], field: str, domain: Span, *, title: str | None = None, **more: Any) -> Any:
         """An axis over a domain, in percent for shares."""
         form: dict[str, Any] = {} if self.percent else {"format": ",.4~r", "labelExpr": "datum.label"}
-        name = middle_cut(self.name if title is None else title, TITLE_LETTERS)
+        name = middle_cut(self.name if title is None else title, TITLE_CHARACTERS)
         return rate_axis(channel, field, name, domain=domain, **{**form, **more})
 
 
@@ -135,7 +135,7 @@ class Scheme:
         """Performers in the order of the legend."""
         return list(self.styles)
 
-    def coloured(self, table: pl.DataFrame, field: str = "performer") -> pl.DataFrame:
+    def with_colours(self, table: pl.DataFrame, field: str = "performer") -> pl.DataFrame:
         """The table with the `colour` of each row's performer."""
         colours = [style.colour for style in self.styles.values()]
         return table.with_columns(pl.col(field).replace_strict(self.names, colours).alias("colour"))
@@ -163,7 +163,7 @@ class Scheme:
         legend = legend_in(corner, dict(self.labels))
         if corner == "top":
             longest = max(len(label) for label in self.labels.values())
-            legend.columns = max(1, min(len(self.labels), int((WIDTH + 20) // (LETTER * longest + SYMBOL))))
+            legend.columns = max(1, min(len(self.labels), int((WIDTH + 20) // (CHARACTER_WIDTH * longest + SYMBOL))))
             legend.strokeColor = None
         return legend
 
@@ -201,7 +201,7 @@ def filled_ends(table: pl.DataFrame, value: str) -> pl.DataFrame:
     return table.with_columns(of(known).fill_null(math.nan).alias(name) for name, of in ends)
 
 
-def own(channel: type[Any]) -> Any:
+def row_colour(channel: type[Any]) -> Any:
     """The `colour` of each row as it stands.
 
     Fill or stroke, never the channel of colour: Vega-Lite would take its lack of a legend for that of the lines.
@@ -212,7 +212,7 @@ def own(channel: type[Any]) -> Any:
 def bands(table: pl.DataFrame, field: str, *, opacity: float = 0.18) -> Any:
     """Shaded bands between `low` and `high` over `x`, in the `colour` of each row."""
     shape = alt.Chart(inline(table)).mark_area(opacity=opacity, clip=True)
-    return shape.encode(x="x:Q", y="low:Q", y2="high:Q", detail=f"{field}:N", fill=own(alt.Fill))
+    return shape.encode(x="x:Q", y="low:Q", y2="high:Q", detail=f"{field}:N", fill=row_colour(alt.Fill))
 
 
 def lone_dots(table: pl.DataFrame, field: str, value: str) -> list[Any]:
@@ -222,28 +222,28 @@ def lone_dots(table: pl.DataFrame, field: str, value: str) -> list[Any]:
         return []
     base = alt.Chart(inline(alone)).encode(x="x:Q")
     dot = base.mark_point(shape="circle", size=80, strokeWidth=0, opacity=1)
-    span = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", stroke=own(alt.Stroke))
-    return [*([span] if "low" in alone.columns else []), dot.encode(y=f"{value}:Q", fill=own(alt.Fill))]
+    span = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", stroke=row_colour(alt.Stroke))
+    return [*([span] if "low" in alone.columns else []), dot.encode(y=f"{value}:Q", fill=row_colour(alt.Fill))]
 
 
-def hovering(table: pl.DataFrame, field: str, value: str, x: Quantity, y: Quantity) -> Any:
+def tooltip_layer(table: pl.DataFrame, field: str, value: str, x: Quantity, y: Quantity) -> Any:
     """Tooltips along curves: whose it is, where, and the value with its interval."""
     rows = pl.concat([evenly(part, 60) for part in table.partition_by(field, maintain_order=True)])
     ends = (
         rows.select(value, "low", "high") if "low" in rows.columns else rows.select(value, low=math.nan, high=math.nan)
     )
-    told = [f"{y.name} {y.with_interval(*row)}" for row in ends.iter_rows()]
+    label = [f"{y.name} {y.with_interval(*row)}" for row in ends.iter_rows()]
     words = rows.select("x", pl.col(value).alias("up"), pl.col(field).alias("line"))
-    places = pl.Series("at", [f"{x.name} {x.told(place)}" for place in rows["x"]])
-    return hover_layer(words.with_columns(places, value=pl.Series(told)), "x", "up")
+    places = pl.Series("at", [f"{x.name} {x.text(place)}" for place in rows["x"]])
+    return hover_layer(words.with_columns(places, value=pl.Series(label)), "x", "up")
 
 
-def flat(place: float, **look: Any) -> Any:
+def horizontal_line(place: float, **look: Any) -> Any:
     """A line from side to side at one place of the vertical axis."""
     return alt.Chart(alt.InlineData(values=[{"up": place}])).mark_rule(**look).encode(y="up:Q")
 
 
-def flat_label(place: float, text: str) -> list[Any]:
+def line_label(place: float, text: str) -> list[Any]:
     """Words over the right end of a line from side to side, legible over whatever runs beneath them."""
     look: dict[str, Any] = {"align": "right", "fontSize": 11, "dx": -3, "dy": -8}
     base = alt.Chart(alt.InlineData(values=[{"up": place, "text": text}]))
@@ -254,11 +254,11 @@ def flat_label(place: float, text: str) -> list[Any]:
     ]
 
 
-def sampled(part: pl.DataFrame, value: str, x: Quantity, y: Quantity) -> str:
-    """A curve told at its ends and its middle."""
+def curve_text(part: pl.DataFrame, value: str, x: Quantity, y: Quantity) -> str:
+    """A curve in words: its values at its ends and its middle."""
     known = evenly(part.filter(pl.col(value).is_finite()), 3)
-    told = [f"{y.told(up)} at {x.told(place)}" for place, up in known.select("x", value).iter_rows()]
-    return ", ".join(told) or "undefined"
+    label = [f"{y.text(up)} at {x.text(place)}" for place, up in known.select("x", value).iter_rows()]
+    return ", ".join(label) or "undefined"
 
 
 MOST_TOLD = 2
@@ -292,12 +292,12 @@ def benchmark_chart(
     means = _means(points)
     measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
     everyone = pl.concat([table.select("performer", "role"), means.select("performer", "role")])
-    scheme = Scheme.of(everyone)
+    layers = _benchmark_layers(table, means, Scheme.of(everyone), measured, wanted, upper)
     return finished(
-        alt.layer(*_layers(table, means, scheme, measured, wanted, upper)).properties(width=WIDTH, height=HEIGHT),
-        title=title or _title(table, measured, wanted),
-        subtitle=_words(table, means, level, upper),
-        description=_description(table, measured, wanted, upper),
+        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        title=title or _benchmark_title(table, measured, wanted),
+        subtitle=_benchmark_subtitle(table, means, level, upper),
+        description=_benchmark_description(table, measured, wanted, upper),
         table=table,
     )
 
@@ -310,7 +310,7 @@ def _means(points: pl.DataFrame) -> pl.DataFrame:
     return tidy(points, kinds, ("x", "y", "n"))
 
 
-def _layers(
+def _benchmark_layers(
     table: pl.DataFrame, means: pl.DataFrame, scheme: Scheme, x: Quantity, y: Quantity, upper: float | None
 ) -> list[Any]:
     wide, high = across(x, table, means), height_of(table, means, y, upper)
@@ -321,15 +321,15 @@ def _layers(
         ]
     )
     corner = scheme.corner(ends, ("x", "least", "most"), wide, high, upper)
-    coloured = scheme.coloured(table)
+    coloured = scheme.with_colours(table)
     axes = (x.axis(alt.X, "x", wide), y.axis(alt.Y, "y", high))
     return [
         bands(coloured, "performer"),
-        *_point_layers(scheme.coloured(means)),
+        *_point_layers(scheme.with_colours(means)),
         alt.Chart().mark_line(clip=True).encode(*axes, *scheme.channels(corner), order="x:Q"),
         *lone_dots(coloured, "performer", "y"),
         *bound_layers(y, upper),
-        hovering(table, "performer", "y", x, y),
+        tooltip_layer(table, "performer", "y", x, y),
     ]
 
 
@@ -346,8 +346,8 @@ def bound_layers(y: Quantity, upper: float | None) -> list[Any]:
     """A labelled line at the greatest value that the metric can have."""
     if upper is None:
         return []
-    line = flat(upper, color="#333333", strokeWidth=1.2, strokeDash=[2, 3])
-    return [line, *flat_label(upper, f"upper bound, {y.told(upper)}")]
+    line = horizontal_line(upper, color="#333333", strokeWidth=1.2, strokeDash=[2, 3])
+    return [line, *line_label(upper, f"upper bound, {y.text(upper)}")]
 
 
 def _point_layers(means: pl.DataFrame) -> list[Any]:
@@ -363,7 +363,7 @@ def _point_layers(means: pl.DataFrame) -> list[Any]:
             x="x:Q",
             y="y:Q",
             size=alt.Size("size:Q", scale=None, legend=None),
-            stroke=own(alt.Stroke),
+            stroke=row_colour(alt.Stroke),
             tooltip=[
                 alt.Tooltip("performer:N"),
                 *(alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("x", "y", "n")),
@@ -372,19 +372,19 @@ def _point_layers(means: pl.DataFrame) -> list[Any]:
     ]
 
 
-def _title(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
+def _benchmark_title(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
     golds = table.filter(pl.col("role") == "gold")["performer"].unique(maintain_order=True).to_list()
     systems = table.filter(pl.col("role") == "system")["performer"].unique(maintain_order=True).to_list()
     cut = shortened([*golds, *systems], 24)
     if not golds:
         return capital(f"{y.name} against {x.name}, without a gold standard")
-    told = [f"{_move(table, golds[0], y)} for {cut[golds[0]]} (gold standard)"]
+    label = [f"{_move(table, golds[0], y)} for {cut[golds[0]]} (gold standard)"]
     if len(systems) <= MOST_TOLD:
-        told += [f"{_move(table, name, y)} for {cut[name]}" for name in systems]
+        label += [f"{_move(table, name, y)} for {cut[name]}" for name in systems]
     beside = f", beside {len(systems)} systems" if len(systems) > MOST_TOLD else ""
     places = table["x"].unique()
-    head = f"As {x.name} rises," if places.len() > 1 else f"At {x.name} {x.told(places[0])},"
-    return f"{head} {y.name} {', '.join(told)}{beside}"
+    head = f"As {x.name} rises," if places.len() > 1 else f"At {x.name} {x.text(places[0])},"
+    return f"{head} {y.name} {', '.join(label)}{beside}"
 
 
 def _move(table: pl.DataFrame, name: str, y: Quantity) -> str:
@@ -392,13 +392,13 @@ def _move(table: pl.DataFrame, name: str, y: Quantity) -> str:
     known = table.filter((pl.col("performer") == name) & pl.col("y").is_finite()).sort("x")["y"]
     if known.is_empty():
         return "is undefined"
-    first, last = y.told(known[0]), y.told(known[-1])
+    first, last = y.text(known[0]), y.text(known[-1])
     if first == last:
         return f"{'is' if known.len() == 1 else 'stays at'} {first}"
     return f"{'rises' if known[-1] > known[0] else 'falls'} from {first} to {last}"
 
 
-def _words(table: pl.DataFrame, means: pl.DataFrame, level: float, upper: float | None) -> list[str]:
+def _benchmark_subtitle(table: pl.DataFrame, means: pl.DataFrame, level: float, upper: float | None) -> list[str]:
     trials = float(means["n"].fill_nan(0.0).sum())
     circles = "circles: means of trials near each other, the larger the more trials"
     return [
@@ -409,10 +409,10 @@ def _words(table: pl.DataFrame, means: pl.DataFrame, level: float, upper: float 
     ]
 
 
-def _description(table: pl.DataFrame, x: Quantity, y: Quantity, upper: float | None) -> str:
-    told = [
-        f"{part['performer'][0]} ({part['role'][0]}): {sampled(part.sort('x'), 'y', x, y)}"
+def _benchmark_description(table: pl.DataFrame, x: Quantity, y: Quantity, upper: float | None) -> str:
+    label = [
+        f"{part['performer'][0]} ({part['role'][0]}): {curve_text(part.sort('x'), 'y', x, y)}"
         for part in table.partition_by("performer", maintain_order=True)
     ]
-    bound = "" if upper is None or math.isnan(upper) else f" The metric's upper bound is {y.told(upper)}."
-    return f"Benchmark graph: {y.name} against {x.name}. {'; '.join(told)}.{bound}"
+    bound = "" if upper is None or math.isnan(upper) else f" The metric's upper bound is {y.text(upper)}."
+    return f"Benchmark graph: {y.name} against {x.name}. {'; '.join(label)}.{bound}"

@@ -20,14 +20,14 @@ from demur.gold_standard.charts.benchmark import (
     across,
     bands,
     bound_layers,
-    flat,
-    flat_label,
     height_of,
-    hovering,
+    horizontal_line,
+    line_label,
     lone_dots,
-    own,
     plain,
+    row_colour,
     system_style,
+    tooltip_layer,
 )
 
 MOST_NAMED = 4
@@ -61,15 +61,15 @@ def gold_residual_chart(
     measured, wanted = Quantity(x, x_percent), Quantity("residual", percent)
     inside = pl.col("low") <= pl.col("high")
     held = pl.lit(0.0).is_between("low", "high") & pl.col("residual").is_between("low", "high")
-    told = [wanted.with_interval(*row) for row in table.select("residual", "low", "high").iter_rows()]
-    marked = table.with_columns(off=inside & ~held, told=pl.Series(told))
+    label = [wanted.with_interval(*row) for row in table.select("residual", "low", "high").iter_rows()]
+    marked = table.with_columns(off=inside & ~held, label=pl.Series(label))
     names = marked["performer"].unique(maintain_order=True).to_list()
     panels = [_residual_panel(marked, name, measured, wanted, last=name == names[-1]) for name in names]
     return finished(
         alt.vconcat(*panels, spacing=10),
         title=title or _residual_title(marked),
-        subtitle=[f"n = {_trials(marked)}", *interval_words(marked, "bars", level), *_chance(marked, level)],
-        description=f"Residuals against {x}. {'; '.join(_residuals_told(marked, name, measured) for name in names)}.",
+        subtitle=[f"n = {_trials_text(marked)}", *interval_words(marked, "bars", level), *_chance(marked, level)],
+        description=f"Residuals against {x}. {'; '.join(_residuals_text(marked, name, measured) for name in names)}.",
         table=marked,
     )
 
@@ -80,7 +80,7 @@ def _chance(marked: pl.DataFrame, level: float) -> list[str]:
     return [f"filled: off the fit, by chance about {(1 - level) * known:.2g} of {count(known)}"] if known else []
 
 
-def _trials(table: pl.DataFrame) -> str:
+def _trials_text(table: pl.DataFrame) -> str:
     return f"{count(float(table['n'].fill_nan(0.0).sum()))} trials"
 
 
@@ -104,10 +104,10 @@ def _residual_panel(marked: pl.DataFrame, name: str, x: Quantity, y: Quantity, *
         up,
         stroke=ink,
         fill=alt.condition("datum.off", alt.value("#b3261e"), alt.value("white")),
-        tooltip=[alt.Tooltip("told:N", title="residual"), alt.Tooltip("x:Q", format=".3~g"), alt.Tooltip("n:Q")],
+        tooltip=[alt.Tooltip("label:N", title="residual"), alt.Tooltip("x:Q", format=".3~g"), alt.Tooltip("n:Q")],
     )
     words = alt.TitleParams(middle_cut(name, 60), anchor="start", fontSize=12, fontWeight=500, offset=4, frame="group")
-    layers = alt.layer(flat(0.0, color="#333333", strokeWidth=1), bar, dot)
+    layers = alt.layer(horizontal_line(0.0, color="#333333", strokeWidth=1), bar, dot)
     return layers.properties(width=WIDTH, height=110, title=words)
 
 
@@ -122,9 +122,9 @@ def _residual_title(marked: pl.DataFrame) -> str:
     return f"{count(off)} of {count(marked.height)} mean residuals {'lies' if off == 1 else 'lie'} off the fit{most}"
 
 
-def _residuals_told(marked: pl.DataFrame, name: str, x: Quantity) -> str:
+def _residuals_text(marked: pl.DataFrame, name: str, x: Quantity) -> str:
     part = marked.filter(pl.col("performer") == name)
-    off = [x.told(place) for place in part.filter("off")["x"]]
+    off = [x.text(place) for place in part.filter("off")["x"]]
     where = f", at {', '.join(off)}" if off else ""
     return f"{name}: {len(off)} of {part.height} off the fit{where}"
 
@@ -137,7 +137,7 @@ def convergence_chart(
     Columns of `steps`: `performer`, `subjects`, `to_data` and `to_previous` (null for the first), and `role` ("gold" or
     "system") where gold standards shall look like themselves. `tolerance` is the step under which a fit has settled.
     """
-    table = tidy(steps, _named(steps), ("subjects", "to_data", "to_previous"))
+    table = tidy(steps, _named_wizards(steps), ("subjects", "to_data", "to_previous"))
     refuse_repeats(table, "performer", "subjects")
     scheme = Scheme.of(table)
     distance = Quantity("distance", percent)
@@ -145,7 +145,7 @@ def convergence_chart(
         _steps_panel(table, scheme, "to_data", distance, "distance of fit from data", None),
         _steps_panel(table, scheme, "to_previous", distance, "distance from the fit before", tolerance),
     ]
-    limit = [] if tolerance is None else [f"dashed: {distance.apart(tolerance)}, under which a fit has settled"]
+    limit = [] if tolerance is None else [f"dashed: {distance.difference(tolerance)}, under which a fit has settled"]
     return finished(
         alt.hconcat(*panels, spacing=PANEL_GAP),
         title=title or _steps_title(table, tolerance),
@@ -155,7 +155,7 @@ def convergence_chart(
     )
 
 
-def _named(steps: pl.DataFrame) -> dict[str, Any]:
+def _named_wizards(steps: pl.DataFrame) -> dict[str, Any]:
     kinds: dict[str, Any] = {"performer": pl.String}
     return {**kinds, "role": pl.String} if "role" in steps.columns else kinds
 
@@ -169,12 +169,14 @@ def _steps_panel(
     below = Quantity("subjects").axis(alt.X, "subjects", wide, format="d", tickMinStep=1)
     up = y.axis(alt.Y, field, high, title=title)
     channels = scheme.channels("top" if len(scheme.names) > 1 else None)
-    told = [alt.Tooltip("performer:N"), alt.Tooltip("subjects:Q"), alt.Tooltip(f"{field}:Q", format=".3~g")]
+    label = [alt.Tooltip("performer:N"), alt.Tooltip("subjects:Q"), alt.Tooltip(f"{field}:Q", format=".3~g")]
     base = alt.Chart().transform_filter(f"isValid(datum.{field})")
     dots = base.mark_point(filled=True, size=22, opacity=1).encode(
-        x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=told
+        x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=label
     )
-    limit = [] if tolerance is None else [flat(tolerance, color="#333333", strokeWidth=1.2, strokeDash=[5, 4])]
+    limit = (
+        [] if tolerance is None else [horizontal_line(tolerance, color="#333333", strokeWidth=1.2, strokeDash=[5, 4])]
+    )
     line = base.mark_line().encode(below, up, *channels, order="subjects:Q")
     return alt.layer(*limit, line, dots).properties(width=PANEL, height=HEIGHT - 80)
 
@@ -204,9 +206,10 @@ def _steps_title(table: pl.DataFrame, tolerance: float | None) -> str:
 
 
 def _steps_description(table: pl.DataFrame, y: Quantity, tolerance: float | None) -> str:
-    told = [f"{name}: the last subject moves the fit by {y.apart(step)}" for name, step in _last_steps(table).items()]
-    limit = "" if tolerance is None else f" A fit has settled under {y.apart(tolerance)}."
-    return f"Convergence of fits over subjects. {'; '.join(told)}.{limit}"
+    steps = _last_steps(table)
+    moves = [f"{name}: the last subject moves the fit by {y.difference(step)}" for name, step in steps.items()]
+    limit = "" if tolerance is None else f" A fit has settled under {y.difference(tolerance)}."
+    return f"Convergence of fits over subjects. {'; '.join(moves)}.{limit}"
 
 
 def wizards_chart(
@@ -230,30 +233,29 @@ def wizards_chart(
     refuse_repeats(each, "subject", "x")
     pooled = tidy(gold, {}, ("x", "y", "low", "high")).with_columns(subject=pl.lit(POOLED))
     measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
-    loners = each.filter(pl.col("apart"))["subject"].unique(maintain_order=True).to_list()
+    outliers = each.filter(pl.col("apart"))["subject"].unique(maintain_order=True).to_list()
     lines = each.with_columns(line=pl.when(pl.col("apart")).then(APART + pl.col("subject")).otherwise(pl.lit(ALIKE)))
     wizards = each["subject"].n_unique()
+    layers = _wizard_layers(lines, pooled, _wizard_scheme(outliers, wizards), measured, wanted, upper)
     return finished(
-        alt.layer(*_wizard_layers(lines, pooled, _wizard_scheme(loners, wizards), measured, wanted, upper)).properties(
-            width=WIDTH, height=HEIGHT
-        ),
-        title=title or _wizards_title(loners, wizards),
+        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        title=title or _wizards_title(outliers, wizards),
         subtitle=[
             f"thin: each of {count(wizards)} {'wizard' if wizards == 1 else 'wizards'}",
             "thick: all pooled",
             *interval_words(pooled, "shaded", level),
         ],
-        description=_wizards_description(each, loners, wizards, measured, wanted),
+        description=_wizards_description(each, outliers, wizards, measured, wanted),
         table=lines,
     )
 
 
-def _wizard_scheme(loners: Sequence[str], wizards: int) -> Scheme:
-    cut = shortened(loners, 30)
+def _wizard_scheme(outliers: Sequence[str], wizards: int) -> Scheme:
+    cut = shortened(outliers, 30)
     styles = {POOLED: GOLDS[0]}
-    if len(loners) < wizards:
+    if len(outliers) < wizards:
         styles[ALIKE] = THIN
-    styles |= {APART + name: system_style(place) for place, name in enumerate(loners)}
+    styles |= {APART + name: system_style(place) for place, name in enumerate(outliers)}
     labels = {POOLED: "gold standard, all pooled", ALIKE: "one wizard each"}
     return Scheme(styles, labels | {APART + name: short for name, short in cut.items()})
 
@@ -275,26 +277,26 @@ def _wizard_layers(
     return [
         bands(pooled.with_columns(colour=pl.lit(GOLDS[0].colour)), "subject"),
         line.encode(*axes, *scheme.channels(corner, "line"), detail="subject:N", order="x:Q"),
-        *lone_dots(scheme.coloured(lines, "line"), "subject", "y"),
+        *lone_dots(scheme.with_colours(lines, "line"), "subject", "y"),
         *bound_layers(y, upper),
-        hovering(lines, "subject", "y", x, y),
+        tooltip_layer(lines, "subject", "y", x, y),
     ]
 
 
-def _wizards_title(loners: Sequence[str], wizards: int) -> str:
+def _wizards_title(outliers: Sequence[str], wizards: int) -> str:
     if wizards == 1:
         return "One wizard alone: nothing shows whether others would do as well"
-    if not loners:
+    if not outliers:
         return f"None of the {count(wizards)} wizards stands apart from the others"
-    cut = shortened(loners, 24)
-    who = f": {', '.join(cut.values())}" if len(loners) <= MOST_NAMED else " from the others"
-    return f"Of {count(wizards)} wizards, {len(loners)} {'stands' if len(loners) == 1 else 'stand'} apart{who}"
+    cut = shortened(outliers, 24)
+    who = f": {', '.join(cut.values())}" if len(outliers) <= MOST_NAMED else " from the others"
+    return f"Of {count(wizards)} wizards, {len(outliers)} {'stands' if len(outliers) == 1 else 'stand'} apart{who}"
 
 
-def _wizards_description(each: pl.DataFrame, loners: Sequence[str], wizards: int, x: Quantity, y: Quantity) -> str:
+def _wizards_description(each: pl.DataFrame, outliers: Sequence[str], wizards: int, x: Quantity, y: Quantity) -> str:
     low, high = extent(each, ("y",))
-    apart = f"Apart from the others: {', '.join(loners)}." if loners else "None stands apart from the others."
-    reach = f"from {y.told(low)} to {y.told(high)}" if not math.isnan(low) else "undefined"
+    apart = f"Apart from the others: {', '.join(outliers)}." if outliers else "None stands apart from the others."
+    reach = f"from {y.text(low)} to {y.text(high)}" if not math.isnan(low) else "undefined"
     return f"{y.name} against {x.name} of {count(wizards)} wizards, {reach}. {apart}"
 
 
@@ -324,18 +326,18 @@ def cost_chart(
     if strange.height:
         raise UsageError(f'kind is "point" or "line"; got "{strange["kind"][0]}"')
     performance = Quantity(y, percent)
-    stretches = _stretches(marks)
+    spans = _stretches(marks)
     wide = extent(
-        pl.concat([table.select("performance"), *(stretches.select(performance=end) for end in ("from", "to"))]),
+        pl.concat([table.select("performance"), *(spans.select(performance=end) for end in ("from", "to"))]),
         ("performance",),
         air=0.02,
     )
-    plot = _cost_plot(table, wide, performance, amount, alone=stretches.is_empty())
+    plot = _cost_plot(table, wide, performance, amount, alone=spans.is_empty())
     return finished(
-        plot if stretches.is_empty() else alt.vconcat(plot, _lanes(stretches, wide, performance), spacing=6),
+        plot if spans.is_empty() else alt.vconcat(plot, _lanes(spans, wide, performance), spacing=6),
         title=title or _cost_title(table, performance, amount),
-        subtitle=_cost_words(table, stretches),
-        description=_cost_description(table, stretches, performance, amount),
+        subtitle=_cost_words(table, spans),
+        description=_cost_description(table, spans, performance, amount),
         table=table,
     )
 
@@ -355,26 +357,30 @@ def _cost_plot(table: pl.DataFrame, wide: tuple[float, float], y: Quantity, amou
     hidden: dict[str, Any] = {} if alone else {"labels": False, "ticks": False}
     below = y.axis(alt.X, "performance", wide, title=y.name if alone else "", **hidden)
     up = Quantity(amount).axis(alt.Y, "amount", domain)
-    told = [alt.Tooltip("performance:Q", format=".3~g"), alt.Tooltip("amount:Q", format=",.4~r")]
+    label = [alt.Tooltip("performance:Q", format=".3~g"), alt.Tooltip("amount:Q", format=",.4~r")]
     line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(below, up, order="performance:Q")
     dot = alt.Chart().transform_filter("datum.kind === 'point'")
     points = dot.mark_point(shape="circle", size=75, fill="white", stroke="black", strokeWidth=1.8, opacity=1)
-    return alt.layer(line, points.encode(x="performance:Q", y="amount:Q", tooltip=told)).properties(
+    return alt.layer(line, points.encode(x="performance:Q", y="amount:Q", tooltip=label)).properties(
         width=WIDTH, height=HEIGHT - 60
     )
 
 
-def _lanes(stretches: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
+def _lanes(spans: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
     """A bar per system over the performances that it goes through."""
-    names = stretches["system"].to_list()
-    told = [f"{y.told(start)} to {y.told(stop)}" for _, start, stop in stretches.iter_rows()]
-    bars = Scheme.named([], names).coloured(stretches, "system").with_columns(told=pl.Series(told))
+    names = spans["system"].to_list()
+    label = [f"{y.text(start)} to {y.text(stop)}" for _, start, stop in spans.iter_rows()]
+    bars = Scheme.named([], names).with_colours(spans, "system").with_columns(label=pl.Series(label))
     base = alt.Chart(inline(bars)).encode(y=name_axis("system", names, letters=18))
-    words = [alt.Tooltip("system:N"), alt.Tooltip("told:N", title=y.name)]
+    words = [alt.Tooltip("system:N"), alt.Tooltip("label:N", title=y.name)]
     bar = base.mark_bar(height=LANE - 12, fillOpacity=0.5, strokeWidth=1.4)
-    dot = base.mark_point(shape="circle", size=30, strokeWidth=0, opacity=1).encode(x="from:Q", fill=own(alt.Fill))
-    span = bar.encode(y.axis(alt.X, "from", wide), x2="to:Q", fill=own(alt.Fill), stroke=own(alt.Stroke), tooltip=words)
-    text = base.mark_text(align="left", fontSize=11, dx=8).encode(x=alt.value("width"), text="told:N")
+    dot = base.mark_point(shape="circle", size=30, strokeWidth=0, opacity=1).encode(
+        x="from:Q", fill=row_colour(alt.Fill)
+    )
+    span = bar.encode(
+        y.axis(alt.X, "from", wide), x2="to:Q", fill=row_colour(alt.Fill), stroke=row_colour(alt.Stroke), tooltip=words
+    )
+    text = base.mark_text(align="left", fontSize=11, dx=8).encode(x=alt.value("width"), text="label:N")
     return alt.layer(span, dot, text).properties(width=WIDTH, height=LANE * len(names))
 
 
@@ -383,28 +389,28 @@ def _cost_title(table: pl.DataFrame, y: Quantity, amount: str) -> str:
     if known.height < 2:
         return capital(f"{amount} by {y.name}")
     first, last = known.row(0, named=True), known.row(-1, named=True)
-    ends = f"from {plain(first['amount'])} at {y.told(first['performance'])}"
+    ends = f"from {plain(first['amount'])} at {y.text(first['performance'])}"
     verb = "stays" if first["amount"] == last["amount"] else "rises" if last["amount"] > first["amount"] else "falls"
-    return capital(f"{amount} {verb} {ends} {y.name} to {plain(last['amount'])} at {y.told(last['performance'])}")
+    return capital(f"{amount} {verb} {ends} {y.name} to {plain(last['amount'])} at {y.text(last['performance'])}")
 
 
-def _cost_words(table: pl.DataFrame, stretches: pl.DataFrame) -> list[str]:
+def _cost_words(table: pl.DataFrame, spans: pl.DataFrame) -> list[str]:
     stated = table.filter(pl.col("kind") == "point").height
     return [
         "circles: amounts as stated" if stated else "the amounts of an expression",
-        *(["bars: performances that each system goes through"] if stretches.height else []),
+        *(["bars: performances that each system goes through"] if spans.height else []),
     ]
 
 
-def _cost_description(table: pl.DataFrame, stretches: pl.DataFrame, y: Quantity, amount: str) -> str:
+def _cost_description(table: pl.DataFrame, spans: pl.DataFrame, y: Quantity, amount: str) -> str:
     stated = table.filter(pl.col("kind") == "point")
-    told = [
-        f"{plain(paid)} at {y.told(reached)}"
+    label = [
+        f"{plain(paid)} at {y.text(reached)}"
         for reached, paid in (stated if stated.height else table).select("performance", "amount").head(12).iter_rows()
     ]
-    spans = [f"{name} from {y.told(start)} to {y.told(stop)}" for name, start, stop in stretches.iter_rows()]
-    moved = f" Systems go through these performances: {'; '.join(spans)}." if spans else ""
-    return f"Cost function: {amount} by {y.name}. {', '.join(told)}.{moved}"
+    ranges = [f"{name} from {y.text(start)} to {y.text(stop)}" for name, start, stop in spans.iter_rows()]
+    moved = f" Systems go through these performances: {'; '.join(ranges)}." if ranges else ""
+    return f"Cost function: {amount} by {y.name}. {', '.join(label)}.{moved}"
 
 
 def plan_chart(
@@ -424,17 +430,17 @@ def plan_chart(
     table = tidy(rows, {"trials": pl.Int64}, ("subjects", "half_width", "power")).sort("trials", "subjects")
     refuse_repeats(table, "trials", "subjects")
     lines = table.with_columns(line=pl.format("{} trials each", "trials"))
-    wanted, told_apart = Quantity(quantity, percent), Quantity("told apart, hardest pair", percent=True)
+    wanted, power = Quantity(quantity, percent), Quantity("power, hardest pair", percent=True)
     powered = bool(table["power"].is_finite().any())
     panels = [
         _plan_panel(lines, "half_width", wanted, target, wide=not powered),
-        *([_plan_panel(lines, "power", told_apart, ENOUGH_POWER, wide=False)] if powered else []),
+        *([_plan_panel(lines, "power", power, ENOUGH_POWER, wide=False)] if powered else []),
     ]
     return finished(
         alt.hconcat(*panels, spacing=PANEL_GAP),
         title=title or _plan_title(table, target, wanted),
         subtitle=[
-            f"dashed: wanted, {wanted.apart(target)}"
+            f"dashed: wanted, {wanted.difference(target)}"
             + (f", and power of {in_percent(ENOUGH_POWER)}" if powered else "")
         ],
         description=_plan_description(table, target, wanted),
@@ -450,7 +456,7 @@ def _plan_panel(lines: pl.DataFrame, field: str, y: Quantity, target: float, *, 
     )
     up = y.axis(alt.Y, field, (0.0, 1.06 * most))
     channels = scheme.channels("top", "line")
-    told = [
+    label = [
         alt.Tooltip("subjects:Q"),
         alt.Tooltip("trials:Q", title="trials each"),
         alt.Tooltip(f"{field}:Q", format=".3~g", title=y.name),
@@ -458,10 +464,10 @@ def _plan_panel(lines: pl.DataFrame, field: str, y: Quantity, target: float, *, 
     base = alt.Chart().transform_filter(f"isValid(datum.{field})")
     dots = base.mark_point(filled=True, size=34, opacity=1)
     return alt.layer(
-        flat(target, color="#333333", strokeWidth=1.2, strokeDash=[5, 4]),
+        horizontal_line(target, color="#333333", strokeWidth=1.2, strokeDash=[5, 4]),
         base.mark_line().encode(below, up, *channels, order="subjects:Q"),
-        dots.encode(x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=told),
-        *(flat_label(target, f"wanted, {y.apart(target)}") if wide else []),
+        dots.encode(x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=label),
+        *(line_label(target, f"wanted, {y.difference(target)}") if wide else []),
     ).properties(width=WIDTH if wide else PANEL, height=HEIGHT - 40)
 
 
@@ -475,19 +481,19 @@ def _plan_title(table: pl.DataFrame, target: float, y: Quantity) -> str:
     found = _cheapest(table, target)
     if found is None:
         most = max(table["subjects"].to_list())
-        return f"Not even {count(most)} subjects bring the {y.name} down to {y.apart(target)}"
+        return f"Not even {count(most)} subjects bring the {y.name} down to {y.difference(target)}"
     who = f"{count(found['subjects'])} subjects with {count(found['trials'])} trials each"
-    return f"{who} bring the {y.name} down to {y.apart(found['half_width'])} (wanted: {y.apart(target)})"
+    return f"{who} bring the {y.name} down to {y.difference(found['half_width'])} (wanted: {y.difference(target)})"
 
 
 def _plan_description(table: pl.DataFrame, target: float, y: Quantity) -> str:
-    told = []
+    label = []
     for part in table.partition_by("trials", maintain_order=True):
-        ends = [f"{y.apart(width)} with {short(people)}" for people, width in _ends(part)]
-        told.append(f"{part['trials'][0]} trials each: {', '.join(ends)} subjects")
-    return f"Plan of a study: {y.name} by number of subjects, {y.apart(target)} wanted. {'; '.join(told)}."
+        ends = [f"{y.difference(width)} with {short(people)}" for people, width in _first_and_last(part)]
+        label.append(f"{part['trials'][0]} trials each: {', '.join(ends)} subjects")
+    return f"Plan of a study: {y.name} by number of subjects, {y.difference(target)} wanted. {'; '.join(label)}."
 
 
-def _ends(part: pl.DataFrame) -> list[tuple[float, float]]:
+def _first_and_last(part: pl.DataFrame) -> list[tuple[float, float]]:
     rows = part.select("subjects", "half_width").rows()
     return [rows[0], rows[-1]] if len(rows) > 1 else rows

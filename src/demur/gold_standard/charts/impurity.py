@@ -23,7 +23,6 @@ from demur.core.show.charts import (
     WIDTH,
     Span,
     alt,
-    capital,
     finished,
     inline,
     legend_in,
@@ -40,9 +39,9 @@ from demur.gold_standard.charts.benchmark import (
     across,
     bands,
     filled_ends,
-    hovering,
     lone_dots,
-    own,
+    row_colour,
+    tooltip_layer,
 )
 
 UNDECIDED = "undecided"
@@ -57,7 +56,7 @@ MOST_RANGES = 4
 STRIPE = 7
 """Pixels between stripes where a system beats the gold standard."""
 
-STRIP, LETTER = 24, 7.4
+STRIP, STRIP_CHARACTER = 24, 7.4
 """Height of the bars that say who is nearer, and width of a letter in them."""
 
 
@@ -91,12 +90,14 @@ def impurity_chart(
     measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
     scheme = Scheme.of(table, "system")
     wide = across(measured, table, parts.select(x="from"), parts.select(x="to"))
-    plot = alt.layer(*_layers(table, parts, scheme, wide, measured, wanted)).properties(width=WIDTH, height=HEIGHT)
+    plot = alt.layer(*_impurity_layers(table, parts, scheme, wide, measured, wanted)).properties(
+        width=WIDTH, height=HEIGHT
+    )
     return finished(
         plot if parts.is_empty() else _with_strip(plot, _strip(parts, scheme, wide, measured)),
-        title=title or _title(table, parts, measured, wanted),
-        subtitle=_words(table, parts, level),
-        description=_description(table, parts, measured, wanted),
+        title=title or _impurity_title(table, parts, measured, wanted),
+        subtitle=_impurity_subtitle(table, parts, level),
+        description=_impurity_description(table, parts, measured, wanted),
         table=table,
     )
 
@@ -118,13 +119,13 @@ def _parts(ranges: pl.DataFrame) -> pl.DataFrame:
     return joined.agg(pl.col("nearer").first(), pl.col("from").min(), pl.col("to").max()).drop("run")
 
 
-def _layers(
+def _impurity_layers(
     table: pl.DataFrame, parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity, y: Quantity
 ) -> list[Any]:
     shown = table if len(scheme.names) <= MOST_BANDS else table.with_columns(low=math.nan, high=math.nan)
     ends = filled_ends(shown, "impurity")
     high = (0.0, 1.06 * max(extent(ends, ("most",))[1], 1e-9))
-    coloured = scheme.coloured(shown, "system")
+    coloured = scheme.with_colours(shown, "system")
     free = scheme.corner(ends.with_columns(least=pl.lit(0.0)), ("x", "least", "most"), wide, high)
     corner = free if len(scheme.names) > 1 else None
     unlabelled: dict[str, Any] = {} if parts.is_empty() else {"labels": False, "ticks": False}
@@ -138,7 +139,7 @@ def _layers(
         *_edges(parts),
         line,
         *lone_dots(coloured, "system", "impurity"),
-        hovering(table, "system", "impurity", x, Quantity("impurity", y.percent)),
+        tooltip_layer(table, "system", "impurity", x, Quantity("impurity", y.percent)),
     ]
 
 
@@ -147,7 +148,7 @@ def _fills(coloured: pl.DataFrame, systems: int) -> list[Any]:
     if systems > MOST_FILLS:
         return []
     area = alt.Chart(inline(coloured.select("system", "x", "impurity", "colour"))).mark_area(opacity=0.08, clip=True)
-    return [area.encode(x="x:Q", y="impurity:Q", y2=alt.Y2(datum=0), detail="system:N", fill=own(alt.Fill))]
+    return [area.encode(x="x:Q", y="impurity:Q", y2=alt.Y2(datum=0), detail="system:N", fill=row_colour(alt.Fill))]
 
 
 def _stripes(coloured: pl.DataFrame, scheme: Scheme, wide: Span) -> list[Any]:
@@ -167,7 +168,7 @@ def _stripes(coloured: pl.DataFrame, scheme: Scheme, wide: Span) -> list[Any]:
     if above.is_empty():
         return []
     stripe = alt.Chart(inline(above)).mark_rule(strokeWidth=1.3, opacity=0.85, clip=True)
-    return [stripe.encode(x="x:Q", y="up:Q", y2=alt.Y2(datum=0), stroke=own(alt.Stroke))]
+    return [stripe.encode(x="x:Q", y="up:Q", y2=alt.Y2(datum=0), stroke=row_colour(alt.Stroke))]
 
 
 def _inner_edges(parts: pl.DataFrame) -> list[float]:
@@ -199,15 +200,15 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
         range=pl.Series([_span_words(start, to, x) for _, start, to in parts.iter_rows()]),
     )
     base = alt.Chart(inline(bars))
-    told = [alt.Tooltip("nearer:N", title="nearer to gold"), alt.Tooltip("range:N")]
+    label = [alt.Tooltip("nearer:N", title="nearer to gold"), alt.Tooltip("range:N")]
     bar = base.mark_rect(stroke="#666666", strokeWidth=1, fillOpacity=0.4)
     lane: dict[str, Any] = {"y": alt.value(0), "y2": alt.value(STRIP)}
     middle = alt.value(STRIP / 2)
     thin = base.transform_filter(f"(datum.to - datum.from) * {pixels!r} < 3").mark_rule(strokeWidth=4)
     return alt.layer(
-        bar.encode(x.axis(alt.X, "from", wide), x2="to:Q", fill=own(alt.Fill), tooltip=told, **lane),
-        thin.encode(x="middle:Q", stroke=own(alt.Stroke), tooltip=told, **lane),
-        base.mark_text(fontSize=12, color="black").encode(x="middle:Q", y=middle, text="text:N", tooltip=told),
+        bar.encode(x.axis(alt.X, "from", wide), x2="to:Q", fill=row_colour(alt.Fill), tooltip=label, **lane),
+        thin.encode(x="middle:Q", stroke=row_colour(alt.Stroke), tooltip=label, **lane),
+        base.mark_text(fontSize=12, color="black").encode(x="middle:Q", y=middle, text="text:N", tooltip=label),
         _strip_label(),
     ).properties(width=WIDTH, height=STRIP)
 
@@ -225,7 +226,7 @@ def _fitting(label: str, room: float) -> str:
     >>> _fitting("system A", 80), _fitting("a long name", 64), _fitting("system A", 12), _fitting("undecided", 12)
     ('system A', 'a l…name', '', '?')
     """
-    letters = int((room - 4) // LETTER)
+    letters = int((room - 4) // STRIP_CHARACTER)
     if letters >= len(label):
         return label
     if label == UNDECIDED:
@@ -234,11 +235,11 @@ def _fitting(label: str, room: float) -> str:
 
 
 def _span_words(start: float, stop: float, x: Quantity) -> str:
-    ends = x.told(start), x.told(stop)
+    ends = x.text(start), x.text(stop)
     return f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
 
 
-def _title(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -> str:
+def _impurity_title(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -> str:
     decided = parts.filter(pl.col("nearer") != UNDECIDED)
     if parts.is_empty():
         return _farthest(table, x, y)
@@ -250,17 +251,17 @@ def _title(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -
         return f"Which system is nearer to the gold standard changes over {decided.height} ranges of {x.name}"
     ends = parts["from"].min(), parts["to"].max()
     cut = shortened(decided["nearer"].to_list(), 24)
-    told = [f"{cut[name]} {_where(start, stop, ends, x)}" for name, start, stop in decided.iter_rows()]
+    label = [f"{cut[name]} {_where(start, stop, ends, x)}" for name, start, stop in decided.iter_rows()]
     rest = "" if decided.height == parts.height else "; elsewhere undecided"
-    return f"Nearer to the gold standard, by {x.name}: {', '.join(told)}{rest}"
+    return f"Nearer to the gold standard, by {x.name}: {', '.join(label)}{rest}"
 
 
 def _where(start: float, stop: float, ends: tuple[Any, Any], x: Quantity) -> str:
     if start == stop:
-        return f"at {x.told(start)}"
+        return f"at {x.text(start)}"
     if start == ends[0]:
-        return f"below {x.told(stop)}"
-    return f"above {x.told(start)}" if stop == ends[1] else _span_words(start, stop, x)
+        return f"below {x.text(stop)}"
+    return f"above {x.text(start)}" if stop == ends[1] else _span_words(start, stop, x)
 
 
 def _farthest(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
@@ -272,8 +273,8 @@ def _farthest(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
     if most["impurity"] == 0:
         return f"{most['system']} has no distance from the gold standard in {y.name}"
     side = "above" if most["signed"] < 0 else "below"
-    far = f"{y.apart(most['impurity'])} {side} the gold standard in {y.name}"
-    return f"{most['system']} is at most {far}, at {x.name} {x.told(most['x'])}"
+    far = f"{y.difference(most['impurity'])} {side} the gold standard in {y.name}"
+    return f"{most['system']} is at most {far}, at {x.name} {x.text(most['x'])}"
 
 
 def _above(table: pl.DataFrame) -> list[str]:
@@ -281,7 +282,7 @@ def _above(table: pl.DataFrame) -> list[str]:
     return table.filter(pl.col("signed") < -NOISE)["system"].unique(maintain_order=True).to_list()
 
 
-def _words(table: pl.DataFrame, parts: pl.DataFrame, level: float) -> list[str]:
+def _impurity_subtitle(table: pl.DataFrame, parts: pl.DataFrame, level: float) -> list[str]:
     many = table["system"].n_unique()
     shown = table if many <= MOST_BANDS else table[:0]
     return [
@@ -292,14 +293,12 @@ def _words(table: pl.DataFrame, parts: pl.DataFrame, level: float) -> list[str]:
     ]
 
 
-def _description(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -> str:
-    told = [_farthest(rows, x, y) for rows in table.partition_by("system", maintain_order=True)]
+def _impurity_description(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -> str:
+    label = [_farthest(rows, x, y) for rows in table.partition_by("system", maintain_order=True)]
     nearer = "; ".join(f"{name} {_span_words(start, stop, x)}" for name, start, stop in parts.iter_rows())
     beaten = f" Estimated above the gold standard somewhere: {', '.join(_above(table))}." if _above(table) else ""
     verdict = f" Nearer to the gold standard: {nearer}." if nearer else ""
-    return (
-        f"{capital('gold impurity graph')}: distance in {y.name} against {x.name}. {'; '.join(told)}.{verdict}{beaten}"
-    )
+    return f"Gold impurity graph: distance in {y.name} against {x.name}. {'; '.join(label)}.{verdict}{beaten}"
 
 
 KINDS = {"main": "main effects", "interaction": "interactions", "lesion": "one component removed"}
@@ -329,8 +328,8 @@ def components_chart(effects: pl.DataFrame, *, level: float = 0.95, title: str |
     strange = table.filter(~pl.col("kind").is_in(list(KINDS)))
     if strange.height:
         raise UsageError(f'kind is one of {", ".join(KINDS)}; got "{strange["kind"][0]}"')
-    told = [with_interval(*row, plus=True) for row in table.select("value", "low", "high").iter_rows()]
-    marked = table.with_columns(told=pl.Series(told), clear=(pl.col("low") > 0) | (pl.col("high") < 0))
+    label = [with_interval(*row, plus=True) for row in table.select("value", "low", "high").iter_rows()]
+    marked = table.with_columns(label=pl.Series(label), clear=(pl.col("low") > 0) | (pl.col("high") < 0))
     kinds = [kind for kind in KINDS if kind in marked["kind"]]
     panels = [_effects_panel(marked, kind, last=kind == kinds[-1]) for kind in kinds]
     return finished(
@@ -339,14 +338,14 @@ def components_chart(effects: pl.DataFrame, *, level: float = 0.95, title: str |
         subtitle=[
             *interval_words(marked, "lines", level),
             "left of 0: nearer to the gold standard",
-            *_fullness(marked),
+            *_dot_legend(marked),
         ],
-        description=f"{MASS.capitalize()}. {'; '.join(_effects_told(marked, kind) for kind in kinds)}.",
+        description=f"{MASS.capitalize()}. {'; '.join(_effects_text(marked, kind) for kind in kinds)}.",
         table=marked,
     )
 
 
-def _fullness(marked: pl.DataFrame) -> list[str]:
+def _dot_legend(marked: pl.DataFrame) -> list[str]:
     return ["full dots: intervals without 0"] if marked["low"].is_finite().any() else []
 
 
@@ -360,9 +359,9 @@ def _effects_panel(marked: pl.DataFrame, kind: str, *, last: bool) -> Any:
     dot = base.mark_point(shape="circle", size=80, stroke="black", strokeWidth=1.6, opacity=1).encode(
         below,
         fill=alt.condition("datum.clear", alt.value("black"), alt.value("white")),
-        tooltip=[alt.Tooltip("effect:N"), alt.Tooltip("told:N", title=MASS)],
+        tooltip=[alt.Tooltip("effect:N"), alt.Tooltip("label:N", title=MASS)],
     )
-    beside = base.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.value("width"), text="told:N")
+    beside = base.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.value("width"), text="label:N")
     words = alt.TitleParams(KINDS[kind], anchor="start", fontSize=12, fontWeight=600, offset=4, frame="group")
     return alt.layer(
         upright(0.0, color="#333333", strokeWidth=1),
@@ -386,9 +385,10 @@ def _effects_title(marked: pl.DataFrame) -> str:
     return f"{name} {verb} most impurity mass: {signed(most['value'])}"
 
 
-def _effects_told(marked: pl.DataFrame, kind: str) -> str:
+def _effects_text(marked: pl.DataFrame, kind: str) -> str:
     part = marked.filter(pl.col("kind") == kind)
-    return f"{KINDS[kind]}: {', '.join(f'{name} {told}' for name, told in part.select('effect', 'told').iter_rows())}"
+    effects = [f"{name} {change}" for name, change in part.select("effect", "label").iter_rows()]
+    return f"{KINDS[kind]}: {', '.join(effects)}"
 
 
 def domains_chart(rows: pl.DataFrame, *, level: float = 0.95, title: str | None = None) -> Any:
@@ -406,7 +406,7 @@ def domains_chart(rows: pl.DataFrame, *, level: float = 0.95, title: str | None 
         alt.layer(*_domain_layers(table, wide, high)).properties(width=WIDTH, height=HEIGHT),
         title=title or _domains_title(table),
         subtitle=[*interval_words(table, "lines", level), "left: easier for the gold standard", "low: nearer to it"],
-        description=f"Complexity and relative impurity mass. {'; '.join(_domains_told(table))}.",
+        description=f"Complexity and relative impurity mass. {'; '.join(_domain_texts(table))}.",
         table=table,
     )
 
@@ -429,8 +429,8 @@ def _domain_layers(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     shape = alt.Shape("study:N", scale=alt.Scale(domain=studies, range=shapes), legend=legend)
     base = alt.Chart().transform_filter("isValid(datum.complexity) && isValid(datum.relative_mass)")
     thin = base.mark_rule(strokeWidth=1.4, opacity=0.75)
-    told = [alt.Tooltip("study:N"), alt.Tooltip("system:N")]
-    told += [alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("complexity", "relative_mass")]
+    label = [alt.Tooltip("study:N"), alt.Tooltip("system:N")]
+    label += [alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("complexity", "relative_mass")]
     axes = (
         Quantity("intellectual complexity").axis(alt.X, "complexity", wide),
         Quantity("relative impurity mass").axis(alt.Y, "relative_mass", high),
@@ -439,7 +439,7 @@ def _domain_layers(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     return [
         thin.encode(x="complexity_low:Q", x2="complexity_high:Q", y="relative_mass:Q", color=colour),
         thin.encode(x="complexity:Q", y="low:Q", y2="high:Q", color=colour),
-        dot.encode(*axes, color=colour, shape=shape, tooltip=told),
+        dot.encode(*axes, color=colour, shape=shape, tooltip=label),
         *_domain_labels(table, wide, high),
     ]
 
@@ -498,9 +498,9 @@ def _domains_title(table: pl.DataFrame) -> str:
     return f"{name} comes nearest to its gold standard: relative impurity mass {short(best['relative_mass'])}"
 
 
-def _domains_told(table: pl.DataFrame) -> list[str]:
-    told = []
-    for row in table.iter_rows(named=True):
-        mass = with_interval(row["relative_mass"], row["low"], row["high"])
-        told.append(f"{row['system']} in {row['study']}: complexity {short(row['complexity'])}, relative mass {mass}")
-    return told
+def _domain_texts(table: pl.DataFrame) -> list[str]:
+    return [
+        f"{row['system']} in {row['study']}: complexity {short(row['complexity'])}, "
+        f"relative mass {with_interval(row['relative_mass'], row['low'], row['high'])}"
+        for row in table.iter_rows(named=True)
+    ]
