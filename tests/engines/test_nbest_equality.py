@@ -7,7 +7,7 @@ import pytest
 from demur.core.stats.measure import Score
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
-from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.registry import ICE_PARTS, NBEST, OF_ACTS, OF_ITEMS
 from demur.returns.verify import TOLERANCE
 from engines.test_equality import IN_MEMORY, streaming
@@ -55,7 +55,7 @@ def values_by_arrays(taken):
 @pytest.mark.parametrize("which", TABLES)
 @every_engine
 def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give(handed_over, which):
-    taken = Taken.of(TABLES[which]())
+    taken = ExplodedLists.of(TABLES[which]())
     acts, items = handed_over(taken.rows.acts), handed_over(taken.rows.items)
     found = {key: measure(acts).value for key, measure in OF_ACTS.items()}
     found |= {key: measure(items).value for key, measure in OF_ITEMS.items()}
@@ -65,7 +65,7 @@ def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give(handed_over,
 @pytest.mark.parametrize("which", TABLES)
 @every_engine
 def test_every_part_of_the_ice_has_the_value_that_arrays_give(handed_over, which):
-    taken = Taken.of(TABLES[which]())
+    taken = ExplodedLists.of(TABLES[which]())
     sweep = Sweep.from_frame(nw.from_native(handed_over(taken.rows.items)))
     found = {key: Score.of(measure, sweep).value for key, measure in ICE_PARTS.items()}
     assert found == same({key: float(measure.finish(taken.item_sweep)) for key, measure in ICE_PARTS.items()})
@@ -75,7 +75,7 @@ def test_every_part_of_the_ice_has_the_value_that_arrays_give(handed_over, which
 
 @every_engine
 def test_a_frame_without_rows_is_refused_by_every_measure(handed_over):
-    rows = Taken.of(TABLES["a log with weights"]()).rows
+    rows = ExplodedLists.of(TABLES["a log with weights"]()).rows
     acts, items = (handed_over(frame.clear()) for frame in (rows.acts, rows.items))
     for key, measure in NBEST.items():
         with pytest.raises(DataError, match="at least one row; the table is empty"):
@@ -84,7 +84,7 @@ def test_a_frame_without_rows_is_refused_by_every_measure(handed_over):
 
 @every_engine
 def test_the_order_of_rows_moves_no_signature(handed_over):
-    rows = Taken.of(TABLES["a log with weights"]()).rows
+    rows = ExplodedLists.of(TABLES["a log with weights"]()).rows
     for measures, frame in ((OF_ACTS, rows.acts), (OF_ITEMS, rows.items)):
         whole, shuffled = handed_over(frame), frame.sample(fraction=1.0, shuffle=True, seed=4)
         for measure in measures.values():
@@ -92,5 +92,5 @@ def test_the_order_of_rows_moves_no_signature(handed_over):
 
 
 def test_the_rows_have_only_columns_that_every_engine_knows():
-    rows = Taken.of(TABLES["a log with weights"]()).rows
+    rows = ExplodedLists.of(TABLES["a log with weights"]()).rows
     assert {*rows.items.dtypes, *rows.acts.dtypes} <= {pl.Float64, pl.Boolean, pl.Int64, pl.Int32}

@@ -10,7 +10,7 @@ import pytest
 from commands import Demur, runner
 from demur.errors import DataError
 from demur.importers.dstc import SCALE, agreement, answered, label, read_dstc, read_dstc_table
-from demur.importers.dstc_records import ActRecord, Turn
+from demur.importers.dstc_records import ActRecord, DstcTurn
 from importers.dstc_folders import (
     KOREAN,
     PHONE,
@@ -33,8 +33,8 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return runner(tmp_path, monkeypatch, capsys)
 
 
-def a_turn(*hypotheses: tuple[float, tuple[ActRecord, ...]]) -> Turn:
-    return Turn(0, (), list(hypotheses), [], None, None)
+def a_turn(*hypotheses: tuple[float, tuple[ActRecord, ...]]) -> DstcTurn:
+    return DstcTurn(0, (), list(hypotheses), [], None, None)
 
 
 def compact(path: Path, **changed: Any) -> Path:

@@ -12,7 +12,7 @@ from demur.errors import DataError
 from demur.nbest_lists.compare import _compared as compared
 from demur.nbest_lists.compare import compare_lists
 from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest, nbest_values, scale_of
-from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.exploded import ExplodedLists
 from nbest_lists.nbest_logs import TURNS, log, simulated, table
 
 QUICK = NBestSettings(replicates=100)
@@ -204,7 +204,7 @@ def test_the_table_has_a_row_for_every_measure_of_every_pair():
 
 def split(lists):
     """The totals of many logs of 60 dialogues each, from those of all their dialogues."""
-    whole = Taken.of(lists).totals(QUICK.of_acts(), QUICK.of_items())
+    whole = ExplodedLists.of(lists).totals(QUICK.of_acts(), QUICK.of_items())
     parts = np.split(whole.table, whole.units // DIALOGUES)
     return [replace(whole, table=part, n=DIALOGUES * TURNS) for part in parts]
 

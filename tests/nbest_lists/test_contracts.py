@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from demur.core.stats.measure import TermMeasure, parse_signature
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.evaluate import NBestSettings, nbest_values
-from demur.nbest_lists.exploded import Taken, exploded
+from demur.nbest_lists.exploded import ExplodedLists, exploded
 from demur.nbest_lists.registry import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from nbest_lists.nbest_logs import log, table
@@ -193,11 +193,11 @@ def test_an_undefined_value_has_a_reason_and_a_defined_one_has_none(name, rows):
 def test_replicates_read_together_are_replicates_read_one_by_one(name, rows, seed):
     measure, rng = NBEST[name], np.random.default_rng(seed)
     if name in ICE_PARTS:
-        sweep = Taken.of(nbest(rows)).item_sweep
+        sweep = ExplodedLists.of(nbest(rows)).item_sweep
         together = measure.finish(_several(sweep, [1, 2, 3]))
         alone = [measure.finish(_several(sweep, [times])).item() for times in (1, 2, 3)]
     else:
-        units = Taken.of(nbest(rows)).totals(OF_ACTS, OF_ITEMS)
+        units = ExplodedLists.of(nbest(rows)).totals(OF_ACTS, OF_ITEMS)
         drawn = rng.integers(0, 3, size=(4, units.units)) @ units.table
         together = units.values(name, drawn)
         alone = [float(units.values(name, one)) for one in drawn]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from demur.core.stats.calibration import recalibrated
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.measures import ICE, Discrimination, Miscalibration, Missing, Uncertainty, item_cost
 from demur.nbest_lists.registry import ICE_PARTS
 from demur.nbest_lists.table import nbest
@@ -20,7 +20,7 @@ LEVELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, m
 
 
 def taken(table):
-    return Taken.of(nbest(plain.rows_of(table)))
+    return ExplodedLists.of(nbest(plain.rows_of(table)))
 
 
 def parts(table, floor=1e-3):

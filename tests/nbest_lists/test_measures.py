@@ -9,7 +9,7 @@ from demur.core.stats.calibration import ECE, NCE
 from demur.core.stats.measure import Score, parse_signature
 from demur.core.stats.resampling import Rows
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.exploded import Taken, exploded
+from demur.nbest_lists.exploded import ExplodedLists, exploded
 from demur.nbest_lists.measures import ACE, ICE, SER, WSER, FlooredShare, ItemScore, Oracle, TopNCE, WeightedItemScore
 from demur.nbest_lists.registry import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
@@ -40,7 +40,7 @@ def value(measure, table):
 
 
 def roc_auc(table):
-    return float(AUROC().finish(Rows.from_frame(Taken.of(nbest(plain.rows_of(table))).top_answers()).sweep()))
+    return float(AUROC().finish(Rows.from_frame(ExplodedLists.of(nbest(plain.rows_of(table))).top_answers()).sweep()))
 
 
 def every_value(table):

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from demur.errors import DataError, UsageError
 from demur.nbest_lists import reading
-from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.table import NBestReading, joined, nbest, read_nbest, renamed
 from nbest_lists.nbest_lists import THAI, jsonl, read, row, written
 from reference import nbest as plain
@@ -68,7 +68,7 @@ def assert_same(one, two):
     assert one.sets.names == two.sets.names
     for name in ("reference", "start", "act", "confidence"):
         assert np.array_equal(getattr(one, name), getattr(two, name)), name
-    assert Taken.of(one).item_sweep.digest() == Taken.of(two).item_sweep.digest()
+    assert ExplodedLists.of(one).item_sweep.digest() == ExplodedLists.of(two).item_sweep.digest()
 
 
 def test_acts_and_item_lists_become_sets_and_equal_ones_are_merged_where_the_first_stood():

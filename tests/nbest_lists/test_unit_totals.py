@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from demur.nbest_lists import exploded
-from demur.nbest_lists.exploded import Taken, dialogue_numbers
+from demur.nbest_lists.exploded import ExplodedLists, dialogue_numbers
 from demur.nbest_lists.registry import OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from reference import nbest as plain
@@ -15,7 +15,7 @@ WRONG = Utterance(["a"], [(["b"], 0.5)])
 
 
 def taken(table):
-    return Taken.of(nbest(plain.rows_of(table)))
+    return ExplodedLists.of(nbest(plain.rows_of(table)))
 
 
 def totals(table):
@@ -44,10 +44,10 @@ def test_totals_over_units_are_those_of_the_rows(table):
 @given(tables())
 def test_a_unit_has_the_value_of_its_dialogue_alone(table):
     lists = nbest(plain.rows_of(table))
-    whole = Taken.of(lists)
+    whole = ExplodedLists.of(lists)
     found = whole.totals(OF_ACTS, OF_ITEMS)
     for unit in range(found.units):
-        alone = Taken.of(lists.taken(whole.numbered == unit)).totals(OF_ACTS, OF_ITEMS)
+        alone = ExplodedLists.of(lists.taken(whole.numbered == unit)).totals(OF_ACTS, OF_ITEMS)
         for key in found.measures:
             expected = float(alone.values(key, alone.totals))
             assert found.by_unit(key)[unit] == pytest.approx(expected, rel=1e-9, abs=1e-11, nan_ok=True), key

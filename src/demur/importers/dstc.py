@@ -26,11 +26,11 @@ from demur.errors import DataError, UsageError
 from demur.importers import Importer
 from demur.importers.dstc_records import (
     Acts,
-    Dialogue,
+    DstcDialogue,
+    DstcTurn,
     Network,
     Recogniser,
     Scalar,
-    Turn,
     compact_dialogue,
     counted_slots,
     original_dialogue,
@@ -56,7 +56,7 @@ _keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LogFiles:
     """The logs to read, with the note that says which were left out."""
 
     logs: tuple[Path, ...]
@@ -86,14 +86,14 @@ def compression_at(path: Path) -> Compression:
         return compression_of(file.read(4))
 
 
-def layout_of(source: Path) -> Layout:
+def layout_of(source: Path) -> LogFiles:
     """The logs that a folder, a list of sessions or a log stands for."""
     if not source.exists():
         raise DataError("does not exist", where=str(source), fix="name the folder that the challenge was unpacked into")
     if source.suffix == LIST:
-        return Layout(tuple(_listed(source)))
+        return LogFiles(tuple(_listed(source)))
     if source.name in LOGS:
-        return Layout((source,))
+        return LogFiles((source,))
     if not source.is_dir():
         raise DataError("holds no dialogues of DSTC2 or DSTC3", where=str(source), fix=f"{LOOKED_FOR}; unpack archives")
     logs = tuple(sorted(chain.from_iterable(source.rglob(name) for name in LOGS)))
@@ -148,18 +148,18 @@ def _logs_at(folder: Path, depth: str) -> Iterator[Path]:
     return chain.from_iterable(folder.glob(f"{depth}{name}") for name in LOGS)
 
 
-def _as_listed(folder: Path, logs: tuple[Path, ...]) -> Layout:
+def _as_listed(folder: Path, logs: tuple[Path, ...]) -> LogFiles:
     """Keeps to the list of sessions that lies in a folder, if there is just one."""
     lists = sorted(folder.glob(f"*{LIST}"))
     if len(lists) > 1:
         names = ", ".join(path.name for path in lists)
-        return Layout(logs, (f"every dialogue was read: there are several lists of sessions ({names}); name one",))
+        return LogFiles(logs, (f"every dialogue was read: there are several lists of sessions ({names}); name one",))
     if not lists:
-        return Layout(logs)
+        return LogFiles(logs)
     listed = tuple(_listed(lists[0]))
     left_out = len(logs) - len(listed)
     notes = (f"dialogues left out because {lists[0].name} does not list them: {left_out:,}",) if left_out > 0 else ()
-    return Layout(listed, notes)
+    return LogFiles(listed, notes)
 
 
 def _listed(path: Path) -> Iterator[Path]:
@@ -222,7 +222,7 @@ class DstcRows:
     """Rows that are read while they are gone through; the notes are complete after the last."""
 
     source: str
-    _dialogues: Callable[[], tuple[int, Iterator[Dialogue]]]
+    _dialogues: Callable[[], tuple[int, Iterator[DstcDialogue]]]
     _slots: frozenset[str] | None
     _first_notes: tuple[str, ...]
     _step: Step = silent
@@ -270,7 +270,7 @@ class DstcRows:
         }
         return (*self._first_notes, *(note for note, holds in told.items() if holds))
 
-    def _row(self, dialogue: Dialogue, turn: Turn) -> Row:
+    def _row(self, dialogue: DstcDialogue, turn: DstcTurn) -> Row:
         try:
             row = {
                 "id": f"{dialogue.session}/{turn.index}",
@@ -292,7 +292,7 @@ class DstcRows:
             items = self._items[acts] = sorted(dstc_items(map(_act, acts), self._slots))
         return list(items)
 
-    def _hypotheses(self, turn: Turn) -> list[Row]:
+    def _hypotheses(self, turn: DstcTurn) -> list[Row]:
         """The list with items for acts; one that sums to over 1 is normalised, as the challenge's scorer does."""
         given = turn.hypotheses or []
         total = sum(confidence for confidence, _ in given)
@@ -302,7 +302,7 @@ class DstcRows:
         scale = max(total, 1.0)
         return [{"items": self._itemised(acts), "confidence": confidence / scale} for confidence, acts in given]
 
-    def _recognised(self, turn: Turn) -> Row:
+    def _recognised(self, turn: DstcTurn) -> Row:
         row: Row = {}
         if turn.sentences:
             self._seen["sentences"] += 1
@@ -315,18 +315,18 @@ class DstcRows:
 
 def dialogues_at(
     source: Path, labels: Path | None, asr: Recogniser
-) -> tuple[Callable[[], tuple[int, Iterator[Dialogue]]], tuple[str, ...]]:
+) -> tuple[Callable[[], tuple[int, Iterator[DstcDialogue]]], tuple[str, ...]]:
     """What reads the dialogues of a folder, list or file, with how many there are; and what was left out."""
     return _compact(source, labels, asr) if is_compact(source) else _original(source, labels, asr)
 
 
 def _compact(
     source: Path, labels: Path | None, asr: Recogniser
-) -> tuple[Callable[[], tuple[int, Iterator[Dialogue]]], tuple[str, ...]]:
+) -> tuple[Callable[[], tuple[int, Iterator[DstcDialogue]]], tuple[str, ...]]:
     if labels is not None:
         raise UsageError(f"`labels` {labels}: {source} holds its references itself")
 
-    def dialogues() -> tuple[int, Iterator[Dialogue]]:
+    def dialogues() -> tuple[int, Iterator[DstcDialogue]]:
         every = list(lines(source, compression_at(source), str(source)))
         filled = [(number, line) for number, line in enumerate(every, start=1) if line.strip()]
         return len(filled), (compact_dialogue(line, f"{source}:{number}", asr) for number, line in filled)
@@ -336,7 +336,7 @@ def _compact(
 
 def _original(
     source: Path, labels: Path | None, asr: Recogniser
-) -> tuple[Callable[[], tuple[int, Iterator[Dialogue]]], tuple[str, ...]]:
+) -> tuple[Callable[[], tuple[int, Iterator[DstcDialogue]]], tuple[str, ...]]:
     layout = layout_of(source)
     label_of = _label_finder(labels)
     return lambda: (len(layout.logs), (original_dialogue(log, label_of, asr) for log in layout.logs)), layout.notes
@@ -427,7 +427,7 @@ class DstcTable:
 
     source: str
     kind: DstcKind
-    _dialogues: Callable[[], tuple[int, Iterator[Dialogue]]]
+    _dialogues: Callable[[], tuple[int, Iterator[DstcDialogue]]]
     _first_notes: tuple[str, ...]
     _step: Step = silent
     _seen: Counter[str] = field(default_factory=Counter)
@@ -468,7 +468,7 @@ class DstcTable:
         """What a reader of the rows should know about how they came about."""
         return (*self._first_notes, *(self._turn_notes() if self.kind == "turns" else self._dialogue_notes()))
 
-    def _turns(self, dialogue: Dialogue) -> Iterator[Row]:
+    def _turns(self, dialogue: DstcDialogue) -> Iterator[Row]:
         for turn in dialogue.turns:
             prediction, confidence = answered(turn)
             self._seen["turns"] += 1
@@ -486,7 +486,7 @@ class DstcTable:
         yield f'a label is the types of a turn\'s acts, in order of the alphabet; "{NOTHING}" where nothing was meant'
         yield f"turns rejected, as their surest hypothesis holds no act: {seen['rejected']:,} of {seen['turns']:,}"
 
-    def _dialogue(self, dialogue: Dialogue) -> Row:
+    def _dialogue(self, dialogue: DstcDialogue) -> Row:
         known = {_KNOWN[name]: value for name, value in dialogue.about.items() if name in _KNOWN}
         answers = {name: self._mark(value) for name, value in dialogue.about.items() if name not in _KNOWN}
         caller = caller_of(dialogue.session)
@@ -520,7 +520,7 @@ def label(acts: Acts) -> str:
     return "+".join(sorted({act.act for act in acts})) or NOTHING
 
 
-def answered(turn: Turn) -> tuple[str | None, float | None]:
+def answered(turn: DstcTurn) -> tuple[str | None, float | None]:
     """The label of the surest hypothesis and its confidence; neither where it holds no act, which is a rejection.
 
     A list that sums to over 1 is normalised, as for `demur nbest`.

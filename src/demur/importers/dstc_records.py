@@ -34,7 +34,7 @@ Network = list[list[tuple[str, float]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DstcTurn:
     """What was heard, understood and meant in a turn; scores of words and sentences are natural logarithms."""
 
     index: int
@@ -46,13 +46,13 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Dialogue:
+class DstcDialogue:
     """A dialogue, where it was read, and what is known of it as a whole."""
 
     session: str
     where: str
     about: dict[str, Any]
-    turns: list[Turn]
+    turns: list[DstcTurn]
 
 
 class CompactTurn(msgspec.Struct):
@@ -215,7 +215,7 @@ def counted_slots(path: Path) -> frozenset[str]:
     return frozenset(slot for slot, values in informable.items() if len(values) > 1)
 
 
-def original_dialogue(log_path: Path, label_of: Callable[[Path, str], Path], asr: Recogniser) -> Dialogue:
+def original_dialogue(log_path: Path, label_of: Callable[[Path, str], Path], asr: Recogniser) -> DstcDialogue:
     """The dialogue of a log in the challenge's own layout, and of the labels for this file and session."""
     log = decoded(log_path, _log)
     label_path = label_of(log_path, log.session_id)
@@ -229,19 +229,21 @@ def original_dialogue(log_path: Path, label_of: Callable[[Path, str], Path], asr
     feedback = (label.task_information or Task()).feedback or Feedback()
     about = _about(system.dialog_manager, system.acoustic_condition, len(heard), feedback)
     turns = [_original_turn(index, heard[index], meant[index], asr, label_path) for index in sorted(heard)]
-    return Dialogue(log.session_id, str(log_path), about, turns)
+    return DstcDialogue(log.session_id, str(log_path), about, turns)
 
 
-def compact_dialogue(line: bytes, where: str, asr: Recogniser) -> Dialogue:
+def compact_dialogue(line: bytes, where: str, asr: Recogniser) -> DstcDialogue:
     """The dialogue of a line of the compact form; the folder before a session's name is no part of its id."""
     found = decoded_text(line, where, _compact)
     feedback = Feedback(found.success, found.questionnaire)
     about = _about(found.dm, found.acoustic, len(found.turns), feedback)
     turns = [
-        Turn(index, turn.ref, turn.slu, turn.asr if asr == "live" else turn.batch_asr, turn.cnet, turn.transcription)
+        DstcTurn(
+            index, turn.ref, turn.slu, turn.asr if asr == "live" else turn.batch_asr, turn.cnet, turn.transcription
+        )
         for index, turn in enumerate(found.turns)
     ]
-    return Dialogue(found.session.rsplit("/", 1)[-1], where, about, turns)
+    return DstcDialogue(found.session.rsplit("/", 1)[-1], where, about, turns)
 
 
 def decoded(path: Path, decoder: msgspec.json.Decoder[Record]) -> Record:
@@ -292,7 +294,7 @@ def _about(manager: Scalar, acoustic: Scalar, turns: int, feedback: Feedback) ->
     return {name: value for name, value in known.items() if value is not None} | answers
 
 
-def _original_turn(index: int, heard: LogTurn, meant: LabelTurn, asr: Recogniser, label: Path) -> Turn:
+def _original_turn(index: int, heard: LogTurn, meant: LabelTurn, asr: Recogniser, label: Path) -> DstcTurn:
     reference = meant.semantics.json if meant.semantics and meant.semantics.json is not None else meant.dialog_acts
     if reference is None:
         rule = f"turn {index} has no reference: neither semantics.json nor dialog-acts"
@@ -300,7 +302,7 @@ def _original_turn(index: int, heard: LogTurn, meant: LabelTurn, asr: Recogniser
     sides = heard.input or InputRecord()
     live, batch = sides.live or HeardRecord(), sides.batch or HeardRecord()
     sentences = (live if asr == "live" else batch).asr_hyps or ()
-    return Turn(
+    return DstcTurn(
         index,
         reference,
         None if live.slu_hyps is None else list(_meanings(live.slu_hyps)),

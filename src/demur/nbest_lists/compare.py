@@ -17,7 +17,7 @@ from demur.core.stats.intervals import Difference, difference
 from demur.core.stats.tests import holm
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
-from demur.nbest_lists.exploded import Taken, UnitTotals
+from demur.nbest_lists.exploded import ExplodedLists, UnitTotals
 from demur.nbest_lists.table import NBest
 
 _UTTERANCES = Wording("utterance", "utterances")
@@ -129,7 +129,7 @@ def compare_lists(
 
 def _alike(pairing: NBestPairing, totals: Mapping[str, UnitTotals], how: NBestSettings) -> dict[str, UnitTotals]:
     """The totals by the same units in all systems: dialogues, where some system names them, else utterances."""
-    taken = {name: Taken.of(lists) for name, lists in pairing.lists.items()}
+    taken = {name: ExplodedLists.of(lists) for name, lists in pairing.lists.items()}
     unit = next((one.unit for one in taken.values() if one.unit is not None), None)
     if all(one.unit is None for one in taken.values()):
         return dict(totals)

@@ -21,7 +21,7 @@ from demur.core.stats.intervals import Figure, Scale, check_level, unit_figure
 from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.exploded import Taken, UnitTotals, exploded
+from demur.nbest_lists.exploded import ExplodedLists, UnitTotals, exploded
 from demur.nbest_lists.measures import FLOOR, ItemScore, TopNCE
 from demur.nbest_lists.registry import ICE_PARTS, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import NBest
@@ -91,7 +91,7 @@ class NBestEvaluation(Shown):
     """Utterances for which nothing was hypothesised."""
     figures: Mapping[str, Figure]
     parts: Mapping[str, Figure]
-    taken: Taken
+    taken: ExplodedLists
     totals: UnitTotals
     settings: NBestSettings
 
@@ -220,14 +220,14 @@ def evaluate_nbest(
     found = []
     for done, (system, part, lists) in enumerate(parts):
         step(f"evaluating {system}", done, len(parts))
-        found.append(_evaluation(system, part, Taken.of(lists), how))
+        found.append(_evaluation(system, part, ExplodedLists.of(lists), how))
     return NBestEvaluations(found).with_notes((how.note,))
 
 
 def nbest_values(nbest: NBest, settings: NBestSettings | None = None) -> dict[str, float]:
     """Every measure's value on the lists of one system, without intervals."""
     how = settings or NBestSettings()
-    taken = Taken.of(nbest)
+    taken = ExplodedLists.of(nbest)
     values = _values(taken.rows.acts, how.of_acts())
     values |= _item_values(taken, how)
     values["roc_auc"] = float(AUROC().finish(Rows.from_frame(taken.top_answers()).sweep()))
@@ -243,7 +243,7 @@ def _values(rows: pl.DataFrame, measures: Mapping[str, TermMeasure]) -> dict[str
     return {key: float(measure.finish(sums[type(measure)])) for key, measure in measures.items()}
 
 
-def _item_values(taken: Taken, how: NBestSettings) -> dict[str, float]:
+def _item_values(taken: ExplodedLists, how: NBestSettings) -> dict[str, float]:
     items, parts = taken.rows.items, {f"ice_{key}": measure for key, measure in how.parts().items()}
     by_row: dict[str, TermMeasure] = {**how.of_items(), "item_ece": ECE()}
     if items.is_empty():
@@ -272,7 +272,7 @@ def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBes
             yield system, f"{by}={value}", lists.taken((values == value).to_numpy())
 
 
-def _evaluation(system: str, part: str | None, taken: Taken, how: NBestSettings) -> NBestEvaluation:
+def _evaluation(system: str, part: str | None, taken: ExplodedLists, how: NBestSettings) -> NBestEvaluation:
     totals = taken.totals(how.of_acts(), how.of_items())
     drawn = totals.drawn(replicates=how.replicates, seed=how.seed)
     figures = {key: _figure(totals, drawn, key, how.level) for key in totals.measures}
@@ -305,7 +305,7 @@ def _figure(totals: UnitTotals, drawn: Any, key: str, level: float) -> Figure:
     return unit_figure(value, totals.values(key, drawn), totals.units, level=level, scale=scale, why=why)
 
 
-def _item_figures(taken: Taken, units: int, how: NBestSettings) -> tuple[Figure, dict[str, Figure]]:
+def _item_figures(taken: ExplodedLists, units: int, how: NBestSettings) -> tuple[Figure, dict[str, Figure]]:
     """The calibration error of items and the parts of the ICE, from the sweep of items."""
     if taken.rows.items.is_empty():
         undefined = Figure(float("nan"), why=NO_ITEM)
@@ -362,7 +362,7 @@ def act_turns(nbest: NBest, settings: NBestSettings | None = None) -> pl.DataFra
     rows = exploded(nbest)
     of_acts = {key: measure for key, measure in how.of_acts().items() if key in ("ser", "wser", "oracle")}
     of_items = {key: measure for key, measure in how.of_items().items() if key == "ice"}
-    sums = Taken(nbest, rows, None).totals(of_acts, of_items)
+    sums = ExplodedLists(nbest, rows, None).totals(of_acts, of_items)
     weight = nbest.frame["weight"].replace(0.0, 1.0).to_numpy()[:, None]
     share = {key: sums.table[:, sums.columns[key]] / weight for key in sums.measures}
     first = rows.acts.filter("top")

@@ -304,7 +304,7 @@ class UnitTotals:
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class ExplodedLists:
     """A table of N-best lists taken apart, with what is drawn of it."""
 
     nbest: NBest
@@ -313,7 +313,7 @@ class Taken:
     """The number of each utterance's dialogue; None where utterances are units of their own."""
 
     @classmethod
-    def of(cls, nbest: NBest) -> Taken:
+    def of(cls, nbest: NBest) -> ExplodedLists:
         """The rows of a table; where it names dialogues, these are the units."""
         return cls(nbest, exploded(nbest), dialogue_numbers(nbest.frame))
 

@@ -53,7 +53,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListRequest:
     """What is asked of a source: columns named by the user, others to carry along, and the parts there must be."""
 
     mapped: Mapping[str, str]
@@ -62,7 +62,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """Which columns of a source play which part, and which others are carried along."""
 
     columns: Mapping[str, str]
@@ -107,7 +107,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RowBatch:
     """Some rows of a source; the first of them is row number `first`."""
 
     rows: Sequence[Any]
@@ -124,12 +124,12 @@ class RowSource:
     """Rows to read: a name, the layout, the batches, and what says where a row stands."""
 
     name: str
-    layout: Layout
-    batches: Iterable[Batch]
+    layout: RowLayout
+    batches: Iterable[RowBatch]
     place: Callable[[int], str]
 
 
-def rows_of_file(source: Source, wanted: Wanted) -> RowSource:
+def rows_of_file(source: Source, wanted: ListRequest) -> RowSource:
     """The rows of a file."""
     if source.format != "json":
         request = Request(every_name=False)
@@ -151,7 +151,7 @@ def rows_of_file(source: Source, wanted: Wanted) -> RowSource:
     return RowSource(source.name, layout, _decoded(texts, layout, place), place)
 
 
-def rows_of_data(data: object, wanted: Wanted) -> RowSource:
+def rows_of_data(data: object, wanted: ListRequest) -> RowSource:
     """The rows of a frame, of columns, or of a list of dictionaries."""
     if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
@@ -160,7 +160,7 @@ def rows_of_data(data: object, wanted: Wanted) -> RowSource:
     return _of_table(table_of(data, Request()), wanted)
 
 
-def _of_table(table: Table, wanted: Wanted) -> RowSource:
+def _of_table(table: Table, wanted: ListRequest) -> RowSource:
     frame = table.frame.drop(ROW)
     if frame.is_empty():
         raise DataError("holds no rows", where=table.name)
@@ -174,7 +174,7 @@ def _of_dicts(
     rows: Any,
     names: Sequence[str],
     first: Sequence[bytes],
-    wanted: Wanted,
+    wanted: ListRequest,
     name: str,
     place: Callable[[int], str],
 ) -> RowSource:
@@ -184,10 +184,10 @@ def _of_dicts(
 
 def _layout(
     names: Sequence[str],
-    wanted: Wanted,
+    wanted: ListRequest,
     name: str,
     first: Sequence[bytes],
-) -> Layout:
+) -> RowLayout:
     found = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
     faults = [*found.faults.values()]
     columns = {
@@ -202,7 +202,7 @@ def _layout(
         raise DataError.joined(faults)
     hypothesis, notes = _hypothesis_keys(first, columns.get("hypotheses"), name)
     told = tuple(note for note in found.notes if note.partition(" <- ")[0] in columns)
-    return Layout(columns, wanted.extras, hypothesis, (*told, *notes))
+    return RowLayout(columns, wanted.extras, hypothesis, (*told, *notes))
 
 
 def _no_names(first: Sequence[bytes], name: str, place: Callable[[int], str]) -> DataError:
@@ -244,7 +244,7 @@ def _hypothesis_keys(first: Sequence[bytes], column: str | None, name: str) -> t
     return dict(found.columns), tuple(f"hypotheses: {note}" for note in found.notes)
 
 
-def _decoded(texts: Iterator[bytes], layout: Layout, place: Callable[[int], str]) -> Iterator[Batch]:
+def _decoded(texts: Iterator[bytes], layout: RowLayout, place: Callable[[int], str]) -> Iterator[RowBatch]:
     """Batches of decoded lines; a line that does not decode is looked at again for what exactly is wrong."""
     decode = msgspec.json.Decoder(layout.row_type()).decode_lines
     careful = _careful(layout)
@@ -259,7 +259,7 @@ def _decoded(texts: Iterator[bytes], layout: Layout, place: Callable[[int], str]
             rows = [
                 careful(parsed_line(text, f"{place(row)}:"), row, place) for row, text in enumerate(kept, start=first)
             ]
-        yield Batch(rows, first)
+        yield RowBatch(rows, first)
         first += len(rows)
 
 
@@ -273,15 +273,15 @@ def _decoded_together(texts: list[bytes], decode: Callable[[bytes], list[Any]]) 
     return rows if one_a_line else None
 
 
-def _converted(rows: Iterator[Mapping[str, Any]], layout: Layout, place: Callable[[int], str]) -> Iterator[Batch]:
+def _converted(rows: Iterator[Mapping[str, Any]], layout: RowLayout, place: Callable[[int], str]) -> Iterator[RowBatch]:
     careful = _careful(layout)
     first = 0
     while some := list(islice(rows, AT_ONCE)):
-        yield Batch([careful(dict(row), first + at, place) for at, row in enumerate(some)], first)
+        yield RowBatch([careful(dict(row), first + at, place) for at, row in enumerate(some)], first)
         first += len(some)
 
 
-def _careful(layout: Layout) -> Callable[[Any, int, Callable[[int], str]], Any]:
+def _careful(layout: RowLayout) -> Callable[[Any, int, Callable[[int], str]], Any]:
     """What makes a row of a decoded value, forgiving numbers written as text, or says what is wrong with it."""
     kind = layout.row_type()
     cells = [layout.columns[part] for part in JSON_CELLS if part in layout.columns]
@@ -303,7 +303,7 @@ def _careful(layout: Layout) -> Callable[[Any, int, Callable[[int], str]], Any]:
     return careful
 
 
-def _misshapen(said: str, value: Mapping[str, Any], layout: Layout, place: str) -> DataError:
+def _misshapen(said: str, value: Mapping[str, Any], layout: RowLayout, place: str) -> DataError:
     what, _, path = said.partition(" - at `$")
     inside = path.rstrip("`").removeprefix(".")
     named = value.get(layout.columns.get("id", "id"))
@@ -372,7 +372,7 @@ GO_ON = "`normalise` scales lists that sum to over 1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ListBatch:
     """Some utterances: one row of `frame` each, and their lists one after the other."""
 
     frame: pl.DataFrame
@@ -390,7 +390,7 @@ class Builder:
     normalise: bool = False
     where: tuple[tuple[str, str], ...] = ()
     hypothesise: Hypothesise | None = None
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ListBatch] = field(default_factory=list)
     normalised: int = 0
     merged: int = 0
     interned: Interned = field(init=False)
@@ -429,7 +429,7 @@ class Builder:
             rows = replace(rows, rows=kept, numbers=numbers)
         return rows
 
-    def _part(self, rows: _Rows) -> Part:
+    def _part(self, rows: _Rows) -> ListBatch:
         written, confidence, count = self._lists(rows)
         reference = self._numbers(rows.references(), rows, lambda place: place)
         owner = np.repeat(np.arange(count.size), count)
@@ -437,7 +437,7 @@ class Builder:
         self._check(confidence, count, owner, rows)
         confidence = self._scaled(confidence, count, owner)
         act, confidence, count = self._without_repeats(act, confidence, count, owner)
-        return Part(rows.frame(), reference, count, act, confidence)
+        return ListBatch(rows.frame(), reference, count, act, confidence)
 
     def _lists(self, rows: _Rows) -> tuple[list[Hashable], Array, NDArray[np.int64]]:
         """Everything hypothesised, one list after the other: what is written, how sure, and how many in each list."""
@@ -630,7 +630,7 @@ def _first_alike(act: NDArray[np.int64], owner: NDArray[np.int64], longest: int)
     return first
 
 
-def _field(column: str, layout: Layout) -> str:
+def _field(column: str, layout: RowLayout) -> str:
     parts = {name: part for part, name in layout.columns.items()}
     return f"extra_{layout.extras.index(column)}" if column in layout.extras else parts.get(column, column)
 
@@ -646,10 +646,10 @@ def _over(confidence: Array, owner: NDArray[np.int64], over: NDArray[np.int64], 
     return DataError(rule, where=f"{rows.named(place)}:", fix=GO_ON)
 
 
-def chained(parts: Iterator[Part]) -> Part:
+def chained(parts: Iterator[ListBatch]) -> ListBatch:
     """All parts as one."""
     several = list(parts)
     frame = pl.concat([part.frame for part in several], how="diagonal_relaxed")
     names = ("reference", "count", "act", "confidence")
     arrays = [np.concatenate([getattr(part, name) for part in several]) for name in names]
-    return Part(frame.rechunk(), *arrays)
+    return ListBatch(frame.rechunk(), *arrays)

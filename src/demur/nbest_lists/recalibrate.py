@@ -17,7 +17,7 @@ from demur.core.stats.calibration import Recalibration
 from demur.core.stats.intervals import Difference, difference
 from demur.core.stats.measure import TermMeasure
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
-from demur.nbest_lists.exploded import Taken
+from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.reading import sums_of
 from demur.nbest_lists.table import NBest
 
@@ -64,13 +64,13 @@ class ListRecalibration:
 
 def fit_items(nbest: NBest) -> Recalibration:
     """The map for confidences of items, from those that some hypothesis holds."""
-    items = Taken.of(nbest).rows.items.filter("answered")
+    items = ExplodedLists.of(nbest).rows.items.filter("answered")
     return Recalibration.fit(items["confidence"].to_numpy(), items["right"].to_numpy(), weight=_weights(items))
 
 
 def fit_acts(nbest: NBest) -> Recalibration:
     """The map for confidences of acts."""
-    acts = Taken.of(nbest).rows.acts.filter("answered")
+    acts = ExplodedLists.of(nbest).rows.acts.filter("answered")
     return Recalibration.fit(
         acts["confidence"].to_numpy(), acts["right"].to_numpy(), weight=_weights(acts), level="acts"
     )
@@ -87,7 +87,7 @@ def recalibrated_acts(nbest: NBest, fitted: Recalibration) -> NBest:
 def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings | None = None) -> Recalibrated:
     """The measures of items before and after recalibrating, with paired intervals of the change."""
     how = how or NBestSettings()
-    given = Taken.of(nbest)
+    given = ExplodedLists.of(nbest)
     items = given.rows.items.with_columns(confidence=fitted(given.rows.items["confidence"].to_numpy()))
     mended = replace(given, rows=replace(given.rows, items=items))
     measures: dict[str, TermMeasure] = {
@@ -110,7 +110,7 @@ def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings |
 
 def nbest_rows(nbest: NBest, fitted: Recalibration | None = None) -> Iterator[dict[str, Any]]:
     """The lists as rows of the project's own format; with a map for items, each item's recalibrated confidence too."""
-    rows = Taken.of(nbest).rows
+    rows = ExplodedLists.of(nbest).rows
     names = nbest.sets.names
     items = rows.items["confidence"].to_numpy() if fitted is None else fitted(rows.items["confidence"].to_numpy())
     for place, about in enumerate(nbest.frame.iter_rows(named=True)):

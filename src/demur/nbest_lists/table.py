@@ -27,8 +27,8 @@ from demur.nbest_lists.reading import (
     Builder,
     Hypothesise,
     Items,
+    ListRequest,
     RowSource,
-    Wanted,
     chained,
     rows_of_data,
     rows_of_file,
@@ -60,13 +60,13 @@ class NBestReading:
     ontology: Path | None = None
     hypothesise: Hypothesise | None = None
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ListRequest:
         """What is asked of a source."""
         check_mapping(self.columns, NBEST_ALIASES)
         named = dict.fromkeys([*self.keep, *(column for column, _ in self.where)])
         extras = tuple(column for column in named if column not in _OURS)
         needed = ("hypotheses",) if self.hypothesise is None else ("asr", "cnet")
-        return Wanted(self.columns, extras, needed)
+        return ListRequest(self.columns, extras, needed)
 
     def builder(self, usual: Items = "thomson") -> Builder:
         """What takes the rows; `usual` is how acts become items where nothing was said."""
