@@ -127,30 +127,22 @@ def understanding_figures() -> None:
 def nbest_figures() -> None:
     """The parts of the ICE and the paper's Table 3 and figures 1 to 3, on the bundled study."""
     import demur
-    from demur.apps.cli.experimenting import Source
-    from demur.apps.cli.options import ListOptions, SamplingOptions
+    from demur.lab import jobs as lab
     from demur.lab.corpora import restaurant
-    from demur.lab.nbest_experiments import length_sweep, of_lengths, of_scorers, scorer_table
-    from demur.nbest_lists.evaluate import NBestEvaluations
+    from demur.lab.nbest_experiments import of_curves, of_lengths, of_scorers
     from demur.nbest_lists.presentation import of_nbest
-    from demur.nbest_lists.reward import of_smooths, oracle_curves, reward_curves
 
     study = restaurant()
     lists = study.turns.select("id", "dialogue", "reference", "hypotheses")
     levels = study.dialogues["noise"].unique(maintain_order=True)
     by_noise = demur.nbest({level: lists.filter(study.turns["noise"] == level) for level in levels})
     _save("parts", of_nbest(by_noise).figures[0])
-    trial = Source([], ListOptions(), None, None).trial(SamplingOptions(), "noise", sentences=100)
-    scorers = scorer_table(trial, kept=5)
-    _save("scorers", of_scorers(scorers).figures[0])
-    by_scorer = {one.system: one for one in scorers.evaluations}
-    ice, wser = of_lengths(length_sweep(trial, by="noise")).figures[:2]
+    _save("scorers", of_scorers(lab.scorers()).figures[0])
+    ice, wser = of_lengths(lab.lengths()).figures[:2]
     _save("lengths", ice)
     _save("lengths-wser", wser)
-    reward = reward_curves(demur.nbest(lists, replicates=50), study.dialogues, group="manager")
-    _save("reward", of_smooths(reward).figures[0])
-    oracle = oracle_curves(NBestEvaluations([by_scorer["infev"], by_scorer["avgword"]]))
-    _save("oracle", of_smooths(oracle).figures[0])
+    _save("reward", of_curves(lab.reward()).figures[0])
+    _save("oracle", of_curves(lab.oracle()).figures[0])
 
 
 def outcome_figures() -> None:

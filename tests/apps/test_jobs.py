@@ -136,6 +136,21 @@ def files(tmp_path: Path) -> Path:
     kinds = [("desk", "phone")[k % 3 == 0] for k in range(200)]
     log(tmp_path / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
     log(tmp_path / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
+    foods = [("thai", "indian", "thai"), ("indian", "thai", "chinese")]
+    turns = [
+        {
+            "id": k,
+            "dialogue": f"d{k // 3}",
+            "noise": ("low", "high")[k // 3 % 2],
+            "success": k // 3 % 3 > 0,
+            "turns": 3 + k // 3 % 4,
+            "reference": f"inform(food={foods[k % 2][k % 3]})",
+            "hypotheses": [{"act": "inform(food=thai)", "confidence": 0.1 + k / 50}],
+            "asr": [{"text": f"{food} food", "logprob": -1.0 - n} for n, food in enumerate(foods[k * k % 2])],
+        }
+        for k in range(36)
+    ]
+    pl.DataFrame(turns).write_ndjson(tmp_path / HEARD)
     rows = pl.read_ndjson(tmp_path / "a.jsonl")
     asked = {"hours": "when do you open on {}", "price": "is {} dear", "oos": "who is {}"}
     pairs = [(text.format(day), label) for label, text in asked.items() for day in DAYS]
@@ -164,7 +179,7 @@ ONE, TWO = "one.jsonl", "two.jsonl"
 A, B, LAKE, TRIALS = "a.jsonl", "b.jsonl", "lake", "trials.csv"
 STUDY: dict[str, Any] = {"x": "wer", "y": "completed", "checks": False}
 SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials_each": (5,), "studies": 20}
-PAIRS, DAYS = "pairs.jsonl", ("monday", "tuesday", "wednesday", "friday")
+HEARD, PAIRS, DAYS = "heard.jsonl", "pairs.jsonl", ("monday", "tuesday", "wednesday", "friday")
 CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "score": ("score", [A], {}),
     "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "mean"}),
@@ -203,6 +218,10 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "train otherwise": ("understand train", [PAIRS], {"sharpness": 0.5, "scoring": "kl", "out_of_scope": ("price",)}),
     "tune": ("understand tune", [PAIRS], {}),
     "tune by errors": ("understand tune", [PAIRS], {"max_error": 0.4, "off_topic": PAIRS}),
+    "scorers": ("experiment scorers", [HEARD], {"scorers": ("const", "infev"), "sentences": 2, "floor": 0.01}),
+    "lengths": ("experiment lengths", [HEARD], {"by": "noise", "kept": (1, 2), "scorer": "const"}),
+    "reward": ("experiment reward", [HEARD], {"measure": "oracle", "group": "noise", "where": (("noise", "low"),)}),
+    "oracle": ("experiment oracle", [HEARD], {"scorers": ("const",), "items": "dstc"}),
     "tokenizers": ("experiment tokenizers", [PAIRS], {"tokens": ("words", "words+phones1"), "wer": 0.5}),
     "growth": ("experiment growth", [PAIRS], {"texts": ("rye.txt",)}),
     "gate": ("experiment gate", [PAIRS], {}),

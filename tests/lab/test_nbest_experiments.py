@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.lab.nbest_experiments import Listener, Trial, length_sweep, scorer_table
+from demur.lab.nbest_experiments import RecordedStudy, SentenceCache, length_sweep, scorer_table
 from demur.nbest_lists.asr.scorers import Hypothesiser
 from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest
 from demur.nbest_lists.reward import oracle_curves, reward_curves, rewards
@@ -34,9 +34,9 @@ def trial(tmp_path):
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         parse = SAID.__getitem__
         reading = NBestReading(items="dstc", keep=keep, hypothesise=Hypothesiser("const", parse))
-        return Trial(
+        return RecordedStudy(
             recorded(path, reading=reading),
-            Listener(parse, "network", sentences),
+            SentenceCache(parse, "network", sentences),
             reading,
             NBestSettings(replicates=50),
         )
@@ -53,7 +53,7 @@ ROWS = [
 
 
 def test_items_of_the_trial_are_what_the_tests_think(trial):
-    lists = trial(ROWS).lists("infev")
+    lists = trial(ROWS).lists("infev", kept=3)
     assert set(lists.sets.names) >= {"bye", "hello"}
     assert lists.systems == ("infev",)
     assert lists.given_out.tolist() == pytest.approx([1.0] * 4)
@@ -109,7 +109,7 @@ def test_a_sweep_whose_ice_is_undefined_somewhere_still_has_all_rows(trial):
 def test_utterances_of_several_systems_are_not_mixed(trial):
     rows = [{**row, "system": system} for system in ("a", "b") for row in ROWS]
     with pytest.raises(DataError, match=r'the utterance "d1/1" is in several systems: a, b \(--where system=NAME'):
-        trial(rows).lists("const")
+        trial(rows).lists("const", kept=3)
 
 
 def lists(*rows):

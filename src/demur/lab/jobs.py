@@ -3,18 +3,23 @@
 Only light modules are imported here, as every command loads this one for its help.
 """
 
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import Level, Replicates, Sampling, Seed
+from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
+from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, Normalise, scorer_names
 from demur.returns.options import Columns
 
 if TYPE_CHECKING:
     from demur.lab.demo import Demonstration
+    from demur.lab.nbest_experiments import CurveExperiment, LengthSweep, RecordedStudy, ScorerTable
     from demur.lab.understanding_experiments import QuestionSet, UnderstandingExperiment
+    from demur.nbest_lists.table import NBestReading
 
 MUSEUM = "the bundled museum guide: 47 answers, 1,505 questions, 120 off-topic ones"
 
@@ -42,6 +47,235 @@ WordErrorRate = Annotated[
     Option("Word error rate of the simulated recogniser; 0 leaves questions alone.", minimum=0, maximum=1),
 ]
 TokensName = Annotated[str, Option("What texts are made of: words, phones, mixed and others.", metavar="NAME")]
+
+
+def numbers_in(text: str) -> tuple[int, ...]:
+    """The whole numbers in a text, separated by commas, each once and in order.
+
+    >>> numbers_in("20,1,5,5")
+    (1, 5, 20)
+    """
+    return tuple(sorted({int(part) for part in text.split(",")}))
+
+
+Utterances = Annotated[
+    Any,
+    Argument(
+        "Utterances with reference, and asr or cnet: .jsonl and others, or folders of DSTC2; default: a bundled "
+        "study of a simulated restaurant guide.",
+        metavar="[FILES]",
+        optional=True,
+    ),
+]
+Grammar = Annotated[Path | None, Option("Parses sentences; default that of a restaurant guide.", metavar="TOML")]
+ParserCommand = Annotated[
+    str | Callable[[str], str] | None,
+    Option("A program that answers each line, a sentence, with a line of acts.", metavar="COMMAND"),
+]
+ScorerNames = Annotated[
+    tuple[str, ...],
+    Option(
+        "Scorers, separated by commas.",
+        metavar="NAMES",
+        parse=scorer_names,
+        takes="names separated by commas, such as const,infev",
+        write=",".join,
+    ),
+]
+Sentences = Annotated[int, Option("Sentences taken of each utterance.", minimum=1)]
+
+
+@job
+def scorers(
+    *files: Utterances,
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    grammar: Grammar = None,
+    parser: ParserCommand = None,
+    scorers: ScorerNames = ("const", "avgword", "infev", "infev-tp1"),
+    sentences: Sentences = 5,
+    floor: Floor = 1e-3,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "ScorerTable":
+    """Scorers by measures, all from the same sentences: Table 3 of Thomson et al. (2008)."""
+    from demur.lab.nbest_experiments import scorer_table
+
+    chosen = _scorers(scorers)
+    reading = _reading(columns, where, items, normalise, ontology)
+    sampling = Sampling(level, replicates, seed)
+    study = _study(files, reading, grammar, parser, floor, sampling, sentences, step)
+    return scorer_table(study, scorers=chosen, kept=sentences, step=step)
+
+
+@job
+def lengths(
+    *files: Utterances,
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    grammar: Grammar = None,
+    parser: ParserCommand = None,
+    by: Annotated[str | None, Option("The column of conditions, such as noise.", metavar="COLUMN")] = None,
+    scorer: Annotated[str, Option("What makes the confidences.", metavar="NAME")] = "infev",
+    kept: Annotated[
+        tuple[int, ...],
+        Option(
+            "Numbers of sentences, separated by commas.",
+            metavar="NUMBERS",
+            parse=numbers_in,
+            takes="whole numbers from 1 separated by commas, such as 1,5,10",
+            python="whole numbers from 1, such as (1, 5, 10)",
+            check=lambda numbers: len(numbers) > 0 and min(numbers) >= 1,
+            write=lambda numbers: ",".join(map(str, numbers)),
+        ),
+    ] = (1, 2, 3, 5, 10, 20, 50, 100),
+    floor: Floor = 1e-3,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "LengthSweep":
+    """Measures by noise and number of sentences: figure 1 of Thomson et al. (2008)."""
+    from demur.lab.nbest_experiments import length_sweep
+
+    (chosen,) = _scorers((scorer,))
+    by = by if by or files else "noise"
+    reading = _reading(columns, where, items, normalise, ontology, by)
+    sampling = Sampling(level, replicates, seed)
+    study = _study(files, reading, grammar, parser, floor, sampling, max(kept), step)
+    return length_sweep(study, by=by, scorer=chosen, kept=kept, step=step)
+
+
+@job
+def reward(
+    *files: Annotated[
+        Any,
+        Argument(
+            "N-best lists with dialogues: .jsonl and others, or folders of DSTC2; default: the bundled study.",
+            metavar="[FILES]",
+            optional=True,
+        ),
+    ],
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    dialogues: Annotated[
+        Path | None,
+        Option("Table with dialogue, success and turns; default: these columns of the lists.", metavar="FILE"),
+    ] = None,
+    group: Annotated[str | None, Option("The column of groups, such as manager.", metavar="COLUMN")] = None,
+    measure: Annotated[str, Option("What rewards are held against.", metavar="NAME")] = "ice",
+    floor: Floor = 1e-3,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "CurveExperiment":
+    """Reward of dialogues against the ICE of their lists, by dialogue manager: figure 2 of Thomson et al. (2008)."""
+    from demur.lab.nbest_experiments import reward_experiment
+    from demur.nbest_lists.evaluate import NBestSettings
+    from demur.nbest_lists.registry import OF_ACTS, OF_ITEMS
+
+    known = [*OF_ACTS, *(key for key in OF_ITEMS if key != "item_ece")]
+    if measure not in known:
+        raise UsageError(f'`measure` takes one of {", ".join(known)}; got "{measure}"')
+    step("reading", 0, 2)
+    return reward_experiment(
+        files,
+        _reading(columns, where, items, normalise, ontology),
+        dialogues=dialogues,
+        group=group if group or files else "manager",
+        measure=measure,
+        settings=NBestSettings(floor=floor, level=level, replicates=replicates, seed=seed),
+        step=step,
+    )
+
+
+@job
+def oracle(
+    *files: Utterances,
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    grammar: Grammar = None,
+    parser: ParserCommand = None,
+    scorers: ScorerNames = ("infev", "avgword"),
+    sentences: Sentences = 5,
+    floor: Floor = 1e-3,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "CurveExperiment":
+    """ICE of dialogues against the oracle error of their lists, by scorer: figure 3 of Thomson et al. (2008)."""
+    from demur.lab.nbest_experiments import oracle_experiment
+
+    chosen = _scorers(scorers)
+    reading = _reading(columns, where, items, normalise, ontology)
+    sampling = Sampling(level, replicates, seed)
+    study = _study(files, reading, grammar, parser, floor, sampling, sentences, step)
+    return oracle_experiment(study, scorers=chosen, kept=sentences, step=step)
+
+
+def _scorers(names: tuple[str, ...]) -> tuple[str, ...]:
+    from demur.nbest_lists.asr.scorers import check_name
+
+    for name in names:
+        check_name(name)
+    return tuple(dict.fromkeys(names))
+
+
+def _reading(
+    columns: dict[str, str] | None,
+    where: tuple[tuple[str, str], ...],
+    items: Literal["thomson", "dstc"] | None,
+    normalise: bool,
+    ontology: Path | None,
+    by: str | None = None,
+) -> "NBestReading":
+    from demur.nbest_lists.table import NBestReading
+
+    return NBestReading(
+        columns=dict(columns or {}),
+        where=tuple(where),
+        items=items,
+        normalise=normalise,
+        ontology=ontology,
+        keep=() if by is None else (by,),
+    )
+
+
+def _study(
+    files: tuple[Any, ...],
+    reading: "NBestReading",
+    grammar: Path | None,
+    parser: Any,
+    floor: float,
+    sampling: Sampling,
+    sentences: int,
+    step: Step,
+) -> "RecordedStudy":
+    """The utterances of an experiment; a note says so where a user's sentences are parsed by the bundled grammar."""
+    from demur.lab.nbest_experiments import RecordedStudy
+    from demur.nbest_lists.asr.scorers import BUNDLED_GRAMMAR, parser_of
+    from demur.nbest_lists.evaluate import NBestSettings
+
+    step("reading", 0, 1)
+    settings = NBestSettings(floor=floor, **asdict(sampling))
+    found = RecordedStudy.read(files, reading, parser_of(grammar, parser), settings, sentences)
+    return replace(found, notes=(BUNDLED_GRAMMAR,)) if files and not (grammar or parser) else found
 
 
 @job
@@ -156,8 +390,6 @@ def demo(
 
 def _questions(data: Any, columns: dict[str, str] | None, seed: int, step: Step) -> "QuestionSet":
     """The questions of a user, or of the bundled museum guide, divided into those to learn from and the others."""
-    from dataclasses import replace
-
     from demur.lab.corpora import museum
     from demur.lab.understanding_experiments import read_questions, split_corpus
 
@@ -181,6 +413,30 @@ def _text(path: Path) -> str:
 _UNDERSTANDING = "demur.lab.understanding_experiments:of_experiment"
 
 JOBS = (
+    Job(
+        "experiment scorers",
+        scorers,
+        present="demur.lab.nbest_experiments:of_scorers",
+        example="demur experiment scorers -o table3.html",
+    ),
+    Job(
+        "experiment lengths",
+        lengths,
+        present="demur.lab.nbest_experiments:of_lengths",
+        example="demur experiment lengths --by noise -o figure1.svg",
+    ),
+    Job(
+        "experiment reward",
+        reward,
+        present="demur.lab.nbest_experiments:of_curves",
+        example="demur experiment reward --group manager -o figure2.svg",
+    ),
+    Job(
+        "experiment oracle",
+        oracle,
+        present="demur.lab.nbest_experiments:of_curves",
+        example="demur experiment oracle --scorers infev,avgword -o figure3.svg",
+    ),
     Job(
         "experiment tokenizers",
         tokenizers,

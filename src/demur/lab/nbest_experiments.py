@@ -5,46 +5,49 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from demur.core.io.files import read_table
+from demur.core.options import Sampling
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.presentation import Presentation, Table, drawing
 from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
+from demur.lab.corpora import restaurant, restaurant_folder
 from demur.nbest_lists.asr.networks import Sentence
 from demur.nbest_lists.asr.scorers import SENTENCES, Ear, Heard, Hypothesiser, Parse, ScoredActs, parse_each, scored_all
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
 from demur.nbest_lists.presentation import AS_PERCENT, NAMES, measure_table, part_table, parts_frame, shown
 from demur.nbest_lists.registry import NBEST
-from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, renamed
+from demur.nbest_lists.reward import Smooths, of_smooths, oracle_curves, reward_curves
+from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, read_nbest, recorded, renamed
+
+BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.lab.restaurant)"
 
 
 @dataclass(slots=True)
-class Listener:
+class SentenceCache:
     """Remembers the sentences of every utterance and the acts of every sentence, so that each is found once."""
 
     parse: Parse
     ear: Ear = "auto"
     sentences: int = SENTENCES
-    _heard: dict[str, list[Sentence]] = field(default_factory=dict)
+    _sentences: dict[str, list[Sentence]] = field(default_factory=dict)
     _acts: dict[str, str] = field(default_factory=dict)
 
-    def by(self, scorer: str, *, kept: int | None = None) -> Scoring:
-        """What makes lists by a scorer from the first sentences of each utterance."""
-        return Scoring(self, scorer, self.sentences if kept is None else kept)
-
-    def heard(self, scorer: str, utterances: Sequence[Heard]) -> list[list[Sentence]]:
+    def sentences_of(self, scorer: str, utterances: Sequence[Heard]) -> list[list[Sentence]]:
         """The sentences of utterances."""
         ear = Hypothesiser(scorer, self.parse, self.sentences, self.ear)
         for where, asr, cnet in utterances:
-            if where not in self._heard:
-                self._heard[where] = ear.sentences_of(where, asr, cnet)
-        return [self._heard[where] for where, _, _ in utterances]
+            if where not in self._sentences:
+                self._sentences[where] = ear.sentences_of(where, asr, cnet)
+        return [self._sentences[where] for where, _, _ in utterances]
 
-    def understood(self, lists: Sequence[Sequence[Sentence]]) -> dict[str, str]:
+    def acts_of(self, lists: Sequence[Sequence[Sentence]]) -> dict[str, str]:
         """The acts of all sentences, of which only new ones are parsed."""
         texts = dict.fromkeys(sentence.text for one in lists for sentence in one)
         self._acts |= parse_each(self.parse, [text for text in texts if text not in self._acts])
@@ -52,17 +55,17 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class SentenceScorer:
     """One scorer over so many sentences of each utterance."""
 
-    listener: Listener
+    cache: SentenceCache
     scorer: str
     kept: int
 
     def __call__(self, utterances: Sequence[Heard]) -> list[ScoredActs]:
         """The acts of each utterance with their confidences, best first."""
-        lists = [one[: self.kept] for one in self.listener.heard(self.scorer, utterances)]
-        acts = self.listener.understood(lists)
+        lists = [one[: self.kept] for one in self.cache.sentences_of(self.scorer, utterances)]
+        acts = self.cache.acts_of(lists)
         names = [where for where, _, _ in utterances]
         return scored_all(lists, scorer=self.scorer, parse=acts.__getitem__, where=names)
 
@@ -75,20 +78,46 @@ KEPT = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class RecordedStudy:
     """Recorded utterances, what turns them into lists, and how the lists are read and evaluated."""
 
     recording: Recording
-    listener: Listener
+    cache: SentenceCache
     reading: NBestReading
     settings: NBestSettings
+    notes: tuple[str, ...] = ()
+    """What to say of the data."""
 
-    def lists(self, scorer: str, *, kept: int | None = None) -> NBest:
+    @classmethod
+    def read(
+        cls, files: Sequence[Any], reading: NBestReading, parse: Parse, settings: NBestSettings, sentences: int
+    ) -> RecordedStudy:
+        """The utterances of files, or of the bundled study where there are none."""
+        reading = replace(reading, hypothesise=Hypothesiser("const", parse))
+        recording = recorded(*study_files(files), reading=reading)
+        return cls(recording, SentenceCache(parse, "network", sentences), reading, settings, study_notes(files))
+
+    @property
+    def sampling_note(self) -> str:
+        """How uncertainty is computed."""
+        return Sampling(self.settings.level, self.settings.replicates, self.settings.seed).note
+
+    def lists(self, scorer: str, *, kept: int) -> NBest:
         """The lists that a scorer makes of so many sentences."""
-        made = replace(self.reading, hypothesise=self.listener.by(scorer, kept=kept))
+        made = replace(self.reading, hypothesise=SentenceScorer(self.cache, scorer, kept))
         table = self.recording.lists(made)
         _refuse_shared_ids(table)
         return renamed(table, scorer)
+
+
+def study_files(files: Sequence[Any]) -> tuple[Any, ...]:
+    """The files of a user, or those of the bundled study."""
+    return tuple(files) or (restaurant_folder() / "turns.jsonl.gz",)
+
+
+def study_notes(files: Sequence[Any]) -> tuple[str, ...]:
+    """What to say of data that are bundled."""
+    return () if files else (BUNDLED,)
 
 
 def _refuse_shared_ids(table: NBest) -> None:
@@ -107,6 +136,7 @@ class ScorerTable(Shown):
 
     evaluations: NBestEvaluations
     sentences: int
+    notes: tuple[str, ...] = ()
 
     def frame(self) -> pl.DataFrame:
         """A row per scorer and measure."""
@@ -114,7 +144,8 @@ class ScorerTable(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The table as plain values."""
-        return {"sentences": self.sentences, "systems": [one.to_dict() for one in self.evaluations]}
+        systems = [one.to_dict() for one in self.evaluations]
+        return {"sentences": self.sentences, "systems": systems, "notes": list(self.notes), "warnings": []}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +156,7 @@ class LengthSweep(Shown):
     scorer: str
     by: str | None
     level: float
+    notes: tuple[str, ...] = ()
 
     def of(self, measure: str) -> pl.DataFrame:
         """The rows of one measure, for its figure."""
@@ -136,22 +168,46 @@ class LengthSweep(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The sweep as plain values."""
-        return {"scorer": self.scorer, "by": self.by, "rows": self.rows.to_dicts()}
+        rows = self.rows.to_dicts()
+        return {"scorer": self.scorer, "by": self.by, "rows": rows, "notes": list(self.notes), "warnings": []}
+
+
+@dataclass(frozen=True, eq=False)
+class CurveExperiment(Shown):
+    """One quantity of dialogues against another (figures 2 and 3)."""
+
+    smooths: Smooths
+    data_notes: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of the curves and of the data."""
+        return (*of_smooths(self.smooths).notes, *self.data_notes)
+
+    def frame(self) -> pl.DataFrame:
+        """The curves, a row per group and place."""
+        return self.smooths.frame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The curves as plain values."""
+        return {**self.smooths.to_dict(), "notes": list(self.notes), "warnings": []}
 
 
 def scorer_table(
-    trial: Trial, *, scorers: Sequence[str] = PAPER_SCORERS, kept: int = 5, step: Step = silent
+    study: RecordedStudy, *, scorers: Sequence[str] = PAPER_SCORERS, kept: int = 5, step: Step = silent
 ) -> ScorerTable:
     """Every measure of the lists that scorers make of the same sentences."""
     tables = []
     for done, scorer in enumerate(scorers):
         step(f"scoring by {scorer}", done, 2 * len(scorers))
-        tables.append(trial.lists(scorer, kept=kept))
-    return ScorerTable(evaluate_nbest(joined(tables), settings=trial.settings, step=step), kept)
+        tables.append(study.lists(scorer, kept=kept))
+    found = evaluate_nbest(joined(tables), settings=study.settings, step=step)
+    same = f"every scorer has the same {kept} best sentences of each utterance"
+    return ScorerTable(found, kept, (same, *study.notes, *found[0].taken.nbest.notes, study.sampling_note))
 
 
 def length_sweep(
-    trial: Trial,
+    study: RecordedStudy,
     *,
     by: str | None,
     scorer: str = "infev",
@@ -162,8 +218,8 @@ def length_sweep(
     rows: list[dict[str, Any]] = []
     for done, most in enumerate(kept):
         step(f"keeping {most} sentences", done, len(kept))
-        lists = trial.lists(scorer, kept=most)
-        for one in evaluate_nbest(lists, by=by, settings=trial.settings):
+        lists = study.lists(scorer, kept=most)
+        for one in evaluate_nbest(lists, by=by, settings=study.settings):
             if (one.part is None) != (by is None):
                 continue
             condition = "all" if one.part is None else one.part.partition("=")[2]
@@ -172,7 +228,70 @@ def length_sweep(
                 for key, f in one.figures.items()
             ]
     rows.sort(key=_ice_of_longest(rows, max(kept)))
-    return LengthSweep(pl.DataFrame(rows, infer_schema_length=None), scorer, by, trial.settings.level)
+    recording = study.recording
+    notes = (
+        f"lists made by {scorer} from the best sentences of each utterance",
+        *study.notes,
+        *recording.notes,
+        *(note for part, _ in recording.sources for note in part.layout.notes),
+        study.sampling_note,
+    )
+    return LengthSweep(pl.DataFrame(rows, infer_schema_length=None), scorer, by, study.settings.level, notes)
+
+
+def oracle_experiment(
+    study: RecordedStudy, *, scorers: Sequence[str], kept: int, step: Step = silent
+) -> CurveExperiment:
+    """ICE of dialogues against the oracle error of their lists, by scorer."""
+    lists = joined([study.lists(scorer, kept=kept) for scorer in scorers])
+    found = evaluate_nbest(lists, settings=replace(study.settings, replicates=50), step=step)
+    return CurveExperiment(oracle_curves(found), (*study.notes, *lists.notes))
+
+
+def reward_experiment(
+    files: Sequence[Any],
+    reading: NBestReading,
+    *,
+    dialogues: str | Path | None,
+    group: str | None,
+    measure: str,
+    settings: NBestSettings,
+    step: Step = silent,
+) -> CurveExperiment:
+    """Reward of dialogues against a measure of their lists, by group."""
+    apart = dialogues is not None or not files
+    keep = () if apart else ("success", "turns", *((group,) if group else ()))
+    try:
+        table = read_nbest(*study_files(files), reading=replace(reading, keep=keep))
+    except DataError as fault:
+        if keep and any(f'no column "{name}"' in str(fault) for name in ("success", "turns")):
+            raise DataError(str(fault), fix="`dialogues` names a table with dialogue, success and turns") from None
+        raise
+    if dialogues is not None:
+        outcomes = read_table(dialogues)
+    else:
+        outcomes = _dialogues_in(table.frame, group) if files else restaurant().dialogues
+    found = evaluate_nbest(table, settings=replace(settings, replicates=50), step=step)
+    step("fitting curves", 1, 2)
+    curves = reward_curves(found, outcomes, group=group, measure=measure)
+    return CurveExperiment(curves, (*study_notes(files), *table.notes))
+
+
+def _dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
+    """What the lists say of each dialogue; refuse what differs within one."""
+    columns = [name for name in frame.columns if name == group or name not in ("id", "system", "weight")]
+    rows = frame.select(columns).filter(pl.col("dialogue").is_not_null()).unique(maintain_order=True)
+    unlike = rows.filter(pl.col("dialogue").is_duplicated())
+    if unlike.height:
+        first = unlike.filter(pl.col("dialogue") == unlike["dialogue"][0])
+        name = next(column for column in columns if first[column].n_unique() > 1)
+        values = ", ".join(f'"{value}"' for value in first[name].unique(maintain_order=True).head(3))
+        raise DataError(
+            f"{name} must be the same in all utterances of a dialogue; there are {values}",
+            where=f'dialogue "{unlike["dialogue"][0]}":',
+            fix="`dialogues` names a table with a row for each dialogue",
+        )
+    return rows
 
 
 def _ice_of_longest(rows: list[dict[str, Any]], longest: int) -> Callable[[dict[str, Any]], float]:
@@ -198,7 +317,7 @@ def of_scorers(table: ScorerTable) -> Presentation:
         ),
         data=table.frame,
         document=table.to_dict(),
-        notes=(f"every scorer has the same {table.sentences} best sentences of each utterance",),
+        notes=table.notes,
         signatures=tuple(one.signature for one in systems),
     )
 
@@ -249,7 +368,7 @@ def of_lengths(sweep: LengthSweep) -> Presentation:
         ),
         data=sweep.frame,
         document=sweep.to_dict(),
-        notes=(f"lists made by {sweep.scorer} from the best sentences of each utterance",),
+        notes=sweep.notes,
     )
 
 
@@ -318,6 +437,16 @@ def _length_table(sweep: LengthSweep, key: str) -> Table:
     )
 
 
+def of_curves(found: CurveExperiment) -> Presentation:
+    """One quantity of dialogues against another, as in figures 2 and 3."""
+    return replace(of_smooths(found.smooths), document=found.to_dict(), notes=found.notes)
+
+
+register(
+    CurveExperiment,
+    chart=lambda found, **options: found.smooths.chart(**options),
+    page=presented(of_curves),
+)
 register(
     ScorerTable,
     chart=drawn(

@@ -8,7 +8,6 @@ import typer
 
 from demur.apps.cli.chat import chat
 from demur.apps.cli.commands import add_jobs, call, new_app, run_import
-from demur.apps.cli.experiment_commands import experiments
 from demur.apps.cli.options import OutputOptions, with_options
 from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import run_report
@@ -141,6 +140,9 @@ understand = typer.Typer(
 app.add_typer(understand, name="understand")
 add_jobs(app, UNDERSTANDING_JOBS)
 understand.command(epilog="Example: `echo 'when do you open?' | demur understand chat guide`")(with_options(chat))
+experiments = typer.Typer(
+    help="Experiments of the literature, on data of your own or on a bundled simulated study.", no_args_is_help=True
+)
 app.add_typer(experiments, name="experiment")
 add_jobs(app, LAB_JOBS)
 app.add_typer(

@@ -62,35 +62,6 @@ class InputOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
-    """How tables of N-best lists are read."""
-
-    map: Annotated[
-        list[str],
-        typer.Option("--map", help="Name a column: --map reference=my_column. Repeatable.", metavar="NAME=COLUMN"),
-    ] = field(default_factory=list)
-    where: Annotated[
-        list[str],
-        typer.Option("--where", help="Keep rows whose column has this value. Repeatable.", metavar="COLUMN=VALUE"),
-    ] = field(default_factory=list)
-    items: Annotated[
-        Literal["thomson", "dstc"] | None,
-        typer.Option(
-            "--items",
-            help="How an act becomes items. thomson: the act and each slot apart. dstc: the act with each slot. "
-            "Item lists stay as they are. Default: thomson; dstc for folders of the challenges.",
-        ),
-    ] = None
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="Scale lists whose confidences sum to over 1, instead of refusing them.")
-    ] = False
-    ontology: Annotated[
-        Path | None,
-        typer.Option("--ontology", help="With a folder of DSTC: its ontology; else looked for nearby.", metavar="FILE"),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -145,7 +116,7 @@ class SamplingOptions:
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0
 
 
-GROUPS = (InputOptions, ListOptions, OutputOptions, SamplingOptions)
+GROUPS = (InputOptions, OutputOptions, SamplingOptions)
 """Every group of options."""
 
 

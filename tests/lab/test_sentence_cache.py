@@ -1,11 +1,9 @@
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.lab.nbest_experiments import Listener
+from demur.lab.nbest_experiments import SentenceCache, SentenceScorer
 from demur.nbest_lists.asr.scorers import NAMES, Hypothesiser
 
 CNET = [
@@ -21,8 +19,8 @@ def parse(text):
 @given(scorer=st.sampled_from(NAMES), kept=st.integers(1, 8))
 def test_the_first_sentences_of_a_longer_list_give_what_a_shorter_list_gives(scorer, kept):
     utterances = [("u1", None, CNET), ("u2", [{"text": "thai", "words": [{"word": "thai", "confidence": 0.5}]}], CNET)]
-    listened = Listener(parse, "network", 8).by(scorer, kept=kept)(utterances)
-    assert listened == Hypothesiser(scorer, parse, kept, "network")(utterances)
+    cache = SentenceCache(parse, "network", 8)
+    assert SentenceScorer(cache, scorer, kept)(utterances) == Hypothesiser(scorer, parse, kept, "network")(utterances)
 
 
 def test_sentences_are_found_and_parsed_once_for_all_scorers():
@@ -32,26 +30,19 @@ def test_sentences_are_found_and_parsed_once_for_all_scorers():
         asked.append(text)
         return parse(text)
 
-    listener = Listener(counting, "network", 4)
+    cache = SentenceCache(counting, "network", 4)
     utterances = [("u1", None, CNET), ("u2", None, CNET)]
     for scorer in NAMES:
         for kept in (1, 4):
-            assert len(listener.by(scorer, kept=kept)(utterances)) == 2
+            assert len(SentenceScorer(cache, scorer, kept)(utterances)) == 2
     assert len(asked) == len(set(asked)) == 4
 
 
-def test_nothing_said_keeps_every_sentence():
-    listener = Listener(parse, "network", 3)
-    assert listener.by("const").kept == 3
-    (acts,) = listener.by("const")([("u1", None, CNET)])
-    assert math.fsum(confidence for _, confidence in acts) == pytest.approx(1.0)
-
-
 def test_an_utterance_of_which_nothing_was_heard_has_no_acts():
-    assert Listener(parse).by("infev")([("u2", [], None)]) == [[]]
+    assert SentenceScorer(SentenceCache(parse), "infev", 3)([("u2", [], None)]) == [[]]
 
 
 def test_a_fault_names_the_utterance():
-    listener = Listener(parse, "auto", 3)
+    scorer = SentenceScorer(SentenceCache(parse, "auto", 3), "infev", 3)
     with pytest.raises(DataError, match='u7: sentence "thai": infev needs a logprob'):
-        listener.by("infev")([("u7", [{"text": "thai"}], None)])
+        scorer([("u7", [{"text": "thai"}], None)])
