@@ -115,7 +115,7 @@ def test_content_that_is_there_is_not_added_under_another_name(store: Store, log
 def test_a_name_in_use_for_other_content_is_refused(store: Store, log: Path, tmp_path: Path) -> None:
     (first,) = store.add(log, name="a")
     other = write(tmp_path / "b.jsonl", answers(1))
-    with pytest.raises(DataError, match=rf'"a" is taken by another run, {first.run.id}, of 6 rows .*--replace'):
+    with pytest.raises(DataError, match=rf'"a" is taken by another run, {first.run.id}, of 6 rows .*`replace`'):
         store.add(other, name=" a ")
     assert (folders(store.root), left_over(store.root)) == ([first.run.id], [])
 
@@ -186,7 +186,7 @@ def test_a_file_that_was_sent_goes_by_the_name_it_was_sent_under(store: Store, l
         store.add(RenamedFile(bad, "sent.jsonl"))
     table = write(tmp_path / "77.jsonl", TRIALS)
     with pytest.raises(
-        UsageError, match=r"^t\.jsonl: a table of trials needs --x and --y.*columns there: performer, w"
+        UsageError, match=r"^t\.jsonl: a table of trials needs `x` and `y`.*columns there: performer, w"
     ):
         store.add(RenamedFile(table, "t.jsonl"))
 
@@ -199,7 +199,7 @@ def test_a_file_that_was_sent_goes_by_the_name_it_was_sent_under(store: Store, l
         ([{**LISTS[0], "hypotheses": 7}], RunReading(), "hypotheses"),
         (DIALOGUES + DIALOGUES, RunReading(), 'the dialogue "d1" occurs twice'),
         (TRIALS, RunReading(x="wer", y="don"), 'no column "don"'),
-        (ROWS, RunReading(x="wer", y="done"), "--x and --y go with a table of trials"),
+        (ROWS, RunReading(x="wer", y="done"), "`x` and `y` go with a table of trials"),
         (DIALOGUES, RunReading(where=(("turns", "4"),)), "not dialogues"),
         (ROWS, RunReading(columns={"target": "nope"}), "nope"),
     ],

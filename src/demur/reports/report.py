@@ -84,6 +84,11 @@ def _list_section(analyses: ReportAnalyses) -> list[Presentation]:
     return [of_nbest(analyses.lists)]
 
 
+def _without_notes(document: dict[str, Any]) -> dict[str, Any]:
+    """A document of a section: notes and warnings are those of the report."""
+    return {key: value for key, value in document.items() if key not in ("notes", "warnings")}
+
+
 def _outcome_section(analyses: ReportAnalyses) -> list[Presentation]:
     several = len(analyses.fits) > 1
     found = []
@@ -141,7 +146,7 @@ SECTIONS = (
         "nbest",
         lambda analyses: analyses.lists is not None or analyses.list_comparison is not None,
         _list_section,
-        lambda _, shown: {"nbest": shown[0].document},
+        lambda _, shown: {"nbest": _without_notes(shown[0].document)},
     ),
     ReportSection(
         "outcome",
