@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-import demur as package
 from commands import Demur
 from demur.lab import wizards
 from demur.lab.corpora import wizards as wizards_of_corpora
@@ -270,17 +269,6 @@ def test_components_are_taken_apart(found: Found, demur: Demur) -> None:
     assert "without confirm (spell on)" in shown.stdout
 
 
-def test_numbers_by_command_are_those_of_python(found: Found, study: Path) -> None:
-    options: dict[str, Any] = {"replicates": 50, "seed": 4, "level": 0.9, "checks": False}
-    given = ("--replicates", "50", "--seed", "4", "--level", "0.9", "--no-checks")
-    document = found("gold", "trials.csv", *COLUMNS, *given, "--cost", "cost.csv", "--range", "0.1:0.8")
-    (one,) = package.gold(study, x="wer", y="completed", cost="cost.csv", within=(0.1, 0.8), **options)
-    assert document["complexity"]["value"] == one.complexity.value
-    for told, impurity, cost in zip(document["performers"][1:], one.impurities, one.costs, strict=True):
-        assert told["impurity_mass"] == impurity.mass.to_dict()
-        assert told["average_marginal_cost"] == cost.average.to_dict()
-
-
 def test_seeds_reproduce_a_run(demur: Demur) -> None:
     first, again, other = (
         demur("gold", "trials.csv", *FEW, "--json", "--seed", seed).stdout for seed in ("3", "3", "4")
@@ -301,10 +289,3 @@ def test_a_plan_says_what_each_design_would_give(demur: Demur, found: Found, tmp
     assert "Designs" in done.stdout
     assert pl.read_csv(tmp_path / "plan.csv").height >= 2
     assert (tmp_path / "plan.svg").read_text().startswith("<svg")
-
-
-def test_a_plan_by_command_is_that_of_python(found: Found, study: Path) -> None:
-    document = found(*PLAN)
-    plan = package.plan_gold(study, x="wer", y="completed", subjects=(6, 12), trials_each=(10,), studies=20)
-    told = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
-    assert {name: document[name] for name in told} == told
