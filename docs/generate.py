@@ -95,7 +95,7 @@ def figures() -> None:
     table = answer_museum(museum())
     for condition in CONDITIONS:
         comparison = demur.compare(table.filter(condition=condition))
-        save_chart(of_comparison(comparison).figures[0](), DOCS / "images" / f"demo-{condition}.svg")
+        save_chart(of_comparison(comparison).main_figure(), DOCS / "images" / f"demo-{condition}.svg")
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
     understanding_figures()
     nbest_figures()
@@ -117,11 +117,11 @@ def understanding_figures() -> None:
 
     questions = split_corpus(museum())
     channel = WordChannel(questions.texts, wer=0.3)
-    tokenizers = of_experiment(tokenizer_experiment(questions, channel=channel)).figures
-    _save("tokenizers", tokenizers[0], "understanding")
-    _save("bands", tokenizers[1], "understanding")
-    _save("growth", of_experiment(growth_experiment(questions, domains())).figures[0], "understanding")
-    _save("gate", of_experiment(gate_experiment(questions)).figures[0], "understanding")
+    tokenizers = of_experiment(tokenizer_experiment(questions, channel=channel))
+    _save("tokenizers", tokenizers.main_figure, "understanding")
+    _save("bands", tokenizers.figure("error_return"), "understanding")
+    _save("growth", of_experiment(growth_experiment(questions, domains())).main_figure, "understanding")
+    _save("gate", of_experiment(gate_experiment(questions)).main_figure, "understanding")
 
 
 def nbest_figures() -> None:
@@ -136,13 +136,13 @@ def nbest_figures() -> None:
     lists = study.turns.select("id", "dialogue", "reference", "hypotheses")
     levels = study.dialogues["noise"].unique(maintain_order=True)
     by_noise = demur.nbest({level: lists.filter(study.turns["noise"] == level) for level in levels})
-    _save("parts", of_nbest(by_noise).figures[0])
-    _save("scorers", of_scorers(lab.scorers()).figures[0])
-    ice, wser = of_lengths(lab.lengths()).figures[:2]
-    _save("lengths", ice)
-    _save("lengths-wser", wser)
-    _save("reward", of_curves(lab.reward()).figures[0])
-    _save("oracle", of_curves(lab.oracle()).figures[0])
+    _save("parts", of_nbest(by_noise).main_figure)
+    _save("scorers", of_scorers(lab.scorers()).main_figure)
+    lengths = of_lengths(lab.lengths())
+    _save("lengths", lengths.figure("ice"))
+    _save("lengths-wser", lengths.figure("wser"))
+    _save("reward", of_curves(lab.reward()).main_figure)
+    _save("oracle", of_curves(lab.oracle()).main_figure)
 
 
 def outcome_figures() -> None:
@@ -159,14 +159,14 @@ def outcome_figures() -> None:
     judged = demur.read(turns, out_of_scope=(), missing_confidence="lowest")
     sets = feature_sets(dialogues(held), judged, how=Procedure())
     fit = demur.fit_outcome(judged, outcomes=held, features="conf+scores.f")
-    observed, coefficients, prices, by_set = of_fit(fit, sets=sets).figures
-    _save("observed", observed, "outcome")
-    _save("coefficients", coefficients, "outcome")
-    _save("prices", prices, "outcome")
-    _save("sets", by_set, "outcome")
+    shown = of_fit(fit, sets=sets)
+    _save("observed", shown.figure("observed"), "outcome")
+    _save("coefficients", shown.figure("coefficient"), "outcome")
+    _save("prices", shown.figure("price"), "outcome")
+    _save("sets", shown.figure("sets"), "outcome")
     rivals = {name: pl.DataFrame(tutor.answers(turns, name)) for name in ("cautious", "eager")}
     compared = demur.compare_outcomes(fit, {"tutor": pl.DataFrame(turns), **rivals})
-    _save("predicted", of_predictions(fit.model, compared.predictions, compared.pairs).figures[0], "outcome")
+    _save("predicted", of_predictions(fit.model, compared.predictions, compared.pairs).main_figure, "outcome")
 
 
 def gold_figures() -> None:
@@ -178,13 +178,12 @@ def gold_figures() -> None:
     bundled = wizards()
     (trials,) = demur.read_trials(bundled.trials, x="wer", y="completed")
     (study,) = demur.gold(trials, cost=bundled.folder / "cost.csv", gain=(0.7, 0.8))
-    names = ("benchmark", "impurity", "cost", "residuals", "wizards", "convergence")
-    for name, draw in zip(names, of_study(study).figures, strict=True):
-        _save(name, draw, "gold")
+    for name in ("benchmark", "impurity", "cost", "gold_residual", "wizards", "convergence"):
+        _save({"gold_residual": "residuals"}.get(name, name), of_study(study).figure(name), "gold")
     (lesions,) = demur.gold(bundled.lesions, x="wer", y="completed", components=True, checks=False)
-    _save("components", of_study(lesions).figures[2], "gold")
+    _save("components", of_study(lesions).figure("components"), "gold")
     plan = demur.plan_gold(trials, subjects=(8, 16, 32, 64), trials_each=(20, 40))
-    _save("plan", of_plan(plan).figures[0], "gold")
+    _save("plan", of_plan(plan).main_figure, "gold")
     if SLURP.is_dir():
         _save("slurp", _slurp_figure(), "gold")
 

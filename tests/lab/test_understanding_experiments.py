@@ -193,7 +193,7 @@ def test_clean_questions_bring_no_caution_about_noise(grown, gated):
 def test_of_more_than_four_systems_the_first_and_the_best_are_drawn_with_their_bands(grown, heard):
     assert len(of_experiment(grown).figures) == 2 + len(grown.comparison.pairs)
     assert len(of_experiment(heard).figures) == 1 + len(heard.comparison.pairs)
-    drawn = json.dumps(of_experiment(grown).figures[1]().to_dict())
+    drawn = json.dumps(of_experiment(grown).figure("error_return")().to_dict())
     assert "95 % band" in drawn
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from demur.core.show.chart_data import short
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import pictured, presented
 from demur.core.show.numbers import p_value, percent
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, Table, drawing
 from demur.core.show.results import register
 from demur.gold_standard.checks import Residuals
 from demur.gold_standard.fitting import Performer
@@ -345,7 +345,7 @@ def _check_tables(study: GoldStudy, units: Units) -> list[Table]:
     return found
 
 
-def benchmark(study: GoldStudy, **options: Any) -> Callable[[], Any]:
+def benchmark(study: GoldStudy, **options: Any) -> Drawing:
     """The benchmark graph of a study, drawn when it is called."""
     x, y = _axes(study, Units.of(study.trials))
     curves, points = curve_frame(study), point_frame(study)
@@ -357,7 +357,7 @@ def benchmark(study: GoldStudy, **options: Any) -> Callable[[], Any]:
     )
 
 
-def main_figure(studies: GoldStudies, **options: Any) -> Callable[[], Any]:
+def main_figure(studies: GoldStudies, **options: Any) -> Drawing:
     """The benchmark graph of one study, or several studies across domains."""
     if len(studies) == 1:
         return benchmark(studies[0], **options)
@@ -371,10 +371,10 @@ def _axes(study: GoldStudy, units: Units) -> tuple[dict[str, Any], dict[str, Any
     return x, {"y": units.y_name, "percent": units.y_percent}
 
 
-def _figures(study: GoldStudy, units: Units) -> list[Callable[[], Any]]:
+def _figures(study: GoldStudy, units: Units) -> list[Drawing]:
     level, upper = study.options.level, study.trials.upper
     x, y = _axes(study, units)
-    made: list[Callable[[], Any]] = [
+    made: list[Drawing] = [
         benchmark(study),
         drawing("gold_standard.charts.impurity.impurity_chart", impurity_frame(study), range_frame(study), **x, **y),
     ]
@@ -430,7 +430,7 @@ def _across(studies: GoldStudies) -> list[str]:
     return sentences
 
 
-def plan_figure(plan: GoldPlan, **options: Any) -> Callable[[], Any]:
+def plan_figure(plan: GoldPlan, **options: Any) -> Drawing:
     """The widths that designs give, drawn when it is called."""
     labels = {"target": plan.target, "quantity": "half-width of curves", "percent": plan.percent}
     frame = plan.frame()
@@ -458,6 +458,6 @@ register(GoldStudy, chart=lambda study, **options: benchmark(study, **options)()
 register(
     GoldPlan,
     chart=lambda plan, **options: plan_figure(plan, **options)(),
-    page=pictured(lambda plan: f"<div>{paragraphs([plan.words()])}</div>"),
+    page=pictured(lambda plan: paragraphs([plan.words()])),
 )
 register(GoldStudies, chart=lambda studies, **options: main_figure(studies, **options)(), page=presented(of_gold))

@@ -114,7 +114,7 @@ def of_demonstration(found: Demonstration) -> Presentation:
         title="A museum guide that may say it does not understand",
         sentences=(*leaders, words.choice_sentences(choice)[0]),
         tables=(),
-        figures=parts["noisy"].figures[:1],
+        figures=(parts["noisy"].main_figure,),
         data=lambda: found.table,
         document=found.to_dict(),
         notes=found.notes,

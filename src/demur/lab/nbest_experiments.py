@@ -363,7 +363,7 @@ def of_lengths(sweep: LengthSweep) -> Presentation:
         sentences=tuple(_length_sentences(sweep)),
         tables=tuple(_length_table(sweep, key) for key in ("ice", "wser", "oracle", "nce")),
         figures=tuple(
-            drawing("nbest_lists.charts.sweep_chart", sweep_rows(sweep, key), **sweep_titles(sweep, key))
+            drawing("nbest_lists.charts.sweep_chart", sweep_rows(sweep, key), **sweep_titles(sweep, key)).named(key)
             for key in ("ice", "wser", "oracle", "nce")
         ),
         data=sweep.frame,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from demur.core.options import Sampling
 from demur.core.show import numbers
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import ROWS, Wording, tabled_percent
-from demur.core.show.presentation import Presentation, drawing
+from demur.core.show.presentation import Drawing, Presentation, drawing
 from demur.core.show.presentation import Table as ShownTable
 from demur.core.show.results import Shown, Step, plain, register, silent
 from demur.core.stats.sweep import Sweep
@@ -456,14 +456,14 @@ def of_experiment(experiment: UnderstandingExperiment) -> Presentation:
             *((experiment.channel.caution,) if experiment.channel and experiment.channel.caution else ()),
         ),
         tables=(_summary_table(experiment), *shown.tables),
-        figures=(shown.figures[0], *_banded(experiment), *shown.figures[1:]),
+        figures=(shown.main_figure, *_banded(experiment), *shown.figures_named("difference")),
         data=experiment.frame,
         document=experiment.to_dict(),
         notes=experiment.notes,
     )
 
 
-def _banded(experiment: UnderstandingExperiment) -> tuple[Callable[[], Any], ...]:
+def _banded(experiment: UnderstandingExperiment) -> tuple[Drawing, ...]:
     """The first system and the one of least area with their bands, where there are too many to show all bands."""
     systems = experiment.comparison.evaluations
     if len(systems) <= MOST_BANDS:

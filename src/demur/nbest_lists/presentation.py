@@ -12,7 +12,7 @@ import polars as pl
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import drawn, pictured, presented
 from demur.core.show.numbers import Wording, count, interval, listed, number, p_value, percent, tabled_percent
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, Table, drawing
 from demur.core.show.results import register
 from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Difference, Figure
@@ -219,7 +219,7 @@ def of_nbest(evaluations: NBestEvaluations) -> Presentation:
     )
 
 
-def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation]) -> tuple[Any, ...]:
+def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation]) -> tuple[Drawing, ...]:
     figures: list[Any] = []
     if defined:
         figures.append(drawing("nbest_lists.charts.parts_chart", parts_frame(defined), level=defined[0].settings.level))
@@ -415,7 +415,7 @@ register(
         difference_frame,
         lambda pair: {"a": pair.a, "b": pair.b, "level": pair.level},
     ),
-    page=pictured(lambda pair: f"<div>{paragraphs(pair_sentences(pair))}</div>"),
+    page=pictured(lambda pair: paragraphs(pair_sentences(pair))),
 )
 register(
     NBestComparison,

@@ -11,7 +11,7 @@ import polars as pl
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import drawn, pictured, presented
 from demur.core.show.numbers import interval, number, p_value
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, Table, drawing
 from demur.core.show.results import register
 from demur.outcome.fbeta import FBeta
 from demur.outcome.features import REJECTIONS
@@ -355,7 +355,7 @@ def predicted_frame(predictions: Sequence[Prediction]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=kinds)
 
 
-def _figures(found: Regression) -> tuple[Any, ...]:
+def _figures(found: Regression) -> tuple[Drawing, ...]:
     shares = {"leave-one-out": found.loo.r2, "nested": found.nested.r2}
     observed = drawing("outcome.charts.observed_chart", observed_frame(found), outcome=found.outcome, r2=shares)
     if found.bootstrap is None:
@@ -429,7 +429,7 @@ register(
         lambda one: predicted_frame([one]),
         lambda one: {"outcome": "outcome", "naive": one.naive},
     ),
-    page=pictured(lambda one: f"<div>{paragraphs(prediction_sentences(one, 'outcome'))}</div>"),
+    page=pictured(lambda one: paragraphs(prediction_sentences(one, "outcome"))),
 )
 register(
     OutcomeComparison,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -23,7 +23,7 @@ from demur.returns import words
 from demur.returns.compare import Comparison
 from demur.returns.evaluate import Evaluation, joined_notes
 from demur.returns.examples import Example, Examples
-from demur.returns.presentation import count_table, measure_table, of_comparison
+from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table
 from demur.returns.recalibration import Calibration
 from demur.returns.slices import LEAST, SliceDifference, SliceDifferences, What
 from demur.returns.slices import OUT_OF_SCOPE as OUT_OF_SCOPE_SLICE
@@ -97,14 +97,13 @@ def _leader(answers: AnswerAnalyses, among: Sequence[Advice]) -> Advice:
 def comparison_section(comparison: Comparison) -> Presentation:
     """Who is better, and where."""
     shown = of_comparison(comparison)
-    figures: tuple[Callable[[], Any], ...] = shown.figures[1 : 1 + MOST_PAIRS]
     few = len(comparison.pairs) > MOST_PAIRS
     return replace(
         shown,
         title="Which system",
         sentences=tuple(_comparison_paragraphs(comparison)),
-        tables=shown.tables[:1],
-        figures=figures,
+        tables=(pair_table(comparison),),
+        figures=shown.figures_named("difference")[:MOST_PAIRS],
         warnings=shown.notes if any(comparison.dropped.values()) else (),
         notes=(*shown.notes, *([f"the differences of the first {MOST_PAIRS} pairs are drawn"] if few else [])),
         signatures=(),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from demur.core.show import numbers
-from demur.core.show.html import curve_notebook, notebook, paragraphs, table_html
+from demur.core.show.html import curve_points, notebook, paragraphs, table_html
 from demur.core.show.notebook import drawn, figure, pictured, presented
 from demur.core.show.numbers import _ends, tabled_percent
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, Table, drawing
 from demur.core.show.results import register
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
@@ -59,7 +59,7 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
     """How the evaluation of one or more systems is shown."""
     evaluations = several if isinstance(several, Evaluations) else Evaluations(several)
     whole = [evaluation for evaluation in evaluations if evaluation.part is None]
-    figures: list[Callable[[], Any]] = [
+    figures: list[Drawing] = [
         *_curve_drawings(evaluations, whole, tuple(choices)),
         *(
             [drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn")]
@@ -114,7 +114,7 @@ def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
 
 def _curve_drawings(
     evaluations: Sequence[Evaluation], whole: Sequence[Evaluation], choices: tuple[Choice, ...]
-) -> list[Callable[[], Any]]:
+) -> list[Drawing]:
     """The curves of all systems, then those of each system's slices; of one system both are one figure."""
     region = region_of(whole)
     sliced = [one.system for one in whole if any(part.system == one.system and part.part for part in evaluations)]
@@ -132,7 +132,7 @@ def _curve_drawings(
 def of_comparison(comparison: Comparison) -> Presentation:
     """How a comparison of systems is shown."""
     systems = comparison.evaluations
-    figures: list[Callable[[], Any]] = [
+    figures: list[Drawing] = [
         drawing("returns.charts.error_return.comparison_chart", comparison, region=region_of(systems))
     ]
     figures += [drawing("returns.charts.error_return.difference_chart", pair) for pair in comparison.pairs]
@@ -332,8 +332,7 @@ def _brief(name: str, figure: Figure) -> str:
 
 
 def _choice_html(choice: Choice) -> str:
-    path = table_html(path_table(choice))
-    return f"<div>{paragraphs(words.choice_sentences(choice))}{path}</div>"
+    return paragraphs(words.choice_sentences(choice)) + table_html(path_table(choice))
 
 
 def comparison_notebook(comparison: Comparison) -> str:
@@ -356,7 +355,7 @@ register(Comparison, chart=drawn("returns.charts.error_return.comparison_chart")
 register(
     PairComparison,
     chart=drawn("returns.charts.error_return.difference_chart"),
-    page=pictured(lambda pair: f"<div>{paragraphs(words.pair_sentences(pair))}</div>"),
+    page=pictured(lambda pair: paragraphs(words.pair_sentences(pair))),
 )
 register(Choice, chart=drawn("returns.charts.cost.cost_path_chart"), page=pictured(_choice_html))
 register(
@@ -367,6 +366,6 @@ register(
 register(
     ErrorReturnCurve,
     chart=drawn("returns.charts.error_return.bare_curve_chart"),
-    page=pictured(lambda curve: curve_notebook(curve, lambda frame: printed_frame(curve, frame))),
+    page=pictured(lambda curve: curve_points(curve, lambda frame: printed_frame(curve, frame))),
 )
-register(Curve, chart=drawn("returns.charts.readings.bare_reading_chart"), page=pictured(curve_notebook))
+register(Curve, chart=drawn("returns.charts.readings.bare_reading_chart"), page=pictured(curve_points))

@@ -82,7 +82,7 @@ def of_tuning(found: TunedModel) -> Presentation:
         tables=(Table("Settings, the best first", columns, rows),),
         figures=(
             drawing("returns.charts.error_return.error_return_chart", [evaluation], choices=(choice,), region=None),
-            *chosen.figures[1:],
+            chosen.figure("cost_path"),
         ),
         data=tuning.frame,
         document=found.to_dict(),

@@ -141,7 +141,7 @@ def rendered(presentation: Presentation, suffix: str) -> str | bytes:
         return buffer.getvalue()
     if not presentation.figures:
         raise UsageError(f"this result has no figure for {suffix}; write it as .json, .csv, .md, .parquet or .html")
-    return page.FORMATS[suffix](presentation.figures[0]())
+    return page.FORMATS[suffix](presentation.main_figure())
 
 
 def _notes_and_warnings(presentation: Presentation) -> dict[str, Any]:

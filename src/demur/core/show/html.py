@@ -98,10 +98,10 @@ def notebook(presentation: Presentation, figure: str = "") -> str:
     return f"<div>{paragraphs(presentation.sentences)}{figure}{tables}</div>"
 
 
-def curve_notebook(result: Any, shorten: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame) -> str:
-    """A curve in a notebook: a few of its points, their numbers shortened."""
+def curve_points(result: Any, shorten: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame) -> str:
+    """The table of a curve in a notebook: a few of its points, their numbers shortened."""
     frame = shorten(evenly(result.frame(), NOTEBOOK_ROWS))
-    return f"<div>{table_html(frame_table(frame, f'{result.name}: {frame.height} points of the curve'))}</div>"
+    return table_html(frame_table(frame, f"{result.name}: {frame.height} points of the curve"))
 
 
 def evenly(frame: pl.DataFrame, rows: int) -> pl.DataFrame:

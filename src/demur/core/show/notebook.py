@@ -7,16 +7,13 @@ import os
 from collections.abc import Callable
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from demur.core.show.html import curve_notebook, notebook
+from demur.core.show.html import curve_points, notebook
 from demur.core.show.presentation import Presentation, chart_function
 from demur.core.show.results import register
 from demur.core.stats.smoothing import Smooth
 from demur.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 SETTING = "DEMUR_NOTEBOOK"
 """Environment variable: "static" shows pictures only (about 50 kB a result), "text" no figures at all."""
@@ -33,9 +30,9 @@ def presented(of: Callable[[Any], Presentation]) -> Callable[[Any], str]:
     return lambda result: notebook(of(result), figure(None, result.chart))
 
 
-def pictured(page: Callable[[Any], str]) -> Callable[[Any], str]:
-    """How a result with a page of its own shows itself: that page, and its picture at the end."""
-    return lambda result: f"{page(result).removesuffix('</div>')}{figure(None, result.chart)}</div>"
+def pictured(text: Callable[[Any], str]) -> Callable[[Any], str]:
+    """How a result with HTML of its own shows itself: that, and its picture at the end."""
+    return lambda result: f"<div>{text(result)}{figure(None, result.chart)}</div>"
 
 
 def figure(live: Callable[[], str] | None, chart: Callable[[], Any]) -> str:
@@ -74,4 +71,4 @@ def drawn(
     return draw
 
 
-register(Smooth, chart=drawn("core.show.smooth_chart.smooth_chart", lambda one: [one]), page=pictured(curve_notebook))
+register(Smooth, chart=drawn("core.show.smooth_chart.smooth_chart", lambda one: [one]), page=pictured(curve_points))

@@ -30,14 +30,30 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart that is drawn when it is called; its name says what it shows."""
+
+    name: str
+    draw: Callable[[], Any]
+
+    def named(self, name: str) -> Drawing:
+        """The same chart by another name, where one function draws several."""
+        return Drawing(name, self.draw)
+
+    def __call__(self) -> Any:
+        """The chart."""
+        return self.draw()
+
+
+@dataclass(frozen=True, slots=True)
 class Presentation:
     """Everything a result shows, in the order a reader wants it."""
 
     title: str
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
-    figures: tuple[Callable[[], Any], ...]
-    """Each makes one chart; the first is the main one."""
+    figures: tuple[Drawing, ...]
+    """The first is the main one."""
     data: Callable[[], pl.DataFrame]
     """Makes the table behind the main figure."""
     document: dict[str, Any]
@@ -46,6 +62,23 @@ class Presentation:
     signatures: tuple[str, ...] = ()
     parts: tuple[Presentation, ...] = ()
     """Results that this one is made of, each shown in a section of its own."""
+
+    @property
+    def main_figure(self) -> Drawing:
+        """The figure that stands for the whole."""
+        return self.figures[0]
+
+    def figure(self, name: str) -> Drawing:
+        """The first figure of this name."""
+        return next(one for one in self.figures if one.name == name)
+
+    def figures_named(self, name: str) -> tuple[Drawing, ...]:
+        """Every figure of this name: one for each pair of systems, for example."""
+        return tuple(one for one in self.figures if one.name == name)
+
+    def figures_but(self, *names: str) -> tuple[Drawing, ...]:
+        """The figures without those of these names."""
+        return tuple(one for one in self.figures if one.name not in names)
 
     def markdown(self) -> str:
         """The result in Markdown: verdict, tables, notes, signatures."""
@@ -58,9 +91,14 @@ class Presentation:
         return "\n\n".join(parts) + "\n"
 
 
-def drawing(name: str, *arguments: Any, **options: Any) -> Callable[[], Any]:
-    """A chart to be drawn when it is wanted, by the function at a path, so that nothing heavy loads before."""
-    return lambda: chart_function(name)(*arguments, **options)
+def drawing(path: str, *arguments: Any, **options: Any) -> Drawing:
+    """A chart to be drawn by the function at a path, so that nothing heavy loads before; it has the function's name.
+
+    >>> drawing("returns.charts.cost.cost_path_chart").name
+    'cost_path'
+    """
+    name = path.rpartition(".")[2].removesuffix("_chart")
+    return Drawing(name, lambda: chart_function(path)(*arguments, **options))
 
 
 def chart_function(name: str) -> Callable[..., Any]:

@@ -207,8 +207,13 @@ def explorer_document(
     return shown
 
 
-def explorer_html(document: Mapping[str, Any], *, ident: str = "explorer", picture: bool = True) -> str:
-    """A figure with its controls, live table and document; complete without scripts where it has its `picture`."""
+def explorer_html(
+    document: Mapping[str, Any], *, ident: str = "explorer", picture: bool = True, embed: bool = True
+) -> str:
+    """A figure with its controls and live table; complete without scripts where it has its `picture`.
+
+    With `embed` the figure holds its document, otherwise the page has it elsewhere.
+    """
     points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
     return (
         f'<figure class="explorer" id="{escape(ident)}" data-explorer="{escape(ident)}-document">'
@@ -221,7 +226,7 @@ def explorer_html(document: Mapping[str, Any], *, ident: str = "explorer", pictu
         f"{_live_table(document, points)}"
         f'<p class="description">{written(document["description"])}</p>'
         f"{data_table(points_frame(document), 'Data behind this figure')}"
-        f"{data_block(document, f'{ident}-document')}</figure>"
+        f"{data_block(document, f'{ident}-document') if embed else ''}</figure>"
     )
 
 

@@ -15,7 +15,6 @@ from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.site import Query, Site
 from demur.core.io.alignment import common_ids
 from demur.core.jobs import fields_of
-from demur.core.show.html import data_block
 from demur.core.show.page import presentation_document
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import Step
@@ -170,7 +169,7 @@ def _compared_answers(
     step("drawing", 2, 3)
     return {
         **explored(found.evaluations, found),
-        "result": presentation_document(without_first_figure(of_comparison(found))),
+        "result": presentation_document(without_curves(of_comparison(found))),
         "comparison": found.to_dict(),
         "paired": found.pairs[0].paired,
         "filters": filters_of(store, runs),
@@ -231,13 +230,12 @@ def explored(evaluations: Sequence[Evaluation], found: Comparison | None = None)
     from demur.returns.explorer.explorer import explorer_document, explorer_html
 
     document = explorer_document(evaluations, found)
-    html = explorer_html(document, ident=IDENT, picture=False)
-    return {"explorer": document, "fragment": html.replace(data_block(document, f"{IDENT}-document"), "")}
+    return {"explorer": document, "fragment": explorer_html(document, ident=IDENT, picture=False, embed=False)}
 
 
-def without_first_figure(presentation: Presentation, really: bool = True) -> Presentation:
+def without_curves(presentation: Presentation) -> Presentation:
     """The presentation without the error-return plot, in whose place the explorer stands."""
-    return replace(presentation, figures=presentation.figures[1:]) if really else presentation
+    return replace(presentation, figures=presentation.figures_but("error_return", "comparison"))
 
 
 def inner_steps(total: int, place: int, step: Step) -> Step:

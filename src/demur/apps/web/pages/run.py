@@ -13,7 +13,7 @@ from demur.apps.web.pages.compare import (
     filters_of,
     inner_steps,
     run_summary,
-    without_first_figure,
+    without_curves,
 )
 from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import KIND_NAMES
@@ -136,7 +136,7 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     whole = found[0]
     return {
         **explored([whole]),
-        "scores": presentation_document(without_first_figure(of_scores(found), by is None)),
+        "scores": presentation_document(without_curves(of_scores(found))),
         "advice": presentation_document(_advice(whole)),
         "evaluation": found.to_dict(),
         "filters": filters_of(store, [run]),
@@ -146,4 +146,4 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
 def _advice(whole: Evaluation) -> Presentation:
     """The threshold that keeps the promise, and the best ones by cost; the curve itself stands elsewhere."""
     choice = threshold_by_error(whole.sample, MOST_ERROR, delta=DELTA, name=whole.name)
-    return replace(without_first_figure(of_choice(choice, whole)), notes=(), signatures=())
+    return replace(without_curves(of_choice(choice, whole)), notes=(), signatures=())
