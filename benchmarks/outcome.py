@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from benchmarks.arrays import Floats
 from benchmarks.measuring import Line, fastest
 from benchmarks.peers import installed
-from demur.outcome.stepwise import Direction, Selection, step
+from demur.outcome.options import Direction
+from demur.outcome.stepwise import Selection, search_terms
 from demur.outcome.validation import bootstrap, grouped_folds, leave_out, nested
 
 FEW, MANY = (35, 24), (2_000, 40)
@@ -77,7 +78,9 @@ def _bootstrap(size: tuple[int, int], table: Table) -> Iterator[Line]:
 def _peer(size: tuple[int, int], table: Table) -> Iterator[Line]:
     """One selection, and for the small table all of nested leave-one-out."""
     x, y, names = table
-    took = fastest({"ours": lambda: step(x, y, names), "theirs": lambda: _backward(x, y)}, repeats=PEER_REPEATS[size])
+    took = fastest(
+        {"ours": lambda: search_terms(x, y, names), "theirs": lambda: _backward(x, y)}, repeats=PEER_REPEATS[size]
+    )
     against = f"statsmodels {installed('statsmodels')}: OLS(...).fit() for every candidate"
     yield Line(f"selection backward, {SIZES[size]}", took["ours"] / took["theirs"], "x CPU", PEER_BAR, against)
     if size == FEW:
@@ -85,7 +88,7 @@ def _peer(size: tuple[int, int], table: Table) -> Iterator[Line]:
         title = f"nested leave-one-out, selection backward, {SIZES[size]}"
         yield Line(title, took["ours"] / took["theirs"], "x CPU", PEER_BAR, against)
     terms, aic = _backward(x, y)
-    ours = step(x, y, names)
+    ours = search_terms(x, y, names)
     apart = abs(ours.aic - aic) if list(ours.columns) == terms else float("inf")
     yield Line(f"AIC of the model chosen, {SIZES[size]}", apart, "apart", AGREEMENT_BAR, against)
 

@@ -151,22 +151,19 @@ def outcome_figures() -> None:
 
     import demur
     from demur.lab import tutor
-    from demur.outcome.fitting import Procedure, feature_sets
     from demur.outcome.presentation import of_fit, of_predictions
-    from demur.outcome.table import dialogues
 
     turns, held = tutor.study()
     judged = demur.read(turns, out_of_scope=(), missing_confidence="lowest")
-    sets = feature_sets(dialogues(held), judged, how=Procedure())
-    fit = demur.fit_outcome(judged, outcomes=held, features="conf+scores.f")
-    shown = of_fit(fit, sets=sets)
+    fit = demur.fit_outcome(judged, outcomes=held, features="conf+scores.f", sets=True)
+    shown = of_fit(fit)
     _save("observed", shown.figure("observed"), "outcome")
     _save("coefficients", shown.figure("coefficient"), "outcome")
     _save("prices", shown.figure("price"), "outcome")
     _save("sets", shown.figure("sets"), "outcome")
     rivals = {name: pl.DataFrame(tutor.answers(turns, name)) for name in ("cautious", "eager")}
     compared = demur.compare_outcomes(fit, {"tutor": pl.DataFrame(turns), **rivals})
-    _save("predicted", of_predictions(fit.model, compared.predictions, compared.pairs).main_figure, "outcome")
+    _save("predicted", of_predictions(compared).main_figure, "outcome")
 
 
 def gold_figures() -> None:

@@ -1,6 +1,5 @@
 import inspect
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +7,7 @@ import polars as pl
 import pytest
 
 import demur
-from commands import log, runner
-from demur.apps.cli import options
-from demur.apps.cli.outcome_commands import compare as compare_command
-from demur.apps.cli.outcome_commands import fit as fit_command
-from demur.apps.cli.outcome_commands import predict as predict_command
-from demur.apps.cli.outcome_commands import regress as regress_command
+from commands import log
 from demur.lab import tutor
 from demur.outcome.table import dialogues, read_dialogues
 from nbest_lists.nbest_logs import log as lists
@@ -168,36 +162,6 @@ def study(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_outcomes_give_the_same_in_python_and_by_command(
-    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inside = runner(study, monkeypatch, capsys)
-    quick = ("--json", "--replicates", "50", "--seed", "1")
-
-    def printed(*arguments: str) -> dict[str, Any]:
-        done = inside("outcome", *arguments)
-        assert done.returncode == 0, done.stderr
-        told: dict[str, Any] = json.loads(done.stdout)
-        return {name: value for name, value in told.items() if name not in ("notes", "warnings", "prices")}
-
-    def plain(result: Any) -> dict[str, Any]:
-        return {name: value for name, value in _plain(result).items() if name != "prices"}
-
-    fit = demur.fit_outcome("tutor.jsonl", outcomes="gains.csv", features="conf", replicates=50, seed=1)
-    options = ("--outcomes", "gains.csv", "--features", "conf", "--model", "m.json")
-    assert printed("fit", "tutor.jsonl", *options, *quick) == plain(fit)
-    assert Path("m.json").read_bytes() == fit.model.to_json()
-    prediction = demur.predict_outcome("m.json", "cautious.jsonl")
-    assert printed("predict", "m.json", "cautious.jsonl", "--json")["systems"] == [plain(prediction)]
-    comparison = demur.compare_outcomes(fit, "tutor.jsonl", "cautious.jsonl", "majority.jsonl")
-    assert printed("compare", "m.json", "tutor.jsonl", "cautious.jsonl", "majority.jsonl", "--json") == plain(
-        comparison
-    )
-    regression = demur.regress("gains.csv", outcome="post", group="student", replicates=50, seed=1)
-    options = ("--outcome", "post", "--group", "student")
-    assert printed("regress", "gains.csv", *options, *quick) == plain(regression)
-
-
 def test_a_system_unlike_the_training_data_is_refused_in_python_with_the_reason(study: Path) -> None:
     fit = demur.fit_outcome(study / "tutor.jsonl", outcomes=study / "gains.csv", features="conf", replicates=0)
     refused = demur.predict_outcome(fit.model, study / "majority.jsonl")
@@ -266,26 +230,7 @@ def test_slips_in_jobs_on_outcomes_are_said(study: Path) -> None:
     with pytest.raises(demur.UsageError, match="read already, so it takes no outcome"):
         demur.fit_outcome(turns, outcomes=read_dialogues(gains), outcome="post")
     fit = demur.fit_outcome(turns, outcomes=gains, features="conf", replicates=0)
-    with pytest.raises(demur.UsageError, match="compare_outcomes takes several"):
+    with pytest.raises(demur.UsageError, match="compare_outcomes, takes several"):
         demur.predict_outcome(fit, turns, study / "cautious.jsonl")
-    with pytest.raises(demur.UsageError, match="predict_outcome takes one"):
+    with pytest.raises(demur.UsageError, match="predict_outcome, takes one"):
         demur.compare_outcomes(fit, turns)
-
-
-JOBS = {
-    "fit": (fit_command, demur.fit_outcome, {"files": "turns", "keep": "start"}, {"sets", "learners", "model"}),
-    "regress": (regress_command, demur.regress, {"keep": "start"}, set()),
-    "predict": (predict_command, demur.predict_outcome, {"files": "turns"}, set()),
-    "compare": (compare_command, demur.compare_outcomes, {"files": "turns"}, set()),
-}
-
-
-@pytest.mark.parametrize("job", JOBS)
-def test_options_of_outcome_commands_are_those_of_python(job: str) -> None:
-    """`--keep` is a start and scope of terms; what is shown beside and written belongs to the command alone."""
-    command, function, called, only_command = JOBS[job]
-    kinds = (options.InputOptions, options.SamplingOptions, options.OutputOptions)
-    shared = {part.name for kind in kinds for part in fields(kind)}
-    named = {called.get(name, name) for name in inspect.signature(command).parameters} - shared - only_command
-    python = set(inspect.signature(function).parameters) - {"options", "level", "replicates", "seed"}
-    assert named == python

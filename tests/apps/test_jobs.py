@@ -29,6 +29,7 @@ from demur.lab import jobs as lab_jobs
 from demur.lab import wizards
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
+from demur.outcome.jobs import JOBS as OUTCOME_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.store.jobs import JOBS as STORE_JOBS
@@ -36,8 +37,11 @@ from demur.store.jobs import add_runs
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 from importers.dstc_folders import corpus
 from nbest_lists.nbest_logs import log as lists
+from reference.outcome import study
 
-JOBS = (*RETURN_JOBS, *NBEST_JOBS, *GOLD_JOBS, *REPORT_JOBS, *STORE_JOBS, *UNDERSTANDING_JOBS, *lab_jobs.JOBS)
+QUESTIONS = (RETURN_JOBS, NBEST_JOBS, OUTCOME_JOBS, GOLD_JOBS, REPORT_JOBS, STORE_JOBS, UNDERSTANDING_JOBS)
+JOBS = tuple(job for jobs in (*QUESTIONS, lab_jobs.JOBS) for job in jobs)
+
 IMPORTS = (*DSTC_JOBS, *SLF_JOBS)
 each_job = pytest.mark.parametrize("job", [*JOBS, *IMPORTS], ids=lambda job: job.name)
 GENERAL = {one.name for one in parameters_of(OutputOptions)}
@@ -113,8 +117,10 @@ RANGED = [
 
 
 def nothing_for(job: Job) -> list[str]:
-    """A file that is not there for each argument that must be given."""
-    return ["nothing.jsonl" for one in job.parameters if isinstance(one.option, Argument) and not one.option.optional]
+    """A file that is not there for each argument that must be given, and a text for each option."""
+    arguments = [one for one in job.parameters if isinstance(one.option, Argument) and not one.option.optional]
+    options = [one for one in job.parameters if isinstance(one.option, Option) and one.default is REQUIRED]
+    return [*("nothing.jsonl" for _ in arguments), *(part for one in options for part in (one.flag, "nothing"))]
 
 
 @pytest.mark.parametrize(("job", "one"), RANGED)
@@ -151,6 +157,7 @@ def files(tmp_path: Path) -> Path:
         for k in range(36)
     ]
     pl.DataFrame(turns).write_ndjson(tmp_path / HEARD)
+    write_study(tmp_path)
     rows = pl.read_ndjson(tmp_path / "a.jsonl")
     asked = {"hours": "when do you open on {}", "price": "is {} dear", "oos": "who is {}"}
     pairs = [(text.format(day), label) for label, text in asked.items() for day in DAYS]
@@ -162,6 +169,15 @@ def files(tmp_path: Path) -> Path:
         part.write_parquet(tmp_path / "lake" / f"{place}.parquet")
     write_lists(tmp_path)
     return tmp_path
+
+
+def write_study(folder: Path) -> None:
+    """Turns and outcomes of a study, and a system that was never tried."""
+    turns, outcomes = study(12, turns=30)
+    pl.DataFrame(turns).write_ndjson(folder / TURNS)
+    right = [{**row, "prediction": row["target"]} if row["id"].endswith("1") else row for row in turns]
+    pl.DataFrame(right).write_ndjson(folder / "better.jsonl")
+    pl.DataFrame(outcomes).with_columns(who=pl.col("age") // 10).write_csv(folder / GAINS)
 
 
 def write_lists(folder: Path) -> None:
@@ -177,6 +193,7 @@ def write_lists(folder: Path) -> None:
 
 ONE, TWO = "one.jsonl", "two.jsonl"
 A, B, LAKE, TRIALS = "a.jsonl", "b.jsonl", "lake", "trials.csv"
+TURNS, GAINS, MODEL = "turns.jsonl", "gains.csv", "model.json"
 STUDY: dict[str, Any] = {"x": "wer", "y": "completed", "checks": False}
 SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials_each": (5,), "studies": 20}
 HEARD, PAIRS, DAYS = "heard.jsonl", "pairs.jsonl", ("monday", "tuesday", "wednesday", "friday")
@@ -204,6 +221,19 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "nbest recalibrated": ("nbest", [ONE], {"recalibrate_on": (TWO,), "where": (("noise", "loud"),), "items": "dstc"}),
     "nbest of a scorer": ("nbest", [ONE], {"scorer": "infev", "sentences": 1, "columns": {"dialogue": "noise"}}),
     "nbest of scorers": ("nbest", [ONE], {"scorer": ("const", "infev-tp1"), "heard": "asr", "normalise": True}),
+    "outcome fit": ("outcome fit", [TURNS], {"outcomes": GAINS, "features": "conf", "sets": True}),
+    "outcome fit of some": (
+        "outcome fit",
+        [TURNS],
+        {"outcomes": GAINS, "map_outcomes": {"group": "who"}, "features": ["age", "recall.correct"], "keep": ("age",)},
+    ),
+    "outcome regress": (
+        "outcome regress",
+        [GAINS],
+        {"outcome": "outcome", "candidates": ("age", "who"), "direction": "forward", "folds": 3, "level": 0.8},
+    ),
+    "outcome predict": ("outcome predict", [MODEL, "better.jsonl"], {"extrapolate": True, "level": 0.8}),
+    "outcome compare": ("outcome compare", [MODEL, TURNS, "better.jsonl"], {"pooled": True, "extrapolate": True}),
     "validate": ("validate", [A, B], {"where": (("domain", "phone"),)}),
     "gold": ("gold", [TRIALS], {"x": "wer", "y": "completed"}),
     "gold over a range": ("gold", [TRIALS], {**STUDY, "within": (0.2, 0.7), "cost": "100 * p", "gain": (0.2, 0.8)}),
@@ -266,6 +296,8 @@ def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, ca
     name, arguments, options = CASES[case]
     function = {job.name: job.function for job in JOBS}[name]
     given = {**options, **{key: value for key, value in QUICK.items() if key in inspect.signature(function).parameters}}
+    if MODEL in arguments:
+        demur("outcome", "fit", TURNS, "--outcomes", GAINS, "--features", "conf", "--replicates", "0", "-m", MODEL)
     if name == "merge":
         for sweep, source in (("part", A), ("other", B)):
             assert demur("score", source, "--quiet", "-o", f"{sweep}.sweep", "--replicates", "50").returncode == 0

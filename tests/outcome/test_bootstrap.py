@@ -3,7 +3,7 @@ import pytest
 
 from demur.errors import DataError, UsageError
 from demur.outcome import validation
-from demur.outcome.stepwise import Selection, step
+from demur.outcome.stepwise import Selection, search_terms
 from demur.outcome.validation import bootstrap
 
 
@@ -15,7 +15,7 @@ def made_up(n=60, p=4, seed=0):
 
 def rows_drawn(unit, replicates, seed):
     return [
-        np.repeat(np.arange(unit.size), count) for part in validation._drawn(unit, replicates, seed) for count in part
+        np.repeat(np.arange(unit.size), count) for part in validation._draws(unit, replicates, seed) for count in part
     ]
 
 
@@ -24,7 +24,7 @@ def test_every_replicate_is_the_whole_procedure_on_the_rows_drawn(direction):
     x, y, names = made_up()
     found = bootstrap(x, y, names, selection=Selection(direction), replicates=70, seed=5)
     for draw, r2, rows in zip(found.draws, found.r2_drawn, rows_drawn(np.arange(60), 70, 5), strict=True):
-        alone = step(x[rows], y[rows], names, direction=direction)
+        alone = search_terms(x[rows], y[rows], names, direction=direction)
         assert alone.r2 == pytest.approx(r2)
         expected = [alone.coefficients.get(name, np.nan) for name in ("(Intercept)", *names)]
         assert draw == pytest.approx(expected, nan_ok=True)
@@ -33,7 +33,7 @@ def test_every_replicate_is_the_whole_procedure_on_the_rows_drawn(direction):
 def test_figures_follow_from_the_replicates():
     x, y, names = made_up()
     found = bootstrap(x, y, names, replicates=100, level=0.9)
-    whole = step(x, y, names)
+    whole = search_terms(x, y, names)
     assert found.selected["x0"] == 1
     assert list(found.selected.values()) == sorted(found.selected.values(), reverse=True)
     assert found.selected["x3"] == np.mean(~np.isnan(found.draws[:, 4]))
@@ -52,7 +52,7 @@ def test_groups_are_drawn_whole():
     found = bootstrap(x, y, names, groups=groups, replicates=20, seed=1)
     rows = rows_drawn(np.array(groups), 20, 1)[3]
     assert np.unique(np.bincount(rows, minlength=60).reshape(-1, 5).std(axis=1)).tolist() == [0.0]
-    assert found.draws[3, 0] == pytest.approx(step(x[rows], y[rows], names).coefficients["(Intercept)"])
+    assert found.draws[3, 0] == pytest.approx(search_terms(x[rows], y[rows], names).coefficients["(Intercept)"])
 
 
 def test_a_seed_gives_the_same_replicates_and_another_gives_others():
@@ -62,35 +62,7 @@ def test_a_seed_gives_the_same_replicates_and_another_gives_others():
     assert one.coefficients != other.coefficients
 
 
-def test_processes_give_the_same_replicates(monkeypatch):
-    monkeypatch.setattr(validation, "LONG", 0.0)
-    x, y, names = made_up()
-    alone, together = (bootstrap(x, y, names, replicates=260, workers=workers) for workers in (1, 2))
-    assert np.array_equal(alone.draws, together.draws, equal_nan=True)
-
-
-def test_where_no_processes_can_be_had_the_work_is_done_here(monkeypatch):
-    class Broken:
-        def __init__(self, *_):
-            self.left = 3
-
-        def submit(self, *_):
-            self.left -= 1
-            if not self.left:
-                raise validation.BrokenExecutor
-            return validation.Future()
-
-        def shutdown(self, **_):
-            pass
-
-    monkeypatch.setattr(validation, "LONG", 0.0)
-    monkeypatch.setattr(validation, "ProcessPoolExecutor", Broken)
-    x, y, names = made_up()
-    alone, together = (bootstrap(x, y, names, replicates=260, workers=workers) for workers in (1, 2))
-    assert np.array_equal(alone.draws, together.draws, equal_nan=True)
-
-
-def test_progress_is_told():
+def test_progress_is_reported():
     heard = []
     bootstrap(*made_up(), replicates=120, step=lambda *told: heard.append(told))
     assert heard == [("resampling the regression", done, 120) for done in (0, 50, 100, 120)]

@@ -7,29 +7,10 @@ from typing import Any
 
 import pytest
 
-from commands import Demur, runner
-from outcome.test_commands import CONF, QUICK, TABLE, study_files, write
+from commands import Demur
+from outcome.conftest import CONF, QUICK, write
+from outcome.test_commands import TABLE
 from reference.outcome import Row
-
-
-@pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Demur:
-    """The command, in this process."""
-    return runner(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """The study, in the folder in which the command runs."""
-    return study_files(tmp_path)
-
-
-@pytest.fixture
-def model(files: Path, inside: Demur) -> Path:
-    """The study with a model of its confusions, m.json."""
-    assert inside("outcome", *CONF, "--model", "m.json", "--quiet", *QUICK).returncode == 0
-    return files / "m.json"
-
 
 WRONG_REGRESSIONS = {
     "no outcome": ([], "Missing option '--outcome'"),
@@ -41,12 +22,12 @@ WRONG_REGRESSIONS = {
     "candidate of dates": (["--outcome", "gain", "--candidates", "when"], "row 1: when must be a number in every row"),
     "itself": (["--outcome", "gain", "--candidates", "gain"], "candidates: gain is the outcome itself"),
     "unknown group": (["--outcome", "gain", "--group", "whom"], 'there is no column "whom"; did you mean "who"'),
-    "keep": (["--outcome", "gain", "--keep", "y"], "--keep y: there is no such candidate"),
+    "keep": (["--outcome", "gain", "--keep", "y"], '--keep: there is no candidate "y"'),
     "direction": (["--outcome", "gain", "--direction", "up"], "--direction"),
     "one fold": (["--outcome", "gain", "--folds", "1"], "--folds"),
     "many folds": (["--outcome", "gain", "--folds", "9"], "folds must be from 2 to the number of groups, 8; got 9"),
     "folds of groups": (["--outcome", "gain", "--group", "who", "--folds", "7"], "the number of groups, 6; got 7"),
-    "level": (["--outcome", "gain", "--level", "95"], "level lies between 0 and 1, such as 0.95; got 95"),
+    "level": (["--outcome", "gain", "--level", "95"], "--level must be above 0 and below 1; got 95"),
     "replicates": (["--outcome", "gain", "--replicates", "5"], "--replicates"),
     "output": (["--outcome", "gain", "-o", "r.txt"], "-o r.txt: the extension must be one of .html"),
     "gate": (["--outcome", "gain", "--fail-if", "r2 is low"], "--fail-if takes"),
@@ -100,15 +81,15 @@ WRONG_FITS = {
     "rare": (["--outcomes", "gains.csv", "--features", "conf", "--min-per-dialogue", "99"], "there is no feature to"),
     "less than nothing": (["--outcomes", "gains.csv", "--min-per-dialogue", "-1"], "--min-per-dialogue"),
     "undefined": (["--outcomes", "gains.csv", "--undefined", "mean"], "--undefined"),
-    "keep": (["--outcomes", "gains.csv", "--keep", "conf"], "--keep conf: there is no such candidate"),
+    "keep": (["--outcomes", "gains.csv", "--keep", "conf"], '--keep: there is no candidate "conf"'),
     "folds": (["--outcomes", "gains.csv", "--folds", "31"], "folds must be from 2 to the number of groups, 30; got 31"),
-    "model": (["--outcomes", "gains.csv", "--model", "m.txt"], "--model m.txt: a model is written as .json"),
+    "model": (["--outcomes", "gains.csv", "--model", "m.txt"], "--model m.txt: the extension must be .json"),
     "model is a folder": (["--outcomes", "gains.csv", "--model", "d.json"], "--model d.json: this is a directory"),
     "map": (["--outcomes", "gains.csv", "--map", "group=age"], 'no column is called "group" here'),
     "map outcomes": (["--outcomes", "gains.csv", "--map-outcomes", "age"], "--map-outcomes takes NAME=COLUMN"),
     "map of nothing": (
         ["--outcomes", "gains.csv", "--map-outcomes", "target=age"],
-        '--map-outcomes, or columns: no column is called "target" here',
+        '--map-outcomes, or map_outcomes: no column is called "target" here',
     ),
 }
 
@@ -218,7 +199,7 @@ WRONG_PREDICTIONS = {
         ["compare", "m.json", "turns.jsonl", "better.jsonl", "--fail-if", "a is significantly worse"],
         'here it takes "NAME > NUMBER"',
     ),
-    "level": (["predict", "m.json", "turns.jsonl", "--level", "2"], "level lies between 0 and 1"),
+    "level": (["predict", "m.json", "turns.jsonl", "--level", "2"], "--level must be above 0 and below 1"),
 }
 
 

@@ -169,7 +169,7 @@ def test_hopeless_tables_are_refused():
         DataError, match=r"every dialogue has the same outcome, so there is nothing to explain; got 0\.4"
     ):
         design(flat, log(), features="rejected")
-    with pytest.raises(DataError, match=r"no feature to explain the outcome by \(lower --min-per-dialogue"):
+    with pytest.raises(DataError, match=r"no feature to explain the outcome by \(lower `min_per_dialogue`"):
         made("conf", least=50)
 
 

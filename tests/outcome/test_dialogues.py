@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.outcome.table import GAIN, DialogueReading, dialogues, matched, read_dialogues
+from demur.outcome.table import GAIN, DialogueReading, dialogues, match_dialogues, read_dialogues
 
 TWO = [{"dialogue": "a", "outcome": 0.5}, {"dialogue": "b", "outcome": 0.7}]
 
@@ -134,7 +134,7 @@ def test_missing_columns_are_named_with_a_way_out():
     with pytest.raises(DataError, match=r"needs a column dialogue; there are call, outcome \(--map dialogue=COLUMN"):
         dialogues([{"call": "a", "outcome": 1}])
     with pytest.raises(
-        DataError, match=r"needs a column outcome, or pre and post; there are dialogue, gain \(--outcome"
+        DataError, match=r"needs a column outcome, or pre and post; there are dialogue, gain \(`outcome`"
     ):
         dialogues([{"dialogue": "a", "gain": 1}])
     with pytest.raises(DataError, match="needs a column outcome, or pre and post"):
@@ -188,18 +188,18 @@ def test_a_further_column_that_is_not_there_is_refused_with_a_hint():
 def test_dialogues_without_counterpart_are_counted_listed_and_refused():
     turns, known = [f"t{k}" for k in range(5)], ["t0", "o1"]
     with pytest.raises(DataError) as fault:
-        matched(turns, known, allowed=False, why=["b has none"])
+        match_dialogues(turns, known, allowed=False, why=["b has none"])
     assert str(fault.value) == (
         '4 dialogues have turns and no outcome ("t1", "t2", "t3" and 1 more), 1 an outcome and no turns ("o1"); '
-        "b has none (--matched, or matched=True, goes on with the 1 that have both)"
+        "b has none (`matched` goes on with the 1 that have both)"
     )
-    match = matched(turns, known, allowed=True)
+    match = match_dialogues(turns, known, allowed=True)
     assert (match.common, match.only_turns, match.only_outcomes) == (("t0",), ("t1", "t2", "t3", "t4"), ("o1",))
 
 
 def test_tables_that_share_no_dialogue_are_refused_even_then():
     with pytest.raises(DataError, match=r'turns are of "1", outcomes of "01" \(do the names of dialogues agree\?\)'):
-        matched(["1"], ["01"], allowed=True)
+        match_dialogues(["1"], ["01"], allowed=True)
 
 
 def test_all_faults_of_columns_are_told_at_once():

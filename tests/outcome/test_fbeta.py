@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
-from demur.outcome.fbeta import Scores, cross_validated_f_beta, fit_f_beta
+from demur.outcome.fbeta import ScoreParts, cross_validate_f_beta, fit_f_beta
 from demur.returns.classes import ClassAverage, Confusion, class_values
 
 CELLS = st.integers(0, 9)
@@ -27,7 +27,7 @@ def tables(n=30, seed=0):
 
 
 def f_beta(confusion, beta, of="macro"):
-    return Scores.of(confusion, of).at([beta**2 / (1 + beta**2)])[0]
+    return ScoreParts.of(confusion, of).at([beta**2 / (1 + beta**2)])[0]
 
 
 def lines(*rows):
@@ -54,8 +54,8 @@ def test_f_beta_lies_between_precision_and_recall_and_beta_1_is_f1(rows, beta):
     assert f_beta(confusion, 1.0, "a") == pytest.approx(values["f1"])
     assert f_beta(confusion, 1.0) == pytest.approx(ClassAverage("macro", "f1").finish(confusion))
     assert f_beta(confusion, 1.0, "weighted") == pytest.approx(ClassAverage("weighted", "f1").finish(confusion))
-    assert Scores.of(confusion).at([0.0])[0] == pytest.approx(ClassAverage("macro", "precision").finish(confusion))
-    assert Scores.of(confusion).at([1.0])[0] == pytest.approx(ClassAverage("macro", "recall").finish(confusion))
+    assert ScoreParts.of(confusion).at([0.0])[0] == pytest.approx(ClassAverage("macro", "precision").finish(confusion))
+    assert ScoreParts.of(confusion).at([1.0])[0] == pytest.approx(ClassAverage("macro", "recall").finish(confusion))
 
 
 @given(st.floats(0.1, 8.0), st.floats(0.1, 3.0), st.floats(-2.0, 2.0), st.sampled_from(["macro", "weighted", "a", "c"]))
@@ -97,8 +97,8 @@ def test_beta_does_not_depend_on_the_units_of_the_outcome(factor, shift):
 )
 def test_precision_or_recall_alone_drives_beta_to_a_bound_which_is_said(p, place, alone, beta):
     confusion = tables()
-    y = Scores.of(confusion).at([p])[0] + 0.001 * np.random.default_rng(0).normal(size=30)
-    y += 0.2 * (Scores.of(confusion).at([p])[0] - Scores.of(confusion).at([1 - p])[0])
+    y = ScoreParts.of(confusion).at([p])[0] + 0.001 * np.random.default_rng(0).normal(size=30)
+    y += 0.2 * (ScoreParts.of(confusion).at([p])[0] - ScoreParts.of(confusion).at([1 - p])[0])
     fitted = fit_f_beta(confusion, y, replicates=50)
     assert fitted.at == place
     assert fitted.beta.value == pytest.approx(beta)
@@ -190,7 +190,7 @@ def test_each_dialogue_is_predicted_by_a_fit_without_it(undefined):
     rows = (*ABSENT, (2, 6, 6), (6, 8, 7))
     outcomes = np.array([*OUTCOMES, 0.35, 0.8])
     options = {"of": "a", "undefined": undefined}
-    seen = cross_validated_f_beta(lines(*rows), outcomes, **options)
+    seen = cross_validate_f_beta(lines(*rows), outcomes, **options)
     for out, said in enumerate(seen.predictions):
         kept = [place for place in range(8) if place != out]
         fitted = fit_f_beta(lines(*(rows[place] for place in kept)), outcomes[kept], **options, replicates=0)
@@ -203,7 +203,7 @@ def test_groups_and_given_folds_are_left_out_as_a_whole():
     confusion = tables(12)
     y = f_beta(confusion, 2.0) + 0.1 * np.random.default_rng(0).normal(size=12)
     groups = np.arange(12) // 3
-    one, other = cross_validated_f_beta(confusion, y, groups=groups), cross_validated_f_beta(confusion, y, folds=groups)
+    one, other = cross_validate_f_beta(confusion, y, groups=groups), cross_validate_f_beta(confusion, y, folds=groups)
     assert one.predictions.tolist() == other.predictions.tolist()
     assert one.training_r2s.size == 4
     assert one.means[0] == pytest.approx(y[3:].mean())

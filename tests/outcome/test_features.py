@@ -181,7 +181,9 @@ def test_turns_without_target_or_dialogue_or_of_two_systems_are_refused():
     with pytest.raises(DataError, match=r"1 turns have no target \(confusions need the right label"):
         turned(judged)
     nowhere = [{"id": 1, "target": "a", "prediction": "a"}]
-    with pytest.raises(DataError, match=r"1 turns are of no dialogue \(name the column with --map dialogue=COLUMN"):
+    with pytest.raises(
+        DataError, match=r"1 turns are of no dialogue \(name the column with `columns`, as dialogue=COLUMN"
+    ):
         turned(nowhere)
     assert turned(nowhere, pooled=True).dialogues == ("all",)
     two = [{"id": 1, "dialogue": "d", "system": name, "target": "a", "prediction": "a"} for name in "xy"]
@@ -208,7 +210,7 @@ def test_labels_that_no_turn_has_change_no_defined_score():
 
 def test_mending_moves_a_share_of_a_confusion_to_the_diagonal():
     turns = Turns(("d",), ("a", "b"), np.array([[[3.0, 4.0], [1.0, 2.0], [0.0, 5.0]]]))
-    mended = turns.mended("a", "b", 0.5)
+    mended = turns.corrected("a", "b", 0.5)
     assert mended.counts.tolist() == [[[3, 2], [1, 4], [0, 5]]]
     assert turns.counts.tolist() == [[[3, 4], [1, 2], [0, 5]]], "the turns themselves stay as they are"
 

@@ -8,7 +8,7 @@ import pytest
 
 from demur.errors import DataError, UsageError
 from demur.outcome.features import design
-from demur.outcome.fitting import PAPER_SETS, Procedure, feature_sets, fit_outcome, other_learners, regress, sets_frame
+from demur.outcome.fitting import PAPER_SETS, Procedure, feature_sets, fit_design, fit_regression, validate_learners
 from demur.outcome.stepwise import Selection
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
@@ -28,7 +28,7 @@ def made(features="conf", *, dialogues_=40, seed=1, shuffled=None, **options):
 
 @pytest.fixture(scope="module")
 def fit():
-    return fit_outcome(made(), how=Procedure(replicates=200))
+    return fit_design(made(), how=Procedure(replicates=200))
 
 
 def test_the_true_confusion_is_chosen_with_its_true_weight(fit):
@@ -41,7 +41,7 @@ def test_the_true_confusion_is_chosen_with_its_true_weight(fit):
 @pytest.mark.parametrize("seed", range(5))
 def test_it_is_priced_with_the_right_sign_and_dearest_in_every_study(seed):
     """Put right, it leaves less of a share; what is left of the others' share grows, so theirs costs nothing."""
-    found = fit_outcome(made(seed=seed), how=QUICK)
+    found = fit_design(made(seed=seed), how=QUICK)
     dearest = found.prices[0]
     assert (dearest.predicted, dearest.actual) == ("incomplete", "contradictory")
     assert dearest.change > 0
@@ -61,7 +61,8 @@ def test_choosing_among_noise_is_seen_through_by_the_nested_validation_only():
     rng = np.random.default_rng(0)
     names = [f"x{k}" for k in range(12)]
     found = [
-        regress(rng.normal(size=(30, 12)), rng.normal(size=30), names, outcome="noise", how=QUICK) for _ in range(20)
+        fit_regression(rng.normal(size=(30, 12)), rng.normal(size=30), names, outcome="noise", how=QUICK)
+        for _ in range(20)
     ]
     in_sample, left_out, inside = (
         np.mean([getattr(one, kind).r2 for one in found]) for kind in ("chosen", "loo", "nested")
@@ -71,11 +72,9 @@ def test_choosing_among_noise_is_seen_through_by_the_nested_validation_only():
 
 
 def test_seeds_reproduce_and_shuffled_rows_change_nothing(fit):
-    again, shuffled = (
-        fit_outcome(made(shuffled=order), how=Procedure(replicates=200)).to_dict() for order in (None, 5)
-    )
+    again, shuffled = (fit_design(made(shuffled=order), how=Procedure(replicates=200)).to_dict() for order in (None, 5))
     assert again == shuffled == fit.to_dict()
-    other = fit_outcome(made(), how=Procedure(replicates=200, seed=1)).to_dict()
+    other = fit_design(made(), how=Procedure(replicates=200, seed=1)).to_dict()
     assert other["bootstrap"] != again["bootstrap"]
     assert other["nested"] == again["nested"]
 
@@ -94,7 +93,7 @@ def test_the_document_holds_what_the_fit_knows(fit):
 
 def test_models_of_further_columns_have_no_prices():
     assert (
-        fit_outcome(
+        fit_design(
             made(["age", CULPRIT]), how=Procedure(selection=Selection(scope=(["age"], ["age", CULPRIT])), replicates=0)
         ).prices
         == ()
@@ -105,7 +104,7 @@ def test_a_model_without_terms_has_the_mean_for_a_formula():
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(20, 1)), rng.normal(size=20)
     y -= x[:, 0] * (x[:, 0] @ y) / (x[:, 0] @ x[:, 0])
-    found = regress(x - x.mean(), y, ["x"], outcome="noise", how=QUICK)
+    found = fit_regression(x - x.mean(), y, ["x"], outcome="noise", how=QUICK)
     assert found.chosen.terms == ()
     assert found.diagnostics is None
     assert found.performance is None
@@ -113,7 +112,7 @@ def test_a_model_without_terms_has_the_mean_for_a_formula():
 
 
 def test_folds_of_the_nested_validation_leave_leaving_one_out_alone():
-    one, five = (fit_outcome(made(), how=Procedure(replicates=0, folds=folds)).regression for folds in (None, 5))
+    one, five = (fit_design(made(), how=Procedure(replicates=0, folds=folds)).regression for folds in (None, 5))
     assert one.loo.mse == five.loo.mse
     assert one.nested.training_r2s.size == 40
     assert five.nested.training_r2s.size == 5
@@ -124,11 +123,11 @@ def test_folds_split_no_group():
     for place, row in enumerate(outcomes):
         row["group"] = f"user {place // 3}"
     whole = design(dialogues(outcomes), responses(turns, reading=LOG), features="conf")
-    found = fit_outcome(whole, how=QUICK).regression
+    found = fit_design(whole, how=QUICK).regression
     assert found.to_dict()["grouped"] is True
     assert found.nested.training_r2s.size == found.loo.training_r2s.size == 8
     with pytest.raises(UsageError, match="folds must be from 2 to the number of groups, 8; got 9"):
-        fit_outcome(whole, how=Procedure(replicates=0, folds=9))
+        fit_design(whole, how=Procedure(replicates=0, folds=9))
 
 
 def test_more_terms_than_dialogues_is_refused_from_the_full_model_and_fine_from_none():
@@ -136,7 +135,7 @@ def test_more_terms_than_dialogues_is_refused_from_the_full_model_and_fine_from_
     x, y = rng.normal(size=(6, 9)), rng.normal(size=6)
     names = [f"x{k}" for k in range(9)]
     with pytest.raises(DataError, match=r"fits the 6 rows exactly.*offer fewer predictors or more rows"):
-        regress(x, y, names, outcome="y", how=QUICK)
+        fit_regression(x, y, names, outcome="y", how=QUICK)
 
 
 def test_terms_to_keep_stay_though_they_explain_nothing():
@@ -144,7 +143,7 @@ def test_terms_to_keep_stay_though_they_explain_nothing():
     x = rng.normal(size=(30, 2))
     y = x[:, 0] + rng.normal(size=30)
     how = Procedure(selection=Selection(direction="both", scope=(["idle"], ["good", "idle"])), replicates=0)
-    assert set(regress(x, y, ["good", "idle"], outcome="y", how=how).chosen.terms) == {"good", "idle"}
+    assert set(fit_regression(x, y, ["good", "idle"], outcome="y", how=how).chosen.terms) == {"good", "idle"}
 
 
 def test_warnings_tell_of_aliases_inflation_and_flipped_signs():
@@ -153,7 +152,7 @@ def test_warnings_tell_of_aliases_inflation_and_flipped_signs():
     two = one + 0.1 * rng.normal(size=60)
     y = one - 0.8 * two + 0.02 * rng.normal(size=60)
     x = np.column_stack([one, two, 2 * one])
-    told = regress(x, y, ["one", "two", "copy"], outcome="y", how=QUICK).warnings
+    told = fit_regression(x, y, ["one", "two", "copy"], outcome="y", how=QUICK).warnings
     assert "copy is a combination of terms before it and was left out" in told
     assert any(text.startswith("one goes along with other terms (variance inflation") for text in told)
     assert any(text.startswith("two has a weight of -0.") and " beside the others but +0." in text for text in told)
@@ -163,7 +162,7 @@ def test_folds_that_cannot_be_fitted_are_counted_in_a_warning():
     """With the last row left out x is constant and y fitted exactly by its mean."""
     x, y = np.array([[0.0], [0.0], [0.0], [0.0], [1.0]]), np.array([1.0, 1.0, 1.0, 1.0, 2.0])
     with pytest.raises(DataError, match="exactly"):
-        regress(x, y, ["x"], outcome="y", how=QUICK)
+        fit_regression(x, y, ["x"], outcome="y", how=QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -190,20 +189,12 @@ def test_a_set_that_cannot_be_fitted_says_why_and_the_others_go_on():
     assert "there is no feature to explain the outcome by" in found[0].why
     assert found[0].to_dict() == {"features": "conf", "candidates": 0, "terms": [], "why": found[0].why}
     assert found[1].why is None
-    assert set(sets_frame(found)["features"]) == {"scores.fm"}
-
-
-def test_sets_as_a_table_have_a_row_for_each_kind_of_validation(sets):
-    frame = sets_frame(sets)
-    assert frame.columns == ["features", "validation", "r2", "mse"]
-    assert frame.height == 3 * len(PAPER_SETS)
-    assert sets_frame(()).height == 0
 
 
 def test_other_learners_are_held_against_the_same_folds():
     pytest.importorskip("sklearn")
     how = Procedure(replicates=0, folds=4)
-    found = other_learners(made(dialogues_=24), ("ols", "tree"), how=how)
+    found = validate_learners(made(dialogues_=24), ("ols", "tree"), how=how)
     assert {"ols", "tree"} <= set(found)
     for one in found.values():
         assert one.training_r2s.size == 4

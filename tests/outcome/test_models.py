@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError
 from demur.outcome.features import design
-from demur.outcome.fitting import Procedure, fit_outcome
-from demur.outcome.models import FORMAT, OutcomeModel, model_of, read_model, written
+from demur.outcome.fitting import Procedure, fit_design
+from demur.outcome.models import FORMAT, OutcomeModel, model_from_formula, model_of, read_model
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
 from reference.outcome import CULPRIT, study
@@ -29,7 +29,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def model(made):
-    return fit_outcome(made, how=Procedure(replicates=0)).model
+    return fit_design(made, how=Procedure(replicates=0)).model
 
 
 def saved(path: Path, document) -> Path:
@@ -57,7 +57,7 @@ def test_the_file_is_for_people_to_read(model):
 
 @given(st.dictionaries(st.text(min_size=1, max_size=8), st.floats(-1e300, 1e300), max_size=4), st.floats(-1e300, 1e300))
 def test_any_formula_survives_the_file(weights, intercept):
-    one = written("gain", {"(Intercept)": intercept, **weights})
+    one = model_from_formula("gain", {"(Intercept)": intercept, **weights})
     assert msgspec.json.decode(one.to_json(), type=OutcomeModel) == one
 
 
@@ -96,23 +96,23 @@ def test_confusions_asked_for_by_name_are_not_called_too_rare():
 
 
 def test_a_formula_reads_as_in_a_paper():
-    one = written("gain", {"(Intercept)": 0.88, "conf": -0.68, "recall.correct": 0.28})
+    one = model_from_formula("gain", {"(Intercept)": 0.88, "conf": -0.68, "recall.correct": 0.28})
     assert one.formula() == "gain = 0.88 - 0.68 * conf + 0.28 * recall.correct"
-    assert written("gain", {"x": 2}).formula() == "gain = 0 + 2 * x"
-    assert written("gain", {"(Intercept)": -0.5}).formula() == "gain = -0.5"
+    assert model_from_formula("gain", {"x": 2}).formula() == "gain = 0 + 2 * x"
+    assert model_from_formula("gain", {"(Intercept)": -0.5}).formula() == "gain = -0.5"
 
 
 def test_a_model_by_hand_needs_four_entries(tmp_path: Path):
     found = read_model(saved(tmp_path / "m.json", MINIMAL))
-    assert found == written("gain", MINIMAL["coefficients"])
+    assert found == model_from_formula("gain", MINIMAL["coefficients"])
     assert found.by_hand
     assert found.terms == ("recall.a",)
     assert found.value({"recall.a": 0.5}) == 0.625
 
 
 def test_a_model_without_terms_is_its_intercept():
-    assert written("gain", {"(Intercept)": 0.4}).value({}) == 0.4
-    assert written("gain", {}).value({}) == 0
+    assert model_from_formula("gain", {"(Intercept)": 0.4}).value({}) == 0.4
+    assert model_from_formula("gain", {}).value({}) == 0
 
 
 EDITS = {

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
-from demur.outcome.stepwise import Found, Rows, Selection, confirmed, search, step
+from demur.outcome.stepwise import ScaledRows, SearchEnd, Selection, confirm_search, search_samples, search_terms
 from outcome.oracle import TABLES, WAYS, Oracle
 from reference import stepwise as plain
 
@@ -58,9 +58,9 @@ def test_the_search_takes_the_moves_of_one_that_fits_every_candidate(table, way,
         terms, moves = by_hand(x, y, direction, start, k)
     except plain.Saturated:
         with pytest.raises(DataError, match=r"exactly|the same in every row"):
-            step(x, y, names, direction=direction, start=start, k=k)
+            search_terms(x, y, names, direction=direction, start=start, k=k)
         return
-    found = step(x, y, names, direction=direction, start=start, k=k)
+    found = search_terms(x, y, names, direction=direction, start=start, k=k)
     assert [move.step for move in found.trace] == [f"{sign} x{term}" if sign else "" for sign, term, _ in moves]
     assert found.terms == tuple(names[term] for term in terms)
     assert [move.aic for move in found.trace] == pytest.approx([aic for _, _, aic in moves], rel=1e-7, abs=1e-7)
@@ -73,15 +73,15 @@ def test_searches_on_samples_end_as_searches_on_the_rows_of_each(table, way, see
     counts = np.random.default_rng(seed).multinomial(y.size, np.full(y.size, 1 / y.size), size=5)
     counts[0] = 1
     counts[1] = np.arange(y.size) > 0
-    for count, found in zip(counts, search(Rows.of(x, y), counts.astype(np.float64), plan), strict=True):
+    for count, found in zip(counts, search_samples(ScaledRows.of(x, y), counts.astype(np.float64), plan), strict=True):
         rows = np.repeat(np.arange(y.size), count)
         try:
             terms, _ = by_hand(x[rows], y[rows], *way)
         except plain.Saturated:
             with pytest.raises(DataError, match=r"exactly|the same in every row"):
-                confirmed(x, y, rows, found, plan)
+                confirm_search(x, y, rows, found, plan)
             continue
-        assert list(confirmed(x, y, rows, found, plan)[0]) == terms
+        assert list(confirm_search(x, y, rows, found, plan)[0]) == terms
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -89,7 +89,7 @@ def test_searches_on_samples_end_as_searches_on_the_rows_of_each(table, way, see
 def test_terms_moves_and_figures_are_those_of_r(table, way):
     oracle = Oracle(table)
     direction, start = WAYS[way]
-    found, said = step(oracle.x, oracle.y, oracle.names, direction=direction, start=start), oracle.of(way)
+    found, said = search_terms(oracle.x, oracle.y, oracle.names, direction=direction, start=start), oracle.of(way)
     assert list(found.terms) == said["terms"]
     assert [(move.step, move.df) for move in found.trace] == [(move["step"], move["df"]) for move in said["trace"]]
     assert [move.aic for move in found.trace] == pytest.approx([move["aic"] for move in said["trace"]], rel=1e-12)
@@ -106,7 +106,7 @@ def test_terms_moves_and_figures_are_those_of_r(table, way):
 def test_a_price_of_log_n_gives_the_terms_that_r_gives_for_bic(table, way):
     oracle = Oracle(table)
     direction, start = WAYS[way]
-    found = step(oracle.x, oracle.y, oracle.names, direction=direction, start=start, k=np.log(oracle.y.size))
+    found = search_terms(oracle.x, oracle.y, oracle.names, direction=direction, start=start, k=np.log(oracle.y.size))
     assert list(found.terms) == oracle.of(way)["bic_terms"]
 
 
@@ -116,7 +116,7 @@ Y = np.array([0.1, 0.9, 2.2, 2.9, 4.1])
 
 def test_a_search_worked_by_hand():
     # y on a: Sxx = 10, Sxy = 10 and Syy = 10.072, so the slope is 1 and RSS = 10.072 - 10²/10 = 0.072.
-    found = step(X[:, :2], Y, ["a", "b"], direction="forward")
+    found = search_terms(X[:, :2], Y, ["a", "b"], direction="forward")
     assert found.terms == ("a",)
     assert found.coefficients == pytest.approx({"(Intercept)": 0.04, "a": 1.0})
     assert found.rss == pytest.approx(0.072)
@@ -129,21 +129,21 @@ def test_a_search_worked_by_hand():
 
 def test_of_two_copies_the_first_enters_and_the_last_leaves():
     twice = X[:, [0, 0, 1]]
-    assert step(twice, Y, ["a", "again", "b"], direction="forward").terms == ("a",)
-    backward = step(twice, Y, ["a", "again", "b"])
+    assert search_terms(twice, Y, ["a", "again", "b"], direction="forward").terms == ("a",)
+    backward = search_terms(twice, Y, ["a", "again", "b"])
     assert [(move.step, move.df) for move in backward.trace] == [("", None), ("- again", 0), ("- b", 1)]
     assert backward.aliased == ("again",)
 
 
 def test_an_aliased_term_that_must_stay_makes_another_go():
     names, scope = ["a", "again", "b"], (["again"], ["a", "again", "b"])
-    found = step(X[:, [0, 0, 1]], Y, names, scope=scope)
+    found = search_terms(X[:, [0, 0, 1]], Y, names, scope=scope)
     assert [(move.step, move.df) for move in found.trace] == [("", None), ("- a", 0), ("- b", 1)]
     assert found.coefficients == pytest.approx({"(Intercept)": 0.04, "again": 1.0})
 
 
 def test_aliased_terms_of_a_forward_start_stay_without_a_coefficient():
-    found = step(X[:, [0, 0, 1]], Y, ["a", "again", "b"], direction="forward", start=["a", "again"])
+    found = search_terms(X[:, [0, 0, 1]], Y, ["a", "again", "b"], direction="forward", start=["a", "again"])
     assert found.terms == ("a", "again")
     assert np.isnan(found.coefficients["again"])
     assert found.to_dict()["coefficients"]["again"] is None
@@ -152,19 +152,19 @@ def test_aliased_terms_of_a_forward_start_stay_without_a_coefficient():
 
 def test_lower_scope_stays_and_upper_scope_bounds():
     names = ["a", "b", "c"]
-    assert step(X, Y, names, start=["b"], scope=(["b"], ["b", "c"]), direction="both").terms[0] == "b"
-    assert "a" not in step(X, Y, names, start="null", scope=([], ["b", "c"]), direction="both").terms
-    assert step(X, Y, names, start="null", direction="backward").terms == ()
+    assert search_terms(X, Y, names, start=["b"], scope=(["b"], ["b", "c"]), direction="both").terms[0] == "b"
+    assert "a" not in search_terms(X, Y, names, start="null", scope=([], ["b", "c"]), direction="both").terms
+    assert search_terms(X, Y, names, start="null", direction="backward").terms == ()
 
 
 def test_the_limit_ends_the_search():
     x = np.random.default_rng(1).normal(size=(40, 5))
     y = np.random.default_rng(2).normal(size=40)
-    assert len(step(x, y, list("abcde"), limit=2).trace) == 3
+    assert len(search_terms(x, y, list("abcde"), limit=2).trace) == 3
 
 
 def test_no_candidates_leave_the_mean():
-    found = step(np.empty((3, 0)), [1.0, 2.0, 6.0], [])
+    found = search_terms(np.empty((3, 0)), [1.0, 2.0, 6.0], [])
     assert found.coefficients == pytest.approx({"(Intercept)": 3.0})
     assert found.aic == pytest.approx(3 * np.log(14 / 3) + 2)
 
@@ -178,7 +178,7 @@ def test_long_tables_are_searched_to_the_same_end(direction, seed):
     x[:, 7] = x[:, 6] + 10.0 ** -(2 * seed) * x[:, 7]
     y = x[:, 1] - 0.2 * x[:, 5] + 0.1 * x[:, 7] + rng.normal(size=250)
     terms, moves = by_hand(x, y, direction, None)
-    found = step(x, y, spelled(x), direction=direction)
+    found = search_terms(x, y, spelled(x), direction=direction)
     assert list(found.columns) == terms
     assert [move.aic for move in found.trace] == pytest.approx([aic for _, _, aic in moves], rel=1e-9)
 
@@ -188,32 +188,32 @@ def test_nearly_collinear_columns_are_left_to_the_rows():
     x = rng.normal(size=(30, 2))
     x[:, 1] = x[:, 0] + 1e-5 * x[:, 1]
     y = x[:, 0] + rng.normal(size=30)
-    assert not search(Rows.of(x, y), np.ones((1, 30)), Selection().plan(["a", "b"]))[0].clear
-    assert len(step(x, y, ["a", "b"]).terms) == 1
+    assert not search_samples(ScaledRows.of(x, y), np.ones((1, 30)), Selection().plan(["a", "b"]))[0].clear
+    assert len(search_terms(x, y, ["a", "b"]).terms) == 1
 
 
 def test_rows_that_disagree_with_the_search_are_believed():
     plan = Selection().plan(["a", "b"])
-    wrong = Found((0,), (1,), -999.0, clear=True)
-    assert confirmed(X[:, :2], Y, np.arange(5), wrong, plan)[0] == (0,)
+    wrong = SearchEnd((0,), (1,), -999.0, clear=True)
+    assert confirm_search(X[:, :2], Y, np.arange(5), wrong, plan)[0] == (0,)
 
 
 @pytest.mark.parametrize("direction", ["backward", "forward", "both"])
 def test_a_model_that_fits_exactly_is_refused(direction):
     x = np.random.default_rng(0).normal(size=(12, 3))
     with pytest.raises(DataError, match="fits the 12 rows exactly: its AIC is minus infinity"):
-        step(x, x @ [1.0, 2.0, 0.0] + 1, ["a", "b", "c"], direction=direction)
+        search_terms(x, x @ [1.0, 2.0, 0.0] + 1, ["a", "b", "c"], direction=direction)
 
 
 def test_as_many_predictors_as_rows_are_refused():
     x = np.random.default_rng(0).normal(size=(5, 6))
     with pytest.raises(DataError, match="offer fewer predictors or more rows"):
-        step(x, np.arange(5) ** 2, list("abcdef"))
+        search_terms(x, np.arange(5) ** 2, list("abcdef"))
 
 
 def test_a_constant_outcome_is_refused():
     with pytest.raises(DataError, match=r"the outcome must not be the same in every row; got 0\.3"):
-        step(X, np.full(5, 0.3), ["a", "b", "c"], direction="forward")
+        search_terms(X, np.full(5, 0.3), ["a", "b", "c"], direction="forward")
 
 
 @pytest.mark.parametrize(
@@ -228,11 +228,11 @@ def test_a_constant_outcome_is_refused():
 )
 def test_a_search_that_cannot_be_is_refused(options, said):
     with pytest.raises(UsageError, match=said):
-        step(X, Y, ["a", "b", "c"], **options)
+        search_terms(X, Y, ["a", "b", "c"], **options)
 
 
 def test_names_must_fit_the_columns():
     with pytest.raises(UsageError, match="3 columns need as many names; got 2"):
-        step(X, Y, ["a", "b"])
+        search_terms(X, Y, ["a", "b"])
     with pytest.raises(UsageError, match="predictors must have different names"):
-        step(X, Y, ["a", "b", "b"])
+        search_terms(X, Y, ["a", "b", "b"])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
 from demur.outcome.least_squares import least_squares
-from demur.outcome.stepwise import Selection, step
+from demur.outcome.stepwise import Selection, search_terms
 from demur.outcome.validation import folds_of_groups, folds_of_rows, grouped_folds, leave_out, nested
 from outcome.oracle import WAYS, Oracle
 
@@ -54,7 +54,7 @@ def test_leaving_out_without_fits_gives_what_fits_give(seed, n, p, folds, lonely
 def test_leave_one_out_figures_of_the_chosen_model_are_those_of_r(table, way):
     oracle = Oracle(table)
     direction, start = WAYS[way]
-    chosen, said = step(oracle.x, oracle.y, oracle.names, direction=direction, start=start), oracle.of(way)
+    chosen, said = search_terms(oracle.x, oracle.y, oracle.names, direction=direction, start=start), oracle.of(way)
     found = leave_out(oracle.x[:, chosen.columns], oracle.y)
     assert found.predictions == pytest.approx(said["loo_fixed_predictions"], rel=1e-11)
     assert found.mse == pytest.approx(said["loo_fixed_model_mse"], rel=1e-11)
@@ -68,7 +68,7 @@ def test_leave_one_out_figures_of_the_chosen_model_are_those_of_r(table, way):
 def test_leave_one_out_error_of_a_model_chosen_among_aliased_columns_is_that_of_r(way):
     oracle = Oracle("aliased")
     direction, start = WAYS[way]
-    chosen = step(oracle.x, oracle.y, oracle.names, direction=direction, start=start)
+    chosen = search_terms(oracle.x, oracle.y, oracle.names, direction=direction, start=start)
     found = leave_out(oracle.x[:, chosen.columns], oracle.y)
     assert found.mse == pytest.approx(oracle.of(way)["loo_fixed_model_mse"], rel=1e-12)
 
@@ -100,7 +100,7 @@ def test_nested_folds_select_and_fit_without_the_fold(direction):
     found = nested(x, y, names, selection=Selection(direction), folds=fold)
     for one in range(4):
         out = fold == one
-        alone = step(x[~out], y[~out], names, direction=direction)
+        alone = search_terms(x[~out], y[~out], names, direction=direction)
         assert found.predictions[out] == pytest.approx(alone.predict(x[out]))
 
 
@@ -109,7 +109,7 @@ def test_a_column_that_varies_in_one_fold_only_is_dropped_there():
     x[:, 4] = 0.1
     x[7, 4] = 3.0
     found = nested(x, y, names)
-    alone = step(np.delete(x, 7, axis=0), np.delete(y, 7), names)
+    alone = search_terms(np.delete(x, 7, axis=0), np.delete(y, 7), names)
     assert alone.trace[1].step == "- x4"
     assert found.predictions[7] == pytest.approx(alone.predict(x[[7]])[0])
 

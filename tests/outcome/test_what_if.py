@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from demur.errors import UsageError
 from demur.lab import tutor
 from demur.outcome.features import design
-from demur.outcome.fitting import Procedure, fit_outcome
-from demur.outcome.models import written
+from demur.outcome.fitting import Procedure, fit_design
+from demur.outcome.models import model_from_formula
 from demur.outcome.prediction import mean_features, what_if
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
@@ -21,7 +21,7 @@ DEAR = ("pc_incomplete", "contradictory")
 def fit():
     turns, held = tutor.study(dialogues=30)
     made = design(dialogues(held), responses(turns, reading=LOG), features="conf+scores.f")
-    return fit_outcome(made, how=Procedure(replicates=0))
+    return fit_design(made, how=Procedure(replicates=0))
 
 
 def test_half_of_a_confusion_put_right_changes_the_outcome_by_its_price(fit):
@@ -34,7 +34,7 @@ def test_half_of_a_confusion_put_right_changes_the_outcome_by_its_price(fit):
 
 def test_several_confusions_are_computed_together_not_added_up(fit):
     both = {DEAR: 1.0, ("pc_incomplete", "correct"): 0.5}
-    turns = fit.design.turns.mended(*DEAR, 1.0).mended("pc_incomplete", "correct", 0.5)
+    turns = fit.design.turns.corrected(*DEAR, 1.0).corrected("pc_incomplete", "correct", 0.5)
     found = what_if(fit.model, fit.design.turns, both)
     assert found.then.figure.value == pytest.approx(fit.model.value(mean_features(fit.model, turns)))
 
@@ -46,7 +46,7 @@ def test_nothing_put_right_changes_nothing(fit):
 
 
 def test_a_model_written_by_hand_has_no_interval(fit):
-    by_hand = written("gain", {"(Intercept)": 0.5, "recall.correct": 0.4})
+    by_hand = model_from_formula("gain", {"(Intercept)": 0.5, "recall.correct": 0.4})
     found = what_if(by_hand, fit.design.turns, {("pc_incomplete", "correct"): 1.0})
     assert found.change.value > 0
     assert found.to_dict()["change"]["low"] is None

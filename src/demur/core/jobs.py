@@ -233,6 +233,9 @@ class Output:
     write: str
     metavar: str = "FILE"
     check: str | None = None
+    short: str | None = None
+    ending: str = ""
+    """How the name of the file must end; any name will do where it is empty."""
 
     @property
     def name(self) -> str:

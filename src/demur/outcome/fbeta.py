@@ -18,10 +18,10 @@ from demur.core.stats.resampling import Draws
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
 from demur.outcome.learners import r2_of, splits
-from demur.outcome.validation import Validation
+from demur.outcome.options import Undefined
+from demur.outcome.validation import OutcomeValidation
 from demur.returns.classes import Confusion
 
-Policy = Literal["drop", "zero", "impute-mean"]
 Place = Literal["inside", "lower", "upper", "any"]
 
 BOUNDS = (0.05, 20.0)
@@ -37,7 +37,7 @@ FLAT = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class ScoreParts:
     """What F is made of, by dialogue and class, and how much each class counts in its dialogue's score.
 
     F_beta = hits / (p support + (1 - p) predicted) with p = beta² / (1 + beta²), which is van Rijsbergen's form: at
@@ -50,7 +50,7 @@ class Scores:
     share: Array
 
     @classmethod
-    def of(cls, confusion: Confusion, of: str = "macro") -> Scores:
+    def of(cls, confusion: Confusion, of: str = "macro") -> ScoreParts:
         """The ingredients of one class's F, or of the average over the classes that occur in a dialogue."""
         width = len(confusion.labels)
         hits, predicted, support = (
@@ -70,9 +70,9 @@ class Scores:
         """Whether the dialogue has a score: the class was predicted or right somewhere in it."""
         return np.asarray(~np.isnan(self.share).any(axis=1))
 
-    def only(self, rows: NDArray[np.bool_]) -> Scores:
+    def only(self, rows: NDArray[np.bool_]) -> ScoreParts:
         """These dialogues."""
-        return Scores(self.hits[rows], self.predicted[rows], self.support[rows], self.share[rows])
+        return ScoreParts(self.hits[rows], self.predicted[rows], self.support[rows], self.share[rows])
 
     def at(self, p: Sequence[float] | Array) -> Array:
         """Scores of all dialogues, a row for each p; 0 where a dialogue has none."""
@@ -85,13 +85,13 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class BetaProblem:
     """Scores and outcomes to be fitted; `known` is False where a score is to be replaced by the mean of the others.
 
     A dialogue with the mean score adds nothing to the sums about the mean. So beta and slope are those without it.
     """
 
-    scores: Scores
+    scores: ScoreParts
     y: Array
     known: Array
     bounds: tuple[float, float]
@@ -169,7 +169,7 @@ class FBeta:
     mse: float
     n: int
     dropped: int
-    undefined: Policy
+    undefined: Undefined
     middle: float
     bounds: tuple[float, float]
     at: Place
@@ -178,7 +178,7 @@ class FBeta:
 
     def predict(self, confusion: Confusion) -> Array:
         """The outcome for every table; NaN where the class does not occur, unless that counts as 0 or as the mean."""
-        scores = Scores.of(confusion, self.of)
+        scores = ScoreParts.of(confusion, self.of)
         value = scores.at([_p(self.beta.value)])[0]
         other = {"drop": np.nan, "zero": 0.0, "impute-mean": self.middle}[self.undefined]
         return np.asarray(self.intercept + self.slope.value * np.where(scores.known, value, other))
@@ -222,7 +222,7 @@ def fit_f_beta(
     y: ArrayLike,
     *,
     of: str = "macro",
-    undefined: Policy = "drop",
+    undefined: Undefined = "drop",
     bounds: tuple[float, float] = BOUNDS,
     groups: ArrayLike | None = None,
     level: float = 0.95,
@@ -272,16 +272,16 @@ def fit_f_beta(
     return _with_intervals(fitted, problem, units, level, replicates, seed, step) if replicates else fitted
 
 
-def cross_validated_f_beta(
+def cross_validate_f_beta(
     confusion: Confusion,
     y: ArrayLike,
     *,
     of: str = "macro",
-    undefined: Policy = "drop",
+    undefined: Undefined = "drop",
     bounds: tuple[float, float] = BOUNDS,
     groups: ArrayLike | None = None,
     folds: NDArray[np.int64] | None = None,
-) -> Validation:
+) -> OutcomeValidation:
     """Predict every dialogue with beta, intercept and slope fitted without its fold; NaN for those that are dropped.
 
     `folds` is the number of each dialogue's fold; None leaves out one group, or dialogue, at a time.
@@ -300,23 +300,23 @@ def cross_validated_f_beta(
     for row, (inside, out) in enumerate(parts):
         place = np.flatnonzero(kept)[out]
         said[place], means[place] = fitted[row, out], problem.y[inside].mean()
-    return Validation(np.asarray(y, dtype=np.float64), said, means, training, {}, 1)
+    return OutcomeValidation(np.asarray(y, dtype=np.float64), said, means, training, {}, 1)
 
 
 def _problem(
     confusion: Confusion,
     y: ArrayLike,
     of: str,
-    undefined: Policy,
+    undefined: Undefined,
     bounds: tuple[float, float],
     groups: ArrayLike | None,
-) -> tuple[Problem, NDArray[np.int64], NDArray[np.bool_]]:
+) -> tuple[BetaProblem, NDArray[np.int64], NDArray[np.bool_]]:
     """What is to be fitted, the number of each dialogue's group, and which dialogues were not dropped."""
-    if undefined not in get_args(Policy):
-        raise UsageError(f'an undefined score is met by {", ".join(get_args(Policy))}; got "{undefined}"')
+    if undefined not in get_args(Undefined):
+        raise UsageError(f'an undefined score is met by {", ".join(get_args(Undefined))}; got "{undefined}"')
     if not 0 < bounds[0] < bounds[1] < np.inf:
         raise UsageError(f"beta must have a lower bound above 0 and a greater upper one; got {bounds}")
-    scores, outcome = Scores.of(confusion, of), np.asarray(y, dtype=np.float64)
+    scores, outcome = ScoreParts.of(confusion, of), np.asarray(y, dtype=np.float64)
     labels = np.arange(outcome.size) if groups is None else np.asarray(groups)
     if not len(scores.hits) == outcome.size == labels.size:
         raise DataError(f"each of {len(scores.hits)} dialogues must have one outcome and one group", got=outcome.size)
@@ -332,12 +332,12 @@ def _problem(
     if np.ptp(outcome[kept]) <= 1e-12 * np.abs(outcome[kept]).max():
         raise DataError("the outcome is the same in every dialogue, so there is nothing to explain")
     units = np.unique(labels[kept], return_inverse=True)[1].astype(np.int64)
-    problem = Problem(scores.only(kept), outcome[kept], known[kept].astype(np.float64), bounds)
+    problem = BetaProblem(scores.only(kept), outcome[kept], known[kept].astype(np.float64), bounds)
     return problem, units, kept
 
 
 def _with_intervals(
-    fitted: FBeta, problem: Problem, units: NDArray[np.int64], level: float, replicates: int, seed: int, step: Step
+    fitted: FBeta, problem: BetaProblem, units: NDArray[np.int64], level: float, replicates: int, seed: int, step: Step
 ) -> FBeta:
     count = int(units.max()) + 1
     betas, slopes = [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,21 +15,17 @@ from demur.core.arrays import Array
 from demur.core.io.columns import nearest
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
-from demur.outcome.table import Dialogues, matched
+from demur.outcome.options import MIN_PER_DIALOGUE, Rejections, Undefined, features_text
+from demur.outcome.table import Dialogues, match_dialogues
 from demur.returns.classes import ClassAverage, Confusion, Kappa, class_values
 from demur.returns.table import Responses
 
 PARTS: Mapping[str, Any] = {"fmeasure": "f1", "precision": "precision", "recall": "recall"}
 """How the paper calls the parts of a score, and how this package does."""
 
-MIN_PER_DIALOGUE = 2.0
-"""How often a confusion must occur in a dialogue, on average, to be a feature."""
-
 OUT_OF_SCOPE = "out_of_scope"
 
-Rejections = Literal["counted", "left-out"]
-
-REJECTIONS: Mapping[Rejections, str] = {
+REJECTION_NOTES: Mapping[Rejections, str] = {
     "counted": "rejected turns lower recall and are in no confusion; their share is the feature rejected",
     "left-out": "rejected turns are left out, as if they had not been",
 }
@@ -77,8 +73,8 @@ class Turns:
         """How often one label was predicted where the other was right, by dialogue."""
         return self.counts[:, self.labels.index(predicted), self.labels.index(actual)]
 
-    def mended(self, predicted: str, actual: str, share: float) -> Turns:
-        """As if this share of a confusion had been classified right."""
+    def corrected(self, predicted: str, actual: str, share: float) -> Turns:
+        """The turns if this share of a confusion had been classified right."""
         counts = self.counts.copy()
         wrong, right = self.labels.index(predicted), self.labels.index(actual)
         moved = share * counts[:, wrong, right]
@@ -89,8 +85,8 @@ class Turns:
 
 def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejections = "counted") -> Turns:
     """The confusions of one system by dialogue; `pooled` takes all turns for one dialogue."""
-    if rejections not in REJECTIONS:
-        raise UsageError(f'rejections are one of {", ".join(REJECTIONS)}; got "{rejections}"')
+    if rejections not in REJECTION_NOTES:
+        raise UsageError(f'rejections are one of {", ".join(REJECTION_NOTES)}; got "{rejections}"')
     frame = responses.frame
     if len(responses.systems) > 1:
         raise UsageError(f"the turns are of one system at a time; there are {', '.join(responses.systems)}")
@@ -102,7 +98,7 @@ def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejectio
     if not pooled and frame["dialogue"].null_count():
         raise DataError(
             f"{frame['dialogue'].null_count():,} turns are of no dialogue",
-            fix="name the column with --map dialogue=COLUMN",
+            fix="name the column with `columns`, as dialogue=COLUMN",
         )
     table = frame.select(dialogue=pl.lit("all") if pooled else pl.col("dialogue"), weight="weight", **_turn_labels())
     sums = table.group_by("dialogue", "actual", "predicted").agg(pl.col("weight").sum())
@@ -227,8 +223,6 @@ def _of_set(name: str, turns: Turns | None, least: float) -> list[str]:
     return found
 
 
-Undefined = Literal["drop", "zero", "impute-mean"]
-
 POLICIES: Mapping[Undefined, str] = {
     "drop": "dialogues with an undefined feature are left out",
     "zero": "undefined features count as 0",
@@ -277,7 +271,7 @@ def design(
     notes: list[str] = []
     names = tuple(table.frame["dialogue"])
     if turns is not None:
-        match = matched(turns.dialogues, names, allowed=allow_unmatched, why=table.warnings)
+        match = match_dialogues(turns.dialogues, names, allowed=allow_unmatched, why=table.warnings)
         if match.only_turns or match.only_outcomes:
             notes.append(
                 f"left out: {len(match.only_turns):,} dialogues without an outcome, {len(match.only_outcomes):,} "
@@ -309,7 +303,7 @@ def design(
         None if turns is None else turns.only(np.array(names)[rows].tolist()),
         tuple(name for name in chosen if name not in known),
         least,
-        features if isinstance(features, str) else "+".join(features),
+        features_text(features),
         (*notes, *told),
     )
 
@@ -323,7 +317,9 @@ def _known_somewhere(
     return [name for name in names if name not in absent], absent
 
 
-def filled(raw: Mapping[str, Array], names: Sequence[str], undefined: Undefined, means: Mapping[str, float]) -> Array:
+def fill_undefined(
+    raw: Mapping[str, Array], names: Sequence[str], undefined: Undefined, means: Mapping[str, float]
+) -> Array:
     """Features of new rows as a table, what is undefined filled in as it was for the model; NaN where rows drop."""
     columns = []
     for name in names:
@@ -359,7 +355,7 @@ def _defined(
     if not rows.any():
         fix = "impute-mean or zero fills them in; or take fewer features"
         raise DataError("every dialogue has an undefined feature, so none is left", fix=fix)
-    return filled(raw, list(raw), undefined, means)[rows], rows, means, told
+    return fill_undefined(raw, list(raw), undefined, means)[rows], rows, means, told
 
 
 def _worst(raw: Mapping[str, Array], holes: NDArray[np.bool_]) -> list[tuple[int, str]]:
@@ -388,7 +384,7 @@ def _refuse_hopeless(y: Array) -> None:
 def _refuse_no_features(names: Sequence[str]) -> None:
     if not names:
         raise DataError(
-            "there is no feature to explain the outcome by", fix="lower --min-per-dialogue, or take another feature set"
+            "there is no feature to explain the outcome by", fix="lower `min_per_dialogue`, or take another feature set"
         )
 
 

@@ -1,31 +1,31 @@
-"""A model of the outcome, chosen, validated and bootstrapped; and feature sets side by side."""
+"""A model of the outcome, chosen, validated and bootstrapped; and feature sets and learners to compare it with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.errors import DataError
-from demur.outcome.fbeta import FBeta, cross_validated_f_beta, fit_f_beta
-from demur.outcome.features import MIN_PER_DIALOGUE, Design, Rejections, Undefined, design
-from demur.outcome.learners import LEARNERS, cross_validated
-from demur.outcome.models import OutcomeModel, model_of
+from demur.outcome.fbeta import FBeta, cross_validate_f_beta, fit_f_beta
+from demur.outcome.features import REJECTION_NOTES, Design, design
+from demur.outcome.learners import LEARNERS, cross_validate
+from demur.outcome.models import HIDDEN_PRICES, OutcomeModel, model_of
+from demur.outcome.options import MIN_PER_DIALOGUE, Rejections, Undefined
 from demur.outcome.paradise import Paradise, paradise
 from demur.outcome.prediction import Price, prices
-from demur.outcome.stepwise import Selection, Stepwise, step
+from demur.outcome.stepwise import Selection, Stepwise, run_search
 from demur.outcome.table import Dialogues
 from demur.outcome.validation import (
     Bootstrap,
     Diagnostics,
-    Validation,
+    OutcomeValidation,
     bootstrap,
     diagnose,
     folds_of_groups,
@@ -39,20 +39,20 @@ PAPER_SETS = ("scores.fm", "scores.precision", "scores.recall", "conf", "scores.
 """The feature sets of Table 5."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Procedure:
-    """How a model is chosen and held against rows that it has not seen."""
+    """How a model is chosen and tested on rows that it has not seen."""
 
     selection: Selection = field(default_factory=lambda: Selection(direction="both"))
+    _: KW_ONLY
     folds: int | None = None
     """Folds of the nested validation; left out, each dialogue or each group is one."""
     replicates: int = 1000
+    """Replicates of the bootstrap; 0 for none."""
     seed: int = 0
     level: float = 0.95
-    workers: int = 1
-    """Processes that a long bootstrap may use."""
 
-    def fold_of(self, groups: Array | NDArray[np.int64] | None, n: int) -> NDArray[np.int64] | None:
+    def fold_of(self, groups: NDArray[np.int64] | None, n: int) -> NDArray[np.int64] | None:
         """The fold of each row; None leaves out one at a time."""
         if self.folds is not None:
             return grouped_folds(list(range(n)) if groups is None else groups.tolist(), self.folds)
@@ -68,44 +68,65 @@ class Regression(Shown):
     y: Array
     outcome: str
     chosen: Stepwise
-    loo: Validation
-    nested: Validation
+    loo: OutcomeValidation
+    nested: OutcomeValidation
     bootstrap: Bootstrap | None
     groups: NDArray[np.int64] | None
     rows: tuple[str, ...]
     """What each row is called."""
-    notes: tuple[str, ...]
+    row_notes: tuple[str, ...]
+    """How the rows were made."""
 
     @cached_property
     def diagnostics(self) -> Diagnostics | None:
         """Inflation, sign flips, ranges and standardised coefficients of the terms; None without terms."""
-        kept = [self.names[place] for place in self.chosen.columns]
-        return diagnose(self.x[:, list(self.chosen.columns)], self.y, kept) if kept else None
+        return diagnose(*self._kept) if self.chosen.terms else None
 
     @cached_property
     def performance(self) -> Paradise | None:
         """The chosen terms as a performance function of z-scores (PARADISE); None without terms."""
-        kept = [self.names[place] for place in self.chosen.columns]
-        return paradise(self.x[:, list(self.chosen.columns)], self.y, kept) if kept else None
+        return paradise(*self._kept) if self.chosen.terms else None
+
+    @property
+    def _kept(self) -> tuple[Array, Array, tuple[str, ...]]:
+        return self.x[:, list(self.chosen.columns)], self.y, self.chosen.terms
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the rows were made, and how the numbers are defined."""
+        unit = "group" if self.groups is not None else "row"
+        folds = self.nested.training_r2s.size + len(self.nested.failed)
+        units = self.y.size if self.groups is None else int(self.groups.max()) + 1
+        inside = "the choice as well" if folds == units else f"the choice as well, in {folds} folds"
+        notes = [
+            *self.row_notes,
+            "R2 = 1 - squared errors / squares about the mean; SD is that of single squared errors",
+            f"leave-one-out: the chosen model without each {unit}; nested: {inside}",
+        ]
+        if self.bootstrap is not None:
+            lost = len(self.bootstrap.failed)
+            samples = f"{self.bootstrap.replicates:,} replicates of choice and fit, seed {self.bootstrap.seed}"
+            notes.append(f"bootstrap: {samples}" + (f"; {lost:,} more had no model" if lost else ""))
+            notes.append(f"R2 corrected for optimism by the bootstrap: {self.bootstrap.corrected_r2:.3f}")
+        return tuple(notes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know before using the model."""
-        told = [f"{name} is a combination of terms before it and was left out" for name in self.chosen.aliased]
+        warnings = [f"{name} is a combination of terms before it and was left out" for name in self.chosen.aliased]
         if self.nested.failed:
             first = self.nested.failed[0].why
-            told.append(f"{len(self.nested.failed)} folds of the nested validation have no model: {first}")
-        found = self.diagnostics
-        if found is not None:
-            told += [
+            warnings.append(f"{len(self.nested.failed)} folds of the nested validation have no model: {first}")
+        if self.diagnostics is not None:
+            warnings += [
                 f"{name} goes along with other terms (variance inflation {factor:.3g}): do not read its weight alone"
-                for name, factor in found.inflated.items()
+                for name, factor in self.diagnostics.inflated.items()
             ]
-            told += [
+            warnings += [
                 f"{flip.term} has a weight of {flip.multiple:+.3g} beside the others but {flip.simple:+.3g} alone"
-                for flip in found.flips
+                for flip in self.diagnostics.flips
             ]
-        return tuple(told)
+        return tuple(warnings)
 
     @property
     def validation(self) -> dict[str, dict[str, float | None]]:
@@ -118,9 +139,8 @@ class Regression(Shown):
             },
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """The regression as plain values."""
-        found = self.diagnostics
+    def values(self) -> dict[str, Any]:
+        """The regression as plain values, without notes and warnings."""
         return {
             **self.chosen.to_dict(),
             "outcome": self.outcome,
@@ -130,42 +150,13 @@ class Regression(Shown):
             "nested_failed": [{"fold": one.fold, "why": one.why} for one in self.nested.failed],
             "grouped": self.groups is not None,
             **({} if self.bootstrap is None else {"bootstrap": self.bootstrap.to_dict()}),
-            **({} if found is None else {"diagnostics": found.to_dict()}),
+            **({} if self.diagnostics is None else {"diagnostics": self.diagnostics.to_dict()}),
             **({} if self.performance is None else {"paradise": self.performance.to_dict()}),
         }
 
-
-@dataclass(frozen=True, eq=False)
-class OutcomeFit(Shown):
-    """A model of the outcome of dialogues, with the prices of confusions where it is made of turns."""
-
-    regression: Regression
-    design: Design
-    model: OutcomeModel
-
-    @cached_property
-    def prices(self) -> tuple[Price, ...]:
-        """What putting right half of each confusion would do to the predicted outcome."""
-        turns = self.design.turns
-        return () if turns is None or not self._from_turns else prices(self.model, turns)
-
-    @property
-    def _from_turns(self) -> bool:
-        from_turns = set(self.design.names) - set(self.design.columns)
-        return set(self.model.terms) <= from_turns
-
     def to_dict(self) -> dict[str, Any]:
-        """The fit as plain values."""
-        return {
-            **self.regression.to_dict(),
-            "features": self.design.asked,
-            "dialogues": len(self.design.dialogues),
-            "undefined": self.design.undefined,
-            "rejections": self.design.rejections,
-            "mean_outcome": self.model.mean_outcome,
-            "formula": self.model.formula(),
-            "prices": [price.to_dict() for price in self.prices],
-        }
+        """The regression as plain values."""
+        return {**self.values(), "notes": list(self.notes), "warnings": list(self.warnings)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +180,68 @@ class SetResult:
         }
 
 
-def regress(
+@dataclass(frozen=True, eq=False)
+class OutcomeFit(Shown):
+    """A model of the outcome of dialogues, with the prices of confusions where it is made of turns.
+
+    `sets`, `learners` and `beta` are feature sets, learners and the fitted F-beta to compare it with, where asked for.
+    """
+
+    regression: Regression
+    design: Design
+    model: OutcomeModel
+    sets: tuple[SetResult, ...] = ()
+    learners: Mapping[str, OutcomeValidation] = field(default_factory=dict)
+    beta: FBeta | None = None
+    reading_notes: tuple[str, ...] = ()
+    reading_warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def prices(self) -> tuple[Price, ...]:
+        """What putting right half of each confusion would do to the predicted outcome."""
+        turns = self.design.turns
+        from_turns = set(self.design.names) - set(self.design.columns)
+        return () if turns is None or not set(self.model.terms) <= from_turns else prices(self.model, turns)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The formula, and how it was made."""
+        performance = self.regression.performance
+        return (
+            f"formula: {self.model.formula()}",
+            *([f"PARADISE performance function, of z-scores: {performance.formula()}"] if performance else []),
+            *([f"F-beta fitted to the outcome: {self.beta.words()}"] if self.beta else []),
+            *([REJECTION_NOTES[self.design.rejections]] if self.design.turns else []),
+            *([HIDDEN_PRICES] if self.prices and not self.model.predicts else []),
+            *self.regression.notes,
+            *self.reading_notes,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know before using the model."""
+        return (*self.regression.warnings, *self.reading_warnings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fit as plain values."""
+        return {
+            **self.regression.values(),
+            "features": self.design.asked,
+            "dialogues": len(self.design.dialogues),
+            "undefined": self.design.undefined,
+            "rejections": self.design.rejections,
+            "mean_outcome": self.model.mean_outcome,
+            "formula": self.model.formula(),
+            "prices": [price.to_dict() for price in self.prices],
+            **({"feature_sets": [one.to_dict() for one in self.sets]} if self.sets else {}),
+            **({"learners": {name: one.to_dict() for name, one in self.learners.items()}} if self.learners else {}),
+            **({} if self.beta is None else {"f_beta": self.beta.to_dict()}),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def fit_regression(
     x: Array,
     y: Array,
     names: Sequence[str],
@@ -198,20 +250,23 @@ def regress(
     how: Procedure,
     groups: NDArray[np.int64] | None = None,
     rows: Sequence[str] | None = None,
-    notes: tuple[str, ...] = (),
+    row_notes: tuple[str, ...] = (),
     step: Step = silent,
 ) -> Regression:
     """Choose the predictors, validate the choice inside and out, and bootstrap the whole."""
     if groups is not None and np.ptp(groups) == 0:
         raise DataError("all rows are of one group, so none can be left out", fix="leave the column of groups out")
-    chosen = _stepped(x, y, names, how)
-    folds = how.fold_of(groups, y.size)
+    chosen = run_search(x, y, names, how.selection.plan(names))
     alone = None if groups is None else folds_of_groups(groups.tolist())
-    loo = leave_out(x[:, list(chosen.columns)], y, folds=alone)
-    inside = nested(x, y, names, selection=how.selection, folds=folds, step=step)
-    drawn = None
-    if how.replicates:
-        drawn = bootstrap(
+    return Regression(
+        tuple(names),
+        x,
+        y,
+        outcome,
+        chosen,
+        loo=leave_out(x[:, list(chosen.columns)], y, folds=alone),
+        nested=nested(x, y, names, selection=how.selection, folds=how.fold_of(groups, y.size), step=step),
+        bootstrap=bootstrap(
             x,
             y,
             names,
@@ -220,16 +275,19 @@ def regress(
             replicates=how.replicates,
             seed=how.seed,
             level=how.level,
-            workers=how.workers,
             step=step,
         )
-    called = tuple(rows) if rows is not None else tuple(f"row {place + 1}" for place in range(y.size))
-    return Regression(tuple(names), x, y, outcome, chosen, loo, inside, drawn, groups, called, notes)
+        if how.replicates
+        else None,
+        groups=groups,
+        rows=tuple(rows) if rows is not None else tuple(f"row {place + 1}" for place in range(y.size)),
+        row_notes=row_notes,
+    )
 
 
-def fit_outcome(made: Design, *, how: Procedure, step: Step = silent) -> OutcomeFit:
+def fit_design(made: Design, *, how: Procedure, step: Step = silent) -> OutcomeFit:
     """The model of an outcome by features of dialogues."""
-    found = regress(
+    found = fit_regression(
         made.x,
         made.y,
         made.names,
@@ -237,7 +295,7 @@ def fit_outcome(made: Design, *, how: Procedure, step: Step = silent) -> Outcome
         how=how,
         groups=made.groups,
         rows=made.dialogues,
-        notes=made.notes,
+        row_notes=made.notes,
         step=step,
     )
     model = model_of(made, found.chosen.terms, direction=str(how.selection.direction), validation=found.validation)
@@ -258,7 +316,7 @@ def feature_sets(
 ) -> tuple[SetResult, ...]:
     """Feature sets side by side, each chosen and validated alike; one that cannot be fitted says why."""
     found = []
-    quick = Procedure(selection=how.selection, folds=how.folds, replicates=0, seed=how.seed, level=how.level)
+    quick = replace(how, replicates=0)
     for done, name in enumerate(sets):
         step(f"trying {name}", done, len(sets))
         try:
@@ -271,7 +329,7 @@ def feature_sets(
                 rejections=rejections,
                 allow_unmatched=allow_unmatched,
             )
-            one = regress(made.x, made.y, made.names, outcome=made.outcome, how=quick, groups=made.groups)
+            one = fit_regression(made.x, made.y, made.names, outcome=made.outcome, how=quick, groups=made.groups)
         except DataError as fault:
             found.append(SetResult(name, 0, (), {}, str(fault)))
             continue
@@ -279,22 +337,22 @@ def feature_sets(
     return tuple(found)
 
 
-def other_learners(
-    made: Design, names: Sequence[str] = ("ols", "lasso", "tree", "net"), *, how: Procedure, step: Step = silent
-) -> dict[str, Validation]:
-    """How well other learners do on the same rows and folds, each fitted anew without each fold."""
+def validate_learners(
+    made: Design, names: Sequence[str] = tuple(LEARNERS), *, how: Procedure, step: Step = silent
+) -> dict[str, OutcomeValidation]:
+    """How well other learners do on the same rows and folds, each fitted without each fold in turn."""
     folds = how.fold_of(made.groups, made.y.size)
     found = {}
     for done, name in enumerate(names):
         step(f"trying {name}", done, len(names))
-        found[name] = cross_validated(LEARNERS[name], made.x, made.y, made.names, groups=made.groups, folds=folds)
+        found[name] = cross_validate(LEARNERS[name], made.x, made.y, made.names, groups=made.groups, folds=folds)
     if made.turns is not None:
-        found["f-beta"] = cross_validated_f_beta(made.turns.confusion, made.y, groups=made.groups, folds=folds)
+        found["f-beta"] = cross_validate_f_beta(made.turns.confusion, made.y, groups=made.groups, folds=folds)
     return found
 
 
-def fitted_beta(made: Design, *, how: Procedure) -> FBeta | None:
-    """The beta for which F of the turns tells most of the outcome; None where the model is not made of turns."""
+def fit_beta(made: Design, *, how: Procedure) -> FBeta | None:
+    """The beta for which F of the turns explains most of the outcome; None where the model is not made of turns."""
     if made.turns is None:
         return None
     return fit_f_beta(
@@ -306,19 +364,3 @@ def fitted_beta(made: Design, *, how: Procedure) -> FBeta | None:
         replicates=how.replicates,
         seed=how.seed,
     )
-
-
-def sets_frame(results: Sequence[SetResult]) -> pl.DataFrame:
-    """Feature sets as a table: a row per set and kind of validation."""
-    rows = [
-        {"features": one.name, "validation": kind, "r2": values.get("r2"), "mse": values.get("mse")}
-        for one in results
-        for kind, values in one.validation.items()
-    ]
-    schema = {"features": pl.String, "validation": pl.String, "r2": pl.Float64, "mse": pl.Float64}
-    return pl.DataFrame(rows, schema=schema)
-
-
-def _stepped(x: Array, y: Array, names: Sequence[str], how: Procedure) -> Stepwise:
-    one = how.selection
-    return step(x, y, names, direction=one.direction, start=one.start, scope=one.scope, k=one.k, limit=one.limit)

@@ -1,150 +1,292 @@
-"""Jobs on outcomes: what explains what dialogues achieved, and what an untried system would achieve."""
+"""The jobs on outcomes: what explains what dialogues achieved, and what an untried system would achieve.
 
-from __future__ import annotations
+Only light modules are imported here, as every command loads this one for its help.
+"""
 
-from collections.abc import Mapping, Sequence
+import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from demur.core.io.files import read_table, table_of
-from demur.core.io.tables import ROW, Request
-from demur.errors import UsageError
-from demur.outcome.features import MIN_PER_DIALOGUE, Rejections, Undefined, design
-from demur.outcome.fitting import OutcomeFit, Procedure, Regression
-from demur.outcome.fitting import fit_outcome as fit_design
-from demur.outcome.fitting import regress as regress_rows
-from demur.outcome.models import OutcomeModel, read_model
-from demur.outcome.prediction import OutcomeComparison, Prediction, UnknownLabels, compared, predict
-from demur.outcome.stepwise import Direction, Selection, Start
-from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues, table_rows
-from demur.returns.jobs import read
-from demur.returns.table import Responses
+from demur.core.jobs import Job, Output, job
+from demur.core.options import Level, Seed, Where
+from demur.core.show.results import Step, silent
+from demur.errors import DataError, UsageError
+from demur.outcome.options import (
+    MIN_PER_DIALOGUE,
+    Candidates,
+    ExplainedColumn,
+    Extrapolate,
+    Features,
+    Folds,
+    Group,
+    Keep,
+    Learners,
+    MapOutcomes,
+    Matched,
+    MinPerDialogue,
+    ModelFile,
+    ModelReplicates,
+    OutcomeColumn,
+    Outcomes,
+    Pooled,
+    RejectionPolicy,
+    SearchDirection,
+    SearchStart,
+    Sets,
+    TableFile,
+    TurnLogs,
+    UndefinedPolicy,
+    UnknownLabelPolicy,
+)
+from demur.returns.options import WITHHELD, Columns, MissingConfidence, NoLabels, Withheld
 
-Model = str | Path | OutcomeModel | OutcomeFit
+if TYPE_CHECKING:
+    from demur.outcome.fitting import OutcomeFit, Regression
+    from demur.outcome.models import OutcomeModel
+    from demur.outcome.prediction import OutcomeComparison, Prediction
+    from demur.outcome.table import Dialogues
+    from demur.returns.table import Responses
 
 
+@job
 def fit_outcome(
-    *turns: Any,
-    outcomes: Any,
-    outcome: str | None = None,
-    map_outcomes: Mapping[str, str] | None = None,
-    features: str | Sequence[str] = "conf+scores.f",
-    direction: Direction = "both",
-    start: Start = None,
-    min_per_dialogue: float = MIN_PER_DIALOGUE,
-    undefined: Undefined = "impute-mean",
-    rejections: Rejections = "counted",
-    matched: bool = False,
-    folds: int | None = None,
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
-    **options: Any,
-) -> OutcomeFit:
-    """A model of what dialogues achieved, by scores and confusions of one component in their turns.
+    *turns: TurnLogs,
+    outcomes: Outcomes,
+    outcome: OutcomeColumn = None,
+    map_outcomes: MapOutcomes = None,
+    features: Features = "conf+scores.f",
+    direction: SearchDirection = "both",
+    start: SearchStart = None,
+    keep: Keep = (),
+    min_per_dialogue: MinPerDialogue = MIN_PER_DIALOGUE,
+    undefined: UndefinedPolicy = "impute-mean",
+    rejections: RejectionPolicy = "counted",
+    matched: Matched = False,
+    folds: Folds = None,
+    sets: Sets = False,
+    learners: Learners = False,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: NoLabels = (),
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "lowest",
+    level: Level = 0.95,
+    replicates: ModelReplicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "OutcomeFit":
+    """Explain what dialogues achieved by the scores and confusions of one component in their turns.
 
-    Turns are what `read` takes, and further options go to it. `outcomes` is a table of dialogues (a file, a frame or
-    rows): `dialogue`, and the column `outcome` or `pre` and `post`; `group` where someone held several;
-    `map_outcomes={"group": "caller"}` names a column that is called differently. The model is
-    `.model`, and `.model.to_json()` is the file that `demur outcome predict` reads. No replicates, no bootstrap.
+    Turns are what `read` takes. `outcomes` is a table of dialogues (a file, a frame or rows): `dialogue`, and the
+    column `outcome` or `pre` and `post`; `group` where someone held several; `map_outcomes={"group": "caller"}` names
+    a column that is called differently. The model is `.model`, and `.model.to_json()` is the file that
+    `demur outcome predict` reads.
     """
+    from demur.outcome.features import design
+    from demur.outcome.fitting import Procedure, feature_sets, fit_beta, fit_design, validate_learners
+    from demur.outcome.stepwise import Selection
+
+    step("reading", 0, 1)
+    judged = _turns(turns, columns, where, out_of_scope, withheld, missing_confidence)
     table = _dialogues(outcomes, outcome, map_outcomes)
-    made = design(
-        table,
-        _turns(turns, options),
-        features=features,
-        least=min_per_dialogue,
-        undefined=undefined,
-        rejections=rejections,
-        allow_unmatched=matched,
+    common: dict[str, Any] = {
+        "least": min_per_dialogue,
+        "undefined": undefined,
+        "rejections": rejections,
+        "allow_unmatched": matched,
+    }
+    made = design(table, judged, features=features, **common)
+    plain = Procedure(Selection(direction, start), folds=folds, replicates=replicates, seed=seed, level=level)
+    how = replace(plain, selection=plain.selection.keeping(keep, made.names))
+    return replace(
+        fit_design(made, how=how, step=step),
+        sets=feature_sets(table, judged, how=plain, step=step, **common) if sets else (),
+        learners=validate_learners(made, how=how, step=step) if learners else {},
+        beta=fit_beta(made, how=how) if learners else None,
+        reading_notes=(*table.notes, *judged.notes),
+        reading_warnings=(*table.warnings, *judged.warnings),
     )
-    chosen = Selection(direction=direction, start=start)
-    return fit_design(made, how=Procedure(selection=chosen, folds=folds, replicates=replicates, seed=seed, level=level))
 
 
+@job
 def regress(
-    table: Any,
+    table: TableFile,
     *,
-    outcome: str,
-    candidates: Sequence[str] | None = None,
-    group: str | None = None,
-    direction: Direction = "both",
-    start: Start = None,
-    folds: int | None = None,
-    level: float = 0.95,
-    replicates: int = 1000,
-    seed: int = 0,
-) -> Regression:
-    """Stepwise regression of a column under AIC, as R's step(), with leave-one-out, nested validation and bootstrap.
+    outcome: ExplainedColumn,
+    candidates: Candidates = None,
+    group: Group = None,
+    direction: SearchDirection = "both",
+    start: SearchStart = None,
+    keep: Keep = (),
+    folds: Folds = None,
+    level: Level = 0.95,
+    replicates: ModelReplicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Regression":
+    """Stepwise regression under AIC, as R's step(), with leave-one-out, nested validation and bootstrap.
 
     The table (a file, a frame or rows) has a row per dialogue. Candidates are columns, by default all other numbers.
     """
+    from demur.core.io.files import read_table, table_of
+    from demur.core.io.tables import ROW, Request
+    from demur.outcome.fitting import Procedure, fit_regression
+    from demur.outcome.stepwise import Selection
+    from demur.outcome.table import table_rows
+
+    step("reading", 0, 1)
     frame = read_table(table) if isinstance(table, str | Path) else table_of(table, Request()).frame.drop(ROW)
     rows = table_rows(frame, outcome=outcome, candidates=candidates, group=group)
-    chosen = Selection(direction=direction, start=start)
-    how = Procedure(selection=chosen, folds=folds, replicates=replicates, seed=seed, level=level)
-    return regress_rows(rows.x, rows.y, rows.names, outcome=outcome, how=how, groups=rows.groups)
+    selection = Selection(direction, start).keeping(keep, rows.names)
+    how = Procedure(selection, folds=folds, replicates=replicates, seed=seed, level=level)
+    return fit_regression(rows.x, rows.y, rows.names, outcome=outcome, how=how, groups=rows.groups, step=step)
 
 
+@job
 def predict_outcome(
-    model: Model,
-    *turns: Any,
-    extrapolate: bool = False,
-    pooled: bool = False,
-    unknown_labels: UnknownLabels = "refuse",
-    level: float = 0.95,
-    **options: Any,
-) -> Prediction:
-    """The outcome that a model predicts for one system, from its answers on turns with known labels.
+    model: ModelFile,
+    *turns: TurnLogs,
+    extrapolate: Extrapolate = False,
+    pooled: Pooled = False,
+    unknown_labels: UnknownLabelPolicy = "refuse",
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: NoLabels = (),
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "lowest",
+    level: Level = 0.95,
+) -> "Prediction":
+    """Predict the outcome for a system never tried with users, from its answers on turns with known labels.
 
     The model is a fit, its `.model`, or a file. A system unlike the training data is refused: then `.refused` holds,
     the value is NaN and `.outside` says why; `extrapolate` predicts all the same. Labels that the model does not know
     are refused too; `unknown_labels="drop"` leaves out the turns that have them, and `.left_out` says how many.
-    Further options go to `read`.
     """
-    judged = _turns(turns, options)
+    from demur.outcome.prediction import predict
+
+    known = _model(model)
+    judged = _turns(turns, columns, where, out_of_scope, withheld, missing_confidence)
     if len(judged.systems) > 1:
-        raise UsageError(f"these are the turns of {', '.join(judged.systems)}; compare_outcomes takes several systems")
+        names = ", ".join(judged.systems)
+        raise UsageError(f"these are the turns of {names}; outcome compare, or compare_outcomes, takes several systems")
     how: dict[str, Any] = {"extrapolate": extrapolate, "unknown_labels": unknown_labels, "level": level}
-    return predict(_model(model), judged, pooled=pooled or None, **how)
+    found = predict(known, judged, pooled=pooled or None, **how)
+    return replace(found, reading_notes=judged.notes, reading_warnings=judged.warnings)
 
 
+@job
 def compare_outcomes(
-    model: Model,
-    *turns: Any,
-    extrapolate: bool = False,
-    pooled: bool = False,
-    unknown_labels: UnknownLabels = "refuse",
-    level: float = 0.95,
-    **options: Any,
-) -> OutcomeComparison:
-    """Two or more systems by predicted outcome; systems are named as by `compare`, and further options go to `read`.
+    model: ModelFile,
+    *turns: TurnLogs,
+    extrapolate: Extrapolate = False,
+    pooled: Pooled = False,
+    unknown_labels: UnknownLabelPolicy = "refuse",
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: NoLabels = (),
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "lowest",
+    level: Level = 0.95,
+) -> "OutcomeComparison":
+    """Compare candidate systems by predicted outcome; one that is unlike the training data is left out, and why.
 
-    `extrapolate`, `pooled` and `unknown_labels` are those of `predict_outcome`.
+    Systems are named as by `compare`; `extrapolate`, `pooled` and `unknown_labels` are those of `predict_outcome`.
     """
-    judged = _turns(turns, options)
+    from demur.outcome.prediction import compare_predictions, predict
+
+    known = _model(model)
+    judged = _turns(turns, columns, where, out_of_scope, withheld, missing_confidence)
     if len(judged.systems) < 2:
-        raise UsageError("a comparison needs two systems or more; predict_outcome takes one")
-    systems = (judged.of(system) for system in judged.systems)
+        raise UsageError("a comparison needs two systems or more; outcome predict, or predict_outcome, takes one")
     how: dict[str, Any] = {"extrapolate": extrapolate, "unknown_labels": unknown_labels, "level": level}
-    return compared(_model(model), systems, pooled=pooled or None, **how)
+    predictions = [predict(known, judged.of(system), pooled=pooled or None, **how) for system in judged.systems]
+    found = compare_predictions(known, predictions, level)
+    return replace(found, reading_notes=judged.notes, reading_warnings=judged.warnings)
 
 
-def _turns(data: tuple[Any, ...], options: dict[str, Any]) -> Responses:
-    """Every label counts as a label, those that mean out of scope too, and no confidences are needed."""
-    return read(*data, **{"out_of_scope": (), "missing_confidence": "lowest", **options})
+def _turns(
+    data: tuple[Any, ...],
+    columns: dict[str, str] | None,
+    where: tuple[tuple[str, str], ...],
+    out_of_scope: tuple[str, ...],
+    withheld: tuple[str, ...],
+    missing_confidence: Literal["error", "lowest"],
+) -> "Responses":
+    from demur.returns.jobs import read
+
+    return read(
+        *data,
+        columns=columns,
+        where=where,
+        out_of_scope=out_of_scope,
+        withheld=withheld,
+        missing_confidence=missing_confidence,
+    )
 
 
-def _dialogues(data: Any, outcome: str | None, columns: Mapping[str, str] | None) -> Dialogues:
+def _dialogues(data: Any, outcome: str | None, columns: dict[str, str] | None) -> "Dialogues":
+    from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues
+
     if isinstance(data, Dialogues):
         if outcome is not None or columns:
             raise UsageError("the table of dialogues is read already, so it takes no outcome and no other columns")
         return data
-    reading = DialogueReading(outcome=outcome, columns=columns or {})
-    return read_dialogues(data, reading=reading) if isinstance(data, str | Path) else dialogues(data, reading=reading)
+    how = DialogueReading(outcome=outcome, columns=columns or {})
+    try:
+        return read_dialogues(data, reading=how) if isinstance(data, str | Path) else dialogues(data, reading=how)
+    except DataError as fault:
+        # Here --map and `columns` are about the turns, so advice to use them would not help.
+        changed = partial(re.sub, r"--map\b|\bcolumns(?=[={:`])", lambda match: _OF_DIALOGUES[match[0]])
+        raise fault.rewritten(changed) from None
 
 
-def _model(model: Model) -> OutcomeModel:
+_OF_DIALOGUES = {"--map": "--map-outcomes", "columns": "map_outcomes"}
+
+
+def _model(model: Any) -> "OutcomeModel":
+    from demur.outcome.fitting import OutcomeFit
+    from demur.outcome.models import OutcomeModel, read_model
+
     if isinstance(model, OutcomeFit):
         return model.model
     return model if isinstance(model, OutcomeModel) else read_model(model)
+
+
+JOBS = (
+    Job(
+        "outcome fit",
+        fit_outcome,
+        present="demur.outcome.presentation:of_fit",
+        example="demur outcome fit turns.jsonl --outcomes gains.csv --features full --model m.json",
+        outputs=(
+            Output(
+                "--model",
+                "Write the model to this file.",
+                "demur.outcome.models:write_model",
+                metavar="FILE.json",
+                short="-m",
+                ending=".json",
+            ),
+        ),
+    ),
+    Job(
+        "outcome regress",
+        regress,
+        present="demur.outcome.presentation:of_regression",
+        example="demur outcome regress table.csv --outcome gain --direction both",
+    ),
+    Job(
+        "outcome predict",
+        predict_outcome,
+        present="demur.outcome.presentation:of_prediction",
+        example="demur outcome predict m.json new-system.jsonl",
+    ),
+    Job(
+        "outcome compare",
+        compare_outcomes,
+        present="demur.outcome.presentation:of_comparison",
+        example="demur outcome compare m.json old.jsonl new.jsonl",
+    ),
+)

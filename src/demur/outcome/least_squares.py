@@ -17,10 +17,10 @@ MOST_WORK = 250_000
 """Multiplications in one piece; OpenBLAS starts threads above 262,144."""
 
 
-def crossed(one: Array, two: Array) -> Array:
+def cross_product(one: Array, two: Array) -> Array:
     """One table transposed times another with as many rows.
 
-    >>> crossed(np.ones((1000, 2)), np.ones((1000, 1))).tolist()
+    >>> cross_product(np.ones((1000, 2)), np.ones((1000, 1))).tolist()
     [[1000.0], [1000.0]]
     """
     count, size = _pieces(len(one), one.shape[1] * two.shape[1])
@@ -31,10 +31,10 @@ def crossed(one: Array, two: Array) -> Array:
     return np.asarray((left.transpose(0, 2, 1) @ right).sum(axis=0) + one[cut:].T @ two[cut:])
 
 
-def times(table: Array, matrix: Array) -> Array:
+def multiply(table: Array, matrix: Array) -> Array:
     """A long table times a small matrix.
 
-    >>> times(np.ones((3, 2)), np.array([[1.0], [2.0]])).tolist()
+    >>> multiply(np.ones((3, 2)), np.array([[1.0], [2.0]])).tolist()
     [[3.0], [3.0], [3.0]]
     """
     count, size = _pieces(len(table), matrix.size)
@@ -119,7 +119,7 @@ class LeastSquares:
     def predict(self, x: ArrayLike) -> Array:
         """Predictions for rows of the same columns; aliased columns add nothing, as in R."""
         known = np.nan_to_num(self.coefficients)
-        return np.asarray(known[0] + times(np.asarray(x, dtype=np.float64), known[1:, None])[:, 0])
+        return np.asarray(known[0] + multiply(np.asarray(x, dtype=np.float64), known[1:, None])[:, 0])
 
 
 def least_squares(x: ArrayLike, y: ArrayLike) -> LeastSquares:
@@ -128,11 +128,11 @@ def least_squares(x: ArrayLike, y: ArrayLike) -> LeastSquares:
     Columns that depend on earlier ones to within `TOLERANCE` are left out, so that of a set of collinear columns the
     last goes without a coefficient (the limited pivoting of R's `dqrdc2`).
     """
-    columns, outcome = checked(x, y)
-    return solved(columns, outcome)
+    columns, outcome = check_arrays(x, y)
+    return solve(columns, outcome)
 
 
-def checked(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def check_arrays(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """The arrays of a regression as numbers, refused where they are no table of finite numbers."""
     columns, outcome = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns.ndim != 2 or outcome.ndim != 1 or columns.shape[0] != outcome.size:
@@ -192,23 +192,23 @@ def _from_products(x: Array) -> tuple[Places, Array, Array] | None:
     r = np.diag(length)
     for _ in range(2):
         try:
-            upper = np.linalg.cholesky(crossed(q, q)).T
+            upper = np.linalg.cholesky(cross_product(q, q)).T
         except np.linalg.LinAlgError:
             return None
         if columns and np.diag(upper).min() < CLOSE:
             return None
-        q, r = times(q, np.linalg.inv(upper)), upper @ r
+        q, r = multiply(q, np.linalg.inv(upper)), upper @ r
     root = np.sqrt(n)
     basis = np.column_stack([np.full(n, 1 / root), q])
     triangle = np.block([[np.array([[root]]), root * mean[None, :]], [np.zeros((columns, 1)), r]])
     return np.arange(columns + 1), basis, triangle
 
 
-def solved(x: Array, y: Array) -> LeastSquares:
+def solve(x: Array, y: Array) -> LeastSquares:
     """The fit of arrays that have been checked."""
     kept, q, r = _factors(x)
-    effects = crossed(q, y[:, None])
-    fitted = times(q, effects)[:, 0]
+    effects = cross_product(q, y[:, None])
+    fitted = multiply(q, effects)[:, 0]
     residuals = y - fitted
     size = x.shape[1] + 1
     coefficients = np.full(size, np.nan)

@@ -5,19 +5,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from demur import __version__
+from demur.core.io.writing import write_whole
 from demur.errors import DataError
-from demur.outcome.features import Design, Rejections, Undefined, all_features, confusion_features, frequent_confusions
+from demur.outcome.features import Design, all_features, confusion_features, frequent_confusions
 from demur.outcome.least_squares import least_squares
+from demur.outcome.options import Rejections, Undefined
+from demur.outcome.validation import VALIDATION_NAMES
+
+if TYPE_CHECKING:
+    from demur.outcome.fitting import OutcomeFit
 
 FORMAT = "demur outcome model"
 NEWEST = 1
 INTERCEPT = "(Intercept)"
+HIDDEN_PRICES = "prices of confusions are not shown, as the model predicts no better than the mean; JSON has them"
 
 
 class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +87,7 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def value(self, features: Mapping[str, float]) -> float:
         """The outcome that features give.
 
-        >>> model = written("gain", {"(Intercept)": 0.5, "recall.yes": 0.2})
+        >>> model = model_from_formula("gain", {"(Intercept)": 0.5, "recall.yes": 0.2})
         >>> model.value({"recall.yes": 0.5})
         0.6
         """
@@ -96,12 +103,30 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         ]
         return f"{self.outcome} = {' '.join(parts)}"
 
+    def notes(self) -> tuple[str, ...]:
+        """The formula, and what it was fitted to."""
+        formula = f"formula: {self.formula()}"
+        if self.by_hand:
+            lacks = [] if self.covariance else ["no intervals"]
+            lacks += [] if self.ranges else ["nothing to check new systems against"]
+            return formula, f"the model was written by hand{': ' if lacks else ''}{', and '.join(lacks)}"
+        shares = ", ".join(
+            f"{VALIDATION_NAMES[kind]} {values['r2']:.2f}"
+            for kind, values in self.validation.items()
+            if values.get("r2") is not None
+        )
+        return (
+            formula,
+            f"fitted on {self.n:,} dialogues, features {self.features}, R2 {shares}",
+            "intervals are of the mean outcome under the chosen formula; that the formula was chosen is not in them",
+        )
+
     def to_json(self) -> bytes:
         """The model as a readable file."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
-def written(outcome: str, coefficients: Mapping[str, float]) -> OutcomeModel:
+def model_from_formula(outcome: str, coefficients: Mapping[str, float]) -> OutcomeModel:
     """A model from a formula, as a paper prints it."""
     return OutcomeModel(format=FORMAT, version=NEWEST, outcome=outcome, coefficients=dict(coefficients))
 
@@ -182,6 +207,11 @@ def _rare_share(made: Design) -> float | None:
     share = float(rare.sum() / answers.sum())
     error = float(np.sqrt(np.square(rare - share * answers).sum()) / answers.sum())
     return min(share + max(3 * error, share), 1.0)
+
+
+def write_model(fit: OutcomeFit, path: Path) -> None:
+    """Write the model of a fit to a file, which is not changed before all of it is there."""
+    write_whole(path, fit.model.to_json())
 
 
 def read_model(path: str | Path) -> OutcomeModel:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,10 @@ from demur.core.stats.intervals import Difference, Figure, student
 from demur.core.stats.sweep import ratio
 from demur.core.stats.tests import holm, student_p
 from demur.errors import DataError, UsageError
-from demur.outcome.features import Turns, all_features, confusion_features, filled, turns_of, unknown_turns
-from demur.outcome.models import INTERCEPT, OutcomeModel
+from demur.outcome.features import Turns, all_features, confusion_features, fill_undefined, turns_of, unknown_turns
+from demur.outcome.models import HIDDEN_PRICES, INTERCEPT, OutcomeModel
+from demur.outcome.options import UnknownLabels
 from demur.returns.table import Responses
-
-UnknownLabels = Literal["refuse", "drop"]
-"""What becomes of turns with a label that the model does not know."""
 
 SLACK = 1e-9
 """How far beyond its training range a feature may lie by rounding."""
@@ -65,6 +64,7 @@ class LeftOut:
 class Prediction(Shown):
     """The outcome that a model predicts for one system, beside the naive guess, or why it does not."""
 
+    model: OutcomeModel
     system: str
     figure: Figure
     naive: Figure
@@ -79,14 +79,48 @@ class Prediction(Shown):
     checked: bool = True
     """Whether the model holds ranges of its training data to check the system against."""
     left_out: LeftOut = LeftOut()
+    reading_notes: tuple[str, ...] = ()
+    reading_warnings: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
         """Whether the system is too unlike the training data to predict for."""
         return bool(self.outside) and not self.extrapolated
 
+    @property
+    def predictions(self) -> tuple[Prediction, ...]:
+        """This one, as a comparison has several."""
+        return (self,)
+
+    @cached_property
+    def prices(self) -> tuple[Price, ...]:
+        """What putting right half of each confusion would do to the predicted outcome; none where it is refused."""
+        return () if self.refused else prices(self.model, self.turns)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The formula, what it was fitted to, and how the turns were read."""
+        hidden = [HIDDEN_PRICES] if self.prices and not self.model.predicts else []
+        return (*self.model.notes(), *hidden, *_remaining([self]), *self.reading_notes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the prediction, or with the data."""
+        return (*_doubts([self]), *self.reading_warnings)
+
     def to_dict(self) -> dict[str, Any]:
-        """The prediction as plain values."""
+        """The prediction as plain values, in a list of one system, as a comparison has several."""
+        return {
+            "outcome": self.model.outcome,
+            "formula": self.model.formula(),
+            "systems": [self.values()],
+            "prices": [price.to_dict() for price in self.prices],
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+    def values(self) -> dict[str, Any]:
+        """What is predicted for the system, as plain values."""
         return {
             "system": self.system,
             "predicted": self.figure.to_dict(),
@@ -128,6 +162,16 @@ class PredictedPair:
         return {"a": self.a, "b": self.b, "difference": self.difference.to_dict()}
 
 
+def _remaining(predictions: Sequence[Prediction]) -> list[str]:
+    return [f"{one.system}: {one.left_out.remaining()}" for one in predictions if one.left_out.turns]
+
+
+def _doubts(predictions: Sequence[Prediction]) -> list[str]:
+    left_out = [f"{one.system}: {one.left_out.words()}" for one in predictions if one.left_out.turns]
+    beyond = [f"{one.system}: extrapolated, {why}" for one in predictions if one.extrapolated for why in one.outside]
+    return left_out + beyond
+
+
 def predict(
     model: OutcomeModel,
     responses: Responses,
@@ -142,8 +186,6 @@ def predict(
     Features are those of each dialogue, averaged, or where turns are of no dialogue (or `pooled`) those of all turns.
     With `unknown_labels="drop"` turns with labels that the model does not know are left out, and counted in `left_out`.
     """
-    if unknown_labels not in ("refuse", "drop"):
-        raise UsageError(f'unknown labels are handled by "refuse" or "drop"; got "{unknown_labels}"')
     whole = bool(responses.frame["dialogue"].null_count()) if pooled is None else pooled
     turns, system = turns_of(responses, pooled=whole, rejections=model.rejections), responses.systems[0]
     unknown, left_out = _unknown(model, turns), LeftOut()
@@ -167,7 +209,7 @@ def _unknown(model: OutcomeModel, turns: Turns) -> list[str]:
 
 def _foreign_labels(model: OutcomeModel, system: str, unknown: Sequence[str], turns: int, of: int) -> DataError:
     have = "turn has" if turns == 1 else "turns have"
-    advice = "" if turns == of else "; --unknown-labels drop leaves these turns out"
+    advice = "" if turns == of else "; `unknown_labels` drop leaves these turns out"
     return DataError(
         f"the model does not know the labels {', '.join(unknown)} of {system}: {turns:,} of {of:,} {have} one of them",
         fix=f"it knows {', '.join(model.labels)}; are they coded differently?{advice}",
@@ -194,7 +236,7 @@ def prediction_of(
         figure = _with_interval(model, features, level)
     size, checked = len(turns.dialogues), bool(model.ranges)
     extrapolated = bool(outside) and extrapolate
-    return Prediction(system, figure, naive, features, outside, extrapolated, size, pooled, known, checked)
+    return Prediction(model, system, figure, naive, features, outside, extrapolated, size, pooled, known, checked)
 
 
 def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:
@@ -206,7 +248,7 @@ def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:
             f"the model needs {', '.join(missing)}, which turns do not give",
             fix="no turn has such a label; or it is a column of dialogues, which an untried system does not have",
         )
-    table = filled(raw, model.terms, model.undefined, _means(model, raw))
+    table = fill_undefined(raw, model.terms, model.undefined, _means(model, raw))
     kept = table[~np.isnan(table).any(axis=1)] if table.size else table
     if model.terms and not kept.shape[0]:
         raise DataError("every dialogue has an undefined feature, so none is left to predict from")
@@ -233,7 +275,7 @@ def prices(model: OutcomeModel, turns: Turns, *, share: float = 0.5) -> tuple[Pr
         for actual in turns.labels:
             count = float(turns.cell(predicted, actual).sum())
             if predicted != actual and count > 0:
-                then = model.value(mean_features(model, turns.mended(predicted, actual, share)))
+                then = model.value(mean_features(model, turns.corrected(predicted, actual, share)))
                 found.append(Price(predicted, actual, count, then - now))
     return tuple(sorted(found, key=lambda price: (-abs(price.change), price.predicted, price.actual)))
 
@@ -328,7 +370,7 @@ def _new_confusions(model: OutcomeModel, turns: Turns) -> list[str]:
     ]
 
 
-Mended = Mapping[tuple[str, str], float]
+Corrections = Mapping[tuple[str, str], float]
 """The share of each confusion, named by predicted and actual label, that is put right."""
 
 
@@ -354,17 +396,17 @@ class WhatIf:
         }
 
 
-def what_if(model: OutcomeModel, turns: Turns, mended: Mended, *, level: float = 0.95) -> WhatIf:
-    """The predicted outcome if shares of confusions were put right, all features computed anew.
+def what_if(model: OutcomeModel, turns: Turns, corrections: Corrections, *, level: float = 0.95) -> WhatIf:
+    """The predicted outcome if shares of confusions were put right, all features computed again.
 
     What lies beyond the training data is predicted all the same, and `then.outside` says that it does.
     """
     known = turns.with_labels(model.labels)
     after, moved = known, 0.0
-    for (predicted, actual), share in mended.items():
+    for (predicted, actual), share in corrections.items():
         _check(predicted, actual, share, known)
         moved += share * float(known.cell(predicted, actual).sum())
-        after = after.mended(predicted, actual, share)
+        after = after.corrected(predicted, actual, share)
     now, then = (
         prediction_of(model, name, one, pooled=False, extrapolate=True, level=level)
         for name, one in (("now", known), ("then", after))
@@ -390,27 +432,33 @@ class OutcomeComparison(Shown):
     model: OutcomeModel
     predictions: tuple[Prediction, ...]
     pairs: tuple[PredictedPair, ...]
+    reading_notes: tuple[str, ...] = ()
+    reading_warnings: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The formula, what it was fitted to, and how the turns were read."""
+        return (*self.model.notes(), *_remaining(self.predictions), *self.reading_notes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the predictions, or with the data."""
+        return (*_doubts(self.predictions), *self.reading_warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
         return {
             "outcome": self.model.outcome,
             "formula": self.model.formula(),
-            "systems": [one.to_dict() for one in self.predictions],
+            "systems": [one.values() for one in self.predictions],
             "pairs": [pair.to_dict() for pair in self.pairs],
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
         }
 
 
-def compared(
-    model: OutcomeModel,
-    systems: Iterable[Responses],
-    *,
-    pooled: bool | None = None,
-    extrapolate: bool = False,
-    unknown_labels: UnknownLabels = "refuse",
-    level: float = 0.95,
+def compare_predictions(
+    model: OutcomeModel, predictions: Sequence[Prediction], level: float = 0.95
 ) -> OutcomeComparison:
-    """The systems, one table of responses each, by predicted outcome."""
-    how: dict[str, Any] = {"pooled": pooled, "extrapolate": extrapolate, "unknown_labels": unknown_labels}
-    found = tuple(predict(model, one, level=level, **how) for one in systems)
-    return OutcomeComparison(model, found, predicted_pairs(model, found, level))
+    """The systems by predicted outcome, with the differences of each pair."""
+    return OutcomeComparison(model, tuple(predictions), predicted_pairs(model, predictions, level))

@@ -8,24 +8,17 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.html import paragraphs
-from demur.core.show.notebook import drawn, pictured, presented
+from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import interval, number, p_value
 from demur.core.show.presentation import Drawing, Presentation, Table, drawing
 from demur.core.show.results import register
-from demur.outcome.fbeta import FBeta
-from demur.outcome.features import REJECTIONS
-from demur.outcome.fitting import OutcomeFit, Regression, SetResult, sets_frame
-from demur.outcome.models import OutcomeModel
+from demur.errors import DataError
+from demur.outcome.fitting import OutcomeFit, Regression, SetResult
 from demur.outcome.prediction import OutcomeComparison, PredictedPair, Prediction, Price
-from demur.outcome.validation import Validation
+from demur.outcome.validation import VALIDATION_NAMES
 
 MOST_TERMS = 20
 """Candidates that a table of coefficients shows."""
-
-HIDDEN_PRICES = "prices of confusions are not shown, as the model predicts no better than the mean; JSON has them"
-KINDS = {"in_sample": "in-sample", "loo": "leave-one-out", "nested": "nested"}
-"""How the kinds of validation are called."""
 
 
 def of_regression(found: Regression) -> Presentation:
@@ -37,38 +30,23 @@ def of_regression(found: Regression) -> Presentation:
         figures=_figures(found),
         data=lambda: observed_frame(found),
         document=found.to_dict(),
-        notes=(*found.notes, *_definitions(found)),
+        notes=found.notes,
         warnings=found.warnings,
     )
 
 
-def of_fit(
-    fit: OutcomeFit,
-    *,
-    sets: Sequence[SetResult] = (),
-    learners: Mapping[str, Validation] | None = None,
-    beta: FBeta | None = None,
-) -> Presentation:
+def of_fit(fit: OutcomeFit) -> Presentation:
     """How a model of the outcome of dialogues is shown, beside other feature sets and learners."""
     found = fit.regression
     rivals = {"stepwise": found.validation} | {
-        name: {"nested": {"r2": one.r2, "mse": one.mse, "sd": one.sd}} for name, one in (learners or {}).items()
+        name: {"nested": {"r2": one.r2, "mse": one.mse, "sd": one.sd}} for name, one in fit.learners.items()
     }
-    document = fit.to_dict()
-    if sets:
-        document["feature_sets"] = [one.to_dict() for one in sets]
-    if learners:
-        document["learners"] = {name: one.to_dict() for name, one in learners.items()}
-    if beta is not None:
-        document["f_beta"] = beta.to_dict()
     figures = list(_figures(found))
     shown = fit.prices if fit.model.predicts else ()
     if shown:
         figures.append(drawing("outcome.price_chart.price_chart", price_frame(shown), outcome=found.outcome))
-    if sets:
-        figures.append(
-            drawing("outcome.charts.sets_chart", sets_frame(sets).with_columns(pl.col("validation").replace(KINDS)))
-        )
+    if fit.sets:
+        figures.append(drawing("outcome.charts.sets_chart", sets_frame(fit.sets)))
     return Presentation(
         title="What the outcome follows from",
         sentences=(*regression_sentences(found), *price_sentences(shown, found.outcome)),
@@ -76,76 +54,65 @@ def of_fit(
             coefficient_table(found),
             validation_table(rivals),
             *([price_table(shown)] if shown else []),
-            *([sets_table(sets)] if sets else []),
+            *([sets_table(fit.sets)] if fit.sets else []),
             trace_table(found),
         ),
         figures=tuple(figures),
         data=lambda: observed_frame(found),
-        document=document,
-        notes=(
-            f"formula: {fit.model.formula()}",
-            *_performance(found),
-            *(() if beta is None else (f"F-beta fitted to the outcome: {beta.words()}",)),
-            *_rejections(fit),
-            *([HIDDEN_PRICES] if fit.prices and not fit.model.predicts else []),
-            *found.notes,
-            *_definitions(found),
-        ),
-        warnings=found.warnings,
+        document=fit.to_dict(),
+        notes=fit.notes,
+        warnings=fit.warnings,
     )
 
 
-def of_predictions(
-    model: OutcomeModel,
-    predictions: Sequence[Prediction],
-    pairs: Sequence[PredictedPair] = (),
-    *,
-    prices: Sequence[Price] = (),
-) -> Presentation:
-    """How predicted outcomes of systems are shown."""
-    document: dict[str, Any] = {
-        "outcome": model.outcome,
-        "formula": model.formula(),
-        "systems": [one.to_dict() for one in predictions],
-    }
-    if pairs:
-        document["pairs"] = [pair.to_dict() for pair in pairs]
-    if prices:
-        document["prices"] = [price.to_dict() for price in prices]
-    sound = [one for one in predictions if not one.refused]
-    figures: list[Any] = []
-    if sound:
-        naive = predictions[0].naive
-        figures.append(
-            drawing("outcome.charts.predicted_chart", predicted_frame(predictions), outcome=model.outcome, naive=naive)
+def of_prediction(found: Prediction) -> Presentation:
+    """How the predicted outcome of a system is shown; a refused one is an error, as there is nothing to show."""
+    _refuse_unlike(found.predictions)
+    return of_predictions(found)
+
+
+def of_comparison(found: OutcomeComparison) -> Presentation:
+    """How systems are compared by predicted outcome; that all are refused is an error."""
+    _refuse_unlike(found.predictions)
+    return of_predictions(found)
+
+
+def _refuse_unlike(predictions: Sequence[Prediction]) -> None:
+    if all(one.refused for one in predictions):
+        first = predictions[0]
+        raise DataError(
+            f"{first.system} is unlike the training data of the model: {'; '.join(first.outside)}",
+            fix="collect dialogues with such a system; `extrapolate` predicts all the same, with a warning",
         )
-    shown = prices if model.predicts else ()
-    if shown:
-        figures.append(drawing("outcome.price_chart.price_chart", price_frame(shown), outcome=model.outcome))
+
+
+def of_predictions(found: Prediction | OutcomeComparison) -> Presentation:
+    """How predicted outcomes of systems are shown, and why some are not predicted."""
+    outcome, predictions = found.model.outcome, found.predictions
+    pairs = found.pairs if isinstance(found, OutcomeComparison) else ()
+    prices = found.prices if isinstance(found, Prediction) and found.model.predicts else ()
+    figures: list[Any] = []
+    if not all(one.refused for one in predictions):
+        settings: dict[str, Any] = {"outcome": outcome, "naive": predictions[0].naive}
+        figures.append(drawing("outcome.charts.predicted_chart", predicted_frame(predictions), **settings))
+    if prices:
+        figures.append(drawing("outcome.price_chart.price_chart", price_frame(prices), outcome=outcome))
     return Presentation(
         title="Predicted outcome",
         sentences=(
-            *(sentence for one in predictions for sentence in prediction_sentences(one, model.outcome)),
+            *(sentence for one in predictions for sentence in prediction_sentences(one, outcome)),
             *(sentence for pair in pairs for sentence in pair_sentences(pair)),
         ),
         tables=(
             prediction_table(predictions),
             *([pair_table(pairs)] if pairs else []),
-            *([price_table(shown)] if shown else []),
+            *([price_table(prices)] if prices else []),
         ),
         figures=tuple(figures),
         data=lambda: predicted_frame(predictions),
-        document=document,
-        notes=(
-            f"formula: {model.formula()}",
-            *_about(model),
-            *([HIDDEN_PRICES] if prices and not model.predicts else []),
-            *(f"{one.system}: {one.left_out.remaining()}" for one in predictions if one.left_out.turns),
-        ),
-        warnings=(
-            *(f"{one.system}: {one.left_out.words()}" for one in predictions if one.left_out.turns),
-            *(f"{one.system}: extrapolated, {why}" for one in predictions if one.extrapolated for why in one.outside),
-        ),
+        document=found.to_dict(),
+        notes=found.notes,
+        warnings=found.warnings,
     )
 
 
@@ -226,7 +193,7 @@ def coefficient_table(found: Regression) -> Table:
 def validation_table(kinds: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> Table:
     """R2, mean squared error and its spread, in-sample and out of it."""
     rows = [
-        (name, KINDS[kind], *(_cell(values.get(key)) for key in ("r2", "mse", "sd")))
+        (name, VALIDATION_NAMES[kind], *(_cell(values.get(key)) for key in ("r2", "mse", "sd")))
         for name, one in kinds.items()
         for kind, values in one.items()
     ]
@@ -258,10 +225,10 @@ def sets_table(sets: Sequence[SetResult]) -> Table:
     """Feature sets side by side."""
     rows = []
     for one in sets:
-        values = [_cell(one.validation.get(kind, {}).get("r2")) for kind in KINDS]
+        values = [_cell(one.validation.get(kind, {}).get("r2")) for kind in VALIDATION_NAMES]
         kept = one.why or ", ".join(one.terms) or "none"
         rows.append((one.name, str(one.candidates), *values, kept))
-    columns = ("features", "candidates", *(f"R2 {kind}" for kind in KINDS.values()), "terms kept")
+    columns = ("features", "candidates", *(f"R2 {kind}" for kind in VALIDATION_NAMES.values()), "terms kept")
     brief = Table("Feature sets", columns[:-1], tuple(row[:-1] for row in rows))
     return Table("Feature sets", columns, tuple(rows), brief=brief)
 
@@ -334,6 +301,16 @@ def coefficient_frame(found: Regression) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def sets_frame(sets: Sequence[SetResult]) -> pl.DataFrame:
+    """Feature sets as a table, for the figure: a row per set and kind of validation."""
+    rows = [
+        {"features": one.name, "validation": VALIDATION_NAMES[kind], "r2": values.get("r2")}
+        for one in sets
+        for kind, values in one.validation.items()
+    ]
+    return pl.DataFrame(rows, schema={"features": pl.String, "validation": pl.String, "r2": pl.Float64})
+
+
 def price_frame(prices: Sequence[Price]) -> pl.DataFrame:
     """Prices of confusions, for the figure."""
     return pl.DataFrame([price.to_dict() for price in prices])
@@ -363,47 +340,6 @@ def _figures(found: Regression) -> tuple[Drawing, ...]:
     return (observed, drawing("outcome.charts.coefficient_chart", coefficient_frame(found), outcome=found.outcome))
 
 
-def _performance(found: Regression) -> tuple[str, ...]:
-    if found.performance is None:
-        return ()
-    return (f"PARADISE performance function, of z-scores: {found.performance.formula()}",)
-
-
-def _rejections(fit: OutcomeFit) -> tuple[str, ...]:
-    return () if fit.design.turns is None else (REJECTIONS[fit.design.rejections],)
-
-
-def _definitions(found: Regression) -> tuple[str, ...]:
-    folds = "group" if found.groups is not None else "row"
-    parts = found.nested.training_r2s.size + len(found.nested.failed)
-    units = found.y.size if found.groups is None else int(found.groups.max()) + 1
-    inside = "the choice as well" if parts == units else f"the choice as well, in {parts} folds"
-    told = [
-        "R2 = 1 - squared errors / squares about the mean; SD is that of single squared errors",
-        f"leave-one-out: the chosen model without each {folds}; nested: {inside}",
-    ]
-    if found.bootstrap is not None:
-        lost = len(found.bootstrap.failed)
-        drawn = f"{found.bootstrap.replicates:,} replicates of choice and fit, seed {found.bootstrap.seed}"
-        told.append(f"bootstrap: {drawn}" + (f"; {lost:,} more had no model" if lost else ""))
-        told.append(f"R2 corrected for optimism by the bootstrap: {found.bootstrap.corrected_r2:.3f}")
-    return tuple(told)
-
-
-def _about(model: OutcomeModel) -> tuple[str, ...]:
-    if model.by_hand:
-        lacks = [] if model.covariance else ["no intervals"]
-        lacks += [] if model.ranges else ["nothing to check new systems against"]
-        return (f"the model was written by hand{': ' if lacks else ''}{', and '.join(lacks)}",)
-    kinds = ", ".join(
-        f"{KINDS[kind]} {values['r2']:.2f}" for kind, values in model.validation.items() if values.get("r2") is not None
-    )
-    return (
-        f"fitted on {model.n:,} dialogues, features {model.features}, R2 {kinds}",
-        "intervals are of the mean outcome under the chosen formula; that the formula was chosen is not in them",
-    )
-
-
 def _observed_settings(found: Regression) -> dict[str, Any]:
     return {"outcome": found.outcome, "r2": {"leave-one-out": found.loo.r2, "nested": found.nested.r2}}
 
@@ -422,21 +358,13 @@ register(
     ),
     page=presented(of_fit),
 )
-register(
-    Prediction,
-    chart=drawn(
-        "outcome.charts.predicted_chart",
-        lambda one: predicted_frame([one]),
-        lambda one: {"outcome": "outcome", "naive": one.naive},
-    ),
-    page=pictured(lambda one: paragraphs(prediction_sentences(one, "outcome"))),
-)
-register(
-    OutcomeComparison,
-    chart=drawn(
-        "outcome.charts.predicted_chart",
-        lambda several: predicted_frame(several.predictions),
-        lambda several: {"outcome": several.model.outcome, "naive": several.predictions[0].naive},
-    ),
-    page=presented(lambda several: of_predictions(several.model, several.predictions, several.pairs)),
-)
+for _kind in (Prediction, OutcomeComparison):
+    register(
+        _kind,
+        chart=drawn(
+            "outcome.charts.predicted_chart",
+            lambda found: predicted_frame(found.predictions),
+            lambda found: {"outcome": found.model.outcome, "naive": found.predictions[0].naive},
+        ),
+        page=presented(of_predictions),
+    )

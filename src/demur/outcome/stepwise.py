@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from demur.core.arrays import Array, Flags
+from demur.core.io.columns import nearest
 from demur.core.show.results import plain
 from demur.errors import DataError, UsageError
 from demur.outcome.least_squares import (
@@ -19,12 +20,13 @@ from demur.outcome.least_squares import (
     TOLERANCE,
     LeastSquares,
     Places,
-    checked,
-    crossed,
+    check_arrays,
+    cross_product,
     is_exact,
-    solved,
-    times,
+    multiply,
+    solve,
 )
+from demur.outcome.options import Direction
 
 SLACK = 1e-7
 """The search ends with a model whose AIC is this much above the one before, as in R."""
@@ -34,7 +36,7 @@ TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SearchPlan:
     """Columns of the first model, those that stay, those that may be in, which ways to go, the price of a column."""
 
     start: tuple[int, ...]
@@ -46,19 +48,19 @@ class Plan:
     limit: int = 1000
 
 
-def moved(terms: tuple[int, ...], move: int) -> tuple[int, ...]:
+def after_move(terms: tuple[int, ...], move: int) -> tuple[int, ...]:
     """The model after a column left it, or entered it at its end.
 
-    >>> moved((3, 1), 3), moved((3, 1), 2)
+    >>> after_move((3, 1), 3), after_move((3, 1), 2)
     ((1,), (3, 1, 2))
     """
     return tuple(term for term in terms if term != move) if move in terms else (*terms, move)
 
 
-def criterion(n: int, rss: float, rank: int, k: float) -> float:
+def extract_aic(n: int, rss: float, rank: int, k: float) -> float:
     """R's `extractAIC`.
 
-    >>> criterion(10, 10.0, 3, 2.0)
+    >>> extract_aic(10, 10.0, 3, 2.0)
     6.0
     """
     return n * math.log(rss / n) + k * rank
@@ -72,10 +74,10 @@ MOST_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchEnd:
     """Where a search on one sample ended: columns that moved, in turn, and those of the model, in order.
 
-    Where it is not clear, the rows must tell how to go on from there.
+    Where it is not clear, the search must go on from there on the rows.
     """
 
     moves: tuple[int, ...]
@@ -85,7 +87,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ScaledRows:
     """Predictors and outcome (last column), less their means and divided by their lengths; means in these units."""
 
     table: Array
@@ -94,7 +96,7 @@ class Rows:
     """Length of the outcome about its mean."""
 
     @classmethod
-    def of(cls, x: Array, y: Array) -> Rows:
+    def of(cls, x: Array, y: Array) -> ScaledRows:
         """The rows of a regression."""
         table = np.column_stack([x, y])
         centre = table.mean(axis=0)
@@ -105,23 +107,23 @@ class Rows:
 
     def products(self, weights: Array) -> tuple[Array, Array]:
         """Sums of products of columns, and sums of columns, for every sample."""
-        whole = crossed(self.table, self.table)
+        whole = cross_product(self.table, self.table)
         totals = np.empty((len(weights), *whole.shape))
         for total, weight in zip(totals, weights, strict=True):
             out = np.flatnonzero(weight == 0)
             if out.size < weight.size - out.size and weight.max() == 1 == weight[weight > 0].min():
-                total[:] = whole - crossed(self.table[out], self.table[out])
+                total[:] = whole - cross_product(self.table[out], self.table[out])
             else:
-                total[:] = crossed(self.table * weight[:, None], self.table)
-        return totals, times(weights, self.table)
+                total[:] = cross_product(self.table * weight[:, None], self.table)
+        return totals, multiply(weights, self.table)
 
 
-def search(rows: Rows, weights: Array, plan: Plan) -> list[Found]:
+def search_samples(rows: ScaledRows, weights: Array, plan: SearchPlan) -> list[SearchEnd]:
     """How the searches on some samples end."""
     at_once = max(1, MOST_CELLS // max(rows.table.shape[0], rows.table.shape[1] ** 2))
     found = []
     for start in range(0, len(weights), at_once):
-        found += _Searches(rows, weights[start : start + at_once], plan).ended()
+        found += _Searches(rows, weights[start : start + at_once], plan).run()
     return found
 
 
@@ -129,9 +131,9 @@ def search(rows: Rows, weights: Array, plan: Plan) -> list[Found]:
 class _Searches:
     """Searches under way. First axis of all arrays: the samples; those that have ended keep their place."""
 
-    rows: Rows
+    rows: ScaledRows
     weights: Array
-    plan: Plan
+    plan: SearchPlan
     n: Array = field(init=False)
     swept: Array = field(init=False)
     """The correlation matrices, the outcome last, with the columns of the models swept in."""
@@ -201,7 +203,7 @@ class _Searches:
         """Products about the sample's own means: exact where little is left of a column outside the left-out rows."""
         weight = self.weights[sample]
         apart = self.rows.table - weight @ self.rows.table / self.n[sample]
-        return crossed(apart * weight[:, None], apart)
+        return cross_product(apart * weight[:, None], apart)
 
     def _enter_first(self, term: int) -> None:
         doubtful = self.swept[:, term, term] < self.least[:, term]
@@ -227,7 +229,7 @@ class _Searches:
         weight = self.weights[samples]
         shares = np.where(active[samples], -self.swept[samples, :-1, terms], 0.0) / length
         shares[np.arange(samples.size), terms] = 1 / length[np.arange(samples.size), terms]
-        left = times(self.rows.table, np.column_stack([shares, np.zeros(samples.size)]).T).T
+        left = multiply(self.rows.table, np.column_stack([shares, np.zeros(samples.size)]).T).T
         left -= ((weight * left).sum(axis=1) / self.n[samples])[:, None]
         tolerated = self.tolerated[samples, terms]
         return np.asarray((weight * np.square(left)).sum(axis=1) <= tolerated)
@@ -246,17 +248,17 @@ class _Searches:
         self.swept[samples, :, terms] = signed
         self.swept[samples, terms, terms] = -1 / pivot
 
-    def ended(self) -> list[Found]:
+    def run(self) -> list[SearchEnd]:
         """All searches, once none has a move left."""
         under_way = np.flatnonzero(self.clear)
         for step in range(self.plan.limit):
             if not under_way.size:
                 break
             under_way = self._next(under_way, step)
-        return [self._found(sample) for sample in range(len(self.weights))]
+        return [self._end_of(sample) for sample in range(len(self.weights))]
 
     def _next(self, samples: Places, step: int) -> Places:
-        """Take a step of every search, and tell which ones go on."""
+        """Take a step of every search; return those that go on."""
         samples, idle = self._idle_ones(samples)
         samples = samples[self._sure(samples)]
         aics, now = self._table(samples)
@@ -330,16 +332,16 @@ class _Searches:
         self.order[samples[entering], terms[entering]] = len(self.plan.start) + step
         self._note(samples, terms)
 
-    def _found(self, sample: int) -> Found:
+    def _end_of(self, sample: int) -> SearchEnd:
         inside = np.flatnonzero(self.inside[sample])
         terms = inside[np.argsort(self.order[sample, inside])]
         rank = 1 + np.count_nonzero(self.inside[sample] & ~self.idle[sample])
         rss = np.maximum(self.swept[sample, -1, -1:], np.finfo(np.float64).tiny)
         aic = float(self._aic(np.array([sample]), rss, np.array([rank]))[0])
-        return Found(tuple(self.moves[sample]), tuple(terms.tolist()), aic, bool(self.clear[sample]))
+        return SearchEnd(tuple(self.moves[sample]), tuple(terms.tolist()), aic, bool(self.clear[sample]))
 
 
-def _ways(plan: Plan, columns: int) -> tuple[Flags, Flags]:
+def _ways(plan: SearchPlan, columns: int) -> tuple[Flags, Flags]:
     enters, leaves = np.zeros((2, columns), dtype=np.bool_)
     enters[list(plan.upper)] = plan.forward
     leaves[list(plan.upper)] = plan.backward
@@ -347,7 +349,6 @@ def _ways(plan: Plan, columns: int) -> tuple[Flags, Flags]:
     return enters, leaves
 
 
-Direction = Literal["backward", "forward", "both"]
 Start = Literal["full", "null"] | Sequence[str] | None
 Scope = tuple[Sequence[str], Sequence[str]] | None
 
@@ -374,7 +375,17 @@ class Selection:
     k: float = 2.0
     limit: int = 1000
 
-    def plan(self, names: Sequence[str]) -> Plan:
+    def keeping(self, keep: Sequence[str], names: Sequence[str]) -> Selection:
+        """The same with some of the names in every model."""
+        for name in keep:
+            if name not in names:
+                raise UsageError(f'`keep`: there is no candidate "{name}"; {nearest(name, names)}')
+        if not keep:
+            return self
+        from_null = self.start == "null" or (self.start is None and self.direction == "forward")
+        return replace(self, start=tuple(keep) if from_null else self.start, scope=(tuple(keep), tuple(names)))
+
+    def plan(self, names: Sequence[str]) -> SearchPlan:
         """The same in places of columns."""
         if len(set(names)) < len(names) or INTERCEPT in names:
             raise UsageError(f'predictors must have different names, none of them "{INTERCEPT}"')
@@ -388,7 +399,7 @@ class Selection:
             raise UsageError(f'there is no predictor "{unknown[0]}"; there are: {", ".join(names)}')
         if not set(lower) <= set(start) or not set(start) <= set(upper):
             raise UsageError("the lower scope must lie within the start, and the start within the upper scope")
-        return Plan(
+        return SearchPlan(
             tuple(places[name] for name in start),
             frozenset(places[name] for name in lower),
             tuple(places[name] for name in upper),
@@ -467,7 +478,7 @@ class Stepwise:
         }
 
 
-def step(
+def search_terms(
     x: ArrayLike,
     y: ArrayLike,
     names: Sequence[str],
@@ -486,32 +497,34 @@ def step(
     refused: its AIC is minus infinity.
 
     >>> x = [[0, 1], [1, 0], [2, 0], [3, 1], [4, 1]]
-    >>> found = step(x, [0.1, 0.9, 2.2, 2.9, 4.1], ["a", "b"])
+    >>> found = search_terms(x, [0.1, 0.9, 2.2, 2.9, 4.1], ["a", "b"])
     >>> found.terms, [move.step for move in found.trace]
     (('a',), ['', '- b'])
     """
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     if len(names) != columns.shape[1]:
         raise UsageError(f"{columns.shape[1]} columns need as many names; got {len(names)}")
-    return chosen(columns, outcome, names, Selection(direction, start, scope, k, limit).plan(names))
+    return run_search(columns, outcome, names, Selection(direction, start, scope, k, limit).plan(names))
 
 
-def chosen(x: Array, y: Array, names: Sequence[str], plan: Plan) -> Stepwise:
+def run_search(x: Array, y: Array, names: Sequence[str], plan: SearchPlan) -> Stepwise:
     """The end of the search that a plan describes."""
-    path = _searched(x, y, plan) if y.size > MANY_ROWS else None
-    return _result(path or _ended(x, y, [_model(x, y, plan.start, None, plan)], plan), y, names)
+    path = _quick_path(x, y, plan) if y.size > MANY_ROWS else None
+    return _result(path or _finish(x, y, [_model(x, y, plan.start, None, plan)], plan), y, names)
 
 
-def _searched(x: Array, y: Array, plan: Plan) -> list[_Model] | None:
+def _quick_path(x: Array, y: Array, plan: SearchPlan) -> list[_Model] | None:
     """The path that cross-products lead along, fitted from the rows; None where the rows do not agree."""
-    found = search(Rows.of(x, y), np.ones((1, y.size)), plan)[0]
+    found = search_samples(ScaledRows.of(x, y), np.ones((1, y.size)), plan)[0]
     path = _path(x, y, found.moves, plan)
     if path is None or not _agree(path[-1], found):
         return None
-    return path if found.clear else _ended(x, y, path, plan)
+    return path if found.clear else _finish(x, y, path, plan)
 
 
-def confirmed(x: Array, y: Array, rows: Places, found: Found, plan: Plan) -> tuple[tuple[int, ...], LeastSquares]:
+def confirm_search(
+    x: Array, y: Array, rows: Places, found: SearchEnd, plan: SearchPlan
+) -> tuple[tuple[int, ...], LeastSquares]:
     """Columns and fit on some rows of what a search on their cross-products found.
 
     The rows end a search that is not clear, and do all of it where they do not agree.
@@ -524,11 +537,11 @@ def confirmed(x: Array, y: Array, rows: Places, found: Found, plan: Plan) -> tup
     table = x[rows]
     model = _model(table, outcome, found.terms, None, plan)
     model = model if _agree(model, found) else _model(table, outcome, plan.start, None, plan)
-    last = _ended(table, outcome, [model], plan)[-1]
+    last = _finish(table, outcome, [model], plan)[-1]
     return last.terms, last.fit
 
 
-def _agree(model: _Model, found: Found) -> bool:
+def _agree(model: _Model, found: SearchEnd) -> bool:
     return abs(model.aic - found.aic) <= AGREEMENT * (1 + abs(found.aic))
 
 
@@ -543,11 +556,11 @@ class _Model:
     kept: bool = True
 
 
-def _model(x: Array, y: Array, terms: tuple[int, ...], move: int | None, plan: Plan) -> _Model:
-    fit = solved(x[:, terms], y)
+def _model(x: Array, y: Array, terms: tuple[int, ...], move: int | None, plan: SearchPlan) -> _Model:
+    fit = solve(x[:, terms], y)
     if fit.rank == fit.n or is_exact(fit.rss, y):
         raise _exact(fit, y)
-    return _Model(terms, move, fit, criterion(fit.n, fit.rss, fit.rank, plan.k))
+    return _Model(terms, move, fit, extract_aic(fit.n, fit.rss, fit.rank, plan.k))
 
 
 def _exact(fit: LeastSquares, y: Array) -> DataError:
@@ -560,24 +573,24 @@ def _exact(fit: LeastSquares, y: Array) -> DataError:
     )
 
 
-def _path(x: Array, y: Array, moves: Sequence[int], plan: Plan) -> list[_Model] | None:
+def _path(x: Array, y: Array, moves: Sequence[int], plan: SearchPlan) -> list[_Model] | None:
     """The models on a path that the search found; None where the rows would have ended it sooner."""
     path = [_model(x, y, plan.start, None, plan)]
     for move in moves:
-        path.append(_model(x, y, moved(path[-1].terms, move), move, plan))
+        path.append(_model(x, y, after_move(path[-1].terms, move), move, plan))
         if path[-1].aic >= path[-2].aic + SLACK:
             return None
     return path
 
 
-def _ended(x: Array, y: Array, path: list[_Model], plan: Plan) -> list[_Model]:
+def _finish(x: Array, y: Array, path: list[_Model], plan: SearchPlan) -> list[_Model]:
     """The path continued to its end on the rows."""
     while len(path) <= plan.limit:
         now = path[-1]
         move = _best(x, y, now, plan)
         if move is None:
             break
-        after = _model(x, y, moved(now.terms, move), move, plan)
+        after = _model(x, y, after_move(now.terms, move), move, plan)
         if after.aic >= now.aic + SLACK:
             # R ends with the model that made it stop, and leaves it out of the trace.
             return [*path, replace(after, kept=False)]
@@ -585,12 +598,12 @@ def _ended(x: Array, y: Array, path: list[_Model], plan: Plan) -> list[_Model]:
     return path
 
 
-def _best(x: Array, y: Array, now: _Model, plan: Plan) -> int | None:
+def _best(x: Array, y: Array, now: _Model, plan: SearchPlan) -> int | None:
     """The column that enters or leaves next."""
     drops = [term for term in now.terms if term not in plan.lower] if plan.backward else []
     adds = [term for term in plan.upper if term not in now.terms] if plan.forward else []
     if drops and now.fit.aliased.size:
-        idle = [term for term in drops if solved(x[:, moved(now.terms, term)], y).rank == now.fit.rank]
+        idle = [term for term in drops if solve(x[:, after_move(now.terms, term)], y).rank == now.fit.rank]
         if idle:
             return idle[-1]
     table = _after_drops(now, drops) | _after_additions(x, y, now, adds)
@@ -603,7 +616,7 @@ def _best(x: Array, y: Array, now: _Model, plan: Plan) -> int | None:
 
 
 def _aic(n: int, rss: float, rank: int, k: float) -> float:
-    return criterion(n, rss, rank, k) if rss > 0 else float("-inf")
+    return extract_aic(n, rss, rank, k) if rss > 0 else float("-inf")
 
 
 def _after_drops(now: _Model, drops: Sequence[int]) -> dict[int, float]:
@@ -620,7 +633,7 @@ def _after_additions(x: Array, y: Array, now: _Model, adds: Sequence[int]) -> di
     columns = x[:, adds]
     left = columns
     for _ in range(2):
-        left = left - times(now.fit.basis, crossed(now.fit.basis, left))
+        left = left - multiply(now.fit.basis, cross_product(now.fit.basis, left))
     squares = np.square(left).sum(axis=0)
     aliased = squares <= TOLERANCE**2 * np.square(columns).sum(axis=0)
     gains = np.square(left.T @ (y - now.fit.fitted)) / np.where(aliased, 1.0, squares)
@@ -629,7 +642,7 @@ def _after_additions(x: Array, y: Array, now: _Model, adds: Sequence[int]) -> di
         if not out:
             rss = now.fit.rss - gain
             cancelled = rss < CANCELLED * now.fit.rss
-            found[term] = solved(x[:, (*now.terms, term)], y).rss if cancelled else rss
+            found[term] = solve(x[:, (*now.terms, term)], y).rss if cancelled else rss
     return found
 
 

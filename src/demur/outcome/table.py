@@ -162,7 +162,7 @@ def _outcome(cells: Cells) -> tuple[pl.Series, str]:
     if "pre" in cells and "post" in cells:
         return _gain(cells), GAIN
     rule = f"needs a column outcome, or pre and post; there are {', '.join(cells.table.columns[:12])}"
-    raise DataError(rule, where=cells.table.name, fix="--outcome COLUMN names another")
+    raise DataError(rule, where=cells.table.name, fix="`outcome` names another")
 
 
 def _is_flag(series: pl.Series) -> bool:
@@ -207,8 +207,8 @@ class Match:
     only_outcomes: tuple[str, ...]
 
 
-def matched(turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why: Sequence[str] = ()) -> Match:
-    """Brings dialogues with turns and dialogues with outcomes together; what has no counterpart is refused.
+def match_dialogues(turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why: Sequence[str] = ()) -> Match:
+    """Pair dialogues with turns and dialogues with outcomes; what has no counterpart is refused.
 
     With `allowed` it is left out instead, and the match says what. `why` is what is known about missing outcomes.
     """
@@ -225,7 +225,7 @@ def matched(turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why
             f"{len(match.only_turns):,} dialogues have turns and no outcome ({_listed(match.only_turns)}), "
             f"{len(match.only_outcomes):,} an outcome and no turns ({_listed(match.only_outcomes)})"
             + "".join(f"; {one}" for one in why),
-            fix=f"--matched, or matched=True, goes on with the {len(match.common):,} that have both",
+            fix=f"`matched` goes on with the {len(match.common):,} that have both",
         )
     return match
 

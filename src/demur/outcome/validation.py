@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -17,18 +12,30 @@ from numpy.typing import ArrayLike, NDArray
 from demur.core.arrays import Array
 from demur.core.show.results import Step, plain, silent
 from demur.errors import DataError, UsageError
-from demur.outcome.least_squares import LeastSquares, Places, checked, least_squares
-from demur.outcome.stepwise import INTERCEPT, Found, Plan, Rows, Selection, chosen, confirmed, search
+from demur.outcome.least_squares import LeastSquares, Places, check_arrays, least_squares
+from demur.outcome.stepwise import (
+    INTERCEPT,
+    ScaledRows,
+    SearchEnd,
+    SearchPlan,
+    Selection,
+    confirm_search,
+    run_search,
+    search_samples,
+)
+
+VALIDATION_NAMES = {"in_sample": "in-sample", "loo": "leave-one-out", "nested": "nested"}
+"""What the kinds of validation are called."""
 
 AT_ONCE = 500
-"""Folds searched together, and the rhythm in which progress is told."""
+"""Folds searched together, between two reports of progress."""
 
 FULL_LEVERAGE = 1e-6
 """A row whose leverage is this close to 1 is left out by a fit of its own, for the formula would divide by nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedFold:
     """A fold on whose other rows nothing could be fitted, its number of rows, and why."""
 
     fold: int
@@ -37,10 +44,10 @@ class Failure:
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
+class OutcomeValidation:
     """Predictions of rows by models that have not seen them, and how far off they are.
 
-    Rows of folds that failed have NaN for a prediction and count in none of the figures; `failed` tells of them.
+    Rows of folds that failed, which are in `failed`, have NaN for a prediction and count in none of the figures.
     """
 
     observed: Array
@@ -57,7 +64,7 @@ class Validation:
     models: int
     """Different sets of predictors among the folds."""
 
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[FailedFold, ...] = ()
 
     @property
     def n(self) -> int:
@@ -154,13 +161,13 @@ def grouped_folds(groups: Sequence[Any], folds: int) -> Places:
     return fold[group]
 
 
-def leave_out(x: ArrayLike, y: ArrayLike, *, folds: Places | None = None) -> Validation:
+def leave_out(x: ArrayLike, y: ArrayLike, *, folds: Places | None = None) -> OutcomeValidation:
     """Leave each fold (left out: each row) out of a model of all the columns, without fitting it again.
 
     For one row the error is e / (1 - h), whose squares add up to PRESS; for several rows (I - H)⁻¹ e of their block.
     Only where leverage is 1, so that the other rows do not determine the model, is it fitted on the others.
     """
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     fold = _numbered(folds, outcome.size)
     fit = least_squares(columns, outcome)
     single = np.bincount(fold).max() == 1
@@ -177,7 +184,7 @@ def leave_out(x: ArrayLike, y: ArrayLike, *, folds: Places | None = None) -> Val
     tss = _outside_squares(outcome, fold)
     known = np.isnan(training)
     training[known] = 1 - np.divide(rss, tss, out=np.full(rss.size, np.nan), where=tss > 0)[known]
-    return Validation(outcome, predictions, means, training, {}, 1)
+    return OutcomeValidation(outcome, predictions, means, training, {}, 1)
 
 
 def nested(
@@ -188,19 +195,19 @@ def nested(
     selection: Selection | None = None,
     folds: Places | None = None,
     step: Step = silent,
-) -> Validation:
+) -> OutcomeValidation:
     """Leave each fold (left out: each row) out of the whole procedure: selection and fit see the other rows only."""
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     plan = (selection or Selection()).plan(names)
     fold = _numbered(folds, outcome.size)
     predictions = np.full(outcome.size, np.nan)
     training, chosen, failed = [], [], []
-    for one, found in enumerate(_searched(columns, outcome, fold, plan, step)):
+    for one, found in enumerate(_search_folds(columns, outcome, fold, plan, step)):
         out, others = np.flatnonzero(fold == one), np.flatnonzero(fold != one)
         try:
-            terms, fit = confirmed(columns, outcome, others, found, plan)
+            terms, fit = confirm_search(columns, outcome, others, found, plan)
         except DataError as fault:
-            failed.append(Failure(one, out.size, str(fault)))
+            failed.append(FailedFold(one, out.size, str(fault)))
             continue
         predictions[out] = fit.predict(columns[out[:, None], terms])
         training.append(_r2(fit, outcome[others]))
@@ -208,7 +215,7 @@ def nested(
     means = _outside_means(outcome, fold)
     models = len({frozenset(terms) for terms in chosen})
     selected = frequencies(chosen, names)
-    return Validation(outcome, predictions, means, np.array(training), selected, models, tuple(failed))
+    return OutcomeValidation(outcome, predictions, means, np.array(training), selected, models, tuple(failed))
 
 
 def frequencies(chosen: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict[str, float]:
@@ -220,13 +227,13 @@ def frequencies(chosen: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict
     return {names[place]: float(counts[place] / len(chosen)) for place in order} if chosen else {}
 
 
-def _searched(x: Array, y: Array, fold: Places, plan: Plan, step: Step) -> list[Found]:
-    rows, total = Rows.of(x, y), int(fold.max()) + 1
-    found: list[Found] = []
+def _search_folds(x: Array, y: Array, fold: Places, plan: SearchPlan, step: Step) -> list[SearchEnd]:
+    rows, total = ScaledRows.of(x, y), int(fold.max()) + 1
+    found: list[SearchEnd] = []
     for start in range(0, total, AT_ONCE):
         step("nested validation", start, total)
         out = np.arange(start, min(start + AT_ONCE, total))
-        found += search(rows, (fold[None, :] != out[:, None]).astype(np.float64), plan)
+        found += search_samples(rows, (fold[None, :] != out[:, None]).astype(np.float64), plan)
     step("nested validation", total, total)
     return found
 
@@ -283,12 +290,6 @@ def _share(left: float, whole: float) -> float:
 REPLICATES_AT_ONCE = 50
 """Replicates of one piece of work. Draws are made piece by piece, so this number is part of what a seed means."""
 
-LONG = 10.0
-"""Seconds of work from which other processes may pay: each takes one or two to start, and cores share caches."""
-
-AHEAD = 2
-"""Pieces that wait for each process."""
-
 WHAT = "resampling the regression"
 
 Counts = NDArray[np.int64]
@@ -296,7 +297,7 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BootstrapSpan:
     """A figure of the fit to all rows, and percentiles of it over the replicates."""
 
     value: float
@@ -349,12 +350,12 @@ class Bootstrap:
         return {self.names[place]: float(shares[place]) for place in order}
 
     @property
-    def coefficients(self) -> dict[str, Span]:
+    def coefficients(self) -> dict[str, BootstrapSpan]:
         """Coefficients with percentiles in which a predictor that is left out counts as 0: the whole procedure's."""
         return self._spans(np.nan_to_num(self.draws))
 
     @property
-    def where_selected(self) -> dict[str, Span]:
+    def where_selected(self) -> dict[str, BootstrapSpan]:
         """Coefficients with percentiles over those replicates alone that choose the predictor; NaN where none does."""
         return self._spans(self.draws)
 
@@ -368,13 +369,13 @@ class Bootstrap:
         """In-sample R² less its optimism."""
         return self.r2 - self.optimism
 
-    def _spans(self, draws: Array) -> dict[str, Span]:
+    def _spans(self, draws: Array) -> dict[str, BootstrapSpan]:
         tail = (1 - self.level) / 2
         spans = {}
         for place, name in enumerate((INTERCEPT, *self.names)):
             known = draws[~np.isnan(draws[:, place]), place]
             low, high = np.quantile(known, [tail, 1 - tail]) if known.size else (np.nan, np.nan)
-            spans[name] = Span(float(self.value[place]), float(low), float(high))
+            spans[name] = BootstrapSpan(float(self.value[place]), float(low), float(high))
         return spans
 
     def to_dict(self) -> dict[str, Any]:
@@ -404,28 +405,26 @@ def bootstrap(
     replicates: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-    workers: int = 1,
     step: Step = silent,
 ) -> Bootstrap:
     """Select and fit on rows (or groups of rows) drawn with replacement, many times over.
 
-    More than one of the `workers` is used where the work would take more than a few seconds, and gives the same
-    replicates. They are processes, so a script must have the usual `if __name__ == "__main__":` to ask for them. A
-    replicate on which nothing can be chosen, for its model fits exactly, is counted in `failed`.
+    A replicate on which nothing can be chosen, as its model fits exactly, is counted in `failed`.
     """
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     if replicates < 1 or not 0 < level < 1:
         raise UsageError(f"replicates must be at least 1 and level within (0, 1); got {replicates} and {level}")
     plan = (selection or Selection()).plan(names)
-    whole = chosen(columns, outcome, names, plan)
+    whole = run_search(columns, outcome, names, plan)
     unit = np.arange(outcome.size) if groups is None else folds_of_groups(groups)
     if unit.size != outcome.size or unit.max() < 1:
         raise DataError("there must be a group for every row, and at least two of them", got=f"{unit.size} groups")
-    work = _Work(columns, outcome, Rows.of(columns, outcome), plan)
+    rows = ScaledRows.of(columns, outcome)
     done: list[Replicate] = []
     step(WHAT, 0, replicates)
-    for part in _done(work, _drawn(unit, replicates, seed), replicates, workers):
-        done += part
+    for counts in _draws(unit, replicates, seed):
+        ends = search_samples(rows, counts.astype(np.float64), plan)
+        done += [_replicate(columns, outcome, *one, plan) for one in zip(counts, ends, strict=True)]
         step(WHAT, len(done), replicates)
     good = [one for one in done if not isinstance(one, str)]
     if not good:
@@ -441,77 +440,24 @@ Replicate = tuple[Array, float, float] | str
 """Coefficients, R² on the rows drawn and on those at hand; or why there is no model."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Work:
-    x: Array
-    y: Array
-    rows: Rows
-    plan: Plan
-
-    def __call__(self, counts: Counts) -> list[Replicate]:
-        found = search(self.rows, counts.astype(np.float64), self.plan)
-        return [self._replicate(count, one) for count, one in zip(counts, found, strict=True)]
-
-    def _replicate(self, count: Counts, found: Found) -> Replicate:
-        drawn = np.repeat(np.arange(count.size), count)
-        outcome = self.y[drawn]
-        try:
-            terms, fit = confirmed(self.x, self.y, drawn, found, self.plan)
-        except DataError as fault:
-            return str(fault)
-        coefficients = np.full(self.x.shape[1] + 1, np.nan)
-        coefficients[[0, *(term + 1 for term in terms)]] = fit.coefficients
-        return coefficients, _bootstrap_r2(fit.fitted, outcome), _bootstrap_r2(fit.predict(self.x[:, terms]), self.y)
+def _replicate(x: Array, y: Array, count: Counts, end: SearchEnd, plan: SearchPlan) -> Replicate:
+    rows = np.repeat(np.arange(count.size), count)
+    try:
+        terms, fit = confirm_search(x, y, rows, end, plan)
+    except DataError as fault:
+        return str(fault)
+    coefficients = np.full(x.shape[1] + 1, np.nan)
+    coefficients[[0, *(term + 1 for term in terms)]] = fit.coefficients
+    return coefficients, _bootstrap_r2(fit.fitted, y[rows]), _bootstrap_r2(fit.predict(x[:, terms]), y)
 
 
-def _drawn(unit: Places, replicates: int, seed: int) -> Iterator[Counts]:
+def _draws(unit: Places, replicates: int, seed: int) -> Iterator[Counts]:
     """How often each row is drawn, for some replicates at a time."""
     rng = np.random.default_rng(seed)
     units = int(unit.max()) + 1
     for start in range(0, replicates, REPLICATES_AT_ONCE):
         size = min(REPLICATES_AT_ONCE, replicates - start)
         yield rng.multinomial(units, np.full(units, 1 / units), size=size)[:, unit]
-
-
-def _done(work: _Work, drawn: Iterator[Counts], replicates: int, workers: int) -> Iterator[list[Replicate]]:
-    """The work piece by piece, by several processes if the first piece shows that it will be long."""
-    start = time.perf_counter()
-    yield work(next(drawn))
-    ahead = (time.perf_counter() - start) * (replicates / REPLICATES_AT_ONCE - 1)
-    yield from _by_processes(work, drawn, workers) if workers > 1 and ahead > LONG else map(work, drawn)
-
-
-def _by_processes(work: _Work, drawn: Iterator[Counts], workers: int) -> Iterator[list[Replicate]]:
-    """The work by processes of their own, in order; done here after all where they cannot be had."""
-    waiting: deque[Counts] = deque()
-    futures: deque[Future[list[Replicate]]] = deque()
-    # Not forked: threads that other libraries have started do not survive that.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _prepare, (work,))
-    try:
-        for counts in chain(drawn, [None] * AHEAD * workers):
-            if counts is not None:
-                waiting.append(counts)
-                futures.append(pool.submit(_perform, counts))
-            if futures and (counts is None or len(futures) > AHEAD * workers):
-                done = futures.popleft().result()
-                waiting.popleft()
-                yield done
-    except BrokenExecutor:
-        yield from map(work, chain(waiting, drawn))
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _prepare(work: _Work) -> None:
-    _work.append(work)
-
-
-def _perform(counts: Counts) -> list[Replicate]:
-    return _work[-1](counts)
-
-
-_work: list[_Work] = []
-"""What a process of the pool has been given to do."""
 
 
 def _bootstrap_r2(said: Array, seen: Array) -> float:
@@ -523,17 +469,13 @@ HIGH_INFLATION = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class TrainingRange:
     """What the rows of the fit held of a predictor: its least and greatest value, mean and standard deviation."""
 
     low: float
     high: float
     mean: float
     sd: float
-
-    def holds(self, value: float) -> bool:
-        """Whether a value lies within."""
-        return self.low <= value <= self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +493,7 @@ class Diagnostics:
 
     inflation: dict[str, float]
     flips: tuple[Flip, ...]
-    ranges: dict[str, Range]
+    ranges: dict[str, TrainingRange]
     standardised: dict[str, float]
 
     @property
@@ -572,7 +514,7 @@ class Diagnostics:
 
 def diagnose(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> Diagnostics:
     """All of it for the regression of `y` on all columns of `x`."""
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     return Diagnostics(
         inflation(columns, names),
         sign_flips(columns, outcome, names),
@@ -610,19 +552,19 @@ def sign_flips(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> tuple[Flip, 
 
     Then the coefficient tells what is left of a predictor when others are held still, not what it goes along with.
     """
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     multiple = least_squares(columns, outcome).coefficients[1:]
     simple = [least_squares(columns[:, [place]], outcome).coefficients[1] for place in range(len(names))]
     pairs = zip(names, simple, multiple, strict=True)
     return tuple(Flip(name, float(alone), float(beside)) for name, alone, beside in pairs if alone * beside < 0)
 
 
-def ranges(x: ArrayLike, names: Sequence[str]) -> dict[str, Range]:
+def ranges(x: ArrayLike, names: Sequence[str]) -> dict[str, TrainingRange]:
     """What the rows hold of every predictor."""
     columns = np.asarray(x, dtype=np.float64)
     sd = columns.std(axis=0, ddof=1) if len(columns) > 1 else np.full(columns.shape[1], np.nan)
     parts = (columns.min(axis=0), columns.max(axis=0), columns.mean(axis=0), sd)
-    return {name: Range(*(float(part[place]) for part in parts)) for place, name in enumerate(names)}
+    return {name: TrainingRange(*(float(part[place]) for part in parts)) for place, name in enumerate(names)}
 
 
 def standardised(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> dict[str, float]:
@@ -630,7 +572,7 @@ def standardised(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> dict[str, 
 
     The same as those of a fit to z-scores (PARADISE, Walker et al. 1997); NaN for aliased predictors.
     """
-    columns, outcome = checked(x, y)
+    columns, outcome = check_arrays(x, y)
     slopes = least_squares(columns, outcome).coefficients[1:]
     apart = outcome.std()
     beta = slopes * columns.std(axis=0) / apart if apart > 0 else np.full(slopes.size, np.nan)

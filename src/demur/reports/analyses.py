@@ -17,7 +17,7 @@ from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate
 from demur.nbest_lists.ranks import ListRanks, list_ranks
 from demur.nbest_lists.reward import Smooths, reward_curves
 from demur.outcome.features import design
-from demur.outcome.fitting import OutcomeFit, Procedure, fit_outcome
+from demur.outcome.fitting import OutcomeFit, Procedure, fit_design
 from demur.reports.tables import Mixture
 from demur.returns.compare import Comparison, compare
 from demur.returns.evaluate import Evaluations, evaluate, returns_measures
@@ -253,7 +253,7 @@ def _fit_outcomes(mixture: Mixture, options: ReportOptions, omissions: Omissions
 
     def fitted(system: str) -> OutcomeFit:
         made = design(table, turns.of(system), features=options.features, allow_unmatched=options.matched)
-        return fit_outcome(made, how=how)
+        return fit_design(made, how=how)
 
     found = [(system, omissions.attempt(f"outcome of {system}", lambda: fitted(system))) for system in turns.systems]  # noqa: B023
     return tuple((system, fit) for system, fit in found if fit is not None)

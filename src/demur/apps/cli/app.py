@@ -9,7 +9,6 @@ import typer
 from demur.apps.cli.chat import chat
 from demur.apps.cli.commands import add_jobs, call, new_app, run_import
 from demur.apps.cli.options import OutputOptions, with_options
-from demur.apps.cli.outcome_commands import outcome
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import Argument, Job, Option
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
@@ -19,6 +18,7 @@ from demur.importers.jobs import JOBS as DSTC_JOBS
 from demur.lab.jobs import JOBS as LAB_JOBS
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
+from demur.outcome.jobs import JOBS as OUTCOME_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.returns.options import (
@@ -129,7 +129,12 @@ add_jobs(app, [Job("follow", follow, present="", example="demur follow run.jsonl
 
 add_jobs(app, NBEST_JOBS)
 add_jobs(app, REPORT_JOBS, run_report)
+outcome = typer.Typer(
+    help="Which misunderstandings cost the outcome: models of what dialogues achieve, and predictions from them.",
+    no_args_is_help=True,
+)
 app.add_typer(outcome, name="outcome")
+add_jobs(app, OUTCOME_JOBS)
 add_jobs(app, GOLD_JOBS)
 add_jobs(app, STORE_JOBS)
 add_jobs(app, [Job("serve", serve, present="", example="demur serve --port 8400")], call)

@@ -98,7 +98,7 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
     given_files = outputs.output
     extra, outputs = _apart(outputs, job)
     for one, path in files.items():
-        _refuse_folder(path)
+        _refuse_path(path, one.flag, one.ending)
         if path is not None and one.check is not None:
             positional, options = values_from(job, given)
             load(one.check)(path, *positional, **options)
@@ -233,7 +233,8 @@ def _is_read(parameter: Parameter) -> bool:
 
 
 def _declared_output(one: Output) -> inspect.Parameter:
-    about = typer.Option(one.flag, help=one.help, metavar=one.metavar)
+    flags = [flag for flag in (one.flag, one.short) if flag]
+    about = typer.Option(*flags, help=one.help, metavar=one.metavar)
     return _keyword(one.name, Annotated[Path | None, about], None)
 
 
@@ -248,7 +249,7 @@ def _apart(outputs: OutputOptions, job: Job) -> tuple[list[tuple[Path, str]], Ou
         load(job.check)([path for path, _ in extra])
     else:
         for path, _ in extra:
-            _refuse_folder(path)
+            _refuse_path(path)
     rest = replace(outputs, output=[path for path in outputs.output if _writer(path, job) is None])
     output.check(rest, [ending for ending, _ in job.endings])
     if not job.figures:
@@ -265,6 +266,10 @@ def _writer(path: Path, job: Job) -> str | None:
     return None
 
 
-def _refuse_folder(path: Path | None) -> None:
-    if path is not None and path.is_dir():
-        raise UsageError(f"-o {path}: this is a directory; name a file in it")
+def _refuse_path(path: Path | None, flag: str = "-o", ending: str = "") -> None:
+    if path is None:
+        return
+    if not path.name.lower().endswith(ending):
+        raise UsageError(f"{flag} {path}: the extension must be {ending}")
+    if path.is_dir():
+        raise UsageError(f"{flag} {path}: this is a directory; name a file in it")

@@ -182,7 +182,7 @@ def test_nothing_of_the_data_is_markup(client, asked, study):
 
 def test_of_many_labels_the_map_keeps_those_of_the_dearest_confusions(monkeypatch):
     from demur.outcome.features import design
-    from demur.outcome.fitting import Procedure, fit_outcome
+    from demur.outcome.fitting import Procedure, fit_design
     from demur.outcome.table import dialogues
     from demur.returns.table import Reading, responses
 
@@ -190,7 +190,7 @@ def test_of_many_labels_the_map_keeps_those_of_the_dearest_confusions(monkeypatc
     turns, held = tutor.study(dialogues=20)
     log = responses(turns, reading=Reading(out_of_scope=(), missing_confidence="lowest"))
     made = design(dialogues(held), log, features="conf")
-    found = confusion_map(fit_outcome(made, how=Procedure(replicates=0)))
+    found = confusion_map(fit_design(made, how=Procedure(replicates=0)))
     assert found["labels"] == sorted(DEAR)
     assert (found["of"], len(found["cells"])) == (5, 4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +15,18 @@ from demur.apps.web.site import Query, Site
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.outcome.features import (
-    MIN_PER_DIALOGUE,
     POLICIES,
-    REJECTIONS,
+    REJECTION_NOTES,
     SETS,
-    Rejections,
     Turns,
     confusion_name,
     design,
     turns_of,
 )
-from demur.outcome.fitting import OutcomeFit, Procedure, feature_sets, fit_outcome
+from demur.outcome.fitting import OutcomeFit, Procedure, feature_sets, fit_design
 from demur.outcome.models import OutcomeModel
-from demur.outcome.prediction import WhatIf, predict, predicted_pairs, prices
+from demur.outcome.options import MIN_PER_DIALOGUE, Rejections
+from demur.outcome.prediction import WhatIf, compare_predictions, predict, prices
 from demur.outcome.prediction import what_if as mending
 from demur.outcome.price_chart import MOST_LABELS
 
@@ -59,7 +59,7 @@ class OutcomePage(Page):
             "dialogues": None if dialogues is None else run_values(dialogues),
             "offered": list(OFFERED),
             "undefined_choices": dict(POLICIES),
-            "rejection_choices": dict(REJECTIONS),
+            "rejection_choices": dict(REJECTION_NOTES),
             "query": _query(query),
             **_form_values(query),
         }
@@ -125,7 +125,7 @@ def _form_values(query: Query) -> dict[str, Any]:
         "features": query.text("features", USUAL),
         "least": query.number("least", MIN_PER_DIALOGUE, low=0),
         "undefined": query.choice("undefined", tuple(POLICIES), "impute-mean"),
-        "rejections": query.choice("rejections", tuple(REJECTIONS), "counted"),
+        "rejections": query.choice("rejections", tuple(REJECTION_NOTES), "counted"),
         "matched": bool(query.text("matched")),
         "sets": bool(query.text("sets")),
         "with": list(query.several("with")),
@@ -238,10 +238,10 @@ def _fit(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
     }
     made = design(table, turns, features=given["features"], **common)
     how = Procedure(**given["sampling"])
-    fit = fit_outcome(made, how=how, step=step)
-    rivals = feature_sets(table, turns, how=how, step=step, **common) if given["sets"] else ()
+    sets = feature_sets(table, turns, how=how, step=step, **common) if given["sets"] else ()
+    fit = replace(fit_design(made, how=how, step=step), sets=sets)
     step("pricing confusions", 0, 1)
-    shown = presentation_document(of_fit(fit, sets=rivals))
+    shown = presentation_document(of_fit(fit))
     shown["figures"] = [figure for figure in shown["figures"] if not _prices_again(figure)]
     return {
         "presentation": shown,
@@ -330,5 +330,5 @@ def predictions(store: Store, given: dict[str, Any], step: Step) -> dict[str, An
             faults.append({"run": run.name, "why": str(fault)})
     if not found:
         return {"faults": faults, "presentation": None}
-    pairs = predicted_pairs(model, found, given["sampling"]["level"])
-    return {"faults": faults, "presentation": presentation_document(of_predictions(model, found, pairs))}
+    compared = compare_predictions(model, found, given["sampling"]["level"])
+    return {"faults": faults, "presentation": presentation_document(of_predictions(compared))}
