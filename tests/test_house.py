@@ -52,6 +52,7 @@ HEAVY = (
     "jinja2",
 )
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
+MOST_HELPERS_OF_A_NAME = 4
 LONGEST_FILE, LONGEST_FUNCTION, MOST_IN_A_FOLDER = 700, 60, 30
 
 
@@ -167,6 +168,19 @@ def test_files_functions_and_folders_have_their_limits():
     for path in MODULES:
         folders[path.parent] += 1
     assert not {str(folder): count for folder, count in folders.items() if count > MOST_IN_A_FOLDER}
+
+
+def test_one_name_is_one_thing():
+    classes, helpers = defaultdict(list), defaultdict(list)
+    for path in MODULES:
+        for node in ast.parse(text_of(path)).body:
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(name_of(path))
+            elif isinstance(node, ast.FunctionDef) and node.name.startswith("_") and path.name != "__init__.py":
+                helpers[node.name].append(name_of(path))
+    assert not {name: paths for name, paths in classes.items() if len(paths) > 1}
+    assert not {name: paths for name, paths in helpers.items() if len(paths) > MOST_HELPERS_OF_A_NAME}
+    assert [name_of(path) for path in MODULES if "\nArray = NDArray" in text_of(path)] == ["core/arrays.py"]
 
 
 def test_half_of_all_functions_are_shorter_than_12_lines():

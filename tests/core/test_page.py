@@ -10,7 +10,7 @@ import pytest
 from demur import __version__
 from demur.core.show.html import data_table
 from demur.core.show.page import Section, page, presentation_page, slim
-from demur.core.show.presentation import Table
+from demur.core.show.presentation import ResultTable
 from demur.returns import presentation
 from demur.returns.charts.error_return import error_return_chart
 from demur.returns.charts.readings import roc_chart
@@ -47,7 +47,7 @@ def read(document):
 
 @pytest.fixture(scope="module")
 def document(evaluations):
-    table = Table("Few", ("name", "value"), (("a", "1"),))
+    table = ResultTable("Few", ("name", "value"), (("a", "1"),))
     return page(
         "Three systems",
         [Section("Curves", ("One sentence.",), (error_return_chart(evaluations), roc_chart(evaluations)), (table,))],
@@ -148,7 +148,7 @@ def test_a_presentation_becomes_a_page_with_its_sentences_on_top(evaluations):
 
 def test_long_tables_are_folded():
     rows = tuple((str(place),) for place in range(31))
-    assert "<summary>Long (31 rows)</summary>" in page("T", [Section("S", tables=(Table("Long", ("a",), rows),))])
+    assert "<summary>Long (31 rows)</summary>" in page("T", [Section("S", tables=(ResultTable("Long", ("a",), rows),))])
 
 
 def test_a_page_without_figures_carries_no_script():

@@ -4,11 +4,13 @@ import pytest
 from rich.console import Console
 
 from demur.core.show import terminal
-from demur.core.show.presentation import Presentation, Table
+from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.terminal import column_widths, with_short_words
 
 NAMES = [f"family/a-model-with-a-long-name-{size}b" for size in (7, 13, 70)]
-LONG = Table("Long", ("system", "verdict in words", "p"), tuple((name, "errs less at first", "0.5") for name in NAMES))
+LONG = ResultTable(
+    "Long", ("system", "verdict in words", "p"), tuple((name, "errs less at first", "0.5") for name in NAMES)
+)
 
 
 def shown(table, width):
@@ -35,16 +37,16 @@ def test_names_too_long_for_the_terminal_are_cut_in_the_middle_and_stay_apart():
 
 
 def test_widths_share_the_room_and_names_come_first():
-    table = Table("T", ("a", "b"), (("two words", "more words here"),))
+    table = ResultTable("T", ("a", "b"), (("two words", "more words here"),))
     assert column_widths(table, 40) == [9, 15]
     assert column_widths(table, 4 + 9 + 6) == [9, 6]
     assert column_widths(table, 5) == [None, None]
 
 
 def test_the_brief_form_is_shown_where_the_whole_is_crowded_or_too_wide():
-    brief = Table("Brief", ("a",), (("1",),))
-    whole = Table("Whole", ("a", "b"), (("x" * 30, "y" * 30),), brief=brief)
-    crowded = Table("Whole", ("a",), (("x",),), brief=brief, crowded=True)
+    brief = ResultTable("Brief", ("a",), (("1",),))
+    whole = ResultTable("Whole", ("a", "b"), (("x" * 30, "y" * 30),), brief=brief)
+    crowded = ResultTable("Whole", ("a",), (("x",),), brief=brief, crowded=True)
     assert "Whole" in shown(whole, 80)
     assert "Brief" in shown(whole, 60)
     assert "Brief" in shown(crowded, 80)

@@ -109,6 +109,6 @@ def test_the_sandwich_agrees_with_drawing_subjects_anew(module):
     fit = scenes.fit_curve(
         scenes.counts_of(trials, np.ones(len(trials), dtype=bool)), scenes.FitOptions(kind="logistic")
     )
-    drawn = scenes._performer(fit, scenes.draws([fit.counts], 400, 0))
+    drawn = scenes._performer(fit, scenes.draw_subjects([fit.counts], 400, 0))
     spread = fit.predictor(scenes.X, drawn.refits).std(axis=0, ddof=1)
     assert scenes._sandwich(fit) == pytest.approx(spread, rel=0.2)

@@ -13,7 +13,7 @@ from demur.core.show.chart_data import short
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import pictured, presented
 from demur.core.show.numbers import p_value, percent
-from demur.core.show.presentation import Drawing, Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.gold_standard.checks import Residuals
 from demur.gold_standard.fitting import Performer
@@ -139,7 +139,7 @@ def gold_band(study: GoldStudy) -> pl.DataFrame:
     return _curve(study.gold).select("x", "y", "low", "high")
 
 
-def performer_table(study: GoldStudy) -> Table:
+def performer_table(study: GoldStudy) -> ResultTable:
     """Who performed, how well, and how far from the gold standard."""
     units = Units.of(study.trials)
     rows = [
@@ -156,7 +156,7 @@ def performer_table(study: GoldStudy) -> Table:
         for place, (one, mean) in enumerate(zip(study.performers, study.means, strict=True))
     ]
     low, high = study.x_range.low, study.x_range.high
-    return Table(
+    return ResultTable(
         f"Performers, over {units.span(low, high)}",
         (
             "performer",
@@ -169,7 +169,7 @@ def performer_table(study: GoldStudy) -> Table:
             "above gold",
         ),
         tuple(rows),
-        brief=Table(
+        brief=ResultTable(
             f"Performers, over {units.span(low, high)}",
             ("performer", f"mean {study.trials.y_name}", "impurity mass"),
             tuple((row[0], row[4], row[5]) for row in rows),
@@ -177,7 +177,7 @@ def performer_table(study: GoldStudy) -> Table:
     )
 
 
-def fit_table(study: GoldStudy) -> Table:
+def fit_table(study: GoldStudy) -> ResultTable:
     """The curves, and how well they fit."""
     rows = tuple(
         (
@@ -190,10 +190,10 @@ def fit_table(study: GoldStudy) -> Table:
         )
         for one, found in zip(study.performers, study.residuals, strict=True)
     )
-    return Table("Curves", ("performer", "curve", "because", "R²", "deviance explained", "residuals"), rows)
+    return ResultTable("Curves", ("performer", "curve", "because", "R²", "deviance explained", "residuals"), rows)
 
 
-def pair_table(study: GoldStudy) -> Table:
+def pair_table(study: GoldStudy) -> ResultTable:
     """Systems by their distance from the gold standard, two at a time."""
     units = Units.of(study.trials)
     rows = tuple(
@@ -206,14 +206,14 @@ def pair_table(study: GoldStudy) -> Table:
         )
         for pair in study.pairs
     )
-    return Table(
+    return ResultTable(
         "Nearer the gold standard",
         ("systems", f"by {study.trials.x_name}", "crossing", "difference of mass", "p"),
         rows,
     )
 
 
-def cost_table(study: GoldStudy) -> Table:
+def cost_table(study: GoldStudy) -> ResultTable:
     """What it is worth to bring each system nearer."""
     units = Units.of(study.trials)
     rows = tuple(
@@ -225,10 +225,12 @@ def cost_table(study: GoldStudy) -> Table:
         )
         for one in study.costs
     )
-    return Table("Cost", ("system", study.trials.x_name, "average marginal cost", "average cost difference"), rows)
+    return ResultTable(
+        "Cost", ("system", study.trials.x_name, "average marginal cost", "average cost difference"), rows
+    )
 
 
-def component_tables(found: ComponentAnalysis) -> tuple[Table, ...]:
+def component_tables(found: ComponentAnalysis) -> tuple[ResultTable, ...]:
     """The combinations of components that were run, and what each component does."""
     masses = tuple(("+".join(sorted(on)) or "none", figure(mass)) for on, mass in found.masses)
     effects = tuple(
@@ -236,12 +238,12 @@ def component_tables(found: ComponentAnalysis) -> tuple[Table, ...]:
         for effect in found.effects
     )
     return (
-        Table(f"Combinations of {found.system}", ("components on", "impurity mass"), masses),
-        Table("Components", ("kind", "effect", "change of impurity mass"), effects),
+        ResultTable(f"Combinations of {found.system}", ("components on", "impurity mass"), masses),
+        ResultTable("Components", ("kind", "effect", "change of impurity mass"), effects),
     )
 
 
-def wizard_table(found: WizardAgreement, units: Units) -> Table:
+def wizard_table(found: WizardAgreement, units: Units) -> ResultTable:
     """Those behind the gold standard, the farthest from the pooled curve first."""
     ordered = sorted(found.wizards, key=lambda one: -abs(one.departure))
     rows = tuple(
@@ -254,7 +256,7 @@ def wizard_table(found: WizardAgreement, units: Units) -> Table:
         )
         for one in ordered[:50]
     )
-    return Table("Wizards", ("wizard", "trials", "departure", "standard error", "apart"), rows)
+    return ResultTable("Wizards", ("wizard", "trials", "departure", "standard error", "apart"), rows)
 
 
 def _signed(value: float, units: Units) -> str:
@@ -262,19 +264,19 @@ def _signed(value: float, units: Units) -> str:
     return text.replace("-", "−")
 
 
-def convergence_table(study: GoldStudy) -> Table:
+def convergence_table(study: GoldStudy) -> ResultTable:
     """Whether the curves have settled."""
     rows = tuple((one.performer, one.words(), "more" if one.needed else "enough") for one in study.convergence)
-    return Table("Convergence over subjects", ("performer", "what the last subject did", "subjects"), rows)
+    return ResultTable("Convergence over subjects", ("performer", "what the last subject did", "subjects"), rows)
 
 
-def domain_table(domains: Sequence[Domain]) -> Table:
+def domain_table(domains: Sequence[Domain]) -> ResultTable:
     """Systems across studies."""
     rows = tuple((one.study, one.system, figure(one.complexity), figure(one.relative, percent)) for one in domains)
-    return Table("Across domains", ("study", "system", "complexity", "impurity mass / gold"), rows)
+    return ResultTable("Across domains", ("study", "system", "complexity", "impurity mass / gold"), rows)
 
 
-def plan_table(plan: GoldPlan) -> Table:
+def plan_table(plan: GoldPlan) -> ResultTable:
     """What each design would give."""
     pairs = list(plan.designs[0].power)
     width = percent if plan.percent else short
@@ -290,7 +292,7 @@ def plan_table(plan: GoldPlan) -> Table:
         for one in plan.designs
     )
     columns = ("subjects", "trials each", "curve, mean", "curve, worst", "impurity mass")
-    return Table("Designs", (*columns, *(f"power, {pair}" for pair in pairs)), rows)
+    return ResultTable("Designs", (*columns, *(f"power, {pair}" for pair in pairs)), rows)
 
 
 def of_gold(studies: GoldStudies) -> Presentation:
@@ -336,7 +338,7 @@ def of_study(study: GoldStudy) -> Presentation:
     )
 
 
-def _check_tables(study: GoldStudy, units: Units) -> list[Table]:
+def _check_tables(study: GoldStudy, units: Units) -> list[ResultTable]:
     found = []
     if study.wizards is not None and len(study.wizards.wizards) > 1:
         found.append(wizard_table(study.wizards, units))

@@ -32,7 +32,7 @@ def kind_of(columns: Collection[str], *, where: str = "") -> Kind:
     names = {name.casefold() for name in columns}
     found = [kind for kind, speaks in _EVIDENCE.items() if speaks(names)]
     if len(found) > 1:
-        rule = f"may be a table of {' or of '.join(found)}, by its columns {_listed(columns)}"
+        rule = f"may be a table of {' or of '.join(found)}, by its columns {_quote_columns(columns)}"
         raise DataError(rule, where=where, fix=f"{CHOOSING}: {', '.join(found)}")
     if found:
         return found[0]
@@ -135,5 +135,5 @@ _EVIDENCE: dict[Kind, Callable[[Collection[str]], bool]] = {
 _HINTS: dict[Kind, Callable[[Collection[str]], bool]] = {"trials": _unnamed_trials}
 
 
-def _listed(columns: Collection[str]) -> str:
+def _quote_columns(columns: Collection[str]) -> str:
     return ", ".join(f'"{name}"' for name in list(columns)[:12])

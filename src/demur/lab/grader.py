@@ -481,7 +481,7 @@ class _Stamp(msgspec.Struct):
     demur: str
 
 
-class _Stored(_Stamp):
+class _GraderFile(_Stamp):
     min_per_leaf: int
     confidence: float | None
     stop_words: list[str]
@@ -492,14 +492,14 @@ class _Stored(_Stamp):
     nodes: list[StoredNode]
 
 
-def _read(path: Path) -> _Stored:
+def _read(path: Path) -> _GraderFile:
     try:
         content = path.read_bytes()
         stamp = msgspec.json.decode(content, type=_Stamp)
         if stamp.format == FORMAT and stamp.version > VERSION:
             rule = f"has version {stamp.version} of the format, written by demur {stamp.demur}"
             raise DataError(rule, where=f"{path}:", fix=f"update demur; this one, {__version__}, reads {VERSION}")
-        file = msgspec.json.decode(content, type=_Stored)
+        file = msgspec.json.decode(content, type=_GraderFile)
     except FileNotFoundError:
         raise DataError("there is no such file", where=f"{path}:") from None
     except OSError as fault:

@@ -14,7 +14,7 @@ import polars as pl
 from demur.core.io.files import read_table
 from demur.core.options import Sampling
 from demur.core.show.notebook import drawn, presented
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
 from demur.lab.corpora import restaurant, restaurant_folder
@@ -71,7 +71,7 @@ class SentenceScorer:
 
 
 PAPER_SCORERS = ("const", "avgword", "infev", "infev-tp1")
-"""The scorers of Table 3."""
+"""The scorers of ResultTable 3."""
 
 KEPT = (1, 2, 3, 5, 10, 20, 50, 100)
 """Numbers of sentences of figure 1."""
@@ -132,7 +132,7 @@ def _refuse_shared_ids(table: NBest) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ScorerTable(Shown):
-    """Scorers by measures (Table 3), all from the same sentences."""
+    """Scorers by measures (ResultTable 3), all from the same sentences."""
 
     evaluations: NBestEvaluations
     sentences: int
@@ -305,7 +305,7 @@ TABLE_3 = ("wser", "oracle", "nce", "ice")
 
 
 def of_scorers(table: ScorerTable) -> Presentation:
-    """Scorers by measures, as in Table 3."""
+    """Scorers by measures, as in ResultTable 3."""
     systems = table.evaluations
     return Presentation(
         title="Confidence scorers",
@@ -423,14 +423,14 @@ def _way(changes: Sequence[float]) -> str:
     return f"gets better in {better} of {len(changes)} conditions, worse in {worse}"
 
 
-def _length_table(sweep: LengthSweep, key: str) -> Table:
+def _length_table(sweep: LengthSweep, key: str) -> ResultTable:
     rows = sweep.of(key)
     lengths = sorted(rows["kept"].unique())
     cells = []
     for part in rows.partition_by("condition", maintain_order=True):
         values = dict(part.select("kept", "value").iter_rows())
         cells.append((str(part["condition"][0]), *(shown(key, values[length]) for length in lengths)))
-    return Table(
+    return ResultTable(
         f"{NAMES[key].partition(',')[0]} by number of sentences",
         ((sweep.by or "condition").replace("_", " "), *map(str, lengths)),
         tuple(cells),

@@ -18,8 +18,7 @@ from demur.core.options import Sampling
 from demur.core.show import numbers
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import ROWS, Wording, tabled_percent
-from demur.core.show.presentation import Drawing, Presentation, drawing
-from demur.core.show.presentation import Table as ShownTable
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, plain, register, silent
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
@@ -472,7 +471,7 @@ def _banded(experiment: UnderstandingExperiment) -> tuple[Drawing, ...]:
     return (drawing("returns.charts.error_return.error_return_chart", [first, best], region=region_of([first])),)
 
 
-def _summary_table(experiment: UnderstandingExperiment) -> ShownTable:
+def _summary_table(experiment: UnderstandingExperiment) -> ResultTable:
     """What each system learnt from, and how good its answers are before any is withheld."""
     noisy = experiment.wer > 0
     scope = experiment.questions.out_of_scope > 0
@@ -495,7 +494,7 @@ def _summary_table(experiment: UnderstandingExperiment) -> ShownTable:
         *(("right, as heard",) if noisy else ()),
         *(("AUROC of scope",) if scope else ()),
     )
-    return ShownTable("Before any answer is withheld, of questions that have one", columns, rows)
+    return ResultTable("Before any answer is withheld, of questions that have one", columns, rows)
 
 
 def _what_was_done(experiment: UnderstandingExperiment) -> list[str]:

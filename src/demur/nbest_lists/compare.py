@@ -62,7 +62,10 @@ class NBestPair(Shown):
 
     def frame(self) -> pl.DataFrame:
         """The differences as a table, a row per measure."""
-        rows = [{"a": self.a, "b": self.b, "measure": key, **_numbers(one)} for key, one in self.differences.items()]
+        rows = [
+            {"a": self.a, "b": self.b, "measure": key, **_difference_numbers(one)}
+            for key, one in self.differences.items()
+        ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -166,7 +169,7 @@ def _corrected(pairs: list[NBestPair]) -> tuple[NBestPair, ...]:
     )
 
 
-def _numbers(one: Difference) -> dict[str, float | None]:
+def _difference_numbers(one: Difference) -> dict[str, float | None]:
     shown = one.to_dict()
     return {key: shown[key] for key in ("value", "low", "high", "p", "p_adjusted")}
 

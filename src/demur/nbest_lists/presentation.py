@@ -12,7 +12,7 @@ import polars as pl
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import drawn, pictured, presented
 from demur.core.show.numbers import Wording, count, interval, listed, number, p_value, percent, tabled_percent
-from demur.core.show.presentation import Drawing, Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Difference, Figure
@@ -299,21 +299,21 @@ def difference_frame(pair: NBestPair) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def measure_table(evaluations: Sequence[NBestEvaluation]) -> Table:
+def measure_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
     """Every measure of every system with its interval; in brief a row per system with those asked for most."""
     rows = tuple((NAMES[key], *(_cell(key, one.figures[key]) for one in evaluations)) for key in NAMES)
     columns = ("measure", *(one.name for one in evaluations))
-    brief = Table(
+    brief = ResultTable(
         "Measures (all of them with intervals: -o page.html or --json)",
         ("system", "utterances", *(NAMES[key] for key in BRIEF)),
         tuple((one.name, f"{one.n:,}", *(_value(key, one.figures[key]) for key in BRIEF)) for one in evaluations),
     )
     level = 100 * evaluations[0].settings.level
     crowded = len(evaluations) > MOST_IN_COLUMNS
-    return Table(f"Measures with {level:g} % intervals", columns, rows, brief=brief, crowded=crowded)
+    return ResultTable(f"Measures with {level:g} % intervals", columns, rows, brief=brief, crowded=crowded)
 
 
-def part_table(evaluations: Sequence[NBestEvaluation]) -> Table:
+def part_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
     """What the ICE of each system is made of."""
     rows = tuple(
         (
@@ -326,10 +326,12 @@ def part_table(evaluations: Sequence[NBestEvaluation]) -> Table:
     columns = ("system", "ICE", "= missing", "+ miscalibration", "- discrimination", "+ uncertainty")
     short = tuple((row[0], *(cell.partition(" (")[0] for cell in row[1:])) for row in rows)
     title = "What the ICE is made of"
-    return Table(title, columns, rows, brief=Table(title, columns, short), crowded=len(evaluations) > MOST_IN_COLUMNS)
+    return ResultTable(
+        title, columns, rows, brief=ResultTable(title, columns, short), crowded=len(evaluations) > MOST_IN_COLUMNS
+    )
 
 
-def count_table(evaluations: Sequence[NBestEvaluation]) -> Table:
+def count_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
     """How much there is of everything."""
     rows = tuple(
         (
@@ -343,10 +345,10 @@ def count_table(evaluations: Sequence[NBestEvaluation]) -> Table:
         for one in evaluations
     )
     columns = ("system", "utterances", "items meant", "hypotheses", "without hypothesis", "mass given out")
-    return Table("Utterances", columns, rows)
+    return ResultTable("Utterances", columns, rows)
 
 
-def pair_table(pair: NBestPair) -> Table:
+def pair_table(pair: NBestPair) -> ResultTable:
     """The difference of two systems in every measure."""
     rows = []
     for key in NAMES:
@@ -358,10 +360,10 @@ def pair_table(pair: NBestPair) -> Table:
         p = "–" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
         rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), value, ends, p, side))
     columns = ("measure", "difference", f"{100 * pair.level:g} % interval", "corrected p", "better")
-    return Table(f"{pair.a} less {pair.b}", columns, tuple(rows))
+    return ResultTable(f"{pair.a} less {pair.b}", columns, tuple(rows))
 
 
-def recalibration_table(change: Recalibrated) -> Table:
+def recalibration_table(change: Recalibrated) -> ResultTable:
     """Measures of items before and after recalibrating."""
     rows = tuple(
         (
@@ -372,7 +374,7 @@ def recalibration_table(change: Recalibrated) -> Table:
         )
         for key, one in change.differences.items()
     )
-    return Table(f"{change.system} recalibrated", ("measure", "as given", "recalibrated", "change"), rows)
+    return ResultTable(f"{change.system} recalibrated", ("measure", "as given", "recalibrated", "change"), rows)
 
 
 def _cell(key: str, figure: Figure) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.show.numbers import count, percent, tabled_percent
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.stats.intervals import Figure, check_level
 from demur.core.stats.tests import wilson
 from demur.errors import DataError
@@ -301,7 +301,7 @@ def rank_sentences(ranks: ListRanks) -> list[str]:
     return [*told, f"Left out: {' and '.join(left)}."] if left else told
 
 
-def rank_table(ranks: ListRanks) -> Table:
+def rank_table(ranks: ListRanks) -> ResultTable:
     """How often the right label stands at each place, and among the first so many."""
     rows = []
     for place in range(1, min(ranks.longest, MOST_PLACES) + 1):
@@ -311,7 +311,9 @@ def rank_table(ranks: ListRanks) -> Table:
     if ranks.longest > MOST_PLACES:
         rows.append(("later", tabled_percent(sum(ranks.at[MOST_PLACES:]) / ranks.total), "–"))
     rows.append(("not in the list", tabled_percent(ranks.nowhere / ranks.total), "–"))
-    return Table("Places of the right label", ("the right label is", "inputs", "so far (top-k accuracy)"), tuple(rows))
+    return ResultTable(
+        "Places of the right label", ("the right label is", "inputs", "so far (top-k accuracy)"), tuple(rows)
+    )
 
 
 def rank_frame(ranks: ListRanks) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import Wording, number
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, register
 from demur.core.stats.smoothing import Smooth, smooth
 from demur.errors import DataError
@@ -207,14 +207,14 @@ def _smooth_sentences(smooths: Smooths) -> list[str]:
     return told
 
 
-def _smooth_table(smooths: Smooths) -> Table:
+def _smooth_table(smooths: Smooths) -> ResultTable:
     rows: list[tuple[str, ...]] = []
     for curve in named_curves(smooths):
         for place in _places(curve.x.size):
             error = float(curve.error[place])
             spread = "–" if math.isnan(error) else f"± {number(error)}"
             rows.append((curve.name, number(float(curve.x[place])), number(float(curve.mean[place])), spread))
-    return Table(
+    return ResultTable(
         "Along the curves", ("group", _called(smooths.x), _called(smooths.y), "one standard error"), tuple(rows)
     )
 

@@ -68,7 +68,7 @@ def coefficient_chart(rows: pl.DataFrame, *, outcome: str, level: float = 0.95, 
         alt.hconcat(*panels, spacing=14),
         title=title or _title(marked, outcome),
         subtitle=_words(marked, level),
-        description=f"Coefficients of {outcome}. {'; '.join(_told(row) for row in shown.iter_rows(named=True))}.",
+        description=f"Coefficients of {outcome}. {'; '.join(_term_text(row) for row in shown.iter_rows(named=True))}.",
         table=marked,
     )
 
@@ -152,7 +152,7 @@ def _words(table: pl.DataFrame, level: float) -> list[str]:
     return [dots, *interval_words(shown, "lines (bootstrap)", level), *([part] if shown.height < table.height else [])]
 
 
-def _told(row: dict[str, Any]) -> str:
+def _term_text(row: dict[str, Any]) -> str:
     again = "" if math.isnan(row["selected"]) else f", chosen in {100 * row['selected']:.0f} %"
     return f"{row['term']} {row['told'] if row['chosen'] else 'left out'}{again}"
 

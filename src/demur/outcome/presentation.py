@@ -10,7 +10,7 @@ import polars as pl
 
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import interval, number, p_value
-from demur.core.show.presentation import Drawing, Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.errors import DataError
 from demur.outcome.fitting import OutcomeFit, Regression, SetResult
@@ -175,7 +175,7 @@ def pair_sentences(pair: PredictedPair) -> list[str]:
     return [f"{pair.a} less {pair.b}: {shown}."]
 
 
-def coefficient_table(found: Regression) -> Table:
+def coefficient_table(found: Regression) -> ResultTable:
     """Coefficients of the chosen terms, and how often each candidate was chosen in the bootstrap."""
     drawn = found.bootstrap
     rows = []
@@ -187,41 +187,41 @@ def coefficient_table(found: Regression) -> Table:
     if drawn is not None:
         others = [name for name in drawn.selected if name not in found.chosen.coefficients][: MOST_TERMS - len(rows)]
         rows += [(name, "left out", "–", f"{100 * drawn.selected[name]:.0f} %") for name in others]
-    return Table("Terms", ("term", "coefficient", "bootstrap interval", "chosen in"), tuple(rows))
+    return ResultTable("Terms", ("term", "coefficient", "bootstrap interval", "chosen in"), tuple(rows))
 
 
-def validation_table(kinds: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> Table:
+def validation_table(kinds: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> ResultTable:
     """R2, mean squared error and its spread, in-sample and out of it."""
     rows = [
         (name, VALIDATION_NAMES[kind], *(_cell(values.get(key)) for key in ("r2", "mse", "sd")))
         for name, one in kinds.items()
         for kind, values in one.items()
     ]
-    return Table("Validation", ("model", "on", "R2", "MSE", "SD of squared errors"), tuple(rows))
+    return ResultTable("Validation", ("model", "on", "R2", "MSE", "SD of squared errors"), tuple(rows))
 
 
 def _cell(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else number(value)
 
 
-def trace_table(found: Regression) -> Table:
+def trace_table(found: Regression) -> ResultTable:
     """The moves of the search."""
     rows = tuple((move.step or "start", number(move.aic)) for move in found.chosen.trace)
-    return Table("Search", ("move", "AIC"), rows)
+    return ResultTable("Search", ("move", "AIC"), rows)
 
 
-def price_table(prices: Sequence[Price]) -> Table:
+def price_table(prices: Sequence[Price]) -> ResultTable:
     """What putting right half of each confusion is worth, the dearest first."""
     rows = tuple(
         (f"predicted-{price.predicted}-actual-{price.actual}", f"{price.count:,.0f}", f"{price.change:+.4f}")
         for price in prices[:MOST_TERMS]
     )
-    return Table(
+    return ResultTable(
         "Price of confusions: change of the outcome if half were put right", ("confusion", "turns", "change"), rows
     )
 
 
-def sets_table(sets: Sequence[SetResult]) -> Table:
+def sets_table(sets: Sequence[SetResult]) -> ResultTable:
     """Feature sets side by side."""
     rows = []
     for one in sets:
@@ -229,11 +229,11 @@ def sets_table(sets: Sequence[SetResult]) -> Table:
         kept = one.why or ", ".join(one.terms) or "none"
         rows.append((one.name, str(one.candidates), *values, kept))
     columns = ("features", "candidates", *(f"R2 {kind}" for kind in VALIDATION_NAMES.values()), "terms kept")
-    brief = Table("Feature sets", columns[:-1], tuple(row[:-1] for row in rows))
-    return Table("Feature sets", columns, tuple(rows), brief=brief)
+    brief = ResultTable("Feature sets", columns[:-1], tuple(row[:-1] for row in rows))
+    return ResultTable("Feature sets", columns, tuple(rows), brief=brief)
 
 
-def prediction_table(predictions: Sequence[Prediction]) -> Table:
+def prediction_table(predictions: Sequence[Prediction]) -> ResultTable:
     """Predicted outcomes of systems."""
     rows = tuple(
         (
@@ -247,10 +247,10 @@ def prediction_table(predictions: Sequence[Prediction]) -> Table:
         for one in predictions
     )
     columns = ("system", "predicted", "interval", "naive guess", "dialogues", "within training data")
-    return Table("Predicted outcome", columns, rows)
+    return ResultTable("Predicted outcome", columns, rows)
 
 
-def pair_table(pairs: Sequence[PredictedPair]) -> Table:
+def pair_table(pairs: Sequence[PredictedPair]) -> ResultTable:
     """Differences of predicted outcomes."""
     rows = tuple(
         (
@@ -262,7 +262,7 @@ def pair_table(pairs: Sequence[PredictedPair]) -> Table:
         )
         for pair in pairs
     )
-    return Table("Pairs", ("a", "b", "a less b", "interval", "corrected p"), rows)
+    return ResultTable("Pairs", ("a", "b", "a less b", "interval", "corrected p"), rows)
 
 
 def observed_frame(found: Regression) -> pl.DataFrame:

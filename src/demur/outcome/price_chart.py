@@ -64,9 +64,9 @@ def price_chart(
         alt.layer(*_layers(marked, grid, outcome)).properties(
             width=alt.Step(grid.step), height=alt.Step(grid.step), view=alt.ViewBackground(stroke=LINE)
         ),
-        title=title or _title(table, outcome),
+        title=title or _price_title(table, outcome),
         subtitle=_words(table, grid),
-        description=_description(marked, outcome),
+        description=_price_description(marked, outcome),
         table=marked,
     )
 
@@ -205,7 +205,7 @@ def _triangles(grid: Grid) -> Any:
     return mark.encode(*_axes(grid), shape=shape, fill=ink, size=alt.Size("size:Q", scale=None))
 
 
-def _title(table: pl.DataFrame, outcome: str) -> str:
+def _price_title(table: pl.DataFrame, outcome: str) -> str:
     known = _known(table)
     if known.is_empty():
         return f"No confusion has a price in {outcome}"
@@ -238,7 +238,7 @@ def _words(table: pl.DataFrame, grid: Grid) -> list[str]:
     ]
 
 
-def _description(marked: pl.DataFrame, outcome: str) -> str:
+def _price_description(marked: pl.DataFrame, outcome: str) -> str:
     dearest = _wrong(marked).sort(_dearness(), "count", descending=True, maintain_order=True).head(12)
     told = [
         f"{row['actual']} taken for {row['predicted']} ({row['times']} times) {row['told']}"

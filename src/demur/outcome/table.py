@@ -129,7 +129,7 @@ def _column_faults(cells: Cells, unclear: Collection[str]) -> list[DataError]:
     if not {"outcome", "pre", "post"} & set(unclear):
         checks.append(lambda: _outcome(cells))
     if "outcome" not in cells:
-        checks += [lambda part=part: _share(cells, part) for part in ("pre", "post")]  # type: ignore[misc]
+        checks += [lambda part=part: _read_share(cells, part) for part in ("pre", "post")]  # type: ignore[misc]
     return faults_of(checks)
 
 
@@ -183,12 +183,12 @@ def _finite(values: pl.Series, cells: Cells, part: str) -> pl.Series:
 
 
 def _gain(cells: Cells) -> pl.Series:
-    pre, post = (_share(cells, part) for part in ("pre", "post"))
+    pre, post = (_read_share(cells, part) for part in ("pre", "post"))
     gain = pl.select(pl.when(pre < 1).then((post - pre) / (1 - pre))).to_series()
     return gain.alias("outcome")
 
 
-def _share(cells: Cells, part: str) -> pl.Series:
+def _read_share(cells: Cells, part: str) -> pl.Series:
     values = _finite(cells.numbers(part), cells, part)
     bad = values.is_not_null() & ~values.is_between(0, 1)
     if bad.any():
@@ -216,21 +216,21 @@ def match_dialogues(turns: Sequence[str], outcomes: Sequence[str], *, allowed: b
     match = Match(tuple(sorted(have & known)), tuple(sorted(have - known)), tuple(sorted(known - have)))
     if not match.common:
         raise DataError(
-            f"no dialogue has both turns and an outcome: turns are of {_listed(match.only_turns)}, outcomes of "
-            f"{_listed(match.only_outcomes)}",
+            f"no dialogue has both turns and an outcome: turns are of {_quote_names(match.only_turns)}, outcomes of "
+            f"{_quote_names(match.only_outcomes)}",
             fix="do the names of dialogues agree?",
         )
     if (match.only_turns or match.only_outcomes) and not allowed:
         raise DataError(
-            f"{len(match.only_turns):,} dialogues have turns and no outcome ({_listed(match.only_turns)}), "
-            f"{len(match.only_outcomes):,} an outcome and no turns ({_listed(match.only_outcomes)})"
+            f"{len(match.only_turns):,} dialogues have turns and no outcome ({_quote_names(match.only_turns)}), "
+            f"{len(match.only_outcomes):,} an outcome and no turns ({_quote_names(match.only_outcomes)})"
             + "".join(f"; {one}" for one in why),
             fix=f"`matched` goes on with the {len(match.common):,} that have both",
         )
     return match
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     shown = ", ".join(f'"{name}"' for name in names[:3])
     return (f"{shown} and {len(names) - 3:,} more" if len(names) > 3 else shown) or "none"
 
@@ -258,8 +258,8 @@ def table_rows(
         if name not in frame.columns:
             raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
     names = _found(frame, outcome, group) if candidates is None else _asked(frame, outcome, candidates)
-    x = np.stack([_numbers(frame, name) for name in names], axis=1)
-    y = _numbers(frame, outcome)
+    x = np.stack([_finite_numbers(frame, name) for name in names], axis=1)
+    y = _finite_numbers(frame, outcome)
     if y.size < 2:
         raise DataError("a regression needs at least two rows", got=int(y.size))
     if np.ptp(y) == 0:
@@ -287,7 +287,7 @@ def _found(frame: pl.DataFrame, outcome: str, group: str | None) -> tuple[str, .
     return names
 
 
-def _numbers(frame: pl.DataFrame, name: str) -> Any:
+def _finite_numbers(frame: pl.DataFrame, name: str) -> Any:
     numbers = _cast(frame[name])
     bad = numbers.is_null() | ~numbers.is_finite()
     if bad.any():

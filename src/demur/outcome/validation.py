@@ -90,12 +90,12 @@ class OutcomeValidation:
     def r2(self) -> float:
         """1 - sum of squared errors / sum of squares about the mean of all these rows; below 0 if worse than it."""
         seen = self.observed[self._known]
-        return _share(self.errors.sum(), np.square(seen - seen.mean()).sum()) if self.n else float("nan")
+        return _explained_share(self.errors.sum(), np.square(seen - seen.mean()).sum()) if self.n else float("nan")
 
     @property
     def r2_of_means(self) -> float:
         """The same against the naive guess, the mean of the rows outside the fold: 0 is as good as that."""
-        return _share(self.errors.sum(), np.square(self.observed - self.means)[self._known].sum())
+        return _explained_share(self.errors.sum(), np.square(self.observed - self.means)[self._known].sum())
 
     @property
     def correlation2(self) -> float:
@@ -280,10 +280,10 @@ def _outside_squares(y: Array, fold: Places) -> Array:
 
 
 def _r2(fit: LeastSquares, y: Array) -> float:
-    return _share(fit.rss, np.square(y - y.mean()).sum())
+    return _explained_share(fit.rss, np.square(y - y.mean()).sum())
 
 
-def _share(left: float, whole: float) -> float:
+def _explained_share(left: float, whole: float) -> float:
     return float(1 - left / whole) if whole > 0 else float("nan")
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from demur import __version__
 from demur.core.show.markdown import visible
 from demur.core.show.numbers import listed, p_value, percent, tabled_percent
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
@@ -144,14 +144,14 @@ def no_threshold(choice: Choice) -> str:
     return f"no threshold keeps to the rule ({choice.rule})"
 
 
-def _choice_table(advice: Sequence[Advice]) -> Table:
+def _choice_table(advice: Sequence[Advice]) -> ResultTable:
     rows = tuple(
         (one.system, choice.rule, *_cells(choice), "yes" if choice is one.advised else "")
         for one in advice
         for choice in (*one.choices, *(() if any(c is one.advised for c in one.choices) else (one.advised,)))
     )
     columns = ("system", "rule", "threshold", "non-return", "error", "right but withheld", "shown here")
-    return Table("Thresholds", columns, rows)
+    return ResultTable("Thresholds", columns, rows)
 
 
 def _cells(choice: Choice) -> tuple[str, ...]:
@@ -159,11 +159,11 @@ def _cells(choice: Choice) -> tuple[str, ...]:
     return ("return nothing" if math.isnan(choice.threshold) else choice.printed_threshold, *map(tabled_percent, rates))
 
 
-def _price_table(advice: Sequence[Advice]) -> Table:
+def _price_table(advice: Sequence[Advice]) -> ResultTable:
     """The cheapest threshold of each system for a few prices of a non-return."""
     rows = tuple((f"{ratio:g}", *(_cheapest(one.advised.path, ratio) for one in advice)) for ratio in RATIOS)
     columns = ("cost", *(one.system for one in advice))
-    return Table("Cheapest threshold by what a non-return costs, an error being 1", columns, rows)
+    return ResultTable("Cheapest threshold by what a non-return costs, an error being 1", columns, rows)
 
 
 def _cheapest(path: Sequence[Stretch], ratio: float) -> str:
@@ -226,7 +226,7 @@ def _advice(one: Calibration) -> str:
     return f"Whether recalibrating would help cannot be told: {one.why}."
 
 
-def _calibration_table(found: Sequence[Calibration]) -> Table:
+def _calibration_table(found: Sequence[Calibration]) -> ResultTable:
     rows = tuple(
         (
             one.system,
@@ -241,7 +241,7 @@ def _calibration_table(found: Sequence[Calibration]) -> Table:
         for one in found
     )
     columns = ("system", "answers", "ECE", "recalibrated", "Brier", "recalibrated", "change of Brier", "advice")
-    return Table("Confidences as they are, and recalibrated across five folds", columns, rows)
+    return ResultTable("Confidences as they are, and recalibrated across five folds", columns, rows)
 
 
 def _four_digits(value: float) -> str:
@@ -282,7 +282,7 @@ def _answers_are(count: int) -> str:
     return "answer is" if count == 1 else "answers are"
 
 
-def _tables(one: Examples) -> list[Table]:
+def _tables(one: Examples) -> list[ResultTable]:
     parts = (
         (SUREST, one.confident_errors, one.errors - one.out_of_scope),
         ("missed chances: right, but withheld", one.missed_chances, one.missed),
@@ -292,7 +292,7 @@ def _tables(one: Examples) -> list[Table]:
     return [*tables, *([_confusions(one)] if one.confusions else [])]
 
 
-def _example_table(title: str, rows: Sequence[Example], count: int) -> Table:
+def _example_table(title: str, rows: Sequence[Example], count: int) -> ResultTable:
     """A row per example; columns that no example has are left out."""
     inputs, lists = any(row.input for row in rows), any(row.nbest for row in rows)
     apart = any(row.target is None or row.target not in ((), (row.prediction,)) for row in rows)
@@ -309,7 +309,7 @@ def _example_table(title: str, rows: Sequence[Example], count: int) -> Table:
         for row in rows
     )
     shown = f"{len(rows)} of {count:,}" if len(rows) < count else f"all {count:,}"
-    return Table(f"{title} ({shown})", columns, cells)
+    return ResultTable(f"{title} ({shown})", columns, cells)
 
 
 def _target(row: Example) -> str:
@@ -318,12 +318,12 @@ def _target(row: Example) -> str:
     return " or ".join(map(plain_text, row.target)) or OUT_OF_SCOPE
 
 
-def _confusions(one: Examples) -> Table:
+def _confusions(one: Examples) -> ResultTable:
     rows = tuple(
         (plain_text(pair.target), plain_text(pair.prediction), f"{pair.count:,}", f"{pair.returned:,}")
         for pair in one.confusions
     )
-    return Table(f"{one.system}: most frequent confusions", ("right answer", "answer", "times", "returned"), rows)
+    return ResultTable(f"{one.system}: most frequent confusions", ("right answer", "answer", "times", "returned"), rows)
 
 
 def plain_text(text: str) -> str:
@@ -403,7 +403,7 @@ def _worse_slices(found: SliceDifferences) -> int:
     return sum(test.what == "error" and test.difference > 0 for test in found.shown)
 
 
-def _slice_table(found: SliceDifferences) -> Table:
+def _slice_table(found: SliceDifferences) -> ResultTable:
     rows = tuple(
         (
             test.system,
@@ -419,14 +419,14 @@ def _slice_table(found: SliceDifferences) -> Table:
     )
     left = f", the clearest {MOST_ROWS} of {len(found.tests):,}" if len(found.tests) > MOST_ROWS else ""
     columns = ("system", "slice", "inputs", "what", "on it", "on the rest", "difference", "corrected p")
-    return Table(f"Slices against the rest{left}", columns, rows)
+    return ResultTable(f"Slices against the rest{left}", columns, rows)
 
 
 def _value(what: What, value: float) -> str:
     return f"{value:.4f}" if what == "augrc" else percent(value)
 
 
-def _untested(found: SliceDifferences) -> tuple[Table, ...]:
+def _untested(found: SliceDifferences) -> tuple[ResultTable, ...]:
     """Slices that were not tested, by reason and column."""
     named: dict[tuple[str, str, str], list[str]] = {}
     for one in found.untested:
@@ -437,7 +437,9 @@ def _untested(found: SliceDifferences) -> tuple[Table, ...]:
         systems.setdefault((column, why, _some(values)), []).append(system)
     rows = tuple((*key, "all" if len(own) == len(found.thresholds) else ", ".join(own)) for key, own in systems.items())
     return (
-        (Table("Slices that were not tested", ("column", "why", "values (inputs)", "systems"), rows),) if rows else ()
+        (ResultTable("Slices that were not tested", ("column", "why", "values (inputs)", "systems"), rows),)
+        if rows
+        else ()
     )
 
 
@@ -508,12 +510,12 @@ def _file(one: FileRead) -> dict[str, Any]:
     return {"name": one.name, "kind": one.kind, "bytes": one.size, "sha256": one.digest}
 
 
-def _file_table(files: Sequence[FileRead]) -> Table:
+def _file_table(files: Sequence[FileRead]) -> ResultTable:
     rows = tuple((one.name, one.kind, "–" if one.size is None else f"{one.size:,}", one.digest or "–") for one in files)
-    return Table("Files", ("file", "read as", "bytes", "SHA-256, first 16 digits"), rows)
+    return ResultTable("Files", ("file", "read as", "bytes", "SHA-256, first 16 digits"), rows)
 
 
-def _row_table(analyses: ReportAnalyses) -> Table:
+def _row_table(analyses: ReportAnalyses) -> ResultTable:
     """How many rows there are of each kind, by system or study."""
     mixture = analyses.mixture
     rows: list[tuple[str, str, str]] = []
@@ -526,11 +528,11 @@ def _row_table(analyses: ReportAnalyses) -> Table:
     if mixture.dialogues is not None:
         rows.append(("dialogues", mixture.dialogues.outcome, f"{len(mixture.dialogues):,}"))
     rows += [("trials", study.study, f"{len(study):,}") for study in mixture.trials]
-    return Table("Rows", ("kind", "system or study", "rows"), tuple(rows))
+    return ResultTable("Rows", ("kind", "system or study", "rows"), tuple(rows))
 
 
-def _version_table() -> Table:
-    return Table("Software", ("package", "version"), tuple(versions().items()))
+def _version_table() -> ResultTable:
+    return ResultTable("Software", ("package", "version"), tuple(versions().items()))
 
 
 MOST_SYSTEMS = 6

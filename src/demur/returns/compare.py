@@ -59,7 +59,7 @@ def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[Reign
     heights = np.array([np.where(x >= curve.floor, curve.error_at(x), np.inf) for curve in curves.values()])
     leader = _steady(heights.argmin(axis=0), x)
     told = np.array(
-        [[_told(name, names[best], bands, at) for name in names] for best, at in zip(leader, x, strict=True)]
+        [[_band_sign(name, names[best], bands, at) for name in names] for best, at in zip(leader, x, strict=True)]
     )
     closed, gaps = _closed(told, leader, x)
     regions = _merged(closed, leader, x)
@@ -147,7 +147,7 @@ def _short(start: int, stop: int, x: Array) -> bool:
     return bool(x[min(stop, x.size - 1)] - x[start] < SHORTEST_REIGN + 1e-9)
 
 
-def _told(name: str, best: str, bands: Bands, at: float) -> int:
+def _band_sign(name: str, best: str, bands: Bands, at: float) -> int:
     """What the band shows of `name` beside `best` at a non-return rate."""
     if name == best:
         return OPEN

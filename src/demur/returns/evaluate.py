@@ -43,7 +43,7 @@ NO_INTERVAL: Ends = (float("nan"), float("nan"))
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class MeasureReading:
     """One measure read from one sample: its value, its replicates, and what an interval needs besides."""
 
     measure: Measure
@@ -109,13 +109,13 @@ class Reading:
 
 def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     """A measure's value on the rows, with the kind of interval that the measure asks for."""
-    reading = Reading(measure, sample, level)
+    reading = MeasureReading(measure, sample, level)
     if np.isnan(reading.value):
         return Figure(reading.value, why=measure.why_undefined(reading.totals))
     return Figure(reading.value, *_INTERVALS[measure.interval](reading))
 
 
-def _share(reading: Reading) -> Ends:
+def _share(reading: MeasureReading) -> Ends:
     """Exact binomial, on the rows themselves where these are independent and count alike."""
     if not reading.sample.alike:
         return _height(reading)
@@ -124,7 +124,7 @@ def _share(reading: Reading) -> Ends:
     return float(low), float(high)
 
 
-def _height(reading: Reading) -> Ends:
+def _height(reading: MeasureReading) -> Ends:
     """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
     value, sample = reading.value, reading.sample
     drawn = np.nan_to_num(reading.drawn, nan=value)[:, None]
@@ -135,7 +135,7 @@ def _height(reading: Reading) -> Ends:
     return float(low), float(high)
 
 
-def _area(reading: Reading) -> Ends:
+def _area(reading: MeasureReading) -> Ends:
     """The closed form of the AUGRC on the logit scale.
 
     Where the sample holds no error, or nothing else, the bounds follow from those of the error rate e: the area lies
@@ -152,7 +152,7 @@ def _area(reading: Reading) -> Ends:
     return float(top * expit(middle - reach)), float(top * expit(middle + reach))
 
 
-def _ranking(reading: Reading) -> Ends:
+def _ranking(reading: MeasureReading) -> Ends:
     """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
 
     How well answers are ranked is known no better than from the few wrong (or right) ones among them.
@@ -169,7 +169,7 @@ def _ranking(reading: Reading) -> Ends:
     return float(ends[0]), float(ends[1])
 
 
-def _risk(reading: Reading) -> Ends:
+def _risk(reading: MeasureReading) -> Ends:
     """As for a ranking; without any error, from the bounds of the error rate e: the AURC is at most e (1 - log e)."""
     if float(reading.sample.sweep.errors) == 0:
         high = reading.error_bounds[1]
@@ -177,7 +177,7 @@ def _risk(reading: Reading) -> Ends:
     return _ranking(reading)
 
 
-def _miscalibration(reading: Reading) -> Ends:
+def _miscalibration(reading: MeasureReading) -> Ends:
     """Percentiles with the bias taken off, down to 0 where a calibrated system could well show as much.
 
     Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
@@ -197,14 +197,14 @@ def _miscalibration(reading: Reading) -> Ends:
     return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
 
 
-def _percentile(reading: Reading) -> Ends:
+def _percentile(reading: MeasureReading) -> Ends:
     if reading.still:
         return NO_INTERVAL
     shift, (low, high) = reading.value - reading.coarse, reading.percentiles
     return min(low + shift, reading.value), max(high + shift, reading.value)
 
 
-_INTERVALS: dict[IntervalKind, Callable[[Reading], Ends]] = {
+_INTERVALS: dict[IntervalKind, Callable[[MeasureReading], Ends]] = {
     "share": _share,
     "height": _height,
     "area": _area,

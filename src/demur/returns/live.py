@@ -15,7 +15,7 @@ from rich.text import Text
 
 from demur.core.show import numbers
 from demur.core.show.numbers import middle_cut, percent, shortened
-from demur.core.show.presentation import Table
+from demur.core.show.presentation import ResultTable
 from demur.returns import words
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, joined_notes
@@ -200,7 +200,9 @@ def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: f
     for place, curve in enumerate(curves):
         stroke = STROKES[place % len(STROKES)]
         part = Text(f"{_sample(stroke) if signs is BRAILLE else stroke.letter} ", stroke.colour)
-        part.append(_in_letters_of(signs, names[curve.name]) + _told(curve, mark, first=place == 0), style="default")
+        part.append(
+            _in_letters_of(signs, names[curve.name]) + _rate_at_mark(curve, mark, first=place == 0), style="default"
+        )
         if cell_len(text.plain) + cell_len(part.plain) > room + MARGIN + 2:
             text.truncate(room + MARGIN - 1)
             return text.append("...")
@@ -220,7 +222,7 @@ def _sample(stroke: Stroke) -> str:
     return "".join(chr(BLANK_BRAILLE + cell) for cell in cells)
 
 
-def _told(curve: ErrorReturnCurve, mark: float | None, *, first: bool) -> str:
+def _rate_at_mark(curve: ErrorReturnCurve, mark: float | None, *, first: bool) -> str:
     if mark is None:
         return ""
     if mark < curve.floor:
@@ -339,11 +341,11 @@ def _measures(evaluations: Sequence[Evaluation], most: int) -> Grid:
     return grid
 
 
-def _few(evaluations: Sequence[Evaluation]) -> Table:
+def _few(evaluations: Sequence[Evaluation]) -> ResultTable:
     whole = measure_table(evaluations)
     rows = tuple(row for key, row in zip(evaluations[0].measures, whole.rows, strict=True) if key in BRIEF)
     short = shortened(whole.columns, 24)
-    return Table(whole.title, tuple(short[name] for name in whole.columns), rows)
+    return ResultTable(whole.title, tuple(short[name] for name in whole.columns), rows)
 
 
 def _live_mark(evaluation: Evaluation) -> float | None:

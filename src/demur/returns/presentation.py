@@ -11,7 +11,7 @@ from demur.core.show import numbers
 from demur.core.show.html import curve_points, notebook, paragraphs, table_html
 from demur.core.show.notebook import drawn, figure, pictured, presented
 from demur.core.show.numbers import _ends, tabled_percent
-from demur.core.show.presentation import Drawing, Presentation, Table, drawing
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
@@ -93,7 +93,7 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
     )
 
 
-def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
+def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[ResultTable, ...]:
     """Every slice at the threshold of its whole system, the one with most errors first; none without slices."""
     found = sorted(slices_at_one_threshold(evaluations), key=lambda one: (one.system, -one.error, one.part))
     curves = {one.system: one.curve for one in evaluations if one.part is None}
@@ -109,7 +109,7 @@ def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[Table, ...]:
         for one in found
     )
     columns = ("system", "slice", "inputs", "threshold", "non-return", "error")
-    return (Table("Slices at one threshold, that of the whole", columns, rows),) if rows else ()
+    return (ResultTable("Slices at one threshold, that of the whole", columns, rows),) if rows else ()
 
 
 def _curve_drawings(
@@ -168,7 +168,7 @@ def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentat
     )
 
 
-def path_table(choice: Choice) -> Table:
+def path_table(choice: Choice) -> ResultTable:
     """The best threshold for every cost ratio, and what it gives."""
     rows = tuple(
         (
@@ -179,7 +179,7 @@ def path_table(choice: Choice) -> Table:
         )
         for stretch in choice.path
     )
-    return Table("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows)
+    return ResultTable("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows)
 
 
 def of_classes(several: Sequence[ClassReport]) -> Presentation:
@@ -205,7 +205,7 @@ def of_validation(validation: ValidatedTable) -> Presentation:
     return Presentation(
         title="Tables read",
         sentences=(f"{validation.n:,} rows of {counts.height} system(s) are sound.",),
-        tables=(Table("Systems", tuple(name.replace("_", " ") for name in counts.columns), rows),),
+        tables=(ResultTable("Systems", tuple(name.replace("_", " ") for name in counts.columns), rows),),
         figures=(),
         data=lambda: counts,
         document=validation.to_dict(),
@@ -214,7 +214,7 @@ def of_validation(validation: ValidatedTable) -> Presentation:
     )
 
 
-def measure_table(evaluations: Sequence[Evaluation]) -> Table:
+def measure_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """Every measure of every system, with intervals; in brief a row per system with the measures asked for most."""
     measures = evaluations[0].measures
     rows = tuple(
@@ -224,10 +224,10 @@ def measure_table(evaluations: Sequence[Evaluation]) -> Table:
     level = numbers.percent(evaluations[0].level)
     columns = ("measure", *(one.name for one in evaluations))
     title, crowded = f"Measures with {level} intervals", len(evaluations) > MOST_IN_COLUMNS
-    return Table(title, columns, rows, brief=brief_table(evaluations), crowded=crowded)
+    return ResultTable(title, columns, rows, brief=brief_table(evaluations), crowded=crowded)
 
 
-def brief_table(evaluations: Sequence[Evaluation]) -> Table:
+def brief_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """One row per system or slice: inputs and the few measures asked for most."""
     chosen = [name for name in BRIEF if name in evaluations[0].measures]
     heading, labels = _row_labels(evaluations)
@@ -237,17 +237,17 @@ def brief_table(evaluations: Sequence[Evaluation]) -> Table:
     )
     names = (measure_name(name, evaluations[0].measures[name]) for name in chosen)
     title = "Measures (all of them with intervals: -o page.html or --json)"
-    return Table(title, (heading, "inputs", *names), rows)
+    return ResultTable(title, (heading, "inputs", *names), rows)
 
 
-def count_table(evaluations: Sequence[Evaluation]) -> Table:
+def count_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """How many inputs each system answered, withheld or failed on."""
     heading, labels = _row_labels(evaluations)
     rows = tuple(
         (label, f"{one.n:,}", f"{one.withheld:,}", f"{one.failed:,}", f"{one.out_of_scope:,}")
         for label, one in zip(labels, evaluations, strict=True)
     )
-    return Table("Inputs", (heading, "inputs", "withheld by itself", "failed", "out of scope"), rows)
+    return ResultTable("Inputs", (heading, "inputs", "withheld by itself", "failed", "out of scope"), rows)
 
 
 def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
@@ -259,7 +259,7 @@ def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
     return column, ["all inputs" if part is None else part.partition("=")[2] for part in parts]
 
 
-def pair_table(comparison: Comparison) -> Table:
+def pair_table(comparison: Comparison) -> ResultTable:
     """The verdict on each pair with the test of the areas."""
     rows = []
     for pair in comparison.pairs:
@@ -275,11 +275,11 @@ def pair_table(comparison: Comparison) -> Table:
             )
         )
     columns = ("a", "b", "verdict", "area of a less b", "corrected p", "errs alone, a : b (McNemar)")
-    brief = Table("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
-    return Table("Pairs", columns, tuple(rows), brief=brief)
+    brief = ResultTable("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
+    return ResultTable("Pairs", columns, tuple(rows), brief=brief)
 
 
-def class_table(report: ClassReport) -> Table:
+def class_table(report: ClassReport) -> ResultTable:
     """Precision, recall and F1 of each class, then the averages."""
     values, support = class_values(report.confusion), report.confusion.support
     rows = [
@@ -295,7 +295,7 @@ def class_table(report: ClassReport) -> Table:
         rows.append(
             (f"({average} average)", *(numbers.number(value) for value in figures), f"{report.confusion.total:,.0f}")
         )
-    return Table(report.system, ("class", "precision", "recall", "F1", "support"), tuple(rows))
+    return ResultTable(report.system, ("class", "precision", "recall", "F1", "support"), tuple(rows))
 
 
 def region_of(evaluations: Sequence[Evaluation]) -> tuple[float, float]:

@@ -305,7 +305,7 @@ def _rate(whole: _Whole, inside: Flags, event: Flags, level: float) -> dict[str,
     else:
         pooled = float(weight[event].sum() / weight.sum())
         p = _pooled(whole, inside, event.astype(np.float64) - pooled, mine - other).p
-    return _told(mine, other, low, high, p)
+    return _test_values(mine, other, low, high, p)
 
 
 def _area(whole: _Whole, inside: Flags, level: float) -> dict[str, float]:
@@ -320,7 +320,7 @@ def _area(whole: _Whole, inside: Flags, level: float) -> dict[str, float]:
     own = _estimate(mine - other, whole.by_unit(apart), _freedom(whole, inside))
     null = _pooled(whole, inside, whole.area_pull, mine - other)
     found = max(own, null, key=lambda one: one.error)
-    return _told(mine, other, *found.interval(level), found.p)
+    return _test_values(mine, other, *found.interval(level), found.p)
 
 
 def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -> Estimate:
@@ -376,6 +376,6 @@ def _effective(whole: _Whole, inside: Flags, event: Flags, rate: float) -> float
     return min(kish, rate * (1 - rate) / spread) if spread > 0 else min(kish, float(units.size))
 
 
-def _told(mine: float, other: float, low: float, high: float, p: float) -> dict[str, float]:
+def _test_values(mine: float, other: float, low: float, high: float, p: float) -> dict[str, float]:
     values = {"inside": mine, "outside": other, "difference": mine - other, "low": low, "high": high}
     return {**values, "p": p, "p_adjusted": p}

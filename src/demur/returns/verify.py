@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.engines.engine import ENGINES, title_of, why_absent
-from demur.core.show.presentation import Presentation, Table
+from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import Step, plain, silent
 from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
@@ -346,10 +346,10 @@ def _sentence(one: Equality) -> str:
     return f"{name}: {len(one.faults)} of {many} differ: {worst}."
 
 
-def _equality_table(one: Equality) -> Table:
+def _equality_table(one: Equality) -> ResultTable:
     name = title_of(one.engine)
     columns, title = ("number", name, "in memory", "difference", "verdict"), f"{name}, {one.n:,} rows"
-    return Table(title, columns, tuple(_row(each) for each in one.differences))
+    return ResultTable(title, columns, tuple(_row(each) for each in one.differences))
 
 
 def _row(one: EngineDifference) -> tuple[str, ...]:

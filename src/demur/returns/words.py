@@ -438,12 +438,12 @@ def slice_sentences(evaluations: Sequence[Evaluation], system: str) -> list[str]
     assert isinstance(asked, ErrorAtNonreturn)
     left = "" if len(known) == len(own) else f" of those with at least {LEAST_INPUTS} inputs and a defined rate"
     return [
-        f"Of {len(own)} slices of {system}, {_told(worst)} has the most errors {point_words(asked)} non-return, "
-        f"{_told(best)} the fewest{left}."
+        f"Of {len(own)} slices of {system}, {_slice_text(worst)} has the most errors {point_words(asked)} non-return, "
+        f"{_slice_text(best)} the fewest{left}."
     ]
 
 
-def _told(one: Evaluation) -> str:
+def _slice_text(one: Evaluation) -> str:
     return f"{one.part} ({percent(_figure(one).value)}; {interval(_figure(one))}; n = {one.n:,})"
 
 

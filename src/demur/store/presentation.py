@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.show.numbers import ROWS, percent
-from demur.core.show.presentation import Presentation, Table
+from demur.core.show.presentation import Presentation, ResultTable
 from demur.store.records import Run
 from demur.store.runs import Added
 
@@ -157,7 +157,7 @@ def _error_of(run: Run) -> str:
     return "-" if value is None else percent(value)
 
 
-def _run_table(title: str, runs: Sequence[Run]) -> Table:
+def _run_table(title: str, runs: Sequence[Run]) -> ResultTable:
     rows = tuple(
         (
             run.id,
@@ -172,8 +172,8 @@ def _run_table(title: str, runs: Sequence[Run]) -> Table:
         for run in runs
     )
     places = [COLUMNS.index(name) for name in BRIEF_COLUMNS]
-    brief = Table(title, BRIEF_COLUMNS, tuple(tuple(row[place] for place in places) for row in rows))
-    return Table(title, COLUMNS, rows, brief=brief)
+    brief = ResultTable(title, BRIEF_COLUMNS, tuple(tuple(row[place] for place in places) for row in rows))
+    return ResultTable(title, COLUMNS, rows, brief=brief)
 
 
 def _run_frame(runs: Sequence[Run]) -> pl.DataFrame:

@@ -323,7 +323,7 @@ class RunRows:
 
     def _as_shown(self, row: dict[str, Any]) -> dict[str, Any]:
         slices = {name: row.pop(name) for name in self._slices}
-        return {"row": row.pop(ROW), **row, "input": row.get("input"), "nbest": _listed(row), "slices": slices}
+        return {"row": row.pop(ROW), **row, "input": row.get("input"), "nbest": _read_hypotheses(row), "slices": slices}
 
     def _read(self, columns: list[str]) -> pl.DataFrame:
         return self._collected(self._scan().select(columns))
@@ -365,7 +365,7 @@ def _is(column: str, value: str) -> pl.Expr:
     return pl.col(column).list.contains(value) if column == "target" else pl.col(column).cast(pl.String) == value
 
 
-def _listed(row: dict[str, Any]) -> Any:
+def _read_hypotheses(row: dict[str, Any]) -> Any:
     """What else was thought of, as a list; as it is where it is none."""
     text = row.get("nbest")
     try:

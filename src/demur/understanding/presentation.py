@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from demur.core.show import numbers
-from demur.core.show.presentation import Presentation, Table, drawing
+from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import threshold_text
 from demur.returns.presentation import of_choice
 from demur.understanding.relevance import RelevanceClassifier
@@ -39,7 +39,7 @@ def of_training(model: TrainedModel) -> Presentation:
     return Presentation(
         title="Relevance model",
         sentences=(_learnt(model), _returned(model)),
-        tables=(Table("What was learnt from", ("what", "count"), rows),),
+        tables=(ResultTable("What was learnt from", ("what", "count"), rows),),
         figures=(),
         data=lambda: pl.DataFrame({"what": list(counts), "count": list(counts.values())}),
         document=model.to_dict(),
@@ -79,7 +79,7 @@ def of_tuning(found: TunedModel) -> Presentation:
     return Presentation(
         title="Tuned relevance model",
         sentences=(verdict, *chosen.sentences[:2], NO_PROMISE),
-        tables=(Table("Settings, the best first", columns, rows),),
+        tables=(ResultTable("Settings, the best first", columns, rows),),
         figures=(
             drawing("returns.charts.error_return.error_return_chart", [evaluation], choices=(choice,), region=None),
             chosen.figure("cost_path"),
@@ -115,7 +115,7 @@ def of_answers(answers: AnswerTable) -> Presentation:
     more = f", the first {shown.height} of {counts['n']:,}; -o FILE.jsonl writes all of them"
     title = f"Answers{more if shown.height < counts['n'] else ''}"
     pages = [name for name in answers.files if name.lower().endswith((".md", ".html"))]
-    table = Table(title, ("input", "answer", "confidence", "withheld because"), _answer_rows(shown))
+    table = ResultTable(title, ("input", "answer", "confidence", "withheld because"), _answer_rows(shown))
     return Presentation(
         title="Answers",
         sentences=(f"{sentence}.",),

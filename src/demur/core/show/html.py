@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.show.markdown import visible
-from demur.core.show.presentation import Presentation, Table
+from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import threshold_text
 
 MOST_ROWS, THINNED_ROWS = 250, 200
@@ -33,7 +33,7 @@ def paragraphs(sentences: Sequence[str]) -> str:
     return "".join(f"<p>{written(sentence)}</p>" for sentence in sentences)
 
 
-def table_html(table: Table) -> str:
+def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows."""
     head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
     body = "".join(f"<tr>{_row(row)}</tr>" for row in table.rows)
@@ -43,7 +43,7 @@ def table_html(table: Table) -> str:
     )
 
 
-def text_table(table: Table) -> str:
+def text_table(table: ResultTable) -> str:
     """A table of what people wrote: each cell stands apart, whichever way it is written, and breaks anywhere."""
     head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
     body = "".join(f"<tr>{''.join(map(_text_cell, row))}</tr>" for row in table.rows)
@@ -61,7 +61,7 @@ def _text_cell(text: str) -> str:
     return f"<td><bdi>{broken}</bdi></td>"
 
 
-def _shares(table: Table) -> list[float]:
+def _shares(table: ResultTable) -> list[float]:
     """Widths of columns in percent, by their longest cells but within bounds."""
     longest = [max(map(len, cells)) for cells in zip(table.columns, *table.rows, strict=True)]
     bounded = [min(max(length + 1, _NARROWEST), _WIDEST) for length in longest]
@@ -79,10 +79,10 @@ def data_table(frame: pl.DataFrame, title: str) -> str:
     return f"<details><summary>{escape(title)} ({extent})</summary>{table_html(frame_table(shown, title))}</details>"
 
 
-def frame_table(frame: pl.DataFrame, title: str) -> Table:
+def frame_table(frame: pl.DataFrame, title: str) -> ResultTable:
     """A frame as a table of text."""
     rows = tuple(tuple(map(_cell, row, frame.columns)) for row in frame.iter_rows())
-    return Table(title, tuple(frame.columns), rows)
+    return ResultTable(title, tuple(frame.columns), rows)
 
 
 def data_block(content: Mapping[str, Any], ident: str) -> str:
@@ -112,12 +112,12 @@ def evenly(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
     return frame[places]
 
 
-def _cut(table: Table) -> Table:
+def _cut(table: ResultTable) -> ResultTable:
     if len(table.rows) <= 3 * NOTEBOOK_ROWS:
         return table
     left = len(table.rows) - NOTEBOOK_ROWS
     more = (f"… {left:,} more rows", *("" for _ in table.columns[1:]))
-    return Table(table.title, table.columns, (*table.rows[:NOTEBOOK_ROWS], more))
+    return ResultTable(table.title, table.columns, (*table.rows[:NOTEBOOK_ROWS], more))
 
 
 def _row(cells: tuple[str, ...]) -> str:

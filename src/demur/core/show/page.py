@@ -29,7 +29,7 @@ from demur.core.show.html import (
     written,
 )
 from demur.core.show.markdown import visible
-from demur.core.show.presentation import Presentation, Table
+from demur.core.show.presentation import Presentation, ResultTable
 from demur.errors import UsageError
 
 DRAW = files("demur.core.show").joinpath("page.js").read_text(encoding="utf-8")
@@ -48,8 +48,8 @@ class Section:
     title: str
     sentences: tuple[str, ...] = ()
     charts: tuple[Any, ...] = ()
-    tables: tuple[Table, ...] = ()
-    texts: tuple[Table, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
+    texts: tuple[ResultTable, ...] = ()
     fragment: str = ""
 
     @classmethod
@@ -173,14 +173,14 @@ def _sections(sections: Sequence[Section]) -> str:
     return "\n".join(parts)
 
 
-def _table(table: Table) -> str:
+def _table(table: ResultTable) -> str:
     """A table, folded where it is long."""
     if len(table.rows) <= MOST_OPEN_ROWS:
         return table_html(table)
     return f"<details><summary>{written(table.title)} ({len(table.rows)} rows)</summary>{table_html(table)}</details>"
 
 
-def _texts(table: Table, *, first: bool) -> str:
+def _texts(table: ResultTable, *, first: bool) -> str:
     """A table of texts; all but the first are folded, as they take much room."""
     if first:
         return text_table(table)
@@ -283,7 +283,7 @@ def _in_pixels(spec: dict[str, Any]) -> bool:
     return ("scale" in across and across["scale"] is None) or any(map(_in_pixels, spec.get("layer", ())))
 
 
-def table_document(table: Table) -> dict[str, Any]:
+def table_document(table: ResultTable) -> dict[str, Any]:
     """A table of text."""
     return {"title": table.title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
 

@@ -26,7 +26,7 @@ def svg(chart: Any) -> str:
 
 def svg_of(spec: dict[str, Any]) -> str:
     """The figure of a Vega-Lite spec as an SVG image."""
-    return _told(str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version())), spec)
+    return _add_description(str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version())), spec)
 
 
 def png(chart: Any, *, scale: float = 2.0) -> bytes:
@@ -44,7 +44,7 @@ def static_spec(chart: Any) -> dict[str, Any]:
     return without_hover(chart.to_dict())
 
 
-def _told(picture: str, spec: dict[str, Any]) -> str:
+def _add_description(picture: str, spec: dict[str, Any]) -> str:
     """An SVG image that says what it shows to those who cannot see it."""
     title, about = titles(spec)[0], str(spec.get("description", ""))
     said = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in (("title", title), ("desc", about)) if text)

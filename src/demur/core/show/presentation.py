@@ -13,13 +13,13 @@ from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, 
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """A table of text: a heading, names of columns, and rows."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    brief: Table | None = None
+    brief: ResultTable | None = None
     """What matters of it, for places too narrow for all of it."""
     crowded: bool = False
     """Whether it has so many columns that a terminal shows it in brief however wide it is."""
@@ -51,7 +51,7 @@ class Presentation:
 
     title: str
     sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[ResultTable, ...]
     figures: tuple[Drawing, ...]
     """The first is the main one."""
     data: Callable[[], pl.DataFrame]

@@ -60,13 +60,13 @@ def smooth_chart(
         _band_layer(table, list(named)),
         _line_layer(list(named), (x_title, y_title), (wide, high), corner),
         *_dot_layer(named),
-        hover_layer(_told(table, x_title, y_title), "x", "mean"),
+        hover_layer(_smooth_tooltips(table, x_title, y_title), "x", "mean"),
     ]
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=title or _title(named, x_title, y_title, better),
+        title=title or _smooth_title(named, x_title, y_title, better),
         subtitle=[_sizes(named), "shaded: one standard error on each side of the mean", *_hidden_words(hidden)],
-        description=_description(named, x_title, y_title),
+        description=_smooth_description(named, x_title, y_title),
         table=table,
     )
 
@@ -157,7 +157,7 @@ def _dot_layer(named: dict[str, Smooth]) -> list[Any]:
     ]
 
 
-def _told(table: pl.DataFrame, x_title: str, y_title: str) -> pl.DataFrame:
+def _smooth_tooltips(table: pl.DataFrame, x_title: str, y_title: str) -> pl.DataFrame:
     rows = pl.concat([evenly(part, 60) for part in table.partition_by("group", maintain_order=True)])
     told = [f"{number(mean)} ± {number(error)}" for mean, error in rows.select("mean", "error").iter_rows()]
     return rows.select("x", "mean", "group").with_columns(
@@ -176,7 +176,7 @@ def _hidden_words(hidden: int) -> list[str]:
     return [f"{count(hidden)} {'point lies' if hidden == 1 else 'points lie'} beyond the axis"] if hidden else []
 
 
-def _title(named: dict[str, Smooth], x_title: str, y_title: str, better: Literal["lower", "higher"]) -> str:
+def _smooth_title(named: dict[str, Smooth], x_title: str, y_title: str, better: Literal["lower", "higher"]) -> str:
     if len(named) == 1:
         return _capital(_trend(next(iter(named.values())), x_title, y_title))
     shared = _shared(named)
@@ -224,7 +224,7 @@ def _top(named: dict[str, Smooth], x: Array, sign: int) -> tuple[str, float]:
     return best, share(best)
 
 
-def _description(named: dict[str, Smooth], x_title: str, y_title: str) -> str:
+def _smooth_description(named: dict[str, Smooth], x_title: str, y_title: str) -> str:
     told = []
     for name, one in named.items():
         places = np.unique(np.linspace(0, one.x.size - 1, 3).round().astype(int))

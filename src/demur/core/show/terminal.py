@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from demur.core.show.numbers import shortened
-from demur.core.show.presentation import Presentation, Table
+from demur.core.show.presentation import Presentation, ResultTable
 
 LEAST_LETTERS = 9
 """Letters of a word that is not cut any shorter to make a table fit."""
@@ -32,7 +32,7 @@ def show(presentation: Presentation, console: Console, *, tables: bool = True) -
         show(part, console, tables=tables)
 
 
-def _fitting(table: Table, room: int) -> Table:
+def _fitting(table: ResultTable, room: int) -> ResultTable:
     """The table, or its brief form where it holds many systems or would not fit."""
     if table.brief is None:
         return table
@@ -40,7 +40,7 @@ def _fitting(table: Table, room: int) -> Table:
     return table.brief if table.crowded or wide else table
 
 
-def _rich_table(table: Table, room: int) -> RichTable:
+def _rich_table(table: ResultTable, room: int) -> RichTable:
     shown = RichTable(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -53,7 +53,7 @@ def _rich_table(table: Table, room: int) -> RichTable:
     return shown
 
 
-def with_short_words(table: Table, room: int) -> Table:
+def with_short_words(table: ResultTable, room: int) -> ResultTable:
     """The table with its longest words, which are names, cut in the middle as far as it needs to fit."""
     words = [word for cells in _cells_by_column(table) for cell in cells for word in cell.split(" ")]
     for letters in range(max(map(len, words)), LEAST_LETTERS, -1):
@@ -66,7 +66,7 @@ def with_short_words(table: Table, room: int) -> Table:
     return table
 
 
-def column_widths(table: Table, room: int) -> list[int] | list[None]:
+def column_widths(table: ResultTable, room: int) -> list[int] | list[None]:
     """Widths that break cells between words only; None where even the longest words do not fit side by side."""
     wanted, least = _natural_widths(table), _least_widths(table)
     spare = room - _gaps(table) - sum(least)
@@ -84,19 +84,19 @@ def _need(column: int, widths: list[int], wanted: list[int]) -> tuple[bool, bool
     return widths[column] < wanted[column], column == 0, -widths[column]
 
 
-def _natural_widths(table: Table) -> list[int]:
+def _natural_widths(table: ResultTable) -> list[int]:
     return [max(map(cell_len, cells)) for cells in _cells_by_column(table)]
 
 
-def _least_widths(table: Table) -> list[int]:
+def _least_widths(table: ResultTable) -> list[int]:
     """Widths of the longest words."""
     return [max(map(cell_len, [*" ".join(cells).split(), ""])) for cells in _cells_by_column(table)]
 
 
-def _cells_by_column(table: Table) -> list[tuple[str, ...]]:
+def _cells_by_column(table: ResultTable) -> list[tuple[str, ...]]:
     return list(zip(table.columns, *table.rows, strict=True))
 
 
-def _gaps(table: Table) -> int:
+def _gaps(table: ResultTable) -> int:
     """Cells that rich puts around and between columns."""
     return 2 * len(table.columns)

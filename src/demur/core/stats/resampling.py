@@ -62,7 +62,7 @@ class Spread:
         return min(self.n, self.independent) if self.clustered else self.n
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """What replicates are drawn from: rows in memory, or what was counted of rows elsewhere."""
 
     @property
@@ -215,7 +215,7 @@ class Sample:
     It is made from rows in memory or, with `demur.returns.tally`, from the tally of rows elsewhere.
     """
 
-    source: Source
+    source: SampleSource
     replicates: int = 1000
     seed: int = 0
     levels: int = CELL_LEVELS

@@ -233,11 +233,11 @@ def smooth(
         _check_process(process)
     x_scale, y_scale = _Scale.of(across, by_range=True), _Scale.of(up)
     data = _pooled(x_scale.there(across), y_scale.there(up))
-    grid = _grid(data, points) if at is None else x_scale.there(_numbers(at, "at"))
+    grid = _grid(data, points) if at is None else x_scale.there(_finite_row(at, "at"))
     known = None if process is None else _rescaled(process, 1 / x_scale.width, 1 / y_scale.width)
     fit = _fit(data) if known is None else _Fit(known, _log_likelihood(data, known))
     mean, error = _curve(data, fit.process, grid)
-    there = x_scale.back(grid) if at is None else _numbers(at, "at")
+    there = x_scale.back(grid) if at is None else _finite_row(at, "at")
     wide = process or _rescaled(fit.process, x_scale.width, y_scale.width)
     return Smooth(
         name,
@@ -255,7 +255,7 @@ def smooth(
 
 def _checked(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """The points in the order of x and y, so that in whatever order they come, every sum is the same."""
-    across, up = _numbers(x, "x"), _numbers(y, "y")
+    across, up = _finite_row(x, "x"), _finite_row(y, "y")
     if across.size != up.size:
         raise DataError("x and y must be of the same length", got=f"{across.size} and {up.size}")
     if not across.size:
@@ -269,7 +269,7 @@ def _check_process(process: Process) -> None:
         raise UsageError(f"length and noise must be above 0 and a signal at least 0; got {process}")
 
 
-def _numbers(values: ArrayLike, called: str) -> Array:
+def _finite_row(values: ArrayLike, called: str) -> Array:
     """The values as one row of finite numbers."""
     try:
         numbers = np.asarray(values, dtype=np.float64)

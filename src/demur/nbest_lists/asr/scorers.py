@@ -124,7 +124,9 @@ def _infev(sentences: Sequence[Sentence], where: str) -> Weights:
     if unknown.size:
         sentence = sentences[int(unknown[0])]
         fix = "give a natural-log `logprob` for every sentence, or a cnet, or score by const"
-        raise DataError("infev needs a logprob", where=_named(where, sentence), got=_told(sentence.logprob), fix=fix)
+        raise DataError(
+            "infev needs a logprob", where=_named(where, sentence), got=_logprob_text(sentence.logprob), fix=fix
+        )
     best = logprobs.max(initial=-np.inf)
     if best == -np.inf:
         fix = "the recogniser must give one of them a logprob above -inf"
@@ -259,7 +261,7 @@ def _named(where: str, sentence: Sentence) -> str:
     return f'{begin}sentence "{sentence.text}":'
 
 
-def _told(logprob: float) -> str | None:
+def _logprob_text(logprob: float) -> str | None:
     return None if math.isnan(logprob) else f"{logprob:g}"
 
 

@@ -279,11 +279,11 @@ class References:
         lacking = [name for name in utterances if name not in self.rows]
         if lacking:
             fix = "an utterance is named after its lattice's file, without the ending"
-            raise DataError(f"{_listed(lacking, 'lattice')} without a reference", where=f"{self.name}:", fix=fix)
+            raise DataError(f"{_count_names(lacking, 'lattice')} without a reference", where=f"{self.name}:", fix=fix)
         left = [name for name in self.rows if name not in utterances]
         if left:
             fix = "leave the rows out, or name the lattices too"
-            raise DataError(f"{_listed(left, 'reference')} without a lattice", where=f"{self.name}:", fix=fix)
+            raise DataError(f"{_count_names(left, 'reference')} without a lattice", where=f"{self.name}:", fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,10 +371,10 @@ def _listed_items(reference: Any) -> Any:
         return reference
 
 
-def _listed(names: Sequence[str], what: str) -> str:
+def _count_names(names: Sequence[str], what: str) -> str:
     """How many there are, and the first of their names.
 
-    >>> _listed(["u1", "u2"], "lattice")
+    >>> _count_names(["u1", "u2"], "lattice")
     'there are 2 lattices ("u1", "u2")'
     """
     shown = ", ".join(f'"{name}"' for name in names[:_SHOWN])

@@ -38,7 +38,7 @@ def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     if REJECTED in rows:
         layers.append(_line_above_rejected(shown, rows))
     if step > 24:
-        layers.append(_numbers(shown, rows))
+        layers.append(_cell_numbers(shown, rows))
     part = (
         f"the {len(shown)} most confused of {len(confusion.labels)} labels"
         if len(shown) < len(confusion.labels)
@@ -46,7 +46,7 @@ def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     )
     return finished(
         alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)).resolve_scale(color="independent"),
-        title=_title(report),
+        title=_confusion_title(report),
         subtitle=[
             f"n = {count(confusion.n)}",
             part,
@@ -141,7 +141,7 @@ def _line_above_rejected(shown: tuple[str, ...], rows: list[str]) -> Any:
     )
 
 
-def _numbers(shown: tuple[str, ...], rows: list[str]) -> Any:
+def _cell_numbers(shown: tuple[str, ...], rows: list[str]) -> Any:
     ink = alt.condition(alt.datum.share > 0.3, alt.value("white"), alt.value("black"))
     return (
         alt.Chart()
@@ -162,7 +162,7 @@ def _worst(confusion: Confusion) -> tuple[str, str, float] | None:
     return actual, str(predicted), weight
 
 
-def _title(report: ClassReport) -> str:
+def _confusion_title(report: ClassReport) -> str:
     worst = _worst(report.confusion)
     if worst is None:
         return f"{report.system}: no label is taken for another"
@@ -174,4 +174,4 @@ def _description(report: ClassReport) -> str:
     rejected = f", {percent(float(confusion.rejected / confusion.total))} rejected" if confusion.rejected else ""
     right = percent(report.figures["accuracy"].value)
     over = f"{report.system} over {len(confusion.labels)} labels"
-    return f"Confusion table of {over}: {right} right{rejected}. {_title(report)}."
+    return f"Confusion table of {over}: {right} right{rejected}. {_confusion_title(report)}."

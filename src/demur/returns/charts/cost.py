@@ -30,13 +30,13 @@ def cost_path_chart(choice: Choice, *, most: int | None = None) -> Any:
         alt.vconcat(*panels, spacing=14).resolve_scale(
             color="independent", strokeDash="independent", strokeWidth="independent"
         ),
-        title=_title(choice),
+        title=_cost_title(choice),
         subtitle=[
             f"n = {count(n)} inputs",
             f"{len(choice.path)} thresholds are best for some ratio; no other ever is",
             *left,
         ],
-        description=_description(choice),
+        description=_cost_description(choice),
         table=table,
     )
 
@@ -77,7 +77,7 @@ def _ratio_axis(*, last: bool) -> Any:
     )
 
 
-def _told() -> list[Any]:
+def _tooltips() -> list[Any]:
     return [
         alt.Tooltip("cutoff:N", title="return if"),
         alt.Tooltip("span:N", title="best for cost ratios"),
@@ -112,7 +112,7 @@ def _threshold_panel(choice: Choice) -> Any:
     line = alt.Chart(exact).mark_line(color="black", strokeWidth=2.2)
     lines = line.encode(_ratio_axis(last=False), up, order="ratio:Q")
     reach = alt.Chart(inline(_stretches(choice))).mark_rule(opacity=0, strokeWidth=12)
-    hover = reach.encode(x="ratio:Q", x2="ratio_to:Q", y="threshold:Q", tooltip=_told())
+    hover = reach.encode(x="ratio:Q", x2="ratio_to:Q", y="threshold:Q", tooltip=_tooltips())
     return _panel(lines, hover, _mark(choice, "threshold", choice.threshold))
 
 
@@ -160,7 +160,7 @@ def _mark(choice: Choice, field: str, value: float | None) -> Any:
     return alt.layer(rule, dot.encode(x="ratio:Q", y=alt.Y(field, type="quantitative")))
 
 
-def _title(choice: Choice) -> str:
+def _cost_title(choice: Choice) -> str:
     if choice.cost_ratio is None:
         return f"{choice.system}: the best threshold for every cost ratio"
     return f"{choice.system}: at a cost ratio of {choice.cost_ratio:g} {_advice(choice)}"
@@ -174,7 +174,7 @@ def _advice(choice: Choice) -> str:
     )
 
 
-def _description(choice: Choice) -> str:
+def _cost_description(choice: Choice) -> str:
     cheapest, dearest = choice.path[-1], choice.path[0]
     chosen = "" if choice.cost is None else f" Chosen: {_advice(choice)}, with a cost of {choice.cost:.4g} per input."
     return (

@@ -151,14 +151,14 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     )
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=_title(ordered, look),
+        title=_plot_title(ordered, look),
         subtitle=facts,
         description=words.description(ordered, look.region, look.choices),
         table=table,
     )
 
 
-def _title(ordered: Sequence[Drawn], look: _Look) -> str:
+def _plot_title(ordered: Sequence[Drawn], look: _Look) -> str:
     if look.title is not None:
         return look.title
     return words.choice_title(look.choices[0]) if len(look.choices) == 1 else neutral_title(ordered, look.region)
@@ -350,7 +350,7 @@ def difference_chart(pair: PairComparison) -> Any:
         line,
         *_crossing_layers(pair),
         *_side_labels(pair, domain),
-        hover_layer(_told(pair), "nonreturn", "difference"),
+        hover_layer(_difference_tooltips(pair), "nonreturn", "difference"),
     ]
     how = "paired by input" if pair.paired else "unpaired"
     return finished(
@@ -362,7 +362,7 @@ def difference_chart(pair: PairComparison) -> Any:
             f"above zero {_short(pair, 'a')} errs more",
             "tinted: the band leaves zero",
         ],
-        description=_description(pair),
+        description=_plot_description(pair),
         table=table,
     )
 
@@ -427,7 +427,7 @@ def _crossing_layers(pair: PairComparison) -> list[Any]:
     ]
 
 
-def _told(pair: PairComparison) -> pl.DataFrame:
+def _difference_tooltips(pair: PairComparison) -> pl.DataFrame:
     rows = evenly(pair.frame(), 120)
     first, second = (curve.error_at(rows["nonreturn"].to_numpy()) for curve in pair.curves)
     return rows.select("nonreturn", "difference").with_columns(
@@ -441,7 +441,7 @@ def _told(pair: PairComparison) -> pl.DataFrame:
     )
 
 
-def _description(pair: PairComparison) -> str:
+def _plot_description(pair: PairComparison) -> str:
     parts = [
         f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
         for part in pair.intervals

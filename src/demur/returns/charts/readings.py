@@ -76,7 +76,7 @@ def missed_chance_chart(evaluation: Evaluation) -> Any:
         )
     )
     mark = pl.DataFrame({"x": [x], "y": [rate], "text": [f"{percent(rate)} each"]})
-    told = _told(table, ["nonreturn", "rate"], "curve")
+    told = _tooltip_rows(table, ["nonreturn", "rate"], "curve")
     layers = [
         lines,
         *placed_labels(mark, domain, shift=(0.0, 34.0), align="center"),
@@ -198,7 +198,9 @@ def _curve_figure(
     lines = alt.Chart().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order="place:Q")
     x, y = (axis.to_dict()["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict()["scale"]["domain"]))
-    told = _told(inside, [name for name in table.columns if name not in ("system", "threshold", "place")], "system")
+    told = _tooltip_rows(
+        inside, [name for name in table.columns if name not in ("system", "threshold", "place")], "system"
+    )
     layers = [*beneath, lines, hover_layer(told, x, y)]
     return finished(
         alt.layer(*layers).properties(width=size[0], height=size[1]),
@@ -231,7 +233,7 @@ def _both_curves(evaluation: Evaluation) -> pl.DataFrame:
     )
 
 
-def _told(table: pl.DataFrame, rates: list[str], group: str) -> pl.DataFrame:
+def _tooltip_rows(table: pl.DataFrame, rates: list[str], group: str) -> pl.DataFrame:
     """Rows for tooltips: a few per line, with the cutoff in words and rates in percent."""
     parts = table.partition_by(group, maintain_order=True)
     few = pl.concat([evenly(part, 160) for part in parts]) if parts else table
@@ -348,7 +350,7 @@ def reliability_chart(evaluations: Sequence[Calibrated], *, what: str = "answers
     left_out = [one.name for one in evaluations if one.reliability is None]
     return finished(
         alt.layer(_diagonal(), *_gaps(table, names), line, _dots(axes, names)).properties(width=SIDE, height=SIDE),
-        title=_title(kept),
+        title=_reading_title(kept),
         subtitle=[
             inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
             *_ece_words(kept),
@@ -469,7 +471,7 @@ def _leaning(evaluation: Calibrated) -> str:
     return "confidences err on both sides"
 
 
-def _title(evaluations: Sequence[Calibrated]) -> str:
+def _reading_title(evaluations: Sequence[Calibrated]) -> str:
     first = evaluations[0]
     if len(evaluations) == 1:
         leaning = _leaning(first)
