@@ -260,7 +260,7 @@ def test_three_systems_are_ranked_by_region():
     a, b = crossing_systems(1500)
     c = made_up("c", 1500, seed=9, accuracy=0.4, skill=0.0)
     found = compare(table(a, b, c), replicates=200)
-    assert [name for name, _ in groupby(reign.best for reign in found.ranking)] == ["a", "b"]
+    assert [name for name, _ in groupby(lead.best for lead in found.ranking)] == ["a", "b"]
     assert found.ranking[0].start == 0
     assert found.ranking[-1].stop == 1
     assert all(one.stop == two.start for one, two in pairwise(found.ranking))
@@ -327,8 +327,8 @@ def test_the_json_has_the_keys_scripts_rely_on():
 
 def test_a_system_that_is_not_told_apart_is_named_in_the_ranking():
     a, b = made_up("a", 200, seed=1, accuracy=0.72), made_up("b", 200, seed=2, accuracy=0.70)
-    for reign in compare(table(a, b), replicates=200).ranking:
-        assert {reign.best, *reign.also} == {"a", "b"}
+    for lead in compare(table(a, b), replicates=200).ranking:
+        assert {lead.best, *lead.also} == {"a", "b"}
 
 
 @pytest.mark.parametrize("unpaired", [False, True])

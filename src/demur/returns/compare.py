@@ -36,7 +36,7 @@ OPEN, WORSE, ABSENT = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Reign:
+class RankingRegion:
     """A range of non-return rates, the system with the lowest curve there, and those not shown to be worse."""
 
     start: float
@@ -44,15 +44,15 @@ class Reign:
     best: str
     also: tuple[str, ...]
     absent: tuple[str, ...] = ()
-    """Systems that withhold more than this by themselves, so that nothing is shown of them here."""
+    """Systems that withhold more than this on their own, so that they have no curve here."""
     gaps: bool = False
-    """Whether short gaps are in it, where a system that is not named in `also` is not told apart either."""
+    """Whether it has short gaps in which a system that is not named in `also` does not differ significantly either."""
 
 
-def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[Reign, ...]:
+def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[RankingRegion, ...]:
     """Who has the lowest curve over which non-return rates, and who is not shown to be worse there.
 
-    A new region begins where the lowest curve changes, and where a system begins or ceases to be told apart from it.
+    A new region begins where the lowest curve changes, and where the significance of a difference from it changes.
     """
     x = np.linspace(min(band.x[0] for band in bands.values()), max(band.x[-1] for band in bands.values()), GRID)
     names = list(curves)
@@ -84,13 +84,13 @@ def _reign(
     leader: Places,
     told: Places,
     gaps: NDArray[np.bool_],
-) -> Reign:
+) -> RankingRegion:
     best = names[leader[start]]
     also, absent = (
         tuple(name for name, one in zip(names, told[start], strict=True) if name != best and one == kind)
         for kind in (OPEN, ABSENT)
     )
-    return Reign(ends[0], ends[1], best, also, absent, bool(gaps[start:stop].any()))
+    return RankingRegion(ends[0], ends[1], best, also, absent, bool(gaps[start:stop].any()))
 
 
 def _steady(leader: Places, x: Array) -> Places:
@@ -268,7 +268,7 @@ class Comparison(Shown):
 
     evaluations: tuple[Evaluation, ...]
     pairs: tuple[PairComparison, ...]
-    ranking: tuple[Reign, ...]
+    ranking: tuple[RankingRegion, ...]
     note: str
     dropped: Mapping[str, int]
     level: float
@@ -281,14 +281,14 @@ class Comparison(Shown):
             "pairs": [pair.to_dict() for pair in self.pairs],
             "ranking": [
                 {
-                    "from": reign.start,
-                    "to": reign.stop,
-                    "best": reign.best,
-                    "also": list(reign.also),
-                    "absent": list(reign.absent),
-                    "gaps": reign.gaps,
+                    "from": lead.start,
+                    "to": lead.stop,
+                    "best": lead.best,
+                    "also": list(lead.also),
+                    "absent": list(lead.absent),
+                    "gaps": lead.gaps,
                 }
-                for reign in self.ranking
+                for lead in self.ranking
             ],
             "systems": [evaluation.to_dict() for evaluation in self.evaluations],
             "note": self.note,
@@ -343,12 +343,12 @@ def compare_paired(
     check_region(region)
     step("resampling", 0, len(pairing.frames) + 1)
     rows = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
-    pairs, reigns = _pairs(
+    pairs, leads = _pairs(
         _shared_units(rows) if pairing.paired else rows, pairing.paired, at, level, region, replicates, seed
     )
     manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
     evaluated = evaluate_frames(pairing.frames, read=rows, **manner, **options)
-    return Comparison(evaluated, pairs, reigns, pairing.note, pairing.dropped, level, (pairing.note,))
+    return Comparison(evaluated, pairs, leads, pairing.note, pairing.dropped, level, (pairing.note,))
 
 
 def _pairs(
@@ -359,7 +359,7 @@ def _pairs(
     region: tuple[float, float],
     replicates: int,
     seed: int,
-) -> tuple[tuple[PairComparison, ...], tuple[Reign, ...]]:
+) -> tuple[tuple[PairComparison, ...], tuple[RankingRegion, ...]]:
     """Every pair of systems, and who leads where."""
     samples = _replicates(rows, paired=paired, replicates=replicates, seed=seed)
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}

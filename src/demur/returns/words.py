@@ -12,7 +12,7 @@ from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns.bands import Band
 from demur.returns.class_report import ClassReport
-from demur.returns.compare import Comparison, PairComparison, Reign
+from demur.returns.compare import Comparison, PairComparison, RankingRegion
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
@@ -38,7 +38,7 @@ def comparison_title(comparison: Comparison) -> str:
     first = comparison.ranking[0]
     reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
     if first.also:
-        return f"{first.best} is lowest {reach}, not told apart from {listed(first.also)}"
+        return f"{first.best} is lowest {reach}, not significantly different from {listed(first.also)}"
     return f"{first.best} errs least {reach}{_but(first)}"
 
 
@@ -49,7 +49,7 @@ def pair_title(pair: PairComparison) -> str:
     if pair.verdict == "crossing":
         return f"{pair.a} and {pair.b} cross: the better one depends on how much is withheld"
     better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
-    return f"{better} errs less than {worse}" + ("" if pair.everywhere else " wherever they are told apart")
+    return f"{better} errs less than {worse}" + ("" if pair.everywhere else " wherever they differ significantly")
 
 
 def choice_title(choice: Choice) -> str:
@@ -116,23 +116,23 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     return said
 
 
-def ranking_sentence(ranking: tuple[Reign, ...]) -> str:
+def ranking_sentence(ranking: tuple[RankingRegion, ...]) -> str:
     """Which system has the lowest curve over which non-return rates."""
     parts: list[str] = []
     best = ""
-    for reign in ranking:
-        company = f", not told apart from {listed(reign.also)}" if reign.also else ""
-        name = "" if reign.best == best else f"{reign.best} "
-        parts.append(f"{name}from {percent(reign.start)} to {percent(reign.stop)} non-return{_but(reign)}{company}")
-        best = reign.best
+    for lead in ranking:
+        company = f", not significantly different from {listed(lead.also)}" if lead.also else ""
+        name = "" if lead.best == best else f"{lead.best} "
+        parts.append(f"{name}from {percent(lead.start)} to {percent(lead.stop)} non-return{_but(lead)}{company}")
+        best = lead.best
     return f"Lowest curve: {'; '.join(parts)}."
 
 
-def _but(reign: Reign) -> str:
+def _but(lead: RankingRegion) -> str:
     """What a claim about a region leaves out: short gaps, and systems that have no curve there."""
-    left = ["but for short gaps"] if reign.gaps else []
-    if reign.absent:
-        left.append(f"where {listed(reign.absent)} {'withholds' if len(reign.absent) == 1 else 'withhold'} more anyway")
+    left = ["but for short gaps"] if lead.gaps else []
+    if lead.absent:
+        left.append(f"where {listed(lead.absent)} {'withholds' if len(lead.absent) == 1 else 'withhold'} more anyway")
     return f" ({', '.join(left)})" if left else ""
 
 

@@ -67,7 +67,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
         return []
     names = [one.name for one in evaluations]
     labels = shortened(names, 24)
-    undecided = {**NO_SIDE, "label": "not told apart" if len(names) == 2 else "none shown best of all"}
+    undecided = {**NO_SIDE, "label": "no significant difference" if len(names) == 2 else "none shown best of all"}
     if len(comparison.pairs) == 1:
         stretches = _pair_stretches(comparison.pairs[0])
     else:

@@ -58,7 +58,7 @@ PAIRINGS = {
 """How systems are paired: by all ids, or by an option of `demur compare`."""
 
 MOST_RUNS = 8
-"""Runs in one comparison; curves of more cannot be told apart."""
+"""Runs in one comparison; curves of more are hard to distinguish."""
 
 
 class ComparePage(Page):
