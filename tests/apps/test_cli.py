@@ -197,7 +197,7 @@ def test_every_format_is_written(demur: Demur, tmp_path: Path, suffix: str) -> N
 def test_an_unknown_extension_is_refused_before_any_work(demur: Demur) -> None:
     done = demur("score", "missing.jsonl", "-o", "plot.gif")
     assert done.returncode == 2
-    assert "the extension must be one of .html .svg .png .pdf .json .csv .md .parquet" in done.stderr
+    assert "the extension must be one of .sweep .html .svg .png .pdf .json .csv .md .parquet" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -257,10 +257,10 @@ def test_slices_are_those_asked_for():
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"cost_ratio": 0.3, "max_error": 0.1}, "advised for one aim; got --cost-ratio and --max-error"),
-        ({"delta": 0.1}, "--delta goes with --max-error"),
-        ({"at_nonreturn": 2}, "an operating point is a non-return rate"),
-        ({"examples": -1}, "0 or more"),
+        ({"cost_ratio": 0.3, "max_error": 0.1}, "advised for one aim; got `cost_ratio` and `max_error`"),
+        ({"delta": 0.1}, "`delta` goes with `max_error`"),
+        ({"at_nonreturn": 2}, "`at_nonreturn` must be at least 0 and at most 1"),
+        ({"examples": -1}, "`examples` must be at least 0"),
         ({"levl": 0.9}, 'there is no option "levl" here. Did you mean "level"'),
     ],
 )

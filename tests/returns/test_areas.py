@@ -20,7 +20,7 @@ from demur.returns.measures import (
     RankingSkill,
 )
 from reference import returns as plain
-from reference.readings import FEW, WEIGHTS, close, read, value
+from reference.readings import WEIGHTS, close, read, value
 from reference.rows import SCORES, Row, tables
 
 TIED = Sweep.of([0.9] * 3 + [0.8] * 4 + [0.5] * 2 + [0.1], [not error for error in (0, 0, 1, 0, 1, 0, 0, 1, 0, 1)])
@@ -86,31 +86,26 @@ def test_an_unknown_convention_is_refused(measure):
         measure("simpson")
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_augrc_is_the_area_under_the_plain_curve(rows):
     assert read(AUGRC(), rows) == close(plain.augrc(rows))
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_augrc_is_the_v_statistic_over_pairs(rows):
     assert read(AUGRC(), rows) == close(plain.augrc_by_pairs(rows))
 
 
-@FEW
 @given(tables(SCORES, largest=30))
 def test_augrc_is_the_sum_of_error_ranks(rows):
     assert read(AUGRC(), rows) == close(plain.augrc_by_ranks(rows))
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_auroc_is_the_share_of_pairs_in_order(rows):
     assert read(AUROC(), rows) == close(plain.auroc(rows))
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS, withheld=False))
 def test_augrc_follows_from_auroc_and_the_error_rate(rows):
     auroc, error = read(AUROC(), rows), read(ForcedError(), rows)
@@ -118,13 +113,11 @@ def test_augrc_follows_from_auroc_and_the_error_rate(rows):
     assert read(AUGRC(), rows) == close((1 - auroc) * (1 - error) * error + error**2 / 2)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_ranking_skill_is_twice_auroc_less_one(rows):
     assert read(RankingSkill(), rows) == pytest.approx(2 * read(AUROC(), rows) - 1, abs=1e-9, nan_ok=True)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_trapezoid_aurc_is_that_of_the_plain_risks(rows):
     assert read(AURC("trapezoid"), rows) == close(plain.aurc_trapezoid(rows))
@@ -141,7 +134,6 @@ def test_mean_excess_aurc_is_what_the_oracle_saves(rows):
     assert read(EAURC("mean"), rows) == close(expected)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS))
 def test_excess_aurc_is_never_negative_and_0_for_a_perfect_ranking(rows):
     for convention in ("trapezoid", "mean"):
@@ -151,7 +143,6 @@ def test_excess_aurc_is_never_negative_and_0_for_a_perfect_ranking(rows):
         assert isnan(perfect) or (convention == "mean" and any(r.weight != 1 for r in rows)) or perfect == close(0)
 
 
-@FEW
 @given(tables(SCORES, withheld=False, largest=20))
 def test_without_ties_excess_aurc_is_aurc_less_that_of_the_sorted_answers(rows):
     for convention in ("trapezoid", "mean"):

@@ -21,7 +21,7 @@ from demur.returns.measures import (
 )
 from demur.returns.registry import RETURNS
 from reference import returns as plain
-from reference.readings import FEW, WEIGHTS, close, read, value
+from reference.readings import WEIGHTS, close, read, value
 from reference.rows import SCORES, repeated, tables
 
 OF_THE_SWEEP = [name for name, measure in RETURNS.items() if isinstance(measure, SweepMeasure)]
@@ -88,7 +88,6 @@ def test_error_rates_outside_their_range_are_refused(error):
         NonreturnAtError(error)
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), st.fractions(0, 1, max_denominator=40))
 def test_the_error_at_a_point_is_read_off_the_plain_curve(rows, x):
     points = plain.curve(rows)
@@ -96,7 +95,6 @@ def test_the_error_at_a_point_is_read_off_the_plain_curve(rows, x):
     assert read(ErrorAtNonreturn(float(x)), rows) == close(plain.height(points, x))
 
 
-@FEW
 @given(tables(SCORES, weights=WEIGHTS), st.integers(0, 20))
 def test_the_nonreturn_for_an_error_is_read_off_the_plain_curve(rows, twentieths):
     level = Fraction(2 * twentieths + 1, 41)
@@ -104,7 +102,6 @@ def test_the_nonreturn_for_an_error_is_read_off_the_plain_curve(rows, twentieths
     assert read(NonreturnAtError(float(level)), rows) == pytest.approx(float(expected), abs=1e-9)
 
 
-@FEW
 @given(tables(SCORES, weights=st.sampled_from([0, 0, 1, 2])))
 @pytest.mark.parametrize("name", OF_THE_SWEEP)
 def test_a_row_of_weight_0_is_as_good_as_absent(name, rows):

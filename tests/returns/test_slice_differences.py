@@ -131,7 +131,7 @@ def test_the_order_of_rows_does_not_matter(seed, manner):
 
 
 def test_dialogues_that_count_as_one_make_intervals_wider():
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(3)
     right = np.repeat(rng.random(60) < 0.7, 8)
     columns = {
         "correct": right,

@@ -1,5 +1,6 @@
 import itertools
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -359,7 +360,7 @@ def neighbours(value):
     """A confidence and the next lower one, often as close as a grid or a float allows."""
     return st.tuples(
         st.just(value),
-        st.one_of(CONFIDENCES, st.sampled_from([float(np.nextafter(value, -np.inf)), value - 1e-3])),
+        st.one_of(CONFIDENCES, st.sampled_from([math.nextafter(value, -math.inf), value - 1e-3])),
     )
 
 

@@ -61,17 +61,19 @@ def printed_cutoff(threshold: float, below: float) -> str:
 def _roundings(threshold: float, below: float) -> Iterator[float]:
     """Roundings of a threshold that lie above `below` and not above it, the roughest first.
 
-    Whole numbers differ little in length, so all are tried; after the point the first is the shortest.
+    Whole numbers differ little in length, so all are tried; after the point the first is the shortest, but for numbers
+    that are written with an exponent.
     """
     if not math.isfinite(threshold):
         return
     exact, context = Decimal(threshold), Context(prec=30)
+    enough = 0 if abs(threshold) >= 1e-4 else -5
     for power in range(max(exact.adjusted() + 1, 0), exact.adjusted() - 18, -1):
         step = Decimal((0, (1,), power))
         rounded = (float(exact.quantize(step, direction, context)) for direction in (ROUND_HALF_EVEN, ROUND_FLOOR))
         within = [value for value in rounded if below < value <= threshold]
         yield from within
-        if within and power <= 0:
+        if within and power <= enough:
             return
 
 
