@@ -471,11 +471,12 @@ def marginal_cost(
         why = f"the curve of {system.name} nowhere lies between {bottom:g} and {top:g}"
         nothing = Figure(float("nan"), why=why)
         return MarginalCost(system.name, nothing, nothing, (), gain)
-    _check_costs(cost, system, spans)
+    check_covers(cost, *_performance_ends(system, spans), what=f"the curve of {system.name}")
     confidence = confidence_level(gold, system)
     value, drawn = _mean(gold, system, x_range, spans, gain, _Weighted(cost))
     difference = Figure(float("nan"), why="the cost function does not cover the performance of the gold standard")
-    if _covers(cost, gold, spans):
+    low, high = _performance_ends(gold, spans)
+    if cost.low - 1e-9 <= low and high <= cost.high + 1e-9:
         difference = even_interval(*_mean(gold, system, x_range, spans, gain, _Difference(cost)), confidence)
     return MarginalCost(system.name, even_interval(value, drawn, confidence), difference, spans, gain, drawn)
 
@@ -568,12 +569,3 @@ def _above_level(performer: Performer, level: float, x: Array) -> Array:
 def _performance_ends(performer: Performer, spans: Sequence[Span]) -> tuple[float, float]:
     values = np.concatenate([performer.fit(np.linspace(low, high, 401)) for low, high in spans])
     return float(values.min()), float(values.max())
-
-
-def _check_costs(cost: CostFunction, system: Performer, spans: Sequence[Span]) -> None:
-    check_covers(cost, *_performance_ends(system, spans), what=f"the curve of {system.name}")
-
-
-def _covers(cost: CostFunction, gold: Performer, spans: Sequence[Span]) -> bool:
-    low, high = _performance_ends(gold, spans)
-    return cost.low - 1e-9 <= low and high <= cost.high + 1e-9

@@ -449,7 +449,9 @@ class CurveBatch:
 def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, tolerance: float = TOLERANCE) -> Array:
     """The coefficients of each curve, for what its cells sum to and how many trials they hold: one row a curve."""
     if batch.link == "identity" and not batch.bounded.any():
-        return _least_squares(batch, totals, sizes)
+        hessian = _unpacked(sizes @ _function_products(batch.rows), batch.rows.shape[1]) + batch.penalty
+        hessian += _RIDGE * np.eye(len(batch.penalty))
+        return np.asarray(np.linalg.solve(hessian, (totals @ batch.rows)[..., None])[..., 0])
     found = np.array(np.broadcast_to(start, (len(totals), batch.rows.shape[1])))
     found[:, batch.bounded] = np.maximum(found[:, batch.bounded], 0)
     pairs = _function_products(batch.rows)
@@ -464,12 +466,6 @@ def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, toleranc
         open_, here, direction = open_[moving], here[moving], direction[moving]
         found[open_], value[open_] = _search(batch, here, direction, value[open_], totals[open_], sizes[open_])
     return found
-
-
-def _least_squares(batch: CurveBatch, totals: Array, sizes: Array) -> Array:
-    hessian = _unpacked(sizes @ _function_products(batch.rows), batch.rows.shape[1]) + batch.penalty
-    hessian += _RIDGE * np.eye(len(batch.penalty))
-    return np.asarray(np.linalg.solve(hessian, (totals @ batch.rows)[..., None])[..., 0])
 
 
 def means(link: Link, eta: Array) -> Array:

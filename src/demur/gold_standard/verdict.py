@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, Literal
@@ -96,7 +96,7 @@ def compare_pair(
         a=a.name,
         b=b.name,
         ranges=found,
-        crossings=_crossings(difference, x_range, breaks(gold, a, b), found),
+        crossings=tuple(_crossing(x, found) for x in roots(difference, x_range.low, x_range.high, breaks(gold, a, b))),
         mass_difference=even_interval(apart, apart_drawn, confidence),
         p=replicate_p(apart, apart_drawn, confidence.freedom),
         x=x_range.x,
@@ -104,12 +104,6 @@ def compare_pair(
         low=low,
         high=high,
     )
-
-
-def _crossings(
-    difference: Callable[[Array], Array], x_range: XRange, knots: Sequence[float], found: tuple[XInterval, ...]
-) -> tuple[ImpurityCrossing, ...]:
-    return tuple(_crossing(x, found) for x in roots(difference, x_range.low, x_range.high, knots))
 
 
 def _crossing(x: float, found: tuple[XInterval, ...]) -> ImpurityCrossing:

@@ -171,9 +171,11 @@ class Caller:
 
     def reply(self, prompt: Prompt, turn: int) -> tuple[Act, ...]:
         """What the caller says next; a goodbye ends the call."""
-        self._learn(prompt)
+        if prompt.kind == "give" and prompt.place is not None and prompt.place.suits(self.wanted):
+            self.known |= set(prompt.given)
         if self.satisfied or turn + 1 >= self.patience:
-            acts = self._farewell()
+            polite = self.satisfied and self.rng.random() < 0.8
+            acts: tuple[Act, ...] = (plain("thankyou"), plain("bye")) if polite else (plain("bye"),)
         elif self.rng.random() < 0.01:
             return (plain("repeat"),)
         else:
@@ -182,22 +184,16 @@ class Caller:
         self.told |= {slot.name or "" for act in acts if act.name == "inform" for slot in act.slots}
         return acts
 
-    def _learn(self, prompt: Prompt) -> None:
-        if prompt.kind == "give" and prompt.place is not None and prompt.place.suits(self.wanted):
-            self.known |= set(prompt.given)
-
-    def _farewell(self) -> tuple[Act, ...]:
-        polite = self.satisfied and self.rng.random() < 0.8
-        return (plain("thankyou"), plain("bye")) if polite else (plain("bye"),)
-
     def _answer(self, prompt: Prompt) -> tuple[Act, ...]:
         match prompt.kind:
             case "request":
                 return (self._about(prompt.slot),)
             case "confirm":
-                return self._confirmed(prompt)
+                right = self.wanted.get(prompt.slot, "dontcare") == prompt.value
+                return (plain("affirm"),) if right else self._corrected([prompt.slot])
             case "offer" | "give" if prompt.place is not None:
-                return self._considered(prompt.place)
+                wrong = [slot for slot in SLOTS if not prompt.place.suits({slot: self.wanted.get(slot, "dontcare")})]
+                return self._corrected(wrong) if wrong else self._curious(prompt.place)
             case "cannot":
                 return self._refused(prompt)
             case "again" if self.last:
@@ -217,14 +213,6 @@ class Caller:
         untold = [other for other in self.wanted if other not in self.told and other != slot]
         more = untold[:1] if self.rng.random() < 0.2 else []
         return inform(**{name: self.wanted[name] for name in SLOTS if name in (slot, *more)})
-
-    def _confirmed(self, prompt: Prompt) -> tuple[Act, ...]:
-        right = self.wanted.get(prompt.slot, "dontcare") == prompt.value
-        return (plain("affirm"),) if right else self._corrected([prompt.slot])
-
-    def _considered(self, place: Place) -> tuple[Act, ...]:
-        wrong = [slot for slot in SLOTS if not place.suits({slot: self.wanted.get(slot, "dontcare")})]
-        return self._corrected(wrong) if wrong else self._curious(place)
 
     def _corrected(self, wrong: Sequence[str]) -> tuple[Act, ...]:
         """A no, the right value, or both."""

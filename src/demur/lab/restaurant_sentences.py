@@ -187,7 +187,7 @@ def spoken(acts: Sequence[Act], rng: np.random.Generator) -> str:
     True
     """
     filler = [_one(_FILLERS, rng)] if rng.random() < 0.08 else []
-    return _tidy(" ".join(filler + _pieces(acts, rng)))
+    return re.sub(r"\ba (?=[aeiou])", "an ", " ".join(" ".join(filler + _pieces(acts, rng)).split()))
 
 
 @cache
@@ -262,10 +262,6 @@ def _asked(fields: list[str], rng: np.random.Generator) -> str:
 
 def _one(choices: Sequence[str], rng: np.random.Generator) -> str:
     return choices[int(rng.integers(len(choices)))]
-
-
-def _tidy(text: str) -> str:
-    return re.sub(r"\ba (?=[aeiou])", "an ", " ".join(text.split()))
 
 
 SLOTS = ("food", "area", "pricerange")

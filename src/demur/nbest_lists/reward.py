@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -210,17 +210,13 @@ def _smooth_sentences(smooths: Smooths) -> list[str]:
 def _smooth_table(smooths: Smooths) -> ResultTable:
     rows: list[tuple[str, ...]] = []
     for curve in named_curves(smooths):
-        for place in _places(curve.x.size):
+        for place in sorted({round(step * (curve.x.size - 1) / (5 - 1)) for step in range(5)}):
             error = float(curve.error[place])
             spread = "–" if math.isnan(error) else f"± {number(error)}"
             rows.append((curve.name, number(float(curve.x[place])), number(float(curve.mean[place])), spread))
     return ResultTable(
         "Along the curves", ("group", _called(smooths.x), _called(smooths.y), "one standard error"), tuple(rows)
     )
-
-
-def _places(size: int, wanted: int = 5) -> Sequence[int]:
-    return sorted({round(step * (size - 1) / (wanted - 1)) for step in range(wanted)})
 
 
 register(Smooths, chart=drawn("core.show.smooth_chart.smooth_chart", named_curves, axes), page=presented(of_smooths))

@@ -176,11 +176,13 @@ def predicted_chart(
     table = tidy(rows, {"system": pl.String, "refused": pl.String}, ("predicted", "low", "high"))
     refuse_repeats(table, "system")
     marked = _marked(table)
+    told = "; ".join(f"{row['system']} {row['told']}" for row in marked.iter_rows(named=True))
+    guess = f" The naive guess is {with_interval(naive.value, naive.low, naive.high)}." if naive.defined else ""
     return finished(
         alt.layer(*_layers(marked, outcome, naive)).properties(width=WIDTH - 110, height=PREDICTED_ROW * table.height),
         title=title or _predicted_title(marked, outcome, naive),
         subtitle=_predicted_words(marked, naive, level),
-        description=_description(marked, outcome, naive),
+        description=f"Predicted {outcome} of systems, the highest first. {told}.{guess}",
         table=marked,
     )
 
@@ -275,12 +277,6 @@ def _predicted_words(marked: pl.DataFrame, naive: Figure, level: float) -> list[
     ]
 
 
-def _description(marked: pl.DataFrame, outcome: str, naive: Figure) -> str:
-    told = "; ".join(f"{row['system']} {row['told']}" for row in marked.iter_rows(named=True))
-    guess = f" The naive guess is {with_interval(naive.value, naive.low, naive.high)}." if naive.defined else ""
-    return f"Predicted {outcome} of systems, the highest first. {told}.{guess}"
-
-
 SIDE = 400
 """Pixels of the square in which observed and predicted stand against each other."""
 
@@ -321,11 +317,14 @@ def observed_chart(
     known = marks.filter(pl.col("predicted").is_finite() & pl.col("observed").is_finite())
     reach = _reach(known.filter(pl.col("validation") == most_honest(kinds)), level)
     found = dict(r2 or {})
+    told = [f"{kind}: R² {_r2_words(found.get(kind, math.nan))}" for kind in kinds]
+    low, high = extent(known, ("observed",)) if known.height else (math.nan, math.nan)
+    spread = f"observed from {low:.3g} to {high:.3g}"
     return finished(
         alt.layer(*_observed_layers(known, kinds, domain, reach, outcome, found)).properties(width=SIDE, height=SIDE),
         title=title or _observed_title(known, kinds, found, outcome),
         subtitle=_observed_words(marks, known, most_honest(kinds), reach, level),
-        description=_observed_description(known, kinds, found, outcome),
+        description=f"Observed against predicted {outcome} of {_dialogues(known)}, {spread}. {'; '.join(told)}.",
         table=marks,
     )
 
@@ -470,13 +469,6 @@ def _observed_words(marks: pl.DataFrame, known: pl.DataFrame, kind: str, reach: 
 
 def _predictions(number: int) -> str:
     return f"{count(number)} {'prediction' if number == 1 else 'predictions'}"
-
-
-def _observed_description(known: pl.DataFrame, kinds: list[str], r2: Mapping[str, float], outcome: str) -> str:
-    told = [f"{kind}: R² {_r2_words(r2.get(kind, math.nan))}" for kind in kinds]
-    low, high = extent(known, ("observed",)) if known.height else (math.nan, math.nan)
-    spread = f"observed from {low:.3g} to {high:.3g}"
-    return f"Observed against predicted {outcome} of {_dialogues(known)}, {spread}. {'; '.join(told)}."
 
 
 def sets_chart(rows: pl.DataFrame, *, title: str | None = None) -> Any:

@@ -179,7 +179,7 @@ class FBeta:
     def predict(self, confusion: Confusion) -> Array:
         """The outcome for every table; NaN where the class does not occur, unless that counts as 0 or as the mean."""
         scores = ScoreParts.of(confusion, self.of)
-        value = scores.at([_p(self.beta.value)])[0]
+        value = scores.at([(self.beta.value**2 / (1 + self.beta.value**2))])[0]
         other = {"drop": np.nan, "zero": 0.0, "impute-mean": self.middle}[self.undefined]
         return np.asarray(self.intercept + self.slope.value * np.where(scores.known, value, other))
 
@@ -360,10 +360,6 @@ def _with_intervals(
         slope=replace(fitted.slope, low=least, high=most),
         at_bounds=(float(np.mean(drawn == ends[0])), float(np.mean(drawn == ends[1]))),
     )
-
-
-def _p(beta: float) -> float:
-    return beta**2 / (1 + beta**2)
 
 
 def _place(log_beta: float, bounds: tuple[float, float]) -> Place:

@@ -160,7 +160,9 @@ def _outcome(cells: Cells) -> tuple[pl.Series, str]:
         values = cells.flags("outcome").cast(pl.Float64) if _is_flag(series) else cells.numbers("outcome")
         return _finite(values, cells, "outcome").alias("outcome"), column
     if "pre" in cells and "post" in cells:
-        return _gain(cells), GAIN
+        pre, post = (_read_share(cells, part) for part in ("pre", "post"))
+        gain = pl.select(pl.when(pre < 1).then((post - pre) / (1 - pre))).to_series()
+        return gain.alias("outcome"), GAIN
     rule = f"needs a column outcome, or pre and post; there are {', '.join(cells.table.columns[:12])}"
     raise DataError(rule, where=cells.table.name, fix="`outcome` names another")
 
@@ -180,12 +182,6 @@ def _finite(values: pl.Series, cells: Cells, part: str) -> pl.Series:
         place = bad.arg_max() or 0
         raise cells.fault(part, place, "must be a finite number", got=str(values[place]))
     return values
-
-
-def _gain(cells: Cells) -> pl.Series:
-    pre, post = (_read_share(cells, part) for part in ("pre", "post"))
-    gain = pl.select(pl.when(pre < 1).then((post - pre) / (1 - pre))).to_series()
-    return gain.alias("outcome")
 
 
 def _read_share(cells: Cells, part: str) -> pl.Series:

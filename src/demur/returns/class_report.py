@@ -241,7 +241,7 @@ def _independent(confusion: Confusion, replicates: int, seed: int) -> Iterator[C
     filled = np.flatnonzero(confusion.counts)
     share = np.maximum(1, np.rint(confusion.counts.ravel()[filled])).astype(np.int64)
     rng = np.random.default_rng(seed)
-    for size in _chunks(replicates):
+    for size in [min(CHUNK, replicates - start) for start in range(0, replicates, CHUNK)]:
         drawn = np.zeros((size, confusion.counts.size))
         drawn[:, filled] = multinomial(rng, share, size)
         yield Confusion(confusion.labels, drawn.reshape(size, *confusion.counts.shape), confusion.n)
@@ -260,10 +260,6 @@ def _by_unit(
     for chunk in Draws(units, replicates, seed):
         for part in np.array_split(chunk, max(1, len(chunk) // CHUNK)):
             yield Confusion(confusion.labels, (table @ part.T).T.reshape(-1, width + 1, width), confusion.n)
-
-
-def _chunks(replicates: int) -> list[int]:
-    return [min(CHUNK, replicates - start) for start in range(0, replicates, CHUNK)]
 
 
 def _whole(count: float) -> float:

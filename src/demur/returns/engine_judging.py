@@ -351,7 +351,7 @@ def _staged(
     resolution = resolve(names, reading.columns, parts=parts, where=f"{where}:")
     columns = LazyColumns(schema, resolution.columns, where, names)
     refuse_unjudgeable(columns.columns, names, where)
-    lists = "target" in columns and _is_list(columns.kind("target"))
+    lists = "target" in columns and isinstance(columns.kind("target"), nw.List | nw.Array)
     faults: dict[str, nw.Expr] = {}
     selected: dict[str, Any] = {
         **{part: columns.text(part) for part in ("system", "id", "dialogue") if part in columns},
@@ -399,10 +399,6 @@ def _slice(columns: LazyColumns, by: str, out_of_scope: Collection[str]) -> nw.E
     if by == "target":
         return nw.when(~text.is_null() & ~one_of(text, out_of_scope)).then(text).otherwise(nw.lit(OUT_OF_SCOPE))
     return nw.coalesce(text, nw.lit(NONE))
-
-
-def _is_list(kind: Any) -> bool:
-    return isinstance(kind, nw.List | nw.Array)
 
 
 def _label_lists(columns: LazyColumns) -> nw.Expr:

@@ -483,7 +483,9 @@ def evaluate_frames(
     for done, (name, part, frame) in enumerate(parts):
         step(f"evaluating {name}", done, len(parts))
         rows = read[name] if part is None and name in read else Rows.from_frame(frame)
-        evaluations.append(_of_frame(name, part, frame, how, Sample(rows, replicates, seed)))
+        failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
+        about = _About(name, part, failed, unanswered - failed, int(frame["out_of_scope"].sum()))
+        evaluations.append(_evaluation(about, Sample(rows, replicates, seed), how))
     return Evaluations(evaluations)
 
 
@@ -509,7 +511,8 @@ def evaluate_tallies(
     evaluations = []
     for done, tally in enumerate(tallies):
         step(f"evaluating {tally.system}", done, len(tallies))
-        evaluations.append(_of_tally(tally, how, replicates, seed))
+        about = _About(tally.system, tally.part, tally.failed, tally.withheld, tally.out_of_scope)
+        evaluations.append(_evaluation(about, tally_sample(tally, replicates, seed), how))
     return Evaluations(evaluations)
 
 
@@ -547,17 +550,6 @@ class _About:
     failed: int
     withheld: int
     out_of_scope: int
-
-
-def _of_frame(system: str, part: str | None, frame: pl.DataFrame, how: _Manner, sample: Sample) -> Evaluation:
-    failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
-    about = _About(system, part, failed, unanswered - failed, int(frame["out_of_scope"].sum()))
-    return _evaluation(about, sample, how)
-
-
-def _of_tally(tally: Tally, how: _Manner, replicates: int, seed: int) -> Evaluation:
-    about = _About(tally.system, tally.part, tally.failed, tally.withheld, tally.out_of_scope)
-    return _evaluation(about, tally_sample(tally, replicates, seed), how)
 
 
 def _evaluation(about: _About, sample: Sample, how: _Manner) -> Evaluation:

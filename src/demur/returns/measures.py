@@ -482,7 +482,7 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
     mover = int(floors[1] > floors[0])
     shift = (1 if mover else -1) * (heights[0] - heights[1])
-    parts[mover] = parts[mover] + shift * _floor_influence((a, b)[mover], floors[mover])
+    parts[mover] = parts[mover] + shift * ((~(a, b)[mover].answered).astype(np.float64) - floors[mover])
     if paired:
         return _estimate(value, a.pulled(parts[0] - parts[1])), left
     one, two = (_estimate(0.0, rows.pulled(part)) for part, rows in zip(parts, (a, b), strict=True))
@@ -537,10 +537,6 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
         floor = float(sweep.withheld / sweep.total)
         right, wrong, withheld = right + at_start * floor, wrong + at_start * floor, withheld - at_start * (1 - floor)
     return Influence(right, wrong, withheld)
-
-
-def _floor_influence(rows: Rows, floor: float) -> Array:
-    return (~rows.answered).astype(np.float64) - floor
 
 
 def _estimate(value: float, pulls: Array) -> Estimate:

@@ -412,7 +412,7 @@ def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[st
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
         told += unranked_notes(unranked, frame["system"].n_unique()) if unranked else ()
-    return Responses(_public(frame), tuple(dict.fromkeys(told)), tuple(warnings))
+    return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(told)), tuple(warnings))
 
 
 def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
@@ -447,10 +447,6 @@ def _judge_table(cells: Cells, system: str, number: int, reading: Reading) -> Ju
     source = pl.lit(number).alias(SOURCE)
     frame = judged.frame.select(ROW, source, *JUDGED, pl.col("correct").alias(CORRECT))
     return replace(judged, frame=frame.with_columns(extras(cells, reading.keep)))
-
-
-def _public(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop(ROW, SOURCE, CORRECT).rechunk()
 
 
 def _conditions_text(reading: Reading) -> str:

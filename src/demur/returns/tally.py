@@ -198,6 +198,8 @@ class Tally:
                 f'of "{self.system}" one part has dialogues (or weights) and another has none, so they cannot be added',
                 fix="make all parts from files with the same columns",
             )
+        keys = dict.fromkeys((*self.terms, *other.terms))
+        measures = term_measures()
         return replace(
             self,
             sweep=self.sweep + other.sweep,
@@ -207,13 +209,8 @@ class Tally:
             squares=self.squares + other.squares,
             clustered=self.clustered or other.clustered,
             units=None if self.units is None or other.units is None else summed_units([self.units, other.units]),
-            terms=self._terms_with(other),
+            terms={key: self.totals(key, measures[key]) + other.totals(key, measures[key]) for key in keys},
         )
-
-    def _terms_with(self, other: Tally) -> Mapping[str, NDArray[np.float64]]:
-        keys = dict.fromkeys((*self.terms, *other.terms))
-        measures = term_measures()
-        return {key: self.totals(key, measures[key]) + other.totals(key, measures[key]) for key in keys}
 
     def joined(self, grid: ConfidenceGrid) -> Tally:
         """The tally with confidences of one cell of the grid joined; what is a sum over rows stays exact."""
@@ -267,12 +264,8 @@ def joined_sweep(sweep: Sweep, grid: ConfidenceGrid) -> Sweep:
     right, wrong = (
         np.add.reduceat(part, starts, dtype=kind) for part, kind in zip((sweep.right, sweep.wrong), kinds, strict=True)
     )
-    threshold, upper = sweep.threshold[starts], _last(sweep.highest, starts)
+    threshold, upper = sweep.threshold[starts], np.asarray(sweep.highest[np.append(starts[1:], sweep.highest.size) - 1])
     return Sweep(threshold, right, wrong, sweep.withheld, sweep.n, upper if (upper > threshold).any() else None)
-
-
-def _last(values: Floats, starts: NDArray[np.intp]) -> Floats:
-    return np.asarray(values[np.append(starts[1:], values.size) - 1])
 
 
 def tally_sample(tally: Tally, replicates: int = 1000, seed: int = 0) -> Sample:

@@ -174,14 +174,10 @@ def _units_apart(one: pl.DataFrame | None, two: pl.DataFrame | None) -> float:
 def totals_by_arrays(measure: Measure, frame: pl.DataFrame) -> Any:
     """A measure's totals by the road of the analyses: arrays, one sort, cells; no engine groups anything."""
     if isinstance(measure, ConfusionMeasure):
-        return _counted_labels(frame)
+        counts = Counter(frame.select("actual", "predicted", "weight").iter_rows())
+        return Confusion.from_cells([(a, p, w * rows) for (a, p, w), rows in counts.items()], n=frame.height)
     sweep = Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String))).sweep()
     return cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep
-
-
-def _counted_labels(frame: pl.DataFrame) -> Confusion:
-    counts = Counter(frame.select("actual", "predicted", "weight").iter_rows())
-    return Confusion.from_cells([(a, p, w * rows) for (a, p, w), rows in counts.items()], n=frame.height)
 
 
 def _scores(measures: Mapping[str, Measure], reduce: Callable[[Measure], Any]) -> dict[str, Score]:
@@ -231,13 +227,15 @@ def sample_log(n: int, seed: int) -> pl.DataFrame:
     target, prediction = _labels(confidence, rng)
     failed = rng.random(n) < 0.02
     silent = failed | (rng.random(n) < 0.08)
+    number = rng.integers(1, max(2, n // 8), size=n)
+    number[rng.random(n) < 0.1] = 0
     return pl.DataFrame(
         {
             "id": [f"q{row}" for row in range(n)],
             "target": target,
             "prediction": prediction,
             "confidence": confidence,
-            "dialogue": _sample_dialogues(n, rng),
+            "dialogue": [f"d{one}" for one in number.tolist()],
             "weight": rng.choice([1.0, 1.0, 2.0, 3.0, 0.5, 0.1, 0.7], size=n),
             "domain": rng.choice(["desk", "phone", "kiosk"], size=n, p=[0.6, 0.3, 0.1]),
             "failed": failed,
@@ -265,12 +263,6 @@ def _labels(confidence: Any, rng: np.random.Generator) -> tuple[list[str], list[
     return np.where(outside, "oos", names[target]).tolist(), np.where(
         withheld, "nlu_fallback", names[predicted]
     ).tolist()
-
-
-def _sample_dialogues(n: int, rng: np.random.Generator) -> list[str]:
-    number = rng.integers(1, max(2, n // 8), size=n)
-    number[rng.random(n) < 0.1] = 0
-    return [f"d{one}" for one in number.tolist()]
 
 
 @dataclass(frozen=True, slots=True)

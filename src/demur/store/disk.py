@@ -230,7 +230,7 @@ class Cache:
         with suppress(OSError):
             try:
                 self.folder.mkdir(exist_ok=True)
-                temporary.write_bytes(_packed(content))
+                temporary.write_bytes(_MARK + hashlib.sha256(content).digest() + zlib.compress(content, 1))
                 os.replace(temporary, path)
                 self._make_room()
             finally:
@@ -256,10 +256,6 @@ class Cache:
                 return
             Path(path).unlink(missing_ok=True)
             over -= size
-
-
-def _packed(content: bytes) -> bytes:
-    return _MARK + hashlib.sha256(content).digest() + zlib.compress(content, 1)
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -326,7 +326,8 @@ def migrate(root: Path, migrations: Sequence[Migration] = MIGRATIONS) -> list[st
         if one.name not in applied:
             one.apply(root)
             applied.append(one.name)
-            write_durably(path, _encoded(applied))
+            document = {"store": "demur", "layout": len(applied), "migrations": applied}
+            write_durably(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
     return messages
 
 
@@ -341,11 +342,6 @@ def _applied(path: Path) -> tuple[list[str], list[str]]:
         aside = free_name(path)
         os.replace(path, aside)
         return [], [f"{STORE} was damaged and has been rewritten; the old one is {aside.name}"]
-
-
-def _encoded(applied: list[str]) -> bytes:
-    document = {"store": "demur", "layout": len(applied), "migrations": applied}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
 def rewrite_runs(root: Path, layout: int, change: Callable[[Document], Document]) -> None:

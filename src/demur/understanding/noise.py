@@ -68,7 +68,7 @@ class SoundAlikes:
         self._familiar = FAMILIARITY * np.log(_frequencies(self.vocabulary))
         self._place = {word: place for place, word in enumerate(self.vocabulary)}
         self._found: dict[str, Rivals] = {}
-        self.fillers = self._most_frequent()
+        self.fillers = self._likeliest(self._familiar / FAMILIARITY - _TIES * np.arange(len(self.vocabulary)), _FILLERS)
 
     def of(self, asked: Iterable[str]) -> dict[str, Rivals]:
         """The rivals of each of the words; found once for each, many at a time."""
@@ -86,9 +86,6 @@ class SoundAlikes:
             if own is not None:
                 row[own] = -np.inf
             self._found[word] = self._likeliest(row, RIVALS)
-
-    def _most_frequent(self) -> Rivals:
-        return self._likeliest(self._familiar / FAMILIARITY - _TIES * np.arange(len(self.vocabulary)), _FILLERS)
 
     def _likeliest(self, scores: Array, most: int) -> Rivals:
         count = min(most, int(np.isfinite(scores).sum()))
@@ -125,7 +122,8 @@ def frequent_words(count: int) -> list[str]:
     for word in iter_wordlist("en"):
         if len(found) >= count:
             break
-        if _is_plain(word):
+        single = len(word) == 1 and word not in "ai"
+        if not single and word not in _MASKED.split() and word.replace("'", "").isalpha() and words(word) == [word]:
             found.append(word)
     return found
 
@@ -153,11 +151,6 @@ def required() -> None:
     if find_spec("rapidfuzz") is None or find_spec("wordfreq") is None:
         raise UsageError("mishearing words needs rapidfuzz and wordfreq: pip install 'demur[noise]'")
     phones_required()
-
-
-def _is_plain(word: str) -> bool:
-    single = len(word) == 1 and word not in "ai"
-    return not single and word not in _MASKED.split() and word.replace("'", "").isalpha() and words(word) == [word]
 
 
 def _frequencies(spelled: Sequence[str]) -> Array:

@@ -98,7 +98,9 @@ def phones_of(said: str) -> Phones:
     owner, apostrophe, ending = said.rpartition("'")
     if apostrophe and ending == "s" and (phones := pronounced(owner)):
         return (*phones, *_possessive(phones[-1]))
-    return _guessed(said)
+    with _guessing:
+        found = _guesser()(said)
+    return tuple(filter(None, (phone.translate(_stress) for phone in found)))
 
 
 def _possessive(last: str) -> Phones:
@@ -158,12 +160,6 @@ def _lexicon() -> dict[str, str]:
     place = f"{(get_lang_dir() / 'lexicon.db').as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(place, uri=True)) as connection:
         return dict(connection.execute("SELECT word, phonemes FROM word_phonemes WHERE pron_order = 0"))
-
-
-def _guessed(word: str) -> Phones:
-    with _guessing:
-        found = _guesser()(word)
-    return tuple(filter(None, (phone.translate(_stress) for phone in found)))
 
 
 @cache

@@ -75,7 +75,8 @@ class DuckDBEngine(Engine):
         """Turns texts into buckets by the first digits of their MD5."""
         from duckdb import SQLExpression, StarExpression
 
-        digits = _quoted(name)
+        escaped = name.replace('"', '""')
+        digits = f'"{escaped}"'
         hashed = SQLExpression(f"('0x' || left(md5({digits}), 12))::BIGINT").alias(name)
         bucket = SQLExpression(f"({digits} // {NUMBERS:d} % {buckets:d})::INTEGER").alias(name)
         rest = [] if least is None else [SQLExpression(f"{digits} % {NUMBERS:d}").alias(least)]
@@ -128,8 +129,3 @@ def _spill_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="demur-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'

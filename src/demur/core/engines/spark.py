@@ -186,7 +186,9 @@ def spark_session(master: str | None = None, *, patience: float = PATIENCE) -> S
     _need_spark()
     active = _running()
     if active is not None:
-        _refuse_another(active, master)
+        running = active.conf.get("spark.master", "")
+        if master is not None and master != running:
+            raise UsageError(f"a Spark session already runs on {running}; stop it to use {master}")
         return active
     asked = master or LOCAL
     _need_java()
@@ -237,12 +239,6 @@ def why_no_java() -> str | None:
         return None
     found = f'JAVA_HOME is "{home}", where there is none' if home else "no java is on the PATH"
     return f"needs Java 17 or newer: {found}"
-
-
-def _refuse_another(active: SparkSession, master: str | None) -> None:
-    running = active.conf.get("spark.master", "")
-    if master is not None and master != running:
-        raise UsageError(f"a Spark session already runs on {running}; stop it to use {master}")
 
 
 def _refuse_unreachable(master: str) -> None:

@@ -179,7 +179,10 @@ class Tail(GrowingLog):
     def __init__(self, path: str | Path, *, most: int = BATCH) -> None:
         self._path = Path(path)
         super().__init__(path_text(path), stem_of(self._path), most=most)
-        _refuse_by_name(self._path)
+        if self._path.suffix.lower() in COMPRESSED:
+            raise _unfollowed(str(self._path), "is compressed", UNPACK)
+        if EXTENSIONS.get(self._path.suffix.lower()) in ("parquet", "arrow"):
+            raise _unfollowed(str(self._path), "is no text", _PLAIN)
         self._file: FileIO | None = None
         self._head = b""
         self._found = False
@@ -345,13 +348,6 @@ def _has_rows(text: bytes, kind: Kind | None) -> bool:
 
 def _unfollowed(name: str, rule: str, fix: str) -> DataError:
     return DataError(f"{rule}, which cannot be followed", where=name, fix=fix)
-
-
-def _refuse_by_name(path: Path) -> None:
-    if path.suffix.lower() in COMPRESSED:
-        raise _unfollowed(str(path), "is compressed", UNPACK)
-    if EXTENSIONS.get(path.suffix.lower()) in ("parquet", "arrow"):
-        raise _unfollowed(str(path), "is no text", _PLAIN)
 
 
 def _readable(descriptor: int) -> bool:

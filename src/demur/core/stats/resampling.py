@@ -350,7 +350,8 @@ def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates
     bundle = _bundled(numbered_units(systems[0]), seed)
     count = int(bundle.max()) + 1
     tables = [
-        _cells_by_unit(rows, bundle, count, threshold) for rows, threshold in zip(systems, thresholds, strict=True)
+        units_by_cell(rows.cells(threshold), bundle, rows.weight, cells=2 * threshold.size + 1, units=count)
+        for rows, threshold in zip(systems, thresholds, strict=True)
     ]
     of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
     most = math.inf if any(rows.weighted for rows in systems) else max(table.sum(axis=1).max() for table in tables)
@@ -370,10 +371,6 @@ def stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
     """Replicates as one sweep; `cells` has a row for each: right by threshold, wrong by threshold, withheld."""
     size = threshold.size
     return Sweep(threshold.copy(), cells[:, :size], cells[:, size : 2 * size], cells[:, -1], n)
-
-
-def _cells_by_unit(rows: Rows, bundle: NDArray[np.int64], count: int, levels: Floats) -> Any:
-    return units_by_cell(rows.cells(levels), bundle, rows.weight, cells=2 * levels.size + 1, units=count)
 
 
 def units_by_cell(cell: NDArray[np.int64], unit: NDArray[np.int64], weight: Floats, *, cells: int, units: int) -> Any:

@@ -237,6 +237,9 @@ def wizards_chart(
     lines = each.with_columns(line=pl.when(pl.col("apart")).then(APART + pl.col("subject")).otherwise(pl.lit(ALIKE)))
     wizards = each["subject"].n_unique()
     layers = _wizard_layers(lines, pooled, _wizard_scheme(outliers, wizards), measured, wanted, upper)
+    low, high = extent(each, ("y",))
+    apart = f"Apart from the others: {', '.join(outliers)}." if outliers else "None stands apart from the others."
+    reach = f"from {wanted.text(low)} to {wanted.text(high)}" if not math.isnan(low) else "undefined"
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
         title=title or _wizards_title(outliers, wizards),
@@ -245,7 +248,7 @@ def wizards_chart(
             "thick: all pooled",
             *interval_words(pooled, "shaded", level),
         ],
-        description=_wizards_description(each, outliers, wizards, measured, wanted),
+        description=f"{wanted.name} against {measured.name} of {count(wizards)} wizards, {reach}. {apart}",
         table=lines,
     )
 
@@ -291,13 +294,6 @@ def _wizards_title(outliers: Sequence[str], wizards: int) -> str:
     cut = shortened(outliers, 24)
     who = f": {', '.join(cut.values())}" if len(outliers) <= MOST_NAMED else " from the others"
     return f"Of {count(wizards)} wizards, {len(outliers)} {'stands' if len(outliers) == 1 else 'stand'} apart{who}"
-
-
-def _wizards_description(each: pl.DataFrame, outliers: Sequence[str], wizards: int, x: Quantity, y: Quantity) -> str:
-    low, high = extent(each, ("y",))
-    apart = f"Apart from the others: {', '.join(outliers)}." if outliers else "None stands apart from the others."
-    reach = f"from {y.text(low)} to {y.text(high)}" if not math.isnan(low) else "undefined"
-    return f"{y.name} against {x.name} of {count(wizards)} wizards, {reach}. {apart}"
 
 
 LANE = 24

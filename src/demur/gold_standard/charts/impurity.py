@@ -205,19 +205,15 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
     lane: dict[str, Any] = {"y": alt.value(0), "y2": alt.value(STRIP)}
     middle = alt.value(STRIP / 2)
     thin = base.transform_filter(f"(datum.to - datum.from) * {pixels!r} < 3").mark_rule(strokeWidth=4)
+    words = alt.Chart(alt.InlineData(values=[{"text": ["nearer", "to gold"]}]))
     return alt.layer(
         bar.encode(x.axis(alt.X, "from", wide), x2="to:Q", fill=row_colour(alt.Fill), tooltip=label, **lane),
         thin.encode(x="middle:Q", stroke=row_colour(alt.Stroke), tooltip=label, **lane),
         base.mark_text(fontSize=12, color="black").encode(x="middle:Q", y=middle, text="text:N", tooltip=label),
-        _strip_label(),
+        words.mark_text(align="right", dx=-8, dy=-6, fontSize=11, color="#1a1a1a", lineHeight=13).encode(
+            x=alt.value(0), y=alt.value(STRIP / 2), text="text:N"
+        ),
     ).properties(width=WIDTH, height=STRIP)
-
-
-def _strip_label() -> Any:
-    words = alt.Chart(alt.InlineData(values=[{"text": ["nearer", "to gold"]}]))
-    return words.mark_text(align="right", dx=-8, dy=-6, fontSize=11, color="#1a1a1a", lineHeight=13).encode(
-        x=alt.value(0), y=alt.value(STRIP / 2), text="text:N"
-    )
 
 
 def _fitting(label: str, room: float) -> str:
@@ -338,15 +334,11 @@ def components_chart(effects: pl.DataFrame, *, level: float = 0.95, title: str |
         subtitle=[
             *interval_words(marked, "lines", level),
             "left of 0: nearer to the gold standard",
-            *_dot_legend(marked),
+            *(["full dots: intervals without 0"] if marked["low"].is_finite().any() else []),
         ],
         description=f"{MASS.capitalize()}. {'; '.join(_effects_text(marked, kind) for kind in kinds)}.",
         table=marked,
     )
-
-
-def _dot_legend(marked: pl.DataFrame) -> list[str]:
-    return ["full dots: intervals without 0"] if marked["low"].is_finite().any() else []
 
 
 def _effects_panel(marked: pl.DataFrame, kind: str, *, last: bool) -> Any:

@@ -245,7 +245,7 @@ class _Clusters:
         while waiting:
             pair = heappop(waiting)
             _, first, second, _ = pair
-            if self._up_to_date(pair) and not self._ordered(first, second):
+            if self._up_to_date(pair) and not bool((self.after[first] | self.before[first]) >> second & 1):
                 self._join(first, second)
                 for newer in self._competitors(first, self.clusters, same_word):
                     heappush(waiting, newer)
@@ -282,9 +282,6 @@ class _Clusters:
         if first not in self.clusters or second not in self.clusters:
             return False
         return self.clusters[first].grown + self.clusters[second].grown == grown
-
-    def _ordered(self, first: int, second: int) -> bool:
-        return bool((self.after[first] | self.before[first]) >> second & 1)
 
     def _join(self, kept: int, gone: int) -> None:
         self.clusters[kept] = self.clusters[kept].joined(self.clusters.pop(gone))

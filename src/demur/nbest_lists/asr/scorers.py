@@ -386,7 +386,7 @@ def _bundled_grammar() -> Grammar:
 
 def remembering(parse: Parse) -> Parse:
     """The parser, asked only once for each sentence it is ever given; a program is asked in batches as it is."""
-    if not _is_plain(parse):
+    if hasattr(parse, "parse_all"):
         return parse
     known: dict[str, str] = {}
 
@@ -396,7 +396,3 @@ def remembering(parse: Parse) -> Parse:
         return known[text]
 
     return asked
-
-
-def _is_plain(parse: Callable[[str], str]) -> bool:
-    return not hasattr(parse, "parse_all")

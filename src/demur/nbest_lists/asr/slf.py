@@ -92,7 +92,10 @@ def _read(path: Path) -> _Read:
         raise DataError("does not exist", where=read.name, fix="name a lattice file") from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", where=read.name) from None
-    _refuse_other_counts(read)
+    for key, what, found in (("N", "nodes", len(read.nodes)), ("L", "arcs", len(read.links))):
+        if key in read.header and _whole(read.header, key, read.name) != found:
+            fix = "is the file cut off?"
+            raise DataError(f"must have {key}={read.header[key]} {what}", where=read.name, got=found, fix=fix)
     return read
 
 
@@ -142,13 +145,6 @@ def _bytes_named(octal: str) -> str:
         return named.decode("utf-8")
     except UnicodeDecodeError:
         return named.decode("latin-1")
-
-
-def _refuse_other_counts(read: _Read) -> None:
-    for key, what, found in (("N", "nodes", len(read.nodes)), ("L", "arcs", len(read.links))):
-        if key in read.header and _whole(read.header, key, read.name) != found:
-            fix = "is the file cut off?"
-            raise DataError(f"must have {key}={read.header[key]} {what}", where=read.name, got=found, fix=fix)
 
 
 def _arcs(read: _Read) -> Iterator[Arc]:

@@ -140,7 +140,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         *_promise_layer(promises),
         *_crossing_layer(look.crossings),
         *placed_labels(_choice_marks(look.choices), domain),
-        hover_layer(_hover_table(ordered), "nonreturn", "error"),
+        hover_layer(pl.concat([_hover_rows(one) for one in ordered]), "nonreturn", "error"),
     ]
     facts = words.subtitle(
         ordered,
@@ -298,10 +298,6 @@ def _crossing_layer(crossings: Sequence[Crossing]) -> list[Any]:
 def _choice_marks(choices: Sequence[Choice]) -> pl.DataFrame:
     points = [(one.nonreturn, one.error, choice_text(one)) for one in choices]
     return pl.DataFrame(points, schema={"x": pl.Float64, "y": pl.Float64, "text": pl.String}, orient="row")
-
-
-def _hover_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
-    return pl.concat([_hover_rows(one) for one in evaluations])
 
 
 def _hover_rows(evaluation: Drawn) -> pl.DataFrame:

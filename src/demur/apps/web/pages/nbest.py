@@ -96,7 +96,7 @@ def read_turns(content: bytes, *, searched: bool) -> pl.DataFrame:
 def inspected(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Mapping[str, Sort]) -> dict[str, Any]:
     """The turn that is looked at, its neighbours, and the list around it."""
     places = _ordered(figures, sorts[asked.sort], asked.search)
-    position = _position(places, asked.at)
+    position = places.index(asked.at - 1) if asked.at is not None and asked.at - 1 in places else 0
     first = position // PER_LIST * PER_LIST
     around = places[first : first + PER_LIST]
     # A turn that was linked to is shown even where the search and the order leave it out.
@@ -126,10 +126,6 @@ def _ordered(figures: pl.DataFrame, sort: Sort, search: str) -> list[int]:
     if sort.order is not None:
         kept = kept.sort(sort.order, descending=True, nulls_last=True, maintain_order=True)
     return kept["place"].to_list()
-
-
-def _position(places: Sequence[int], at: int | None) -> int:
-    return places.index(at - 1) if at is not None and at - 1 in places else 0
 
 
 def _links(places: Sequence[int], position: int, first: int, asked: TurnQuery) -> dict[str, str | None]:
