@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from demur.apps.cli.output import let_interrupts_end_waiting
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
 
@@ -115,6 +116,7 @@ def _texts(*, terminal: bool) -> Iterator[str]:
     number = 0
     while True:
         if terminal:
+            let_interrupts_end_waiting()
             typer.echo(PROMPT, nl=False)
         line = sys.stdin.buffer.readline()
         number += 1

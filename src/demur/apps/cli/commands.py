@@ -174,8 +174,10 @@ def result_of(job: Job, given: dict[str, Any], *, quiet: bool) -> Any:
 
 
 def _is_confirmed(question: str) -> bool:
-    asks = sys.stdin.isatty() and sys.stderr.isatty()
-    return not asks or typer.confirm(question, err=True)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    output.let_interrupts_end_waiting()
+    return typer.confirm(question, err=True)
 
 
 def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,11 @@ def steps(*, quiet: bool) -> Iterator[Step]:
     finally:
         waiting.cancel()
         bar.stop()
+
+
+def let_interrupts_end_waiting() -> None:
+    """Have Ctrl-C end a wait for the keyboard: Polars, once loaded, has the system go on reading after it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
