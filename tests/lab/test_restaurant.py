@@ -11,19 +11,31 @@ from hypothesis import strategies as st
 
 from demur.core.acts import Act, Slot, parse_acts, print_acts, thomson_items
 from demur.lab.corpora import restaurant
-from demur.lab.restaurant import LEVELS, LONGEST, MANAGERS, caller, heard, study, understood, write
-from demur.lab.restaurant_managers import Belief, FirstBest, confirmed, updated
-from demur.lab.restaurant_sentences import (
+from demur.lab.restaurant import (
+    LEVELS,
+    LONGEST,
+    MANAGERS,
+    caller,
+    express,
+    inform,
+    plain,
+    recognise,
+    request,
+    study,
+    understand,
+    vocabulary,
+    write,
+)
+from demur.lab.restaurant_guide import (
     VALUES,
+    Belief,
+    FirstBest,
     Place,
     Prompt,
-    found,
-    inform,
+    confirm_belief,
+    matching_places,
     places,
-    plain,
-    request,
-    spoken,
-    vocabulary,
+    update_belief,
 )
 from demur.nbest_lists.asr.grammar import Grammar
 from demur.nbest_lists.asr.networks import nbest, network_of
@@ -82,14 +94,14 @@ def sayings(count=3000):
         who, manager, prompt, turn = caller(source), FirstBest(), Prompt("welcome"), 0
         while prompt.kind != "goodbye" and turn < LONGEST:
             acts = who.reply(prompt, turn)
-            yield acts, spoken(acts, source)
+            yield acts, express(acts, source)
             prompt, turn, count = manager.answer([(print_acts(acts), 1.0)]), turn + 1, count - 1
 
 
 def test_clean_sentences_are_understood():
     pairs = list(sayings())
     right = [
-        thomson_items(parse_acts(understood(nbest(heard(text.split(), 0.0, rng()), 100))[0]["act"]))
+        thomson_items(parse_acts(understand(nbest(recognise(text.split(), 0.0, rng()), 100))[0]["act"]))
         == thomson_items(acts)
         for acts, text in pairs
     ]
@@ -98,7 +110,7 @@ def test_clean_sentences_are_understood():
 
 def test_the_same_wish_is_said_in_over_a_hundred_ways():
     source = rng(1)
-    assert len({spoken([inform(food="thai", area="north")], source) for _ in range(2000)}) > 100
+    assert len({express([inform(food="thai", area="north")], source) for _ in range(2000)}) > 100
 
 
 @pytest.mark.parametrize(
@@ -113,11 +125,11 @@ def test_the_same_wish_is_said_in_over_a_hundred_ways():
     ],
 )
 def test_a_sentence_holds_the_words_of_its_act(acts, words):
-    assert words <= set(spoken(acts, rng()).split())
+    assert words <= set(express(acts, rng()).split())
 
 
 def test_an_comes_before_a_vowel():
-    texts = [spoken([inform(food="indian", area="north")], rng(seed)) for seed in range(50)]
+    texts = [express([inform(food="indian", area="north")], rng(seed)) for seed in range(50)]
     assert any("an indian" in text for text in texts)
     assert not any("a indian" in text for text in texts)
 
@@ -140,7 +152,7 @@ WORDS = st.lists(st.sampled_from(["cheap", "thai", "food", "in", "the", "north",
 
 @given(WORDS, st.floats(0.01, 2.0), st.integers(0, 99))
 def test_slots_sum_to_one_with_at_most_five_words_best_first(words, noise, seed):
-    for slot in heard(words, noise, rng(seed)).slots:
+    for slot in recognise(words, noise, rng(seed)).slots:
         shares = [share for _, share in slot]
         assert sum(shares) == pytest.approx(1, abs=1e-9)
         assert 1 <= len(slot) <= 5
@@ -151,7 +163,7 @@ def test_slots_sum_to_one_with_at_most_five_words_best_first(words, noise, seed)
 
 @given(WORDS, st.floats(0.01, 2.0), st.integers(0, 99))
 def test_the_same_chance_hears_the_same(words, noise, seed):
-    assert heard(words, noise, rng(seed)) == heard(words, noise, rng(seed))
+    assert recognise(words, noise, rng(seed)) == recognise(words, noise, rng(seed))
 
 
 def slots_of(words, noise, times=150):
@@ -159,7 +171,7 @@ def slots_of(words, noise, times=150):
     source = rng(5)
     for _ in range(times):
         for word in words:
-            yield word, heard([word], noise, source).slots[-1]
+            yield word, recognise([word], noise, source).slots[-1]
 
 
 SPOKEN = ["cheap", "thai", "north", "indian", "expensive", "address", "food", "restaurant"]
@@ -196,8 +208,8 @@ def test_words_are_confused_with_words_spelt_alike():
 
 def test_places_are_found_by_what_is_wanted():
     first = places()[0]
-    assert first in found({"food": first.food, "area": "dontcare"})
-    assert found({"food": "blancmange"}) == []
+    assert first in matching_places({"food": first.food, "area": "dontcare"})
+    assert matching_places({"food": "blancmange"}) == []
     assert {place.food for place in places()} == set(VALUES["food"])
 
 
@@ -305,14 +317,14 @@ SHARES = st.lists(st.floats(0.01, 1), min_size=3, max_size=3).map(
 @given(SHARES, SHARES, st.floats(0, 1), st.floats(0, 0.5))
 def test_a_belief_stays_a_distribution(belief, evidence, mass, drift):
     heard_ = {name: share * mass for name, share in evidence.items()}
-    assert sum(updated(belief, heard_, drift=drift).values()) == pytest.approx(1)
-    assert sum(confirmed(belief, "a", yes=mass / 2, no=mass / 2).values()) == pytest.approx(1)
+    assert sum(update_belief(belief, heard_, drift=drift).values()) == pytest.approx(1)
+    assert sum(confirm_belief(belief, "a", yes=mass / 2, no=mass / 2).values()) == pytest.approx(1)
 
 
 @given(SHARES, st.floats(0.05, 0.95))
 def test_a_yes_makes_the_value_likelier_and_a_no_less_likely(belief, mass):
-    assert confirmed(belief, "a", yes=mass, no=0.0)["a"] > belief["a"]
-    assert confirmed(belief, "a", yes=0.0, no=mass)["a"] < belief["a"]
+    assert confirm_belief(belief, "a", yes=mass, no=0.0)["a"] > belief["a"]
+    assert confirm_belief(belief, "a", yes=0.0, no=mass)["a"] < belief["a"]
 
 
 # the study
@@ -403,7 +415,7 @@ def rescored(sample, scorer, n):
 
 def test_the_shipped_hypotheses_are_what_the_shipped_grammar_makes_of_the_shipped_networks(sample):
     for row, sentences in sample[::5]:
-        afresh = {each["act"]: each["confidence"] for each in understood(sentences)}
+        afresh = {each["act"]: each["confidence"] for each in understand(sentences)}
         assert {each["act"]: each["confidence"] for each in row["hypotheses"]} == pytest.approx(afresh, abs=2e-4)
 
 

@@ -488,8 +488,8 @@ def rows(found: WordRecognition, n: int = SENTENCES) -> list[dict[str, Any]]:
         {
             "id": str(name),
             "text": said,
-            "asr": [_sentence_row(one) for one in sentences(network, n)],
-            "cnet": [[{"word": word, "confidence": share} for word, share in arcs] for arcs in network.slots],
+            "asr": [sentence_row(one) for one in sentences(network, n)],
+            "cnet": [word_rows(arcs) for arcs in network.slots],
         }
         for name, said, network in zip(found.ids, found.said, networks(found), strict=True)
     ]
@@ -521,10 +521,15 @@ def slot(best: str, sure: float, rivals: Mapping[str, float], arcs: int = _ARCS)
     return tuple(found)
 
 
-def _sentence_row(sentence: Sentence) -> dict[str, Any]:
-    words = zip(sentence.words, sentence.confidences or (), strict=True)
-    sure = [{"word": word, "confidence": share} for word, share in words]
+def sentence_row(sentence: Sentence) -> dict[str, Any]:
+    """A sentence as the column `asr` has it."""
+    sure = word_rows(zip(sentence.words, sentence.confidences or (), strict=True))
     return {"text": sentence.text, "logprob": round(sentence.logprob, 4), "words": sure}
+
+
+def word_rows(arcs: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
+    """Words with their confidences, as the columns `asr` and `cnet` have them."""
+    return [{"word": word, "confidence": share} for word, share in arcs]
 
 
 class _Recogniser:
