@@ -1,15 +1,10 @@
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from demur.errors import DataError
-from demur.lab.decision_tree import LEAF, StoredNode, Tree, grown, more_errors, pruned, restored, stored
-
-NAMES = ("width", "height")
-LABELS = ("no", "yes")
+from demur.lab.grader import LEAF, Tree, grow_tree, more_errors, prune_tree
 
 
 def rows(n=300, *, noise=0.2, seed=0, n_features=2):
@@ -42,7 +37,7 @@ def test_a_tree_as_grown_answers_as_that_of_scikit_learn(n, min_per_leaf, seed):
     from sklearn.tree import DecisionTreeClassifier
 
     features, labels = rows(n, seed=seed)
-    tree = grown(features, labels, n_labels=2, min_per_leaf=min_per_leaf, seed=seed)
+    tree = grow_tree(features, labels, n_labels=2, min_per_leaf=min_per_leaf, seed=seed)
     theirs = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=min_per_leaf, random_state=seed)
     theirs.fit(features, labels)
     assert tree.leaves(features).tolist() == theirs.apply(features).tolist()
@@ -50,7 +45,7 @@ def test_a_tree_as_grown_answers_as_that_of_scikit_learn(n, min_per_leaf, seed):
 
 
 def test_the_counts_of_a_node_are_those_of_the_nodes_below_it():
-    tree = grown(*rows(), n_labels=2)
+    tree = grow_tree(*rows(), n_labels=2)
     inner = tree.feature != LEAF
     below = tree.counts[tree.below[inner]] + tree.counts[tree.above[inner]]
     assert (tree.counts[inner] == below).all()
@@ -59,7 +54,7 @@ def test_the_counts_of_a_node_are_those_of_the_nodes_below_it():
 
 def test_a_label_that_does_not_occur_has_no_counts():
     features, labels = rows(noise=0)
-    tree = grown(features, labels * 2, n_labels=3)
+    tree = grow_tree(features, labels * 2, n_labels=3)
     assert tree.counts[:, 1].sum() == 0
     assert tree.counts[0].sum() == 300
 
@@ -82,14 +77,14 @@ def test_errors_charged_between_none_and_one_lie_on_a_line():
 
 
 def test_a_split_that_tells_nothing_becomes_a_leaf_and_one_that_tells_all_stays():
-    assert len(pruned(split([6, 2], [3, 1], [3, 1]))) == 1
-    assert len(pruned(split([8, 8], [8, 0], [0, 8]))) == 3
+    assert len(prune_tree(split([6, 2], [3, 1], [3, 1]))) == 1
+    assert len(prune_tree(split([8, 8], [8, 0], [0, 8]))) == 3
 
 
 def test_pruning_keeps_the_counts_of_what_is_left_and_the_whole_of_the_rows():
     features, labels = rows()
-    tree = grown(features, labels, n_labels=2)
-    less = pruned(tree)
+    tree = grow_tree(features, labels, n_labels=2)
+    less = prune_tree(tree)
     assert 1 < len(less) < len(tree)
     assert less.counts[0].tolist() == tree.counts[0].tolist()
     leaves = less.leaves(features)
@@ -98,49 +93,15 @@ def test_pruning_keeps_the_counts_of_what_is_left_and_the_whole_of_the_rows():
 
 
 def test_a_smaller_confidence_prunes_more():
-    tree = grown(*rows(noise=0.3), n_labels=2)
-    sizes = [len(pruned(tree, confidence=confidence)) for confidence in (0.5, 0.25, 0.05, 0.001)]
+    tree = grow_tree(*rows(noise=0.3), n_labels=2)
+    sizes = [len(prune_tree(tree, confidence=confidence)) for confidence in (0.5, 0.25, 0.05, 0.001)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]
 
 
-def test_a_tree_hundreds_of_nodes_deep_is_pruned_and_stored():
+def test_a_tree_hundreds_of_nodes_deep_is_pruned():
     n = 3000
     features = np.arange(n, dtype=float)[:, None]
-    tree = grown(features, np.arange(n) % 2, n_labels=2, min_per_leaf=1)
+    tree = grow_tree(features, np.arange(n) % 2, n_labels=2, min_per_leaf=1)
     assert len(tree) == 2 * n - 1
-    assert len(pruned(tree, confidence=0.01)) >= 1
-    assert len(stored(tree, ("x",), LABELS)) == 2 * n - 1
-
-
-def nodes():
-    tree = pruned(grown(*rows(), n_labels=2))
-    return msgspec.convert(stored(tree, NAMES, LABELS), list[StoredNode]), tree
-
-
-def test_a_stored_tree_comes_back_the_same():
-    kept, tree = nodes()
-    again = restored(kept, NAMES, LABELS, where="file")
-    for part in ("feature", "threshold", "below", "above", "counts"):
-        np.testing.assert_array_equal(getattr(again, part), getattr(tree, part))
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        (lambda kept: kept.clear(), "file: nodes must have at least one node"),
-        (lambda kept: setattr(kept[0], "feature", "depth"), r'file: node 0 must ask for a feature.*"depth" \(width'),
-        (lambda kept: setattr(kept[0], "below", 0), "file: node 0 must lead on to later nodes"),
-        (lambda kept: setattr(kept[0], "above", 99), "file: node 0 must lead on to later nodes"),
-        (lambda kept: setattr(kept[0], "above", kept[0].below), "exactly one other"),
-        (lambda kept: setattr(kept[0], "at_most", None), "node 0 must have feature, at_most, below and above"),
-        (lambda kept: kept[1].counts.update(maybe=2.0), 'node 1 must count labels of the model; got "maybe"'),
-        (lambda kept: kept[1].counts.update(yes=-2.0), "node 1 must have counts of which none is negative"),
-        (lambda kept: kept[1].counts.clear(), "node 1 must have counts of which none is negative and one is positive"),
-    ],
-)
-def test_stored_nodes_that_make_no_tree_are_refused_by_their_number(change, fault):
-    kept, _ = nodes()
-    change(kept)
-    with pytest.raises(DataError, match=fault):
-        restored(kept, NAMES, LABELS, where="file")
+    assert len(prune_tree(tree, confidence=0.01)) >= 1

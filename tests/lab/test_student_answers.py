@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.lab.grader import exchanges, student_answers
+from demur.lab.grader import student_answers
 
 ROW = {"question": "Why is bulb A on?", "expected": "It is in a closed path.", "answer": "closed path"}
 
@@ -43,7 +43,7 @@ def test_what_was_checked_passes_again_unchanged():
 
 
 def test_an_empty_answer_is_an_answer():
-    assert exchanges(student_answers([ROW | {"answer": ""}])) == [(ROW["question"], [ROW["expected"]], "")]
+    assert student_answers([ROW | {"answer": ""}])["answer"].to_list() == [""]
 
 
 @pytest.mark.parametrize(

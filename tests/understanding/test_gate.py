@@ -1,5 +1,4 @@
 import gzip
-import json
 import math
 from pathlib import Path
 
@@ -89,14 +88,6 @@ def test_clinc150_is_told_from_what_is_out_of_its_scope():
     assert separation(DomainGate().fit(*parts[:2]), *parts[2:]) > 0.89
 
 
-def test_a_state_makes_the_same_gate_again_by_way_of_json(gate):
-    plain, arrays = gate.to_state()
-    again = DomainGate.from_state(json.loads(json.dumps(plain)), arrays)
-    texts = ["when do you open", "the capital", "xyzzy", ""]
-    assert again.confidence(texts).tolist() == gate.confidence(texts).tolist()
-    assert again.to_state()[0] == plain
-
-
 def test_a_mixture_averages_what_its_parts_say():
     pytest.importorskip("gruut", reason="no pronunciations without gruut")
     texts = ["when do you open"], ["what is the capital of france"]
@@ -104,33 +95,6 @@ def test_a_mixture_averages_what_its_parts_say():
     parts = [DomainGate(tokens=tokens).fit(*texts).decision_function(asked) for tokens in ("words", "phones2")]
     mixed = DomainGate(tokens="mixed").fit(*texts)
     assert mixed.decision_function(asked) == pytest.approx(np.mean(parts, axis=0))
-    assert DomainGate.from_state(*mixed.to_state()).decision_function(asked) == pytest.approx(np.mean(parts, axis=0))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kind": "classifier"}, 'must have the kind "gate"; got "classifier"'),
-        ({"vocabularies": [["a"]]}, r"counts_0 must have the shape \(2, 1\); got"),
-        ({"vocabularies": [["a"], ["b"]]}, "needs 1 vocabularies"),
-        ({"tokens": "mixed"}, "needs 2 vocabularies"),
-    ],
-)
-def test_a_state_that_is_not_whole_is_refused(gate, change, message):
-    plain, arrays = gate.to_state()
-    with pytest.raises(DataError, match=message):
-        DomainGate.from_state({**plain, **change}, arrays)
-
-
-def test_a_state_that_lacks_something_says_what(gate):
-    plain, arrays = gate.to_state()
-    with pytest.raises(DataError, match="state of the gate lacks the array counts_0"):
-        DomainGate.from_state(plain, {})
-    with pytest.raises(DataError, match=r"counts_0 must hold whole numbers from 0 on"):
-        DomainGate.from_state(plain, {"counts_0": arrays["counts_0"] - 1})
-    del plain["prior"]
-    with pytest.raises(DataError, match="state of the gate lacks prior"):
-        DomainGate.from_state(plain, arrays)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +123,6 @@ def test_settings_out_of_range_are_refused(settings, message):
 def test_a_gate_that_has_learnt_nothing_says_so():
     with pytest.raises(UsageError, match="the gate has learnt nothing yet"):
         DomainGate().confidence(["a"])
-    assert DomainGate.from_state(*DomainGate().to_state()).tokens == "words"
 
 
 def test_a_single_text_is_no_list_of_letters(gate):

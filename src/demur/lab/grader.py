@@ -1,14 +1,22 @@
-"""A grader of short answers: features of overlap with what was expected, and a decision tree."""
+"""A grader of short answers: features of overlap with what was expected, and a decision tree close to C4.5.
+
+What differs from C4.5 as Weka's J48 builds it by default: a split is chosen by information gain, not gain ratio, and
+without the charge for the choice among thresholds; a threshold lies midway between two values, not on the lower; a
+subtree is only ever replaced by a leaf, never raised to the place of its parent. The minimum of rows in a leaf (2), the
+pruning by the upper limit of the error (at 0.25) and the shares of the leaf as probabilities are the same.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import msgspec
@@ -16,14 +24,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur import __version__
 from demur.core.arrays import Array
 from demur.core.io.columns import ALIASES, mapping_of, nearest, resolve
 from demur.core.io.files import table_of
 from demur.core.io.tables import Cells, Request, first
-from demur.core.io.writing import write_whole
 from demur.errors import DataError, UsageError
-from demur.lab.decision_tree import StoredNode, Tree, grown, pruned, restored, stored
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "id": (),
@@ -61,46 +66,31 @@ def student_answers(data: object, *, columns: Mapping[str, str] | None = None, m
     cells = Cells(table, found)
     texts = {part: cells.text(part) for part in found}
     for part in needed:
-        _refuse_missing(cells, texts[part], part)
+        place = first(texts[part].is_null())
+        if place is not None:
+            fix = "leave the row out, or write an empty text" if part == "answer" else "leave the row out"
+            raise cells.fault(part, place, "must not be missing", fix=fix)
     texts.setdefault("id", pl.Series([str(number) for number in range(1, table.frame.height + 1)], dtype=pl.String))
     lists = [_texts(cell, cells, place) for place, cell in enumerate(texts["expected"])]
     texts["expected"] = pl.Series(lists, dtype=pl.List(pl.String))
     return pl.DataFrame({part: texts[part] for part in COLUMNS if part in texts})
 
 
-def _refuse_missing(cells: Cells, texts: pl.Series, part: str) -> None:
-    place = first(texts.is_null())
-    if place is not None:
-        fix = "leave the row out, or write an empty text" if part == "answer" else "leave the row out"
-        raise cells.fault(part, place, "must not be missing", fix=fix)
-
-
 def _texts(cell: str, cells: Cells, place: int) -> list[str]:
-    texts = [text for text in _listed(cell, cells, place) if text.strip()]
+    """The texts of a cell, which is a text or a list in JSON; blank ones are left out."""
+    texts: list[Any] = [cell]
+    if cell.lstrip().startswith("["):
+        with suppress(msgspec.DecodeError):
+            values: list[Any] = msgspec.json.decode(cell)
+            texts = [value.get("text") if isinstance(value, dict) else value for value in values]
+    if not all(isinstance(text, str) for text in texts):
+        rule = 'must be a text, a list of texts or a list of {"text": ...}'
+        raise cells.fault("expected", place, rule, got=cell)
+    texts = [text for text in texts if text.strip()]
     if not texts:
         rule = "must hold at least one expected answer with words"
         raise cells.fault("expected", place, rule, got=cell, fix="leave the row out, or give the question an answer")
     return texts
-
-
-def _listed(cell: str, cells: Cells, place: int) -> list[str]:
-    """The texts of a cell, which is a text or a list in JSON."""
-    if not cell.lstrip().startswith("["):
-        return [cell]
-    try:
-        values: Any = msgspec.json.decode(cell)
-    except msgspec.DecodeError:
-        return [cell]
-    texts: list[Any] = [value.get("text") if isinstance(value, dict) else value for value in values]
-    if not all(isinstance(text, str) for text in texts):
-        rule = 'must be a text, a list of texts or a list of {"text": ...}'
-        raise cells.fault("expected", place, rule, got=cell)
-    return texts
-
-
-def exchanges(answers: pl.DataFrame) -> Sequence[tuple[str, list[str], str]]:
-    """Question, expected answers and answer of each row of a checked table."""
-    return answers.select(TEXTS).rows()
 
 
 _NO_WORDS: frozenset[str] = frozenset()
@@ -215,8 +205,123 @@ def _free_parts(
             begin = place + 1
 
 
-FORMAT = "demur short-answer grader"
-VERSION = 1
+Places = NDArray[np.intp]
+
+LEAF = -1
+_SLACK = 0.1
+"""A leaf is preferred when its pessimistic errors exceed those of the subtree by no more; the value is J48's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The nodes of a tree, each before those below it.
+
+    At a node with a feature, rows whose value is at most the threshold go on to the node `below`, others to `above`. A
+    leaf has the feature -1. `counts` has, for each node, the training rows of each label.
+    """
+
+    feature: Places
+    threshold: Array
+    below: Places
+    above: Places
+    counts: Array
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def leaves(self, features: NDArray[np.floating[Any]]) -> Places:
+        """The leaf that each row of features comes to."""
+        at = np.zeros(len(features), dtype=np.intp)
+        rows = np.arange(len(features))
+        features = features.astype(np.float32)  # the precision in which the thresholds were found
+        while rows.size:
+            rows = rows[self.feature[at[rows]] != LEAF]
+            here = at[rows]
+            stays_low = features[rows, self.feature[here]] <= self.threshold[here]
+            at[rows] = np.where(stays_low, self.below[here], self.above[here])
+        return at
+
+    def proportions(self, features: Array) -> Array:
+        """The share of each label among the training rows of the leaf that each row comes to."""
+        counts = self.counts[self.leaves(features)]
+        shares: Array = counts / counts.sum(axis=1, keepdims=True)
+        return shares
+
+
+def grow_tree(features: Array, labels: Places, *, n_labels: int, min_per_leaf: int = 2, seed: int = 0) -> Tree:
+    """The unpruned tree for rows of features with labels numbered from 0; the seed settles ties between splits."""
+    try:
+        from sklearn.tree import DecisionTreeClassifier
+    except ImportError:
+        raise UsageError("decision trees need scikit-learn: pip install 'demur[demo]'") from None
+    learner = DecisionTreeClassifier(criterion="entropy", min_samples_leaf=min_per_leaf, random_state=seed)
+    tree = learner.fit(features, labels).tree_
+    counts = np.zeros((tree.node_count, n_labels))
+    # scikit-learn keeps shares, and only of the labels that occur
+    counts[:, learner.classes_] = np.rint(tree.value[:, 0, :] * tree.n_node_samples[:, None])
+    is_leaf = tree.children_left < 0
+    return Tree(
+        np.where(is_leaf, LEAF, tree.feature),
+        np.where(is_leaf, math.nan, tree.threshold),
+        np.where(is_leaf, LEAF, tree.children_left),
+        np.where(is_leaf, LEAF, tree.children_right),
+        counts,
+    )
+
+
+def prune_tree(tree: Tree, *, confidence: float = 0.25) -> Tree:
+    """The tree with each subtree replaced by a leaf where, seen pessimistically, that would not err more.
+
+    The error-based pruning of Quinlan (1993), section 4.2. A smaller confidence prunes more.
+    """
+    n = tree.counts.sum(axis=1)
+    seen = n - tree.counts.max(axis=1)
+    as_leaf = [errors + more_errors(rows, errors, confidence) for rows, errors in zip(n, seen, strict=True)]
+    feature = tree.feature.copy()
+    expected = list(as_leaf)
+    for node in range(len(tree) - 1, -1, -1):
+        if feature[node] == LEAF:
+            continue
+        as_subtree = expected[tree.below[node]] + expected[tree.above[node]]
+        if as_leaf[node] <= as_subtree + _SLACK:
+            feature[node] = LEAF
+        else:
+            expected[node] = as_subtree
+    reached = np.zeros(len(tree), dtype=bool)
+    reached[0] = True
+    for inner in np.flatnonzero(feature != LEAF):
+        if reached[inner]:
+            reached[[tree.below[inner], tree.above[inner]]] = True
+    number = np.cumsum(reached) - 1
+    is_leaf = feature[reached] == LEAF
+    return Tree(
+        feature[reached],
+        np.where(is_leaf, math.nan, tree.threshold[reached]),
+        np.where(is_leaf, LEAF, number[tree.below[reached]]),
+        np.where(is_leaf, LEAF, number[tree.above[reached]]),
+        tree.counts[reached],
+    )
+
+
+def more_errors(n: float, errors: float, confidence: float) -> float:
+    """How many errors more than those seen a leaf of n rows is to be charged with.
+
+    The sum is the upper limit of the error count that is exceeded with probability `confidence`: exact for none, normal
+    with correction for continuity from one on, linear in between.
+
+    >>> round(more_errors(6, 0, 0.25), 3), round(more_errors(16, 1, 0.25), 3)
+    (1.238, 1.476)
+    """
+    if errors < 1:
+        none = float(n * (1 - confidence ** (1 / n)))
+        return none if errors == 0 else none + errors * (more_errors(n, 1, confidence) - none)
+    if errors + 0.5 >= n:
+        return max(n - errors, 0.0)
+    z = NormalDist().inv_cdf(1 - confidence)
+    share = (errors + 0.5) / n
+    spread = z * math.sqrt(share / n - share * share / n + z * z / (4 * n * n))
+    return float(n * (share + z * z / (2 * n) + spread) / (1 + z * z / n) - errors)
+
 
 SCORES = ("raw", "f1", "lesk", "cosine")
 FEATURES = tuple(f"{part}_{score}" for part in ("expected", "question") for score in SCORES)
@@ -264,7 +369,7 @@ class ShortAnswerGrader:
 
     def features(self, X: object) -> Array:  # noqa: N803  # the name scikit-learn gives it
         """The eight features of each answer; the columns are `FEATURES`."""
-        return self._measured(student_answers(X))
+        return self.measure(student_answers(X))
 
     def fit(self, X: object, y: Sequence[str] | None = None) -> ShortAnswerGrader:  # noqa: N803
         """Learns from marked answers; without `y` the marks are the column `target`."""
@@ -272,7 +377,7 @@ class ShortAnswerGrader:
         labels = answers["target"].to_list() if y is None else [str(label) for label in y]
         if len(labels) != answers.height:
             raise UsageError(f"there must be as many labels as answers; got {len(labels):,} for {answers.height:,}")
-        return self.fit_features(self._measured(answers), labels)
+        return self.fit_features(self.measure(answers), labels)
 
     def fit_features(self, features: Array, labels: Sequence[str]) -> ShortAnswerGrader:
         """Learns from features that are known already."""
@@ -281,9 +386,9 @@ class ShortAnswerGrader:
             raise DataError(
                 "must have at least two labels to tell apart", where="target", got=", ".join(classes), fix="add answers"
             )
-        tree = grown(features, numbers, n_labels=len(classes), min_per_leaf=self.min_per_leaf, seed=self.seed)
+        tree = grow_tree(features, numbers, n_labels=len(classes), min_per_leaf=self.min_per_leaf, seed=self.seed)
         self.classes_ = classes
-        self.tree_ = tree if self.confidence is None else pruned(tree, confidence=self.confidence)
+        self.tree_ = tree if self.confidence is None else prune_tree(tree, confidence=self.confidence)
         return self
 
     def predict(self, X: object) -> Labels:  # noqa: N803
@@ -302,79 +407,27 @@ class ShortAnswerGrader:
     def respond(self, X: object) -> pl.DataFrame:  # noqa: N803
         """A table of responses to answers: what `demur classes` and `demur score` read."""
         answers = student_answers(X)
-        return _responses(answers, *self.graded(self._measured(answers)))
+        return _responses(answers, *self.graded(self.measure(answers)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted grader as plain values."""
-        tree = self._fitted()
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "demur": __version__,
-            "min_per_leaf": self.min_per_leaf,
-            "confidence": self.confidence,
-            "stop_words": sorted(self.stop_words),
-            "normalised_lesk": self.normalised_lesk,
-            "seed": self.seed,
-            "features": list(FEATURES),
-            "labels": self.classes_.tolist(),
-            "nodes": stored(tree, FEATURES, self.classes_.tolist()),
-        }
+    def measure(self, answers: pl.DataFrame) -> Array:
+        """The features of each row of a checked table."""
+        words_of = lru_cache(_KEPT_TEXTS)(lambda text: words(text, stop_words=self.stop_words))
 
-    def save(self, path: str | Path) -> None:
-        """Writes the fitted grader to a file of JSON."""
-        write_whole(path, msgspec.json.format(msgspec.json.encode(self.to_dict()), indent=1) + b"\n")
+        def scores(answer: list[str], text: str) -> tuple[float, float, float, float]:
+            shared = overlap(answer, words_of(text))
+            return shared.raw, shared.f1, shared.normalised_lesk if self.normalised_lesk else shared.lesk, shared.cosine
 
-    @classmethod
-    def load(cls, path: str | Path) -> ShortAnswerGrader:
-        """The grader that a file holds."""
-        file = _read(Path(path))
-        grader = cls(
-            min_per_leaf=file.min_per_leaf,
-            confidence=file.confidence,
-            stop_words=file.stop_words,
-            normalised_lesk=file.normalised_lesk,
-            seed=file.seed,
-        )
-        grader.classes_ = np.array(file.labels, dtype=object)
-        grader.tree_ = restored(file.nodes, FEATURES, file.labels, where=str(path))
-        return grader
-
-    def _measured(self, answers: pl.DataFrame) -> Array:
-        return features(answers, stop_words=self.stop_words, normalised_lesk=self.normalised_lesk)
-
-    def _unfitted(self) -> ShortAnswerGrader:
-        return ShortAnswerGrader(
-            min_per_leaf=self.min_per_leaf,
-            confidence=self.confidence,
-            stop_words=self.stop_words,
-            normalised_lesk=self.normalised_lesk,
-            seed=self.seed,
-        )
+        values = np.zeros((answers.height, len(FEATURES)))
+        for row, (question, expected, answer) in enumerate(answers.select(TEXTS).iter_rows()):
+            said = words_of(answer)
+            values[row, : len(SCORES)] = np.max([scores(said, text) for text in expected], axis=0)
+            values[row, len(SCORES) :] = scores(said, question)
+        return values
 
     def _fitted(self) -> Tree:
         if self.tree_ is None:
-            raise UsageError("this grader has learnt nothing yet: call fit first, or load one from a file")
+            raise UsageError("this grader has learnt nothing yet: call fit first")
         return self.tree_
-
-
-def features(answers: pl.DataFrame, *, stop_words: Iterable[str] = (), normalised_lesk: bool = False) -> Array:
-    """The eight features of each row of a checked table of student answers; the columns are `FEATURES`."""
-    stopped = frozenset(stop_words)
-
-    @lru_cache(_KEPT_TEXTS)
-    def words_of(text: str) -> list[str]:
-        return words(text, stop_words=stopped)
-
-    def scores(answer: list[str], text: str) -> tuple[float, float, float, float]:
-        return _scores(overlap(answer, words_of(text)), normalised_lesk)
-
-    values = np.zeros((answers.height, len(FEATURES)))
-    for row, (question, expected, answer) in enumerate(exchanges(answers)):
-        said = words_of(answer)
-        values[row, : len(SCORES)] = np.max([scores(said, text) for text in expected], axis=0)
-        values[row, len(SCORES) :] = scores(said, question)
-    return values
 
 
 def cross_graded(
@@ -397,26 +450,22 @@ def cross_graded(
     lent = grader or ShortAnswerGrader()
     labels = answers["target"].to_numpy()
     fold = _folds(answers, folds, by, seed)
-    measured = lent._measured(answers)
+    measured = lent.measure(answers)
     prediction, confidence = np.empty(answers.height, dtype=object), np.zeros(answers.height)
     for number in range(folds):
         inside = fold == number
-        learnt = lent._unfitted().fit_features(measured[~inside], labels[~inside])
+        learnt = copy(lent).fit_features(measured[~inside], labels[~inside])
         prediction[inside], confidence[inside] = learnt.graded(measured[inside])
     return _responses(answers, prediction, confidence).with_columns(pl.Series("fold", fold + 1))
 
 
-def _scores(shared: Overlap, normalised_lesk: bool) -> tuple[float, float, float, float]:
-    return shared.raw, shared.f1, shared.normalised_lesk if normalised_lesk else shared.lesk, shared.cosine
-
-
 def _responses(answers: pl.DataFrame, prediction: Labels, confidence: Array) -> pl.DataFrame:
     kept = [part for part in ("id", "dialogue", "group", "target") if part in answers.columns]
-    told = pl.Series("prediction", prediction.tolist(), dtype=pl.String), pl.Series("confidence", confidence)
-    return answers.select(*kept, *told)
+    predicted = pl.Series("prediction", prediction.tolist(), dtype=pl.String)
+    return answers.select(*kept, predicted, pl.Series("confidence", confidence))
 
 
-def _folds(answers: pl.DataFrame, folds: int, by: str | None, seed: int) -> NDArray[np.intp]:
+def _folds(answers: pl.DataFrame, folds: int, by: str | None, seed: int) -> Places:
     """The fold of each row, from 0."""
     if folds < 2:
         raise UsageError(f"there must be at least two folds; got {folds}")
@@ -430,18 +479,16 @@ def _folds(answers: pl.DataFrame, folds: int, by: str | None, seed: int) -> NDAr
             f"there must be at least as many {units} as folds", got=f"{n_units} for {folds}", fix="ask for fewer folds"
         )
     rng = np.random.default_rng(seed)
-    labels = _numbered(answers["target"])
-    return dealt(labels, folds, rng) if by is None else dealt_whole(labels, _numbered(answers[by]), folds, rng)
+    labels = np.unique(answers["target"].to_list(), return_inverse=True)[1]
+    if by is None:
+        return stratified_folds(labels, folds, rng)
+    return grouped_folds(labels, np.unique(answers[by].to_list(), return_inverse=True)[1], folds, rng)
 
 
-def _numbered(values: pl.Series) -> NDArray[np.intp]:
-    return np.unique(values.to_list(), return_inverse=True)[1]
-
-
-def dealt(labels: NDArray[np.intp], folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def stratified_folds(labels: Places, folds: int, rng: np.random.Generator) -> Places:
     """The fold of each row: rows are shuffled, put in order of their labels, and dealt out like cards.
 
-    >>> fold = dealt(np.array([0, 0, 0, 0, 1, 1]), 2, np.random.default_rng(0))
+    >>> fold = stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 2, np.random.default_rng(0))
     >>> [np.bincount(fold[labels]).tolist() for labels in (slice(0, 4), slice(4, 6))]
     [[2, 2], [1, 1]]
     """
@@ -452,9 +499,7 @@ def dealt(labels: NDArray[np.intp], folds: int, rng: np.random.Generator) -> NDA
     return fold
 
 
-def dealt_whole(
-    labels: NDArray[np.intp], units: NDArray[np.intp], folds: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
+def grouped_folds(labels: Places, units: Places, folds: int, rng: np.random.Generator) -> Places:
     """The fold of each row where rows of one unit stay together.
 
     Units are shuffled and taken from the largest to the smallest; each goes to the fold in which it leaves the labels
@@ -473,43 +518,3 @@ def dealt_whole(
         fold_of[unit] = np.lexsort((held.sum(axis=1), growth))[0]
         held[fold_of[unit]] += counts[unit]
     return fold_of[units]
-
-
-class _Stamp(msgspec.Struct):
-    format: str
-    version: int
-    demur: str
-
-
-class _GraderFile(_Stamp):
-    min_per_leaf: int
-    confidence: float | None
-    stop_words: list[str]
-    normalised_lesk: bool
-    seed: int
-    features: list[str]
-    labels: list[str]
-    nodes: list[StoredNode]
-
-
-def _read(path: Path) -> _GraderFile:
-    try:
-        content = path.read_bytes()
-        stamp = msgspec.json.decode(content, type=_Stamp)
-        if stamp.format == FORMAT and stamp.version > VERSION:
-            rule = f"has version {stamp.version} of the format, written by demur {stamp.demur}"
-            raise DataError(rule, where=f"{path}:", fix=f"update demur; this one, {__version__}, reads {VERSION}")
-        file = msgspec.json.decode(content, type=_GraderFile)
-    except FileNotFoundError:
-        raise DataError("there is no such file", where=f"{path}:") from None
-    except OSError as fault:
-        raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}:") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise DataError(f"this is no grader of short answers: {fault}", where=f"{path}:") from None
-    if file.format != FORMAT:
-        raise DataError(f'the format must be "{FORMAT}"', where=f"{path}:", got=file.format)
-    if file.features != list(FEATURES):
-        raise DataError(f"the features must be {', '.join(FEATURES)}", where=f"{path}:", got=", ".join(file.features))
-    if len(set(file.labels)) < max(2, len(file.labels)):
-        raise DataError("the labels must be two or more, each once", where=f"{path}:", got=", ".join(file.labels))
-    return file

@@ -9,24 +9,32 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.errors import DataError, UsageError
 from demur.understanding.tokens import Tokenizer, parts_of, tokenizer
 
-Counts = NDArray[np.int64]
 Unknown = Literal["against", "ignored"]
 
-KIND = "gate"
-"""What the state of a gate says it is."""
+
+@dataclass(frozen=True, slots=True)
+class _TokenOdds:
+    """Log odds of each known token to be of the domain, and those of a token that neither class has."""
+
+    tokens: Tokenizer
+    known: dict[str, float]
+    unknown: float
+
+    def mean(self, text: str) -> float:
+        """Mean log odds of the tokens of a text; 0 where there are none."""
+        odds = [self.known.get(token, self.unknown) for token in self.tokens(text)]
+        return sum(odds) / len(odds) if odds else 0.0
 
 
 class DomainGate:
@@ -39,7 +47,7 @@ class DomainGate:
     many texts of each class somebody wrote does not tell how many will come. `unknown` says what a token counts that
     neither class has: `against` the domain, by what the smoothing gives it but never for it, because a domain is
     closed and the rest of the world is not; or `ignored`, so that a text of unknown words only is as likely as the
-    prior says. What counts is the mean log odds of a token, else long texts would be surer than short ones.
+    prior says. What counts is the mean log odds of a token, otherwise long texts would be surer than short ones.
 
     >>> gate = DomainGate().fit(["when do you open", "when do you close"], ["what is the capital of france"])
     >>> [round(one, 2) for one in gate.confidence(["when do you open on sundays", "is it the capital", ""]).tolist()]
@@ -59,23 +67,35 @@ class DomainGate:
         self.smoothing = smoothing
         self.prior = prior
         self.unknown = unknown
-        self._bags: tuple[_Bag, ...] = ()
+        self._odds: tuple[_TokenOdds, ...] = ()
 
     def fit(self, in_domain: Sequence[str], out_of_domain: Sequence[str]) -> Self:
         """Learns from texts of the domain and from others; of either at least one must have a token."""
         _refuse_one_text(in_domain, out_of_domain)
-        self._bags = tuple(
-            _Bag.learnt(tokenizer(part), in_domain, out_of_domain, self.smoothing, self.unknown)
-            for part in parts_of(self.tokens)
-        )
+        self._odds = tuple(self._learn(tokenizer(part), in_domain, out_of_domain) for part in parts_of(self.tokens))
         return self
+
+    def _learn(self, tokens: Tokenizer, *classes: Sequence[str]) -> _TokenOdds:
+        seen = [Counter(token for text in texts for token in tokens(text)) for texts in classes]
+        for name, counter in zip(("in", "out of"), seen, strict=True):
+            if not counter:
+                rule = f"there is no text {name} the domain that has {tokens.name}"
+                raise DataError(rule, fix="the gate needs texts of both classes to tell them apart")
+        vocabulary = sorted(seen[0].keys() | seen[1].keys())
+        counts = np.array([[counter[token] for token in vocabulary] for counter in seen], dtype=np.int64)
+        # what the log odds of every token owe to one class being larger
+        inside, outside = counts.sum(axis=1) + self.smoothing * (len(vocabulary) + 1)
+        balance = float(np.log(outside) - np.log(inside))
+        smooth = np.log(counts + self.smoothing)
+        known = dict(zip(vocabulary, (smooth[0] - smooth[1] + balance).tolist(), strict=True))
+        return _TokenOdds(tokens, known, min(balance, 0.0) if self.unknown == "against" else 0.0)
 
     def decision_function(self, texts: Sequence[str]) -> Array:
         """Log odds that each text is in the domain: the mean over its tokens, plus the log odds of the prior."""
         _refuse_one_text(texts)
-        if not self._bags:
+        if not self._odds:
             raise UsageError("the gate has learnt nothing yet: call fit(in_domain, out_of_domain) first")
-        odds = np.mean([bag.log_odds(texts) for bag in self._bags], axis=0)
+        odds = np.mean([[one.mean(text) for text in texts] for one in self._odds], axis=0)
         return np.asarray(odds + math.log(self.prior / (1 - self.prior)), dtype=np.float64)
 
     def confidence(self, texts: Sequence[str]) -> Array:
@@ -84,34 +104,6 @@ class DomainGate:
         It ranks texts; it is no calibrated probability, for tokens are not independent.
         """
         return np.exp(-np.logaddexp(0.0, -self.decision_function(texts)))
-
-    def to_state(self) -> tuple[dict[str, Any], dict[str, Counts]]:
-        """The gate as what can be written as JSON, and arrays; `from_state` makes it again."""
-        settings = {key: getattr(self, key) for key in ("tokens", "smoothing", "prior", "unknown")}
-        plain = {"kind": KIND, **settings, "vocabularies": [list(bag.vocabulary) for bag in self._bags]}
-        return plain, {f"counts_{place}": bag.counts for place, bag in enumerate(self._bags)}
-
-    @classmethod
-    def from_state(cls, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The gate of a state."""
-        if plain.get("kind") != KIND:
-            raise DataError(f'must have the kind "{KIND}"', where="state", got=plain.get("kind"), fix=_TRAIN_AGAIN)
-        missing = [key for key in ("tokens", "smoothing", "prior", "unknown", "vocabularies") if key not in plain]
-        if missing:
-            raise DataError(f"lacks {', '.join(missing)}", where="state of the gate", fix=_TRAIN_AGAIN)
-        settings = {key: plain[key] for key in ("smoothing", "prior", "unknown")}
-        gate = cls(tokens=plain["tokens"], **settings)
-        parts = parts_of(gate.tokens) if plain["vocabularies"] else ()
-        if len(parts) != len(plain["vocabularies"]):
-            raise DataError(f"needs {len(parts)} vocabularies", where="state of the gate", fix=_TRAIN_AGAIN)
-        gate._bags = tuple(
-            _Bag(tokenizer(part), _numbered(words), _counts(arrays, place, len(words)), gate.smoothing, gate.unknown)
-            for place, (part, words) in enumerate(zip(parts, plain["vocabularies"], strict=True))
-        )
-        return gate
-
-
-_TRAIN_AGAIN = "train the gate again"
 
 
 def two_stage(
@@ -139,71 +131,8 @@ def two_stage(
     return answers.with_columns(sure, pl.lit(system).alias("system")).with_columns(through.alias("prediction"))
 
 
-@dataclass(frozen=True, eq=False)
-class _Bag:
-    """How often each token occurs in the domain (first row) and out of it (second row)."""
-
-    tokens: Tokenizer
-    vocabulary: dict[str, int]
-    counts: Counts
-    smoothing: float
-    unknown: Unknown
-
-    @classmethod
-    def learnt(
-        cls, tokens: Tokenizer, inside: Sequence[str], outside: Sequence[str], smoothing: float, unknown: Unknown
-    ) -> Self:
-        seen = [Counter(token for text in texts for token in tokens(text)) for texts in (inside, outside)]
-        for name, found in zip(("in", "out of"), seen, strict=True):
-            if not found:
-                rule = f"there is no text {name} the domain that has {tokens.name}"
-                raise DataError(rule, fix="the gate needs texts of both classes to tell them apart")
-        vocabulary = _numbered(sorted(seen[0].keys() | seen[1].keys()))
-        counts = np.array([[found[token] for token in vocabulary] for found in seen], dtype=np.int64)
-        return cls(tokens, vocabulary, counts, smoothing, unknown)
-
-    @cached_property
-    def weights(self) -> dict[str, float]:
-        """Log odds of each known token."""
-        smooth = np.log(self.counts + self.smoothing)
-        return dict(zip(self.vocabulary, (smooth[0] - smooth[1] + self._balance).tolist(), strict=True))
-
-    @property
-    def of_unknown(self) -> float:
-        """Log odds of a token that neither class has: those of the smoothing alone, and never above 0."""
-        return min(self._balance, 0.0) if self.unknown == "against" else 0.0
-
-    @property
-    def _balance(self) -> float:
-        """What the log odds of every token owe to one class being larger."""
-        inside, outside = self.counts.sum(axis=1) + self.smoothing * (len(self.vocabulary) + 1)
-        return float(np.log(outside) - np.log(inside))
-
-    def log_odds(self, texts: Sequence[str]) -> Array:
-        """Mean log odds of the tokens of each text; 0 where there are none."""
-        weights, of_unknown = self.weights, self.of_unknown
-        counted = ([weights.get(token, of_unknown) for token in self.tokens(text)] for text in texts)
-        return np.array([sum(found) / len(found) if found else 0.0 for found in counted], dtype=np.float64)
-
-
-def _numbered(words: Sequence[str]) -> dict[str, int]:
-    return {word: place for place, word in enumerate(words)}
-
-
-def _counts(arrays: Mapping[str, NDArray[Any]], place: int, size: int) -> Counts:
-    name = f"counts_{place}"
-    if name not in arrays:
-        raise DataError(f"lacks the array {name}", where="state of the gate", fix=_TRAIN_AGAIN)
-    counts = np.asarray(arrays[name])
-    if counts.shape != (2, size):
-        raise DataError(f"must have the shape {(2, size)}", where=name, got=str(counts.shape), fix=_TRAIN_AGAIN)
-    if counts.dtype.kind not in "iu" or (counts < 0).any():
-        raise DataError("must hold whole numbers from 0 on", where=name, fix=_TRAIN_AGAIN)
-    return counts.astype(np.int64)
-
-
 def _refuse_one_text(*groups: Sequence[str]) -> None:
-    """Refuses a string where a list of texts is meant, which would be read as a list of letters."""
+    """Refuses a string where a list of texts is meant, which would be read as a list of characters."""
     for texts in groups:
         if isinstance(texts, str):
             raise UsageError(f'the gate takes a list of texts; got the text "{texts[:40]}"')
