@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from demur.returns.table import Reading, Responses
     from demur.store.jobs import add_runs, remove_runs, runs
     from demur.understanding.jobs import respond, train, tune
-    from demur.understanding.model_files import load_model, save_model
-    from demur.understanding.relevance import RelevanceClassifier
+    from demur.understanding.relevance import RelevanceClassifier, load_model, save_model
 
 __version__ = "0.1.0"
 
@@ -43,8 +42,7 @@ _HOMES = {
     "errors": ("DataError", "DemurError", "UsageError"),
     "core.stats.measure": ("Measure", "Score"),
     "core.stats.sweep": ("Sweep",),
-    "understanding.model_files": ("load_model", "save_model"),
-    "understanding.relevance": ("RelevanceClassifier",),
+    "understanding.relevance": ("RelevanceClassifier", "load_model", "save_model"),
 }
 _PLACES = {name: home for home, names in _HOMES.items() for name in names}
 

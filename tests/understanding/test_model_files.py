@@ -11,8 +11,16 @@ import pytest
 
 from demur import __version__
 from demur.errors import DataError, UsageError
-from demur.understanding.model_files import FORMAT, LAYOUT, load_model, save_model
-from demur.understanding.relevance import SCORINGS, RelevanceClassifier, Scoring, answered
+from demur.understanding.relevance import (
+    FORMAT,
+    LAYOUT,
+    SCORINGS,
+    RelevanceClassifier,
+    Scoring,
+    answered,
+    load_model,
+    save_model,
+)
 from demur.understanding.tokens import available
 
 TEXTS = ["when do you open", "who built the ship", "who sailed the ship", "", "when is “café” time"]

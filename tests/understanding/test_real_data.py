@@ -10,8 +10,7 @@ import pytest
 
 from demur.core.stats.sweep import Sweep
 from demur.returns.measures import AUROC
-from demur.understanding.model_files import load_model, save_model
-from demur.understanding.relevance import SCORINGS, RelevanceClassifier, answered
+from demur.understanding.relevance import SCORINGS, RelevanceClassifier, answered, load_model, save_model
 from demur.understanding.tokens import available
 from demur.understanding.training import tuned
 

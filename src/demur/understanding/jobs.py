@@ -194,8 +194,8 @@ def respond(
     >>> respond(guide, ["are you open", "xyzzy"]).frame().select("prediction", "why").rows()
     [('hours', None), (None, 'none of its words was ever seen in training')]
     """
-    from demur.understanding.model_files import model_in
     from demur.understanding.pairs import PairReading, read_inputs
+    from demur.understanding.relevance import model_in
     from demur.understanding.training import answer_inputs
 
     step("reading", 0, 1)
@@ -208,8 +208,8 @@ def respond(
 
 _FOLDER: dict[str, Any] = {
     "about": "`-o` with a name without an ending, MODEL_DIR, writes the model to that folder.",
-    "endings": (("", "demur.understanding.model_files:write_result"),),
-    "check": "demur.understanding.model_files:check_folders",
+    "endings": (("", "demur.understanding.relevance:write_result"),),
+    "check": "demur.understanding.relevance:check_folders",
     "says_files": True,
 }
 _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet", ".arrow")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import os
+import secrets
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from demur import __version__
 from demur.core.arrays import Array
 from demur.core.show.results import threshold_text
 from demur.errors import DataError, UsageError
@@ -70,15 +80,19 @@ class RelevanceClassifier:
         self.models_ = tuple(
             QuestionModel.of(part, texts, weight=self.question_weight) for part in parts_of(self.tokens)
         )
-        self.answers_ = None if answers is None else _answers(self.classes_.tolist(), answers)
-        self.answer_models_ = self.models_of_answers()
+        self.answers_ = None if answers is None else {label: answers.get(label, "") for label in self.classes_.tolist()}
+        for label, text in (self.answers_ or {}).items():
+            if not isinstance(text, str):
+                raise DataError("must be text", where=f'the answer "{label}"', got=repr(text))
+        # of many answers they are large
+        self.answer_models_ = None if self.scoring == "posterior" else self.models_of_answers()
         return self
 
     def predict_proba(self, X: Sequence[str]) -> Array:
         """How much of the weight of training questions each answer has; a row a text, in the order of `classes_`."""
         self._check_fitted()
         texts = _texts(X)
-        return np.concatenate([np.empty((0, len(self.classes_))), *self._posteriors(texts)])
+        return self._posteriors(len(texts), lambda model, part: model.weights(texts[part], self.sharpness))
 
     def decision_function(self, X: Sequence[str]) -> Array:
         """The score of each answer, of the kind that `scoring` names; higher is more confident.
@@ -111,46 +125,48 @@ class RelevanceClassifier:
         return np.asarray(np.any([model.counts.shared(rows) for model in self.models_], axis=0))
 
     def scores(self, posterior: Array) -> Array:
-        """The scores that go with posteriors of the answers."""
+        """The scores that go with posteriors of the answers.
+
+        That is the posterior itself, the cross entropy of each answer's language model under the one that a question
+        makes likely, or that minus its entropy.
+        """
         if self.scoring == "posterior":
             return posterior
-        models = self.answer_models_
-        if models is None:  # learnt for another scoring
-            models = answer_models(self.classes_, self.answers_, self.answer_weight)
-        return relevance_scores(posterior, models, divergence=self.scoring == "kl")
+        # where it was learnt for another scoring there are none yet
+        models = self.models_of_answers() if self.answer_models_ is None else self.answer_models_
+        likely = posterior @ models
+        crossed = likely @ np.log(models).T
+        if self.scoring == "cross-entropy":
+            return np.asarray(crossed)
+        return np.asarray(crossed - (likely * np.log(likely)).sum(axis=1, keepdims=True))
 
-    def models_of_answers(self) -> Array | None:
-        """The language model of each answer, where the scoring asks for it: of many answers it is large."""
-        if self.scoring == "posterior":
-            return None
-        return answer_models(self.classes_, self.answers_, self.answer_weight)
+    def models_of_answers(self) -> Array:
+        """The language model of each answer, a row each; an answer without text is a token of its own."""
+        own = np.eye(len(self.classes_))
+        if self.answers_ is not None:
+            texts = [self.answers_[label] for label in self.classes_.tolist()]
+            counts = counted(texts, tokenizer("words")).matrix.toarray()
+            own = np.hstack([counts, own[:, counts.sum(axis=1) == 0]])
+        background = own.sum(axis=0) / own.sum()
+        own = own / own.sum(axis=1, keepdims=True)
+        return np.asarray(self.answer_weight * own + (1 - self.answer_weight) * background)
 
     def left_out(self, rows: NDArray[np.int64] | None = None) -> Array:
         """Posteriors for training texts, each without itself and without copies of it; by default for all."""
         self._check_fitted()
         asked = np.arange(len(self.label_of_)) if rows is None else rows
-        found = [
-            np.mean([self._by_label(model.left_out(asked[part], self.sharpness)) for model in self.models_], axis=0)
-            for part in self._batches(len(asked))
-        ]
-        return np.concatenate([np.empty((0, len(self.classes_))), *found])
+        return self._posteriors(len(asked), lambda model, part: model.left_out(asked[part], self.sharpness))
 
-    def _posteriors(self, texts: Sequence[str]) -> Iterator[Array]:
-        """By batches: the mean of the posteriors that each kind of token gives."""
-        for part in self._batches(len(texts)):
-            found = [self._by_label(model.weights(texts[part], self.sharpness)) for model in self.models_]
-            yield np.mean(found, axis=0)
-
-    def _batches(self, count: int) -> list[slice]:
-        size = max(1, _BATCH // len(self.label_of_))
-        return [slice(first, min(first + size, count)) for first in range(0, count, size)]
-
-    def _by_label(self, weights: Array) -> Array:
+    def _posteriors(self, count: int, weights: Callable[[QuestionModel, slice], Array]) -> Array:
+        """By batches: the mean of the posteriors of the answers that each kind of token gives."""
         from scipy.sparse import csr_array
 
         shape = (len(self.label_of_), len(self.classes_))
         members = csr_array((np.ones(shape[0]), (np.arange(shape[0]), self.label_of_)), shape=shape)
-        return np.asarray(weights @ members)
+        size = max(1, _BATCH // len(self.label_of_))
+        batches = [slice(first, min(first + size, count)) for first in range(0, count, size)]
+        posteriors = [np.mean([weights(one, part) @ members for one in self.models_], axis=0) for part in batches]
+        return np.concatenate([np.empty((0, len(self.classes_))), *posteriors])
 
     def check_parameters(self) -> None:
         """Refuses parameters that no model can be made with."""
@@ -168,8 +184,14 @@ class RelevanceClassifier:
         parts_of(self.tokens)
 
     def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise _not_fitted()
+        if self.__sklearn_is_fitted__():
+            return
+        fault: type[Exception] = UsageError
+        with suppress(ImportError):
+            from sklearn.exceptions import NotFittedError
+
+            fault = NotFittedError
+        raise fault("this RelevanceClassifier has learnt nothing yet; call fit first")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, by name."""
@@ -270,30 +292,6 @@ def evidence_of(counts: TokenCounts, weight: float) -> Any:
     return csr_array((np.log1p(own), (matrix.col, matrix.row)), shape=shape)
 
 
-def answer_models(classes: NDArray[Any], answers: Mapping[Any, str] | None, weight: float) -> Array:
-    """The language model of each answer, a row each; an answer without text is a token of its own."""
-    from scipy.sparse import eye_array
-
-    if answers is None:
-        matrix: Any = eye_array(len(classes)).toarray()
-    else:
-        found = counted([answers[label] for label in classes.tolist()], tokenizer("words")).matrix.toarray()
-        empty = found.sum(axis=1) == 0
-        matrix = np.hstack([found, np.eye(len(classes))[:, empty]])
-    own = matrix / matrix.sum(axis=1, keepdims=True)
-    background = matrix.sum(axis=0) / matrix.sum()
-    return np.asarray(weight * own + (1 - weight) * background)
-
-
-def relevance_scores(posterior: Array, models: Array, *, divergence: bool) -> Array:
-    """Cross entropy of each answer's language model under the one that a question makes likely; minus its entropy."""
-    likely = posterior @ models
-    crossed = likely @ np.log(models).T
-    if not divergence:
-        return np.asarray(crossed)
-    return np.asarray(crossed - (likely * np.log(likely)).sum(axis=1, keepdims=True))
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
 
@@ -320,22 +318,182 @@ def _labels(y: Any) -> NDArray[Any]:
     return np.asarray(found)
 
 
-def _answers(labels: Sequence[Any], answers: Mapping[Any, str]) -> dict[Any, str]:
-    found = {label: answers.get(label, "") for label in labels}
-    for label, text in found.items():
-        if not isinstance(text, str):
-            raise DataError("must be text", where=f'the answer "{label}"', got=repr(text))
-    return found
+FORMAT = "demur relevance model"
+LAYOUT = 1
+"""Raised when a folder of the old layout can no longer be read."""
+
+_MODEL, _ARRAYS, _WORDS = "model.json", "arrays.npz", "vocabularies.json"
+_TRAIN_AGAIN = "train the model again"
 
 
-def _not_fitted() -> Exception:
-    words = "this RelevanceClassifier has learnt nothing yet; call fit first"
+def save_model(model: RelevanceClassifier, folder: str | Path) -> None:
+    """Writes a fitted model to a folder that appears whole or not at all; an older model there is replaced.
+
+    Readable metadata lie beside plain arrays, and nothing in the folder runs when it is loaded.
+    """
+    target = Path(folder).resolve()
+    if not model.__sklearn_is_fitted__():
+        raise UsageError("there is nothing to save: this model has learnt nothing yet")
+    check_place(folder)
+    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    old = new.with_name(f"{new.name}.old")
     try:
-        from sklearn.exceptions import NotFittedError
-    except ImportError:
-        return UsageError(words)
-    fault: Exception = NotFittedError(words)
-    return fault
+        new.mkdir(parents=True)
+        _write(model, new)
+        if target.exists():
+            os.replace(target, old)
+        try:
+            os.replace(new, target)
+        except BaseException:
+            if old.exists():
+                os.replace(old, target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as fault:
+        raise UsageError(f"{folder} cannot be written: {fault.strerror or fault}") from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def load_model(folder: str | Path) -> RelevanceClassifier:
+    """The model in a folder; one that is incomplete, damaged or of another layout is refused."""
+    place = Path(folder)
+    metadata = _metadata(place)
+    try:
+        with np.load(place / _ARRAYS, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        return _model(metadata, arrays, _json(place / _WORDS))
+    except UsageError as fault:
+        raise DataError(str(fault), where=f"{place / _MODEL}:", fix=_TRAIN_AGAIN) from None
+    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as fault:
+        rule = f"does not hold what a model is made of ({type(fault).__name__}: {fault})"
+        raise DataError(rule, where=f"{place}:", fix=_TRAIN_AGAIN) from None
+
+
+def model_in(model: RelevanceClassifier | str | Path, threshold: float | None = None) -> RelevanceClassifier:
+    """A model as it is or from its folder, with another threshold where one is given."""
+    fitted = model if isinstance(model, RelevanceClassifier) else load_model(model)
+    # the caller's model stays as it is
+    return fitted if threshold is None else copy(fitted).set_params(threshold=threshold)
+
+
+def write_result(result: Any, folder: Path) -> None:
+    """Write the model that `train` or `tune` gave to a folder."""
+    save_model(result if isinstance(result, RelevanceClassifier) else result.model, folder)
+
+
+def check_folders(folders: Sequence[Path]) -> None:
+    """Refuse, before any work is done, folders that a model cannot be written to."""
+    if len(folders) > 1:
+        raise UsageError(f"-o {' -o '.join(map(str, folders))}: a model goes to one folder")
+    for folder in folders:
+        check_place(folder)
+
+
+def check_place(named: str | Path) -> None:
+    """Refuses to write over anything but a model with nothing beside it: what is replaced is gone."""
+    target = Path(named)
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    try:
+        metadata = _json(target / _MODEL)
+    except DataError:
+        metadata = None
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise UsageError(f"{named} exists and is no model of demur; name a new folder")
+    others = sorted(one.name for one in target.iterdir() if one.name not in (_MODEL, _ARRAYS, _WORDS))
+    if others:
+        raise UsageError(f"{named} holds more than a model ({', '.join(others[:3])}); name a folder of its own")
+
+
+def _write(model: RelevanceClassifier, folder: Path) -> None:
+    arrays: dict[str, Any] = {"label_of": model.label_of_}
+    for one in model.models_:
+        for name in ("indptr", "indices", "data"):
+            arrays[f"{one.tokens}.{name}"] = getattr(one.counts.matrix, name)
+        arrays[f"{one.tokens}.lengths"] = one.counts.lengths
+    with (folder / _ARRAYS).open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    vocabularies = {one.tokens: list(one.vocabulary) for one in model.models_}
+    (folder / _WORDS).write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
+    metadata = {
+        "format": FORMAT,
+        "layout": LAYOUT,
+        "demur": __version__,
+        "parameters": {name: _plain(value) for name, value in model.get_params().items()},
+        "token_parts": [one.tokens for one in model.models_],
+        "crowding": {one.tokens: one.crowding for one in model.models_},
+        "pairs": len(model.label_of_),
+        "classes": model.classes_.tolist(),
+        "answers": None if model.answers_ is None else [model.answers_[label] for label in model.classes_.tolist()],
+        "digests": {name: _digest(folder / name) for name in (_ARRAYS, _WORDS)},
+    }
+    (folder / _MODEL).write_text(json.dumps(metadata, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _metadata(place: Path) -> dict[str, Any]:
+    if not place.is_dir():
+        raise DataError("no such folder", where=f"{place}:", fix="demur understand train writes a model to a folder")
+    where = f"{place / _MODEL}:"
+    if not (place / _MODEL).is_file():
+        raise DataError(f"has no {_MODEL}, so it is no model of demur", where=f"{place}:")
+    metadata: Any = _json(place / _MODEL)
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise DataError(f'is no model of demur: format must be "{FORMAT}"', where=where)
+    if metadata.get("layout") != LAYOUT:
+        raise DataError(
+            f"has layout {metadata.get('layout')}, written by demur {metadata.get('demur')}; this is demur "
+            f"{__version__}, which reads layout {LAYOUT}",
+            where=where,
+            fix="train it again, or use the version that wrote it",
+        )
+    missing = {"parameters", "token_parts", "crowding", "classes", "answers", "digests"} - set(metadata)
+    if missing:
+        raise DataError(f"lacks {', '.join(sorted(missing))}", where=where, fix=_TRAIN_AGAIN)
+    for name in (_ARRAYS, _WORDS):
+        if not (place / name).is_file():
+            raise DataError(f"is incomplete: {name} is missing", where=f"{place}:", fix=_TRAIN_AGAIN)
+        if _digest(place / name) != metadata["digests"].get(name):
+            raise DataError("is damaged or of another model", where=f"{place / name}:", fix=_TRAIN_AGAIN)
+    return metadata
+
+
+def _model(metadata: dict[str, Any], arrays: dict[str, Any], words: dict[str, list[str]]) -> RelevanceClassifier:
+    from scipy.sparse import csr_array
+
+    model = RelevanceClassifier(**metadata["parameters"])
+    model.check_parameters()
+    if tuple(metadata["token_parts"]) != parts_of(model.tokens):
+        raise ValueError(f"token_parts are not those of {model.tokens}")
+    model.classes_ = np.array(metadata["classes"])
+    model.label_of_ = arrays["label_of"]
+    if int(model.label_of_.max()) >= len(model.classes_) or len(model.label_of_) != metadata.get("pairs"):
+        raise ValueError("classes and pairs are not those of the arrays")
+    texts = metadata["answers"]
+    model.answers_ = None if texts is None else dict(zip(metadata["classes"], texts, strict=True))
+    models = []
+    for part in metadata["token_parts"]:
+        vocabulary = {token: column for column, token in enumerate(words[part])}
+        data, indices, ends, lengths = (arrays[f"{part}.{name}"] for name in ("data", "indices", "indptr", "lengths"))
+        matrix = csr_array((data, indices, ends), shape=(len(lengths), len(vocabulary)))
+        counts = TokenCounts(matrix, lengths, vocabulary)
+        models.append(
+            QuestionModel(part, counts, metadata["crowding"][part], evidence_of(counts, model.question_weight))
+        )
+    model.models_ = tuple(models)
+    model.answer_models_ = None if model.scoring == "posterior" else model.models_of_answers()
+    return model
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as fault:
+        raise DataError(f"cannot be read: {fault}", where=f"{path}:", fix=_TRAIN_AGAIN) from None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 Strategy = Literal["clarify", "stall", "change topic"]
@@ -416,7 +574,7 @@ class Conversation:
     """Answers in turn: what is said instead of an answer changes as misunderstandings follow each other.
 
     First the user is asked to put it differently, then time is played for, then the topic is changed; a returned
-    answer begins anew.
+    answer starts over.
     """
 
     model: RelevanceClassifier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from itertools import product
@@ -24,7 +24,7 @@ from demur.returns.measures import AUGRC
 from demur.returns.table import responses
 from demur.returns.threshold import Choice, aim
 from demur.understanding.pairs import Inputs, Pairs
-from demur.understanding.relevance import Answer, RelevanceClassifier, answered
+from demur.understanding.relevance import RelevanceClassifier, answered
 from demur.understanding.tokens import parts_of, tokenizer
 
 COST_RATIO = 0.5
@@ -49,14 +49,9 @@ class TrainedModel(RelevanceClassifier):
     files: tuple[str, ...] = ()
 
     @property
-    def folder(self) -> str | None:
-        """Where the command wrote it."""
-        return _folder(self.files)
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of the pairs."""
-        return self.pairs.notes if self.folder else (*self.pairs.notes, NOT_WRITTEN)
+        return self.pairs.notes if _folder(self.files) else (*self.pairs.notes, NOT_WRITTEN)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -72,8 +67,8 @@ class TrainedModel(RelevanceClassifier):
     def to_dict(self) -> dict[str, Any]:
         """The training as plain values."""
         return {
-            **_learnt(self, self.pairs),
-            "model": self.folder,
+            **_counts(self, self.pairs),
+            "model": _folder(self.files),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
@@ -94,7 +89,7 @@ def refuse_no_tokens(pairs: Pairs, tokens: str) -> None:
         raise DataError(f'no text has any {tokens} in it, e.g. "{pairs.texts[0]}"', fix="is input the right column?")
 
 
-def _learnt(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
+def _counts(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
     return {
         "n": len(pairs),
         "labels": len(model.classes_),
@@ -111,6 +106,7 @@ def _learnt(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
 
 
 def _folder(files: Sequence[str]) -> str | None:
+    """Where a command wrote the model, among the files it wrote."""
     return next((name for name in files if not Path(name).suffix), None)
 
 
@@ -165,64 +161,41 @@ def tuned(
     """
     rng = np.random.default_rng(seed)
     asked = np.sort(rng.choice(len(texts), min(MOST, len(texts)), replace=False))
-    found: list[tuple[Setting, _Tried]] = []
-    tries = list(product(weights, sharpness))
-    for place, (weight, sharp) in enumerate(tries):
-        step("tuning", place, len(tries))
+    count = len(asked)
+    trials: list[tuple[Setting, Any, Any, Any]] = []
+    grid = list(product(weights, sharpness))
+    for place, (weight, sharp) in enumerate(grid):
+        step("tuning", place, len(grid))
         one = RelevanceClassifier(**{**model.get_params(), "question_weight": weight, "sharpness": sharp})
         one.fit(texts, labels, answers)
-        tried = _Tried.of(one, asked, off_topic)
-        found.append((Setting({"question_weight": weight, "sharpness": sharp}, *tried.figures(labels, asked)), tried))
-    step("tuning", len(tries), len(tries))
-    found.sort(key=lambda pair: (pair[0].augrc, -pair[0].accuracy))
-    responses = found[0][1].frame(texts, labels, asked, off_topic)
-    return Tuning(tuple(setting for setting, _ in found), responses)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tried:
-    """The best label and its score for questions left out, then for off-topic texts."""
-
-    label: Any
-    confidence: Any
-    known: Any
-    """Whether something in the text was seen elsewhere; if not, the model withholds by itself."""
-
-    @classmethod
-    def of(cls, model: RelevanceClassifier, asked: Any, off_topic: Sequence[str]) -> _Tried:
-        posterior, known = model.left_out(asked), model.known_left_out(asked)
+        posterior, known = one.left_out(asked), one.known_left_out(asked)
         if len(off_topic):
-            posterior = np.concatenate([posterior, model.predict_proba(off_topic)])
-            known = np.concatenate([known, model.known(off_topic)])
-        scores = model.scores(posterior)
-        return cls(model.classes_[scores.argmax(axis=1)], scores.max(axis=1), known)
-
-    def right(self, labels: Sequence[Any], asked: Any) -> Any:
-        truth = np.asarray(list(labels))[asked]
-        off = np.zeros(len(self.label) - len(asked), dtype=bool)
-        return np.concatenate([self.label[: len(asked)] == truth, off]) & self.known
-
-    def _seen(self, values: Any) -> Iterator[tuple[Any, bool]]:
-        return zip(values, self.known.tolist(), strict=True)
-
-    def figures(self, labels: Sequence[Any], asked: Any) -> tuple[float, float]:
-        right = self.right(labels, asked)
-        answered = Sweep.of(self.confidence[self.known], right[self.known], withheld=float((~self.known).sum()))
-        area = AUGRC().finish(answered)
-        return float(right[: len(asked)].mean()), float(area)
-
-    def frame(self, texts: Sequence[str], labels: Sequence[Any], asked: Any, off_topic: Sequence[str]) -> pl.DataFrame:
-        count, places = len(asked), asked.tolist()
-        return pl.DataFrame(
-            {
-                "id": [*(f"train {place + 1}" for place in places), *(f"off {k + 1}" for k in range(len(off_topic)))],
-                "input": [*(texts[place] for place in places), *off_topic],
-                "target": [*(str(labels[place]) for place in places), *([None] * len(off_topic))],
-                "prediction": [str(label) if seen else None for label, seen in self._seen(self.label)],
-                "confidence": [float(score) if seen else None for score, seen in self._seen(self.confidence)],
-                "scope": ["in"] * count + ["off"] * len(off_topic),
-            }
-        )
+            posterior = np.concatenate([posterior, one.predict_proba(off_topic)])
+            known = np.concatenate([known, one.known(off_topic)])
+        scores = one.scores(posterior)
+        label, confidence = one.classes_[scores.argmax(axis=1)], scores.max(axis=1)
+        right = np.zeros(len(known), dtype=bool)
+        right[:count] = known[:count] & (label[:count] == one.classes_[one.label_of_[asked]])
+        # of a text without a known token the model withholds the answer by itself
+        sweep = Sweep.of(confidence[known], right[known], withheld=float((~known).sum()))
+        parameters = {"question_weight": weight, "sharpness": sharp}
+        setting = Setting(parameters, float(right[:count].mean()), float(AUGRC().finish(sweep)))
+        trials.append((setting, label, confidence, known))
+    step("tuning", len(grid), len(grid))
+    trials.sort(key=lambda trial: (trial[0].augrc, -trial[0].accuracy))
+    _, label, confidence, known = trials[0]
+    places, off = asked.tolist(), len(off_topic)
+    responses = pl.DataFrame(
+        {
+            "id": [*(f"train {place + 1}" for place in places), *(f"off {place + 1}" for place in range(off))],
+            "input": [*(texts[place] for place in places), *off_topic],
+            "target": [*(str(labels[place]) for place in places), *([None] * off)],
+            "prediction": [str(one) if seen else None for one, seen in zip(label, known, strict=True)],
+            "confidence": [float(one) if seen else None for one, seen in zip(confidence, known, strict=True)],
+            "scope": ["in"] * count + ["off"] * off,
+        }
+    )
+    return Tuning(tuple(trial[0] for trial in trials), responses)
 
 
 @dataclass(eq=False)
@@ -249,7 +222,7 @@ class TunedModel:
         """What a reader should know of the tuning and of the pairs."""
         least, most = min(WEIGHTS), max(WEIGHTS)
         edge = self.tuning.best.parameters["question_weight"] in (least, most)
-        told = {
+        notes = {
             "there are no off-topic texts, so every question here has an answer: a threshold found with some is "
             "safer": not self.off_topic,
             **dict.fromkeys(joined_notes([self.evaluation]), True),
@@ -258,12 +231,12 @@ class TunedModel:
             NOT_WRITTEN: _folder(self.files) is None,
             self.sampling.note: True,
         }
-        return (*(note for note, holds in told.items() if holds), *self.pairs.notes)
+        return (*(note for note, holds in notes.items() if holds), *self.pairs.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """The tuning as plain values."""
         return {
-            **_learnt(self.model, self.pairs),
+            **_counts(self.model, self.pairs),
             "settings": [one.to_dict() for one in self.tuning.settings],
             "best": self.tuning.best.to_dict(),
             **self.choice.to_dict(),
@@ -344,22 +317,20 @@ def answer_inputs(
     for done in range(0, len(texts), _BATCH):
         step("responding", done, len(texts))
         found += answered(model, texts[done : done + _BATCH], nbest=nbest)
-    columns = _answer_columns(found, limited=model.threshold is not None, withhold=withhold)
-    first = [name for name in ("id", "input", "target") if name in inputs.frame.columns]
-    table = inputs.frame.select(*first, *columns, pl.exclude(first))
-    return AnswerTable(table, model.threshold, inputs.notes)
-
-
-def _answer_columns(found: Sequence[Answer], *, limited: bool, withhold: bool) -> Iterator[pl.Series]:
     given = [answer.label is not None and (answer.returned or not withhold) for answer in found]
     labels = [str(answer.label) if shown else None for answer, shown in zip(found, given, strict=True)]
     lists = [[{"label": str(label), "confidence": share} for label, share in answer.nbest] for answer in found]
-    yield pl.Series("prediction", labels, dtype=pl.String)
-    yield pl.Series("confidence", [answer.confidence for answer in found], dtype=pl.Float64).fill_nan(None)
-    yield pl.Series("nbest", lists, dtype=_NBEST)
-    if limited:
-        yield pl.Series("returned", [answer.returned for answer in found], dtype=pl.Boolean)
-    yield pl.Series("why", [answer.why for answer in found], dtype=pl.String)
+    columns = [
+        pl.Series("prediction", labels, dtype=pl.String),
+        pl.Series("confidence", [answer.confidence for answer in found], dtype=pl.Float64).fill_nan(None),
+        pl.Series("nbest", lists, dtype=_NBEST),
+    ]
+    if model.threshold is not None:
+        columns.append(pl.Series("returned", [answer.returned for answer in found], dtype=pl.Boolean))
+    columns.append(pl.Series("why", [answer.why for answer in found], dtype=pl.String))
+    first = [name for name in ("id", "input", "target") if name in inputs.frame.columns]
+    table = inputs.frame.select(*first, *columns, pl.exclude(first))
+    return AnswerTable(table, model.threshold, inputs.notes)
 
 
 def write_answers(answers: AnswerTable, path: Path) -> None:
@@ -368,7 +339,6 @@ def write_answers(answers: AnswerTable, path: Path) -> None:
     if path.name.lower().endswith(ENDINGS):
         write_rows(path, table.iter_rows(named=True))
         return
-    flat = table.with_columns(as_text(column) for column in table if column.dtype.is_nested())
     buffer = BytesIO()
     match path.suffix.lower():
         case ".json":
@@ -378,5 +348,6 @@ def write_answers(answers: AnswerTable, path: Path) -> None:
         case ".arrow":
             table.write_ipc(buffer)
         case ending:
+            flat = table.with_columns(as_text(column) for column in table if column.dtype.is_nested())
             flat.write_csv(buffer, separator="\t" if ending == ".tsv" else ",")
     write_whole(path, buffer.getvalue())

@@ -45,8 +45,7 @@ def chat(
 
     From a pipe each line is a text, and gives one line.
     """
-    from demur.understanding.model_files import model_in
-    from demur.understanding.relevance import Conversation
+    from demur.understanding.relevance import Conversation, model_in
 
     if threshold is not None and not math.isfinite(threshold):
         raise UsageError(f"`threshold` takes a number; got {threshold}")
