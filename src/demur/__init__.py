@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from demur.core.stats.sweep import Sweep
     from demur.errors import DataError, DemurError, UsageError
     from demur.gold_standard.jobs import gold, plan_gold, read_trials
-    from demur.importers.jobs import import_dstc
+    from demur.importers import import_dstc
     from demur.nbest_lists.jobs import compare_nbest, import_slf, nbest, read_nbest
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate", "verify_engine"),
-    "importers.jobs": ("import_dstc",),
+    "importers": ("import_dstc",),
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),

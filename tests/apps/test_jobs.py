@@ -23,8 +23,8 @@ from demur.apps.cli.output import as_json
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
-from demur.importers.jobs import JOBS as DSTC_JOBS
-from demur.importers.jobs import import_dstc
+from demur.importers import JOBS as DSTC_JOBS
+from demur.importers import import_dstc
 from demur.lab import jobs as lab_jobs
 from demur.lab import wizards
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS

@@ -76,7 +76,7 @@ def test_a_folder_gives_a_row_for_each_turn(tmp_path: Path, ending: str) -> None
     found = read_dstc(corpus(tmp_path, ending=ending))
     every = list(found)
     assert [row["id"] for row in every] == ["voip-a/0", "voip-a/1", "voip-b/0", "voip-b/1"]
-    assert found.dialogues == 2
+    assert found.counts == {"dialogues": 2}
     network = every[0].pop("cnet")
     assert every[0] == {
         "id": "voip-a/0",
@@ -209,7 +209,7 @@ def test_going_through_the_rows_twice_gives_the_same_rows_and_notes(tmp_path: Pa
     first, notes = list(found), found.notes
     assert list(found) == first
     assert found.notes == notes
-    assert found.dialogues == 2
+    assert found.counts == {"dialogues": 2}
 
 
 def test_progress_is_told_by_the_dialogue(tmp_path: Path) -> None:
@@ -495,7 +495,7 @@ def test_the_train_part_gives_the_scores_of_the_challenges_scorer() -> None:
         "f": 0.79893,
         "ice": 1.86635,
     }
-    assert found.dialogues == 1612
+    assert found.counts == {"dialogues": 1612}
 
 
 @needs_dstc2

@@ -9,7 +9,7 @@ import pytest
 
 from commands import Demur, runner
 from demur.errors import DataError
-from demur.importers.dstc import SCALE, agreement, answered, label, read_dstc, read_dstc_table
+from demur.importers.dstc import SCALE, agreement, label, read_dstc, read_dstc_table, top_label
 from demur.importers.dstc_records import ActRecord, DstcTurn
 from importers.dstc_folders import (
     KOREAN,
@@ -58,11 +58,11 @@ def test_a_turn_is_labelled_by_the_types_of_its_acts_and_by_those_of_the_surest_
 
 def test_the_first_of_hypotheses_equally_sure_counts_and_the_order_of_others_does_not() -> None:
     bye, hello = (ActRecord("bye"),), (ActRecord("hello"),)
-    assert answered(a_turn((0.2, bye), (0.5, hello))) == ("hello", 0.5)
-    assert answered(a_turn((0.4, bye), (0.4, hello))) == ("bye", 0.4)
-    assert answered(a_turn((1.5, bye), (0.5, hello))) == ("bye", 0.75)
-    assert answered(a_turn((0.6, ()), (0.4, hello))) == (None, None)
-    assert answered(a_turn()) == (None, None)
+    assert top_label(a_turn((0.2, bye), (0.5, hello))) == ("hello", 0.5)
+    assert top_label(a_turn((0.4, bye), (0.4, hello))) == ("bye", 0.4)
+    assert top_label(a_turn((1.5, bye), (0.5, hello))) == ("bye", 0.75)
+    assert top_label(a_turn((0.6, ()), (0.4, hello))) == (None, None)
+    assert top_label(a_turn()) == (None, None)
 
 
 def test_labels_do_not_hang_on_the_order_of_acts() -> None:
@@ -83,7 +83,7 @@ def test_a_dialogue_has_its_conditions_success_caller_and_answers_as_numbers(tmp
             "Found it?": 5,
         }
     ]
-    assert table.dialogues == 1
+    assert table.counts == {"dialogues": 1}
     assert "answers of the questionnaire count from 1 (strongly disagree) to 6 (strongly agree)" in table.notes
 
 

@@ -6,10 +6,14 @@ import pytest
 
 from demur.errors import DataError
 from demur.importers.dstc import IMPORTER
-from demur.importers.kinds import columns_of, kind_at, kind_of, outcome_column
+from demur.importers.kinds import columns_of, kind_of, outcome_column
 from demur.lab.corpora import restaurant_folder
 
 ROWS = [{"id": 1, "target": "a", "prediction": "a", "confidence": 0.5}, {"id": 2, "target": "a", "late": 1}]
+
+
+def kind_at(path):
+    return kind_of(columns_of(path), where=f"{path}:")
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -30,7 +30,8 @@ class ActRecord(msgspec.Struct, frozen=True):
 
 
 Acts = tuple[ActRecord, ...]
-Network = list[list[tuple[str, float]]]
+WordScores = list[tuple[str, float]]
+"""The words of a place in a network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class DstcTurn:
     reference: Acts
     hypotheses: list[tuple[float, Acts]] | None
     sentences: list[tuple[float, str]]
-    network: Network | None
+    network: list[WordScores] | None
     text: str | None
 
 
@@ -55,178 +56,135 @@ class DstcDialogue:
     turns: list[DstcTurn]
 
 
-class CompactTurn(msgspec.Struct):
-    """A turn of the compact form."""
-
+class _CompactTurn(msgspec.Struct):
     ref: Acts
     slu: list[tuple[float, Acts]] | None = None
     asr: list[tuple[float, str]] = []
     batch_asr: list[tuple[float, str]] = []
-    cnet: Network | None = None
+    cnet: list[WordScores] | None = None
     transcription: str | None = None
 
 
-class CompactDialogue(msgspec.Struct):
-    """A line of the compact form."""
-
+class _CompactDialogue(msgspec.Struct):
     session: str
-    turns: list[CompactTurn]
+    turns: list[_CompactTurn]
     dm: Scalar = None
     acoustic: Scalar = None
     success: bool | None = None
     questionnaire: list[tuple[str, Scalar]] | None = None
 
 
-class SentenceRecord(msgspec.Struct, rename="kebab"):
-    """A recognised sentence."""
-
+class _SentenceRecord(msgspec.Struct, rename="kebab"):
     asr_hyp: str
     score: float
 
 
-class MeaningRecord(msgspec.Struct, rename="kebab"):
-    """A hypothesis of what was meant."""
-
+class _MeaningRecord(msgspec.Struct, rename="kebab"):
     score: float
     slu_hyp: Acts | None = None
     dialog_acts: Acts = ()
 
 
-class ArcRecord(msgspec.Struct):
-    """A word that may stand in a place of a network."""
-
+class _ArcRecord(msgspec.Struct):
     word: str
     score: float
 
 
-class PlaceRecord(msgspec.Struct):
-    """A place of a network."""
-
-    arcs: list[ArcRecord]
+class _PlaceRecord(msgspec.Struct):
+    arcs: list[_ArcRecord]
 
 
-class HeardRecord(msgspec.Struct, rename="kebab"):
-    """What a recogniser heard, live or in a later batch."""
-
-    asr_hyps: list[SentenceRecord] | None = None
-    slu_hyps: list[MeaningRecord] | None = None
-    cnet: list[PlaceRecord] | None = None
+class _HeardRecord(msgspec.Struct, rename="kebab"):
+    asr_hyps: list[_SentenceRecord] | None = None
+    slu_hyps: list[_MeaningRecord] | None = None
+    cnet: list[_PlaceRecord] | None = None
 
 
-class InputRecord(msgspec.Struct):
-    """The user's side of a turn."""
-
-    live: HeardRecord | None = None
-    batch: HeardRecord | None = None
+class _InputRecord(msgspec.Struct):
+    live: _HeardRecord | None = None
+    batch: _HeardRecord | None = None
 
 
-class LogTurn(msgspec.Struct, rename="kebab"):
-    """A turn of a log."""
-
+class _LogTurn(msgspec.Struct, rename="kebab"):
     turn_index: int | None = None
-    input: InputRecord | None = None
+    input: _InputRecord | None = None
 
 
-class SystemRecord(msgspec.Struct, rename="kebab"):
-    """Under which conditions a dialogue was held."""
-
+class _SystemRecord(msgspec.Struct, rename="kebab"):
     dialog_manager: Scalar = None
     acoustic_condition: Scalar = None
 
 
-class Log(msgspec.Struct, rename="kebab"):
-    """A `log.json`."""
-
+class _Log(msgspec.Struct, rename="kebab"):
     session_id: str
-    turns: list[LogTurn]
-    system_specific: SystemRecord | None = None
+    turns: list[_LogTurn]
+    system_specific: _SystemRecord | None = None
 
 
-class Semantics(msgspec.Struct):
-    """What a user meant."""
-
+class _Semantics(msgspec.Struct):
     json: Acts | None = None
 
 
-class LabelTurn(msgspec.Struct, rename="kebab"):
-    """A turn of a label file."""
-
+class _LabelTurn(msgspec.Struct, rename="kebab"):
     turn_index: int | None = None
-    semantics: Semantics | None = None
+    semantics: _Semantics | None = None
     dialog_acts: Acts | None = None
     transcription: str | None = None
 
 
-class Feedback(msgspec.Struct):
-    """What the user said of a dialogue."""
-
+class _Feedback(msgspec.Struct):
     success: bool | None = None
     questionnaire: list[tuple[str, Scalar]] | None = None
 
 
-class Task(msgspec.Struct):
-    """What the user was told to do, and how it went."""
-
-    feedback: Feedback | None = None
+class _Task(msgspec.Struct):
+    feedback: _Feedback | None = None
 
 
-class Label(msgspec.Struct, rename="kebab"):
-    """A `label.json`."""
-
+class _Label(msgspec.Struct, rename="kebab"):
     session_id: str
-    turns: list[LabelTurn]
-    task_information: Task | None = None
+    turns: list[_LabelTurn]
+    task_information: _Task | None = None
 
 
-class LabelHead(msgspec.Struct, rename="kebab"):
-    """Whose labels a `label.json` holds."""
-
+class _LabelHead(msgspec.Struct, rename="kebab"):
     session_id: str
 
 
-class Ontology(msgspec.Struct):
-    """The values that slots can have."""
-
+class _Ontology(msgspec.Struct):
     informable: dict[str, list[Any]]
 
 
-class _Indexed(Protocol):
-    turn_index: int | None
-
-
 Record = TypeVar("Record")
-_Turn = TypeVar("_Turn", bound=_Indexed)
-
-_log = msgspec.json.Decoder(Log)
-_label = msgspec.json.Decoder(Label)
-_label_head = msgspec.json.Decoder(LabelHead)
-_ontology = msgspec.json.Decoder(Ontology)
-_compact = msgspec.json.Decoder(CompactDialogue)
+_Turn = TypeVar("_Turn", _LogTurn, _LabelTurn)
 
 
 def session_of_label(path: Path) -> str:
     """Whose labels a file holds."""
-    return decoded(path, _label_head).session_id
+    return _decoded_file(path, _LabelHead).session_id
 
 
 def counted_slots(path: Path) -> frozenset[str]:
     """The slots of an ontology that have more than one informable value: those whose items the challenge counts."""
-    informable = decoded(path, _ontology).informable
+    informable = _decoded_file(path, _Ontology).informable
     return frozenset(slot for slot, values in informable.items() if len(values) > 1)
 
 
 def original_dialogue(log_path: Path, label_of: Callable[[Path, str], Path], asr: Recogniser) -> DstcDialogue:
     """The dialogue of a log in the challenge's own layout, and of the labels for this file and session."""
-    log = decoded(log_path, _log)
+    log = _decoded_file(log_path, _Log)
     label_path = label_of(log_path, log.session_id)
-    label = decoded(label_path, _label)
+    label = _decoded_file(label_path, _Label)
     if log.session_id != label.session_id:
         rule = f'is of session "{label.session_id}", but the log beside it of "{log.session_id}"'
         raise DataError(rule, where=str(label_path), fix="put each label file beside the log of the same session-id")
     heard, meant = _by_index(log.turns, log_path), _by_index(label.turns, label_path)
-    _refuse_unmatched(heard, meant, log_path, label_path)
-    system = log.system_specific or SystemRecord()
-    feedback = (label.task_information or Task()).feedback or Feedback()
+    for index in sorted(heard.keys() ^ meant.keys()):
+        there, missing = (log_path, label_path) if index in heard else (label_path, log_path)
+        rule = f"the turn with turn-index {index} is not in {missing.name}"
+        raise DataError(rule, where=f"{there}:", fix=f"{MATCHED}; are both files of the same release?")
+    system = log.system_specific or _SystemRecord()
+    feedback = (label.task_information or _Task()).feedback or _Feedback()
     about = _about(system.dialog_manager, system.acoustic_condition, len(heard), feedback)
     turns = [_original_turn(index, heard[index], meant[index], asr, label_path) for index in sorted(heard)]
     return DstcDialogue(log.session_id, str(log_path), about, turns)
@@ -234,8 +192,8 @@ def original_dialogue(log_path: Path, label_of: Callable[[Path, str], Path], asr
 
 def compact_dialogue(line: bytes, where: str, asr: Recogniser) -> DstcDialogue:
     """The dialogue of a line of the compact form; the folder before a session's name is no part of its id."""
-    found = decoded_text(line, where, _compact)
-    feedback = Feedback(found.success, found.questionnaire)
+    found = _decoded_text(line, where, _CompactDialogue)
+    feedback = _Feedback(found.success, found.questionnaire)
     about = _about(found.dm, found.acoustic, len(found.turns), feedback)
     turns = [
         DstcTurn(
@@ -246,7 +204,7 @@ def compact_dialogue(line: bytes, where: str, asr: Recogniser) -> DstcDialogue:
     return DstcDialogue(found.session.rsplit("/", 1)[-1], where, about, turns)
 
 
-def decoded(path: Path, decoder: msgspec.json.Decoder[Record]) -> Record:
+def _decoded_file(path: Path, kind: type[Record]) -> Record:
     """What a file holds, compressed with gzip or not."""
     try:
         text = path.read_bytes()
@@ -256,13 +214,12 @@ def decoded(path: Path, decoder: msgspec.json.Decoder[Record]) -> Record:
         raise cut_off(str(path)) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    return decoded_text(text, str(path), decoder)
+    return _decoded_text(text, str(path), kind)
 
 
-def decoded_text(text: bytes, where: str, decoder: msgspec.json.Decoder[Record]) -> Record:
-    """What a JSON text holds."""
+def _decoded_text(text: bytes, where: str, kind: type[Record]) -> Record:
     try:
-        return decoder.decode(text)
+        return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as fault:
         raise DataError(f"{AS_THE_CHALLENGE}: {fault}", where=where, fix="$ is the whole file or line") from None
     except NOT_JSON as fault:
@@ -280,38 +237,28 @@ def _by_index(turns: Iterable[_Turn], path: Path) -> dict[int, _Turn]:
     return found
 
 
-def _refuse_unmatched(heard: dict[int, LogTurn], meant: dict[int, LabelTurn], log: Path, label: Path) -> None:
-    for index in sorted(heard.keys() ^ meant.keys()):
-        there, missing = (log, label) if index in heard else (label, log)
-        rule = f"the turn with turn-index {index} is not in {missing.name}"
-        raise DataError(rule, where=f"{there}:", fix=f"{MATCHED}; are both files of the same release?")
-
-
-def _about(manager: Scalar, acoustic: Scalar, turns: int, feedback: Feedback) -> dict[str, Any]:
+def _about(manager: Scalar, acoustic: Scalar, turns: int, feedback: _Feedback) -> dict[str, Any]:
     """What is known of a dialogue, a column each; a question of the questionnaire is a column of that name."""
     answers = {question: answer for question, answer in feedback.questionnaire or () if answer is not None}
     known = {"dialogue_manager": manager, "acoustic_condition": acoustic, "success": feedback.success, "turns": turns}
     return {name: value for name, value in known.items() if value is not None} | answers
 
 
-def _original_turn(index: int, heard: LogTurn, meant: LabelTurn, asr: Recogniser, label: Path) -> DstcTurn:
-    reference = meant.semantics.json if meant.semantics and meant.semantics.json is not None else meant.dialog_acts
+def _original_turn(index: int, heard: _LogTurn, meant: _LabelTurn, asr: Recogniser, label: Path) -> DstcTurn:
+    reference = meant.dialog_acts if meant.semantics is None or meant.semantics.json is None else meant.semantics.json
     if reference is None:
         rule = f"turn {index} has no reference: neither semantics.json nor dialog-acts"
         raise DataError(rule, where=f"{label}:", fix="only labelled dialogues can be imported")
-    sides = heard.input or InputRecord()
-    live, batch = sides.live or HeardRecord(), sides.batch or HeardRecord()
+    sides = heard.input or _InputRecord()
+    live, batch = sides.live or _HeardRecord(), sides.batch or _HeardRecord()
     sentences = (live if asr == "live" else batch).asr_hyps or ()
     return DstcTurn(
         index,
         reference,
-        None if live.slu_hyps is None else list(_meanings(live.slu_hyps)),
+        None
+        if live.slu_hyps is None
+        else [(one.score, one.dialog_acts if one.slu_hyp is None else one.slu_hyp) for one in live.slu_hyps],
         [(sentence.score, sentence.asr_hyp) for sentence in sentences],
         None if batch.cnet is None else [[(arc.word, arc.score) for arc in place.arcs] for place in batch.cnet],
         meant.transcription,
     )
-
-
-def _meanings(records: Iterable[MeaningRecord]) -> Iterator[tuple[float, Acts]]:
-    for record in records:
-        yield record.score, record.dialog_acts if record.slu_hyp is None else record.slu_hyp

@@ -9,11 +9,12 @@ from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIA
 from demur.core.io.delimited import header_of
 from demur.core.io.files import schema_of
 from demur.core.io.json import BYTE_ORDER_MARK, NAMES_FROM, column_names, read_json
-from demur.core.io.sources import Source, compression_of, first_bytes, opened
+from demur.core.io.sources import Compression, Source, first_bytes, opened
 from demur.core.io.tables import Request
 from demur.core.options import Kind
 from demur.errors import DataError
 from demur.importers import importer_of
+from demur.importers.dstc import compression_at
 
 SUCCESS = ("success", "successful", "task_success")
 """Columns that say how a dialogue ended, where none is called outcome and no tests were taken."""
@@ -32,16 +33,12 @@ def kind_of(columns: Collection[str], *, where: str = "") -> Kind:
     names = {name.casefold() for name in columns}
     found = [kind for kind, speaks in _EVIDENCE.items() if speaks(names)]
     if len(found) > 1:
-        rule = f"may be a table of {' or of '.join(found)}, by its columns {_quote_columns(columns)}"
+        listed = ", ".join(f'"{name}"' for name in list(columns)[:12])
+        rule = f"may be a table of {' or of '.join(found)}, by its columns {listed}"
         raise DataError(rule, where=where, fix=f"{CHOOSING}: {', '.join(found)}")
     if found:
         return found[0]
-    return next((kind for kind, speaks in _HINTS.items() if speaks(names)), "responses")
-
-
-def kind_at(path: str | Path) -> Kind:
-    """Tells the kind of the table in a file, or in a folder of dialogues of a challenge."""
-    return kind_of(columns_of(path), where=f"{path}:")
+    return "trials" if _unnamed_trials(names) else "responses"
 
 
 def columns_of(path: str | Path) -> tuple[str, ...]:
@@ -69,9 +66,11 @@ def _is_array(path: Path) -> bool:
     """Whether a file is an array of rows, which no log of the challenges is, whatever it is called."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
-        compression = compression_of(file.read(4))
-    return first_bytes(path, compression, str(path)).removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"[")
+    return _first_text(path, compression_at(path), str(path)).startswith(b"[")
+
+
+def _first_text(path: Path, compression: Compression, name: str) -> bytes:
+    return first_bytes(path, compression, name).removeprefix(BYTE_ORDER_MARK).lstrip()
 
 
 def columns_in(source: Source) -> Collection[str]:
@@ -80,8 +79,7 @@ def columns_in(source: Source) -> Collection[str]:
         return schema_of(source)
     if source.format in ("csv", "tsv"):
         return header_of(source)
-    head = first_bytes(source.path, source.compression, source.name).removeprefix(BYTE_ORDER_MARK).lstrip()
-    if head.startswith(b"["):
+    if _first_text(source.path, source.compression, source.name).startswith(b"["):
         return read_json(source, Request()).columns
     return column_names(source, NAMES_FROM)
 
@@ -100,10 +98,6 @@ def _holds_lists(names: Collection[str]) -> bool:
         return True
     heard = "nbest" in names or _has_part(names, "asr", NBEST_ALIASES) or _has_part(names, "cnet", NBEST_ALIASES)
     return heard and ("reference" in names or "ref" in names) and not _holds_answers(names)
-
-
-def _holds_trials(names: Collection[str]) -> bool:
-    return "performer" in names
 
 
 def _holds_dialogues(names: Collection[str]) -> bool:
@@ -130,10 +124,5 @@ _EVIDENCE: dict[Kind, Callable[[Collection[str]], bool]] = {
     "responses": _holds_answers,
     "nbest": _holds_lists,
     "dialogues": _holds_dialogues,
-    "trials": _holds_trials,
+    "trials": lambda names: "performer" in names,
 }
-_HINTS: dict[Kind, Callable[[Collection[str]], bool]] = {"trials": _unnamed_trials}
-
-
-def _quote_columns(columns: Collection[str]) -> str:
-    return ", ".join(f'"{name}"' for name in list(columns)[:12])

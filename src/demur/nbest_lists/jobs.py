@@ -13,7 +13,7 @@ from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, Replicates, Sampling, Seed, Where, pair_of
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
-from demur.importers.jobs import NoSeed
+from demur.importers import NoSeed
 
 if TYPE_CHECKING:
     from demur.nbest_lists.asr.slf import LatticeRows

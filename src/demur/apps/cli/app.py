@@ -14,7 +14,7 @@ from demur.core.jobs import Argument, Job, Option
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
-from demur.importers.jobs import JOBS as DSTC_JOBS
+from demur.importers import JOBS as DSTC_JOBS
 from demur.lab.jobs import JOBS as LAB_JOBS
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
