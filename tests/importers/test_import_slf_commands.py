@@ -10,7 +10,7 @@ import pytest
 
 from commands import Demur
 from demur.errors import DataError
-from demur.nbest_lists.asr.slf import References, lattice_files
+from demur.nbest_lists.asr.lattices import References, lattice_files
 
 LATTICE = """\
 VERSION=1.0

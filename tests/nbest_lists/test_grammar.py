@@ -114,7 +114,7 @@ def test_whatever_is_said_comes_out_as_acts(words):
             r'g.toml: slots.food: value is no key of a grammar \(did you mean "values"',
         ),
         ({"patterns": [{"says": ["a"]}]}, r'g.toml: pattern 1: says is no key of a grammar \(did you mean "say"'),
-        ({"xyz": 1}, r"xyz is no key of a grammar \(known are title, "),
+        ({"xyz": 1}, r'xyz is no key of a grammar \(there are "title", '),
         ({"slots": {"food": {"values": "thai"}}}, r"g.toml: slots.*values does not fit: Expected `array`, got `str`"),
         ({"slots": 3}, "g.toml: slots does not fit: Expected `object`, got `int`"),
         ({"patterns": [{"gives": "bye()"}]}, "does not fit: Object missing required field `say`"),

@@ -4,9 +4,8 @@ import math
 import pytest
 
 from demur.errors import DataError
-from demur.nbest_lists.asr.lattices import network, posteriors
+from demur.nbest_lists.asr.lattices import network, posteriors, read_lattice
 from demur.nbest_lists.asr.networks import nbest
-from demur.nbest_lists.asr.slf import read_lattice
 
 ON_ARCS = """\
 VERSION=1.0

@@ -21,7 +21,7 @@ import msgspec
 
 from demur.core.acts import Act, Slot, dstc_items
 from demur.core.io.json import NOT_JSON
-from demur.core.io.sources import Compression, compression_of, lines
+from demur.core.io.sources import compression_at, lines
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
 from demur.importers import Importer
@@ -65,12 +65,6 @@ def holds_dialogues(path: Path) -> bool:
         depths = ("*/" * depth for depth in range(LEVELS_DOWN + 1))
         return any(any(path.glob(f"{depth}{name}")) for depth in depths for name in LOGS)
     return path.is_file() and (path.suffix == LIST or path.name in LOGS or _is_compact(path))
-
-
-def compression_at(path: Path) -> Compression:
-    """How a file is compressed."""
-    with path.open("rb") as file:
-        return compression_of(file.read(4))
 
 
 def _is_compact(path: Path) -> bool:

@@ -9,12 +9,11 @@ from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIA
 from demur.core.io.delimited import header_of
 from demur.core.io.files import schema_of
 from demur.core.io.json import BYTE_ORDER_MARK, NAMES_FROM, column_names, read_json
-from demur.core.io.sources import Compression, Source, first_bytes, opened
+from demur.core.io.sources import Compression, Source, compression_at, first_bytes, opened
 from demur.core.io.tables import Request
 from demur.core.options import Kind
 from demur.errors import DataError
 from demur.importers import importer_of
-from demur.importers.dstc import compression_at
 
 SUCCESS = ("success", "successful", "task_success")
 """Columns that say how a dialogue ended, where none is called outcome and no tests were taken."""

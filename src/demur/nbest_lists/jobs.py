@@ -16,7 +16,7 @@ from demur.errors import UsageError
 from demur.importers import NoSeed
 
 if TYPE_CHECKING:
-    from demur.nbest_lists.asr.slf import LatticeRows
+    from demur.nbest_lists.asr.lattices import LatticeRows
     from demur.nbest_lists.compare import NBestComparison
     from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
     from demur.nbest_lists.table import NBest, NBestReading
@@ -275,7 +275,7 @@ def import_slf(
 
     The lattices are read while the rows are gone through.
     """
-    from demur.nbest_lists.asr.slf import LatticeRows, References, lattice_files
+    from demur.nbest_lists.asr.lattices import LatticeRows, References, lattice_files
 
     files = lattice_files(sources)
     table = None if references is None else References.read(Path(references))

@@ -50,6 +50,12 @@ def compression_of(start: bytes) -> Compression:
     return "zstd" if start.startswith(b"\x28\xb5\x2f\xfd") else ""
 
 
+def compression_at(path: Path) -> Compression:
+    """Tells how a file is compressed."""
+    with path.open("rb") as file:
+        return compression_of(file.read(4))
+
+
 def first_bytes(path: Path, compression: Compression, name: str) -> bytes:
     """Gives the beginning of a file, decompressed."""
     if compression == "zstd":
@@ -347,8 +353,7 @@ def _next_chunk(stream: BufferedReader) -> bytes:
 
 def _source(path: Path, name: str, stem: str) -> Source:
     try:
-        with path.open("rb") as file:
-            compression = compression_of(file.read(4))
+        compression = compression_at(path)
     except OSError as error:
         raise _unreadable(error, name) from None
     head = first_bytes(path, compression, name)

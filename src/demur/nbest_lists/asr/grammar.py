@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from demur.core.acts import Act, Slot, parse_acts, print_acts
+from demur.core.io.columns import nearest
 from demur.errors import DataError
 
 LIMIT = 10_000
@@ -45,7 +46,10 @@ def expanded(phrase: str, where: str) -> list[Phrase]:
     >>> expanded("[the] phone (number|code)", "file")
     [('the', 'phone', 'number'), ('the', 'phone', 'code'), ('phone', 'number'), ('phone', 'code')]
     """
-    ways = _Reader(phrase, where).phrases()
+    reader = _Reader(phrase, where)
+    ways = reader.choice("")
+    if reader.pieces:
+        raise reader.fault(f'"{reader.pieces[0]}" closes nothing')
     if () in ways:
         raise DataError("must not be a phrase without words", where=where, got=phrase, fix="leave a word unbracketed")
     return list(dict.fromkeys(ways))
@@ -59,13 +63,7 @@ class _Reader:
         self.where = where
         self.pieces = deque(_piece.findall(phrase))
 
-    def phrases(self) -> list[Phrase]:
-        ways = self._choice("")
-        if self.pieces:
-            raise self._fault(f'"{self.pieces[0]}" closes nothing')
-        return ways
-
-    def _choice(self, closing: str) -> list[Phrase]:
+    def choice(self, closing: str) -> list[Phrase]:
         ways = self._sequence()
         while self.pieces and self.pieces[0] == "|" and closing:
             self.pieces.popleft()
@@ -77,26 +75,26 @@ class _Reader:
         while self.pieces and self.pieces[0] not in ("]", ")", "|"):
             parts = self._part()
             if len(ways) * len(parts) > LIMIT:
-                raise self._fault(f"it stands for more than {LIMIT:,} phrases")
+                raise self.fault(f"it stands for more than {LIMIT:,} phrases")
             ways = [before + after for before, after in product(ways, parts)]
         return ways
 
     def _part(self) -> list[Phrase]:
         piece = self.pieces.popleft()
         if piece in _CLOSING:
-            ways = self._choice(_CLOSING[piece])
+            ways = self.choice(_CLOSING[piece])
             if not self.pieces or self.pieces.popleft() != _CLOSING[piece]:
-                raise self._fault(f'"{piece}" has no "{_CLOSING[piece]}"')
+                raise self.fault(f'"{piece}" has no "{_CLOSING[piece]}"')
             return [*ways, ()] if piece == "[" else ways
         if piece in ("{", "}"):
-            raise self._fault(f'"{piece}" does not go with a name')
+            raise self.fault(f'"{piece}" does not go with a name')
         return [(piece,) if piece.startswith("{") else tuple(tokens(piece))]
 
-    def _fault(self, reason: str) -> DataError:
+    def fault(self, reason: str) -> DataError:
         return DataError(f"must be a phrase, but {reason}", where=self.where, got=self.phrase, fix="mend the brackets")
 
 
-class Found(NamedTuple, Generic[Meaning]):
+class PhraseMatch(NamedTuple, Generic[Meaning]):
     """A phrase in a sentence: where it starts, where the rest goes on, what it means."""
 
     start: int
@@ -108,7 +106,7 @@ class Finder(Generic[Meaning]):
     """Finds phrases in sentences: leftmost first, the longest of those, none over another (Aho and Corasick, 1975).
 
     >>> finder = Finder({("north",): "an area", ("north", "african"): "a food"})
-    >>> [found.meaning for found in finder.found(["north", "african", "north"])]
+    >>> [match.meaning for match in finder.found(["north", "african", "north"])]
     ['a food', 'an area']
     """
 
@@ -117,20 +115,27 @@ class Finder(Generic[Meaning]):
         self._depth = [0]
         self._meaning: list[tuple[int, Meaning] | None] = [None]
         for phrase, meaning in phrases.items():
-            state = self._grown(phrase)
+            state = 0
+            for word in phrase:
+                if word not in self._onward[state]:
+                    self._onward[state][word] = len(self._depth)
+                    self._onward.append({})
+                    self._depth.append(self._depth[state] + 1)
+                    self._meaning.append(None)
+                state = self._onward[state][word]
             self._meaning[state] = (len(phrase), meaning)
         self._back = [0] * len(self._depth)
         self._link()
 
-    def found(self, sentence: Sequence[str]) -> Iterator[Found[Meaning]]:
+    def found(self, sentence: Sequence[str]) -> Iterator[PhraseMatch[Meaning]]:
         """The phrases of a sentence, from left to right."""
         begin = 0
         while (first := self._first(sentence, begin)) is not None:
             yield first
             begin = first.end
 
-    def _first(self, sentence: Sequence[str], begin: int) -> Found[Meaning] | None:
-        best: Found[Meaning] | None = None
+    def _first(self, sentence: Sequence[str], begin: int) -> PhraseMatch[Meaning] | None:
+        best: PhraseMatch[Meaning] | None = None
         state = 0
         for end, word in enumerate(sentence[begin:], start=begin + 1):
             state = self._after(state, word)
@@ -138,24 +143,13 @@ class Finder(Generic[Meaning]):
                 return best
             ended = self._meaning[state]
             if ended is not None and (best is None or end - ended[0] <= best.start):
-                best = Found(end - ended[0], end, ended[1])
+                best = PhraseMatch(end - ended[0], end, ended[1])
         return best
 
     def _after(self, state: int, word: str) -> int:
         while state and word not in self._onward[state]:
             state = self._back[state]
         return self._onward[state].get(word, 0)
-
-    def _grown(self, phrase: Iterable[str]) -> int:
-        state = 0
-        for word in phrase:
-            if word not in self._onward[state]:
-                self._onward[state][word] = len(self._depth)
-                self._onward.append({})
-                self._depth.append(self._depth[state] + 1)
-                self._meaning.append(None)
-            state = self._onward[state][word]
-        return state
 
     def _link(self) -> None:
         """Give each state the longest other that ends with the same words, and the longest phrase that ends there."""
@@ -174,8 +168,6 @@ ANY_VALUE, ANY_SLOT = "{value}", "{slot}"
 
 
 class _SlotSpec(msgspec.Struct):
-    """A slot as the file has it."""
-
     names: list[str] = []
     after: list[str] = []
     values: list[str] = []
@@ -183,8 +175,6 @@ class _SlotSpec(msgspec.Struct):
 
 
 class _PatternSpec(msgspec.Struct):
-    """A pattern as the file has it."""
-
     say: list[str]
     gives: str = ""
     values_as: str = ""
@@ -195,8 +185,6 @@ class _PatternSpec(msgspec.Struct):
 
 
 class _Spec(msgspec.Struct):
-    """The whole file."""
-
     title: str = ""
     default_act: str = "inform"
     otherwise: str = ""
@@ -206,8 +194,6 @@ class _Spec(msgspec.Struct):
 
 
 class _Value(NamedTuple):
-    """A value that a phrase stands for."""
-
     slot: str
     value: str
 
@@ -227,11 +213,6 @@ class _Frame(NamedTuple):
     act: str
     negated: bool = False
     left: int | None = None
-
-    def used(self, default: _Frame) -> _Frame:
-        if self.left is None:
-            return self
-        return self._replace(left=self.left - 1) if self.left > 1 else default
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +249,7 @@ class Grammar:
         >>> Grammar.of({"slots": slots}).parse("Siamese, please")
         'inform(food=thai)'
         """
-        spec = _checked(document, where)
+        spec = _checked_spec(document, where)
         values = Finder(_value_phrases(spec, where))
         return cls(
             spec.title,
@@ -281,47 +262,40 @@ class Grammar:
 
     def parse(self, text: str) -> str:
         """The acts that a sentence stands for, as text; `otherwise` where nothing in it is recognised."""
-        return print_acts(self._merged(text)) or self.otherwise
-
-    __call__ = parse
-
-    def _merged(self, text: str) -> Iterator[Act]:
-        """The acts of a sentence, those of one name put together."""
         slots: dict[str, dict[Slot, None]] = {}
         acts = list(self._acts(text))
         beside = [act for act, alone in acts if not alone]
         for act in beside or [act for act, _ in acts]:
             slots.setdefault(act.name, {}).update(dict.fromkeys(act.slots))
-        return (Act(name, tuple(theirs)) for name, theirs in slots.items())
+        return print_acts(Act(name, tuple(own)) for name, own in slots.items()) or self.otherwise
+
+    __call__ = parse
 
     def _acts(self, text: str) -> Iterator[tuple[Act, bool]]:
         """Every act of a sentence in the order of its words, and whether it counts only where it is alone."""
-        heard = self._with_values([word for word in tokens(text) if word not in self.ignored])
+        words = self._with_values([word for word in tokens(text) if word not in self.ignored])
         frame, done = self.frame, 0
-        for found in self.patterns.found([one if isinstance(one, str) else f"{{{one.slot}}}" for one in heard]):
-            yield from _framed(heard[done : found.start], frame, self.frame)
-            reading, values = found.meaning, [one for one in heard[found.start : found.end] if isinstance(one, _Value)]
-            for act in reading.acts:
-                yield (
-                    Act(act.name, tuple(_filled(slot, reading.slot, values) for slot in act.slots)),
-                    reading.spec.alone,
-                )
-            spec = reading.spec
+        for match in self.patterns.found([one if isinstance(one, str) else f"{{{one.slot}}}" for one in words]):
+            yield from _framed(words[done : match.start], frame, self.frame)
+            values = [one for one in words[match.start : match.end] if isinstance(one, _Value)]
+            _, spec, acts, named = match.meaning
+            for act in acts:
+                yield Act(act.name, tuple(_filled(slot, named, values) for slot in act.slots)), spec.alone
             frame = _Frame(spec.values_as, spec.negated, spec.values) if spec.values_as else self.frame
-            done = found.end
-        yield from _framed(heard[done:], frame, self.frame)
+            done = match.end
+        yield from _framed(words[done:], frame, self.frame)
 
     def _with_values(self, words: list[str]) -> list[str | _Value]:
         """The words with each phrase that stands for a value replaced by it."""
-        heard: list[str | _Value] = []
+        replaced: list[str | _Value] = []
         done = 0
-        for found in self.values.found(words):
-            heard += words[done : found.start]
-            heard.append(found.meaning)
-            done = found.end
-        return heard + words[done:]
+        for match in self.values.found(words):
+            replaced += [*words[done : match.start], match.meaning]
+            done = match.end
+        return replaced + words[done:]
 
 
+@cache
 def bundled(name: str = "restaurant") -> Grammar:
     """A grammar that comes with the package.
 
@@ -332,11 +306,13 @@ def bundled(name: str = "restaurant") -> Grammar:
     return Grammar.of(tomllib.loads(resource.read_text(encoding="utf-8")), f"grammar of {name}")
 
 
-def _framed(heard: Sequence[str | _Value], frame: _Frame, default: _Frame) -> Iterator[tuple[Act, bool]]:
-    for one in heard:
+def _framed(words: Sequence[str | _Value], frame: _Frame, default: _Frame) -> Iterator[tuple[Act, bool]]:
+    """The values among words, read as the frame says until it has read as many as it may."""
+    for one in words:
         if isinstance(one, _Value):
             yield Act(frame.act, (Slot(one.slot, one.value, frame.negated),)), False
-            frame = frame.used(default)
+            if frame.left is not None:
+                frame = frame._replace(left=frame.left - 1) if frame.left > 1 else default
 
 
 def _filled(slot: Slot, named: str | None, values: Sequence[_Value]) -> Slot:
@@ -349,37 +325,23 @@ def _filled(slot: Slot, named: str | None, values: Sequence[_Value]) -> Slot:
     return Slot(taken.slot, taken.value)
 
 
-def _checked(document: Mapping[str, Any], where: str) -> _Spec:
-    _refuse_unknown(document, _Spec, where)
-    for name, slot in _tables(document.get("slots")):
-        _refuse_unknown(slot, _SlotSpec, f"{where}: slots.{name}")
-    patterns = document.get("patterns")
-    for place, pattern in enumerate(patterns if isinstance(patterns, list) else [], start=1):
-        if isinstance(pattern, dict):
-            _refuse_unknown(pattern, _PatternSpec, f"{where}: pattern {place}")
+def _checked_spec(document: Mapping[str, Any], where: str) -> _Spec:
+    tables: list[tuple[Any, type[msgspec.Struct], str]] = [(document, _Spec, where)]
+    slots, patterns = document.get("slots"), document.get("patterns")
+    if isinstance(slots, dict):
+        tables += [(slot, _SlotSpec, f"{where}: slots.{name}") for name, slot in slots.items()]
+    if isinstance(patterns, list):
+        tables += [(one, _PatternSpec, f"{where}: pattern {place}") for place, one in enumerate(patterns, start=1)]
+    for table, spec, place in tables:
+        for key in table if isinstance(table, Mapping) else ():
+            if key not in spec.__struct_fields__:
+                fix = nearest(key, spec.__struct_fields__)
+                raise DataError("is no key of a grammar", where=f"{place}: {key}", fix=fix)
     try:
         return msgspec.convert(document, _Spec)
     except msgspec.ValidationError as error:
         rule, _, key = str(error).partition(" - at ")
         raise DataError(f"does not fit: {rule}", where=f"{where}: {key.strip('`$.')}".rstrip(": ")) from None
-
-
-def _tables(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    if isinstance(value, dict):
-        yield from ((name, table) for name, table in value.items() if isinstance(table, dict))
-
-
-def _refuse_unknown(table: Mapping[str, Any], spec: type[msgspec.Struct], where: str) -> None:
-    for key in table:
-        if key not in spec.__struct_fields__:
-            raise DataError(
-                "is no key of a grammar", where=f"{where}: {key}", fix=_nearest(key, spec.__struct_fields__)
-            )
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f'did you mean "{near[0]}"?' if near else f"known are {', '.join(known)}"
 
 
 def _acts_of(text: str, where: str) -> tuple[Act, ...]:
@@ -394,23 +356,18 @@ def _value_phrases(spec: _Spec, where: str) -> dict[Phrase, _Value]:
     for name, slot in spec.slots.items():
         here = f"{where}: slots.{name}"
         after = [(), *(way for phrase in slot.after for way in expanded(phrase, f"{here}.after"))]
-        for said, value in _said(slot, here):
-            for way in (before + tail for before in expanded(said, here) for tail in after):
+        for value in slot.synonyms:
+            if value not in slot.values:
+                raise DataError("is no value", where=f"{here}.synonyms: {value}", fix=nearest(value, slot.values))
+        spoken = [(value, value) for value in slot.values]
+        spoken += [(synonym, value) for value, synonyms in slot.synonyms.items() for synonym in synonyms]
+        for phrase, value in spoken:
+            for way in (before + tail for before in expanded(phrase, here) for tail in after):
                 known = phrases.setdefault(way, _Value(name, value))
                 if known != (name, value):
-                    told = f"both {known.slot}={known.value} and {name}={value}"
-                    raise DataError(f"must not stand for {told}", where=here, got=" ".join(way), fix="keep it in one")
+                    both = f"both {known.slot}={known.value} and {name}={value}"
+                    raise DataError(f"must not stand for {both}", where=here, got=" ".join(way), fix="keep it in one")
     return phrases
-
-
-def _said(slot: _SlotSpec, where: str) -> Iterator[tuple[str, str]]:
-    """Each way to say a value with that value."""
-    for value in slot.values:
-        yield value, value
-    for value, synonyms in slot.synonyms.items():
-        if value not in slot.values:
-            raise DataError("is no value", where=f"{where}.synonyms: {value}", fix=_nearest(value, slot.values))
-        yield from ((synonym, value) for synonym in synonyms)
 
 
 def _pattern_phrases(spec: _Spec, values: Finder[_Value], where: str) -> dict[Phrase, _Reading]:
@@ -423,7 +380,9 @@ def _pattern_phrases(spec: _Spec, values: Finder[_Value], where: str) -> dict[Ph
         for say in pattern.say:
             for way, slot in _ways(say, spec, f"{here}: say"):
                 _refuse_unfillable(acts, way, slot, f"{here}: gives")
-                _refuse_hidden(way, values, f"{here}: say")
+                for match in values.found(way):  # values are found first, so the pattern would never be met
+                    words, fix = " ".join(way[match.start : match.end]), f"write {{{match.meaning.slot}}} for it"
+                    raise DataError("must not spell out a value", where=f"{here}: say", got=words, fix=fix)
                 _enter(readings, way, _Reading(number, pattern, acts, slot), here)
     return readings
 
@@ -434,50 +393,32 @@ def _ways(say: str, spec: _Spec, where: str) -> Iterator[tuple[Phrase, str | Non
         placeholders = [word for word in way if word.startswith("{")]
         for word in placeholders:
             if word not in (ANY_VALUE, ANY_SLOT) and word[1:-1] not in spec.slots:
-                raise DataError("is no slot", where=where, got=word, fix=_nearest(word[1:-1], list(spec.slots)))
+                raise DataError("is no slot", where=where, got=word, fix=nearest(word[1:-1], spec.slots))
         if len(set(placeholders)) < len(placeholders) or (ANY_VALUE in placeholders and len(placeholders) > 1):
             raise DataError("must have placeholders that differ, {value} alone", where=where, got=say)
-        if ANY_SLOT in placeholders:
-            yield from _with_names(way, spec, where)
-        elif ANY_VALUE in placeholders:
-            yield from (
-                (_with(way, ANY_VALUE, (f"{{{name}}}",)), None) for name in spec.slots if spec.slots[name].values
-            )
-        else:
+        if not {ANY_SLOT, ANY_VALUE} & set(placeholders):
             yield way, None
-
-
-def _with_names(way: Phrase, spec: _Spec, where: str) -> Iterator[tuple[Phrase, str]]:
-    for name, slot in spec.slots.items():
-        for phrase in slot.names:
-            for words in expanded(phrase, f"{where} {{slot}} as {name}"):
-                yield _with(way, ANY_SLOT, words), name
-
-
-def _with(way: Phrase, placeholder: str, words: Phrase) -> Phrase:
-    at = way.index(placeholder)
-    return way[:at] + words + way[at + 1 :]
+            continue
+        at = way.index(ANY_SLOT if ANY_SLOT in placeholders else ANY_VALUE)
+        for name, slot in spec.slots.items():
+            if ANY_SLOT in placeholders:
+                phrases = (phrase for one in slot.names for phrase in expanded(one, f"{where} {{slot}} as {name}"))
+                yield from ((way[:at] + phrase + way[at + 1 :], name) for phrase in phrases)
+            elif slot.values:
+                yield (*way[:at], f"{{{name}}}", *way[at + 1 :]), None
 
 
 def _refuse_unfillable(acts: Sequence[Act], way: Phrase, slot: str | None, where: str) -> None:
     for one in (slot for act in acts for slot in act.slots):
         if one.value is not None and one.value.startswith("{"):
-            told = f"write {one.value} alone, which stands for slot and value"
-            raise DataError("must not be a placeholder", where=where, got=f"{one.name}={one.value}", fix=told)
+            fix = f"write {one.value} alone, which stands for slot and value"
+            raise DataError("must not be a placeholder", where=where, got=f"{one.name}={one.value}", fix=fix)
         if one.name is None or not one.name.startswith("{"):
             continue
         filled = slot is not None if one.name == ANY_SLOT else one.name in way
         if not filled and not (one.name == ANY_VALUE and any(word.startswith("{") for word in way)):
-            raise DataError(
-                "must be in every phrase of `say`", where=where, got=one.name, fix=f"not in: {' '.join(way)}"
-            )
-
-
-def _refuse_hidden(way: Phrase, values: Finder[_Value], where: str) -> None:
-    """Values are found first, so that a pattern which spells one out would never be met."""
-    for found in values.found(way):
-        words, fix = " ".join(way[found.start : found.end]), f"write {{{found.meaning.slot}}} for it"
-        raise DataError("must not spell out a value", where=where, got=words, fix=fix)
+            fix = f"not in: {' '.join(way)}"
+            raise DataError("must be in every phrase of `say`", where=where, got=one.name, fix=fix)
 
 
 def _enter(readings: dict[Phrase, _Reading], way: Phrase, reading: _Reading, where: str) -> None:
@@ -486,5 +427,5 @@ def _enter(readings: dict[Phrase, _Reading], way: Phrase, reading: _Reading, whe
     if known is None or known.spec.priority < reading.spec.priority:
         readings[way] = reading
     elif known.spec.priority == reading.spec.priority and (known.number, known.slot) != (reading.number, reading.slot):
-        told = f"must not be that of pattern {known.number} too"
-        raise DataError(told, where=f"{where}: say", got=" ".join(way), fix="give one of them a higher priority")
+        rule = f"must not be that of pattern {known.number} too"
+        raise DataError(rule, where=f"{where}: say", got=" ".join(way), fix="give one of them a higher priority")

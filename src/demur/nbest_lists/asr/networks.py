@@ -30,7 +30,7 @@ class Sentence:
     logprob: float = math.nan
     """Natural logarithm of its probability, up to a constant shared by the list; NaN where none was given."""
     confidences: tuple[float, ...] | None = None
-    """How sure each word is, from 0 to 1; None where it was not told."""
+    """How sure each word is, from 0 to 1; None where it is not known."""
 
     @property
     def text(self) -> str:
@@ -66,14 +66,8 @@ def sentences_of(value: object, where: str) -> list[Sentence]:
     >>> sentences_of([{"text": "thai food", "logprob": -0.5}, "tie food"], "d1/0")[1].words
     ('tie', 'food')
     """
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise DataError(
-            "must be a list of sentences",
-            where=f"{where}: asr",
-            got=_shown(value),
-            fix='[{"text": ..., "logprob": ...}]',
-        )
-    return [_sentence(one, f"{where}: asr sentence {place}") for place, one in enumerate(value, start=1)]
+    sentences = _list(value, "must be a list of sentences", f"{where}: asr", '[{"text": ..., "logprob": ...}]')
+    return [_sentence(one, f"{where}: asr sentence {place}") for place, one in enumerate(sentences, start=1)]
 
 
 def network_of(value: object, where: str, *, normalise: bool = False) -> Network:
@@ -86,34 +80,37 @@ def network_of(value: object, where: str, *, normalise: bool = False) -> Network
     >>> network_of([[["thai", -0.105], ["!null", -2.303]]], "d1/0").slots[0][1][0]
     ''
     """
+    slots = _list(value, "must be a list of slots", f"{where}: cnet", "each slot a list of arcs")
+    return Network(tuple(_slot(slot, f"{where}: cnet slot {k}", normalise) for k, slot in enumerate(slots, start=1)))
+
+
+def _list(value: object, rule: str, where: str, fix: str) -> Sequence[object]:
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise DataError(
-            "must be a list of slots", where=f"{where}: cnet", got=_shown(value), fix="each slot a list of arcs"
-        )
-    return Network(tuple(_slot(slot, f"{where}: cnet slot {k}", normalise) for k, slot in enumerate(value, start=1)))
+        raise DataError(rule, where=where, got=_excerpt_of(value), fix=fix)
+    return value
 
 
 def _sentence(value: object, where: str) -> Sentence:
     if isinstance(value, str):
         return Sentence(tuple(value.split()))
     if not isinstance(value, dict) or not ("text" in value or "words" in value):
-        raise DataError("must have a text", where=where, got=_shown(value), fix='{"text": ..., "logprob": ...}')
+        raise DataError("must have a text", where=where, got=_excerpt_of(value), fix='{"text": ..., "logprob": ...}')
     words, confidences = _words(value.get("words"), where)
-    text = value.get("text")
+    text, score = value.get("text"), _first(value, SCORED)
     if text is not None and not isinstance(text, str):
-        raise DataError("must be text", where=f"{where}: text", got=_shown(text))
+        raise DataError("must be text", where=f"{where}: text", got=_excerpt_of(text))
     if text is not None and value.get("words") is not None and tuple(text.split()) != words:
-        told = f"{text} / {' '.join(words)}"
-        raise DataError("must have the same words in `text` and `words`", where=where, got=told, fix="leave one out")
-    return Sentence(words if text is None else tuple(text.split()), _read_logprob(value, where), confidences)
+        both = f"{text} / {' '.join(words)}"
+        raise DataError("must have the same words in `text` and `words`", where=where, got=both, fix="leave one out")
+    logprob = math.nan if score is None else _logarithm(score, where)
+    return Sentence(words if text is None else tuple(text.split()), logprob, confidences)
 
 
 def _words(value: object, where: str) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
     if value is None:
         return (), None
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise DataError("must be a list", where=f"{where}: words", got=_shown(value), fix='[{"word", "confidence"}]')
-    pairs = [_word(one, f"{where}: word {place}") for place, one in enumerate(value, start=1)]
+    words = _list(value, "must be a list", f"{where}: words", '[{"word", "confidence"}]')
+    pairs = [_word(one, f"{where}: word {place}") for place, one in enumerate(words, start=1)]
     spoken = [pair for pair in pairs if pair[0]]
     sure = [confidence for _, confidence in spoken if confidence is not None]
     if sure and len(sure) < len(spoken):
@@ -125,20 +122,15 @@ def _word(value: object, where: str) -> tuple[str, float | None]:
     if isinstance(value, str):
         return spoken_word(value), None
     if not isinstance(value, dict) or not isinstance(value.get("word"), str):
-        raise DataError("must have a word", where=where, got=_shown(value), fix='{"word": ..., "confidence": ...}')
+        raise DataError("must have a word", where=where, got=_excerpt_of(value), fix='{"word": ..., "confidence": ...}')
     given = _first(value, SURE)
     return spoken_word(value["word"]), None if given is None else _read_probability(given, where)
-
-
-def _read_logprob(value: dict[str, Any], where: str) -> float:
-    given = _first(value, SCORED)
-    return math.nan if given is None else _logarithm(given, where)
 
 
 def _slot(value: object, where: str, normalise: bool) -> tuple[tuple[str, float], ...]:
     arcs = value.get("arcs") if isinstance(value, dict) else value
     if not isinstance(arcs, Sequence) or isinstance(arcs, str):
-        raise DataError("must be a list of arcs", where=where, got=_shown(value), fix='or {"arcs": [...]}')
+        raise DataError("must be a list of arcs", where=where, got=_excerpt_of(value), fix='or {"arcs": [...]}')
     total: dict[str, float] = {}
     for place, arc in enumerate(arcs, start=1):
         word, probability = _arc(arc, f"{where}, arc {place}")
@@ -159,16 +151,13 @@ def _arc(value: object, where: str) -> tuple[str, float]:
     elif isinstance(value, Sequence) and len(value) == 2:
         word, sure, scored = value[0], None, value[1]
     else:
-        raise DataError(
-            "must be a word with its score", where=where, got=_shown(value), fix="[word, natural-log score]"
-        )
+        fix = "[word, natural-log score]"
+        raise DataError("must be a word with its score", where=where, got=_excerpt_of(value), fix=fix)
     if not isinstance(word, str):
-        raise DataError("must be text", where=f"{where}: word", got=_shown(word), fix='"" where nothing is said')
+        raise DataError("must be text", where=f"{where}: word", got=_excerpt_of(word), fix='"" where nothing is said')
     if sure is None and scored is None:
-        raise DataError("must have a confidence or a logprob", where=where, got=_shown(value))
-    return spoken_word(word), _read_probability(sure, where) if sure is not None else math.exp(
-        _logarithm(scored, where)
-    )
+        raise DataError("must have a confidence or a logprob", where=where, got=_excerpt_of(value))
+    return spoken_word(word), math.exp(_logarithm(scored, where)) if sure is None else _read_probability(sure, where)
 
 
 def spoken_word(word: str) -> str:
@@ -187,7 +176,8 @@ def _first(value: dict[str, Any], names: Sequence[str]) -> Any:
 def _read_probability(value: object, where: str) -> float:
     number = _number(value, f"{where}: confidence")
     if not 0 <= number <= 1 + ROUNDING:
-        raise DataError("must lie between 0 and 1", where=f"{where}: confidence", got=number, fix=_mend(number))
+        fix = 'write a natural logarithm as "logprob"' if number < 0 else "divide a percentage by 100"
+        raise DataError("must lie between 0 and 1", where=f"{where}: confidence", got=number, fix=fix)
     return min(number, 1.0)
 
 
@@ -201,23 +191,14 @@ def _logarithm(value: object, where: str) -> float:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise DataError(
-            "must be a number", where=where, got=_shown(value), fix="leave the field out where it is unknown"
-        )
+        fix = "leave the field out where it is unknown"
+        raise DataError("must be a number", where=where, got=_excerpt_of(value), fix=fix)
     return float(value)
 
 
-def _mend(number: float) -> str:
-    return 'write a natural logarithm as "logprob"' if number < 0 else "divide a percentage by 100"
-
-
-def _shown(value: object, limit: int = 60) -> str:
-    told = value if isinstance(value, str) else repr(value)
-    return told if len(told) <= limit else f"{told[: limit - 3]}..."
-
-
-_probability = itemgetter(1)
-_logprob = attrgetter("logprob")
+def _excerpt_of(value: object, limit: int = 60) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 _Slot: TypeAlias = tuple[tuple[str, float], ...]
@@ -257,7 +238,7 @@ class _Choices:
         words, probabilities, alternatives, total = [], [], [], 0.0
         log = math.log
         for place, slot in enumerate(slots):
-            arcs = sorted(slot, key=_probability, reverse=True) if len(slot) > 1 else slot
+            arcs = sorted(slot, key=itemgetter(1), reverse=True) if len(slot) > 1 else slot
             word, best = arcs[0]
             words.append(word)
             probabilities.append(best)
@@ -299,7 +280,9 @@ def nbest(network: Network, n: int) -> list[Sentence]:
     """
     if n < 1:
         raise UsageError(f"a list has at least one sentence; asked for {n}")
-    silent, spoken = _parted(network)
+    # Slots that are surely silent, of which real networks are full, only add to the log probability.
+    spoken = [slot for slot in network.slots if len(slot) > 1 or slot[0][0]]
+    silent = math.fsum(math.log(slot[0][1]) for slot in network.slots if len(slot) == 1 and not slot[0][0])
     choices = _Choices.of(spoken)
     slots = [dict(slot) for slot in spoken]
     twins = _twins(slots)
@@ -307,23 +290,15 @@ def nbest(network: Network, n: int) -> list[Sentence]:
     found: dict[tuple[str, ...], Sentence] = {}
     for cost, detours in _detours(choices.alternatives):
         words, probabilities = _along(choices, detours)
-        said = tuple(compress(words, words))
-        if said not in found:
+        spelled = tuple(compress(words, words))
+        if spelled not in found:
             logprob = best - cost
             if twins and _has_other_paths(words, twins):
-                logprob = max(logprob, best + _whole(said, slots, choices.probabilities))
-            found[said] = Sentence(said, logprob, tuple(compress(probabilities, words)))
+                logprob = max(logprob, best + _log_of_all_paths(spelled, slots, choices.probabilities))
+            found[spelled] = Sentence(spelled, logprob, tuple(compress(probabilities, words)))
             if len(found) == n:
                 break
-    return sorted(found.values(), key=_logprob, reverse=True)
-
-
-def _parted(network: Network) -> tuple[float, list[_Slot]]:
-    """Log probability of the slots that are surely silent, of which real networks are full, and the other slots."""
-    spoken = [slot for slot in network.slots if len(slot) > 1 or slot[0][0]]
-    if len(spoken) == len(network.slots):
-        return 0.0, spoken
-    return math.fsum(math.log(slot[0][1]) for slot in network.slots if len(slot) == 1 and not slot[0][0]), spoken
+    return sorted(found.values(), key=attrgetter("logprob"), reverse=True)
 
 
 def _along(choices: _Choices, detours: _Detours) -> tuple[list[str], list[float]]:
@@ -396,32 +371,27 @@ def _has_other_paths(words: Sequence[str], twins: Sequence[tuple[int, int, str]]
     return False
 
 
-def _whole(said: Sequence[str], slots: Sequence[Mapping[str, float]], best: Sequence[float]) -> float:
+def _log_of_all_paths(words: Sequence[str], slots: Sequence[Mapping[str, float]], best: Sequence[float]) -> float:
     """Log of the summed probability of all paths that give the sentence, over that of the best path of all."""
+    most, at = [], 0  # words that any path that gives the sentence has passed after each slot, at most and at least
+    for slot in slots:
+        if at < len(words) and words[at] in slot:
+            at += 1
+        most.append(at)
+    least, at = [], len(words)
+    for slot in reversed(slots):
+        least.append(at)
+        if at and words[at - 1] in slot:
+            at -= 1
     reached = {0: 1.0}
-    for slot, top, low, high in zip(slots, best, *_progress(said, slots), strict=True):
+    for slot, top, low, high in zip(slots, best, reversed(least), most, strict=True):
         skipped = slot.get("", 0.0) / top
         onward: dict[int, float] = {}
         for at in range(low, high + 1):
             mass = reached.get(at, 0.0) * skipped
             if at:
-                mass += reached.get(at - 1, 0.0) * slot.get(said[at - 1], 0.0) / top
+                mass += reached.get(at - 1, 0.0) * slot.get(words[at - 1], 0.0) / top
             onward[at] = mass
         reached = onward
-    whole = reached[len(said)]
+    whole = reached[len(words)]
     return math.log(whole) if whole > 0 else -math.inf
-
-
-def _progress(said: Sequence[str], slots: Sequence[Mapping[str, float]]) -> tuple[list[int], list[int]]:
-    """How many words are said at least and at most after each slot, on any path that gives the sentence."""
-    most, at = [], 0
-    for slot in slots:
-        if at < len(said) and said[at] in slot:
-            at += 1
-        most.append(at)
-    least, at = [], len(said)
-    for slot in reversed(slots):
-        least.append(at)
-        if at and said[at - 1] in slot:
-            at -= 1
-    return least[::-1], most

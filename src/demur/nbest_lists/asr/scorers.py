@@ -39,31 +39,23 @@ class CommandParser:
         """The acts of each sentence, from one run of the program."""
         if not texts:
             return []
-        lines = [" ".join(text.split()) for text in texts]
-        answers = self._run("".join(f"{line}\n" for line in lines)).splitlines()
-        if len(answers) != len(texts):
-            got = f"{len(answers):,} lines for {len(texts):,} sentences"
-            raise DataError(
-                "must answer each sentence with one line", where=self._name, got=got, fix="an empty line for none"
-            )
-        return [answer.strip() for answer in answers]
-
-    def _run(self, sentences: str) -> str:
+        where = f"parser {shlex.join(self.command)}"
+        lines = "".join(f"{' '.join(text.split())}\n" for text in texts)
         try:
-            done = subprocess.run(self.command, input=sentences, capture_output=True, text=True, encoding="utf-8")
+            done = subprocess.run(self.command, input=lines, capture_output=True, text=True, encoding="utf-8")
         except (FileNotFoundError, PermissionError):
             raise UsageError(f'the parser "{self.command[0]}" cannot be run: is it there, and a program?') from None
         except UnicodeDecodeError:
-            raise DataError("must answer in UTF-8", where=self._name) from None
+            raise DataError("must answer in UTF-8", where=where) from None
         if done.returncode:
-            said = done.stderr.strip().splitlines()
-            last = said[-1] if said else "it said nothing on standard error"
-            raise DataError(f"failed with exit code {done.returncode}: {last}", where=self._name)
-        return done.stdout
-
-    @property
-    def _name(self) -> str:
-        return f"parser {shlex.join(self.command)}"
+            errors = done.stderr.strip().splitlines() or ["it said nothing on standard error"]
+            raise DataError(f"failed with exit code {done.returncode}: {errors[-1]}", where=where)
+        answers = done.stdout.splitlines()
+        if len(answers) != len(texts):
+            got = f"{len(answers):,} lines for {len(texts):,} sentences"
+            fix = "an empty line for none"
+            raise DataError("must answer each sentence with one line", where=where, got=got, fix=fix)
+        return [answer.strip() for answer in answers]
 
 
 def command_parser(command: str) -> CommandParser:
@@ -90,14 +82,12 @@ def parse_each(parse: Parse, texts: Iterable[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(texts))
     if isinstance(parse, CommandParser):
         return dict(zip(distinct, parse.parse_all(distinct), strict=True))
-    return {text: _checked(parse(text), text) for text in distinct}
-
-
-def _checked(answer: object, text: str) -> str:
-    if not isinstance(answer, str):
-        fix = 'a parser answers with acts as text, "" for none'
-        raise DataError("must be text", where=f'the parser\'s answer to "{text}"', got=repr(answer), fix=fix)
-    return answer
+    answers: dict[str, Any] = {text: parse(text) for text in distinct}
+    for text, answer in answers.items():
+        if not isinstance(answer, str):
+            fix = 'a parser answers with acts as text, "" for none'
+            raise DataError("must be text", where=f'the parser\'s answer to "{text}"', got=repr(answer), fix=fix)
+    return answers
 
 
 Weights: TypeAlias = NDArray[np.float64]
@@ -115,7 +105,17 @@ def _const(sentences: Sequence[Sentence], _where: str) -> Weights:
 
 
 def _avgword(sentences: Sequence[Sentence], where: str) -> Weights:
-    return np.array([_mean_confidence(sentence, where) for sentence in sentences])
+    means = []
+    for sentence in sentences:
+        if sentence.words and sentence.confidences is None:
+            fix = "give `words` with confidences, or a cnet, or score by const or infev"
+            raise DataError("avgword needs the confidence of every word", where=_place_of(sentence, where), fix=fix)
+        mean = math.fsum(sentence.confidences or ()) / max(len(sentence.words), 1)
+        if not 0 <= mean <= 1:
+            rule = "must have words with confidences between 0 and 1"
+            raise DataError(rule, where=_place_of(sentence, where), got=mean)
+        means.append(mean)
+    return np.array(means)
 
 
 def _infev(sentences: Sequence[Sentence], where: str) -> Weights:
@@ -123,16 +123,18 @@ def _infev(sentences: Sequence[Sentence], where: str) -> Weights:
     unknown = np.flatnonzero(~(logprobs < np.inf))
     if unknown.size:
         sentence = sentences[int(unknown[0])]
+        got = None if math.isnan(sentence.logprob) else f"{sentence.logprob:g}"
         fix = "give a natural-log `logprob` for every sentence, or a cnet, or score by const"
-        raise DataError(
-            "infev needs a logprob", where=_named(where, sentence), got=_logprob_text(sentence.logprob), fix=fix
-        )
+        raise DataError("infev needs a logprob", where=_place_of(sentence, where), got=got, fix=fix)
     best = logprobs.max(initial=-np.inf)
     if best == -np.inf:
         fix = "the recogniser must give one of them a logprob above -inf"
         raise DataError("must have a sentence that is possible", where=where or "the list", got="-inf for all", fix=fix)
-    weights: Weights = np.exp(logprobs - best)
-    return weights
+    return np.asarray(np.exp(logprobs - best))
+
+
+def _place_of(sentence: Sentence, where: str) -> str:
+    return f'{where}{": " if where else ""}sentence "{sentence.text}":'
 
 
 SCORERS: Mapping[str, Callable[[Sequence[Sentence], str], Weights]] = {
@@ -156,7 +158,7 @@ def weights(name: str, sentences: Sequence[Sentence], *, where: str = "") -> Wei
     >>> weights("infev", heard).round(3).tolist(), weights("const", heard).tolist()
     ([0.75, 0.25], [0.5, 0.5])
     """
-    base, _ = _split(name)
+    base, _ = check_name(name)
     if not sentences:
         return np.zeros(0)
     scores = SCORERS[base](sentences, where)
@@ -193,7 +195,7 @@ def scored_all(
 
     `where` names the utterances in faults.
     """
-    _, top_one = _split(scorer)
+    _, top_one = check_name(scorer)
     if n is not None and n < 1:
         raise UsageError(f"a list has at least one sentence; asked for {n}")
     kept = [sentences[:n] for sentences in lists]
@@ -206,13 +208,8 @@ def scored_all(
     return [[(best, 1.0) for best, _ in one[:1]] for one in summed] if top_one else summed
 
 
-def check_name(scorer: str) -> None:
-    """Refuses a scorer that is not there, with the one that was likely meant."""
-    _split(scorer)
-
-
-def _split(scorer: str) -> tuple[str, bool]:
-    """The scorer of sentences that a name stands for, and whether only the best act is kept."""
+def check_name(scorer: str) -> tuple[str, bool]:
+    """The scorer of sentences that a name stands for, and whether only the best act is kept; refuse unknown names."""
     if scorer not in NAMES:
         near = get_close_matches(scorer.lower(), NAMES, n=1)
         hint = f'; did you mean "{near[0]}"?' if near else ""
@@ -226,43 +223,20 @@ def _summed(acts: Sequence[str], confidences: Weights, where: str) -> ScoredActs
     text: dict[frozenset[tuple[str, Slot | None]], str] = {}
     for act, confidence in zip(acts, confidences.tolist(), strict=True):
         try:
-            said = _said_by(act)
+            meaning = _unordered(act)
         except DataError as fault:
-            begin = f"{where}: " if where else ""
-            raise DataError(
-                f"must be acts: {fault}", where=f"{begin}the parser's answer", fix="mend the parser"
-            ) from None
-        total.setdefault(said, []).append(confidence)
-        text.setdefault(said, act)
-    ordered = [(text[said], math.fsum(parts)) for said, parts in total.items()]
+            place = f"{where}{': ' if where else ''}the parser's answer"
+            raise DataError(f"must be acts: {fault}", where=place, fix="mend the parser") from None
+        total.setdefault(meaning, []).append(confidence)
+        text.setdefault(meaning, act)
+    ordered = [(text[meaning], math.fsum(parts)) for meaning, parts in total.items()]
     return sorted(ordered, key=lambda one: -one[1])
 
 
 @lru_cache(_KEPT_ACTS)
-def _said_by(text: str) -> frozenset[tuple[str, Slot | None]]:
-    """What acts say, whatever the order in which they say it."""
+def _unordered(text: str) -> frozenset[tuple[str, Slot | None]]:
+    """What acts mean, whatever the order in which they are written."""
     return frozenset((act.name, slot) for act in parse_acts(text) for slot in act.slots or (None,))
-
-
-def _mean_confidence(sentence: Sentence, where: str) -> float:
-    if not sentence.words:
-        return 0.0
-    if sentence.confidences is None:
-        fix = "give `words` with confidences, or a cnet, or score by const or infev"
-        raise DataError("avgword needs the confidence of every word", where=_named(where, sentence), fix=fix)
-    mean = math.fsum(sentence.confidences) / len(sentence.words)
-    if not 0 <= mean <= 1:
-        raise DataError("must have words with confidences between 0 and 1", where=_named(where, sentence), got=mean)
-    return mean
-
-
-def _named(where: str, sentence: Sentence) -> str:
-    begin = f"{where}: " if where else ""
-    return f'{begin}sentence "{sentence.text}":'
-
-
-def _logprob_text(logprob: float) -> str | None:
-    return None if math.isnan(logprob) else f"{logprob:g}"
 
 
 Heard = tuple[str, Any, Any]
@@ -376,23 +350,9 @@ def parser_of(grammar: str | Path | None, parser: Parse | str | None) -> Parse:
         raise UsageError("sentences are parsed by a grammar or by a parser, not by both")
     if parser is not None:
         return command_parser(parser) if isinstance(parser, str) else parser
-    return (_bundled_grammar() if grammar is None else Grammar.read(Path(grammar))).parse
-
-
-@cache
-def _bundled_grammar() -> Grammar:
-    return bundled("restaurant")
+    return (bundled() if grammar is None else Grammar.read(Path(grammar))).parse
 
 
 def remembering(parse: Parse) -> Parse:
     """The parser, asked only once for each sentence it is ever given; a program is asked in batches as it is."""
-    if hasattr(parse, "parse_all"):
-        return parse
-    known: dict[str, str] = {}
-
-    def asked(text: str) -> str:
-        if text not in known:
-            known.update(parse_each(parse, [text]))
-        return known[text]
-
-    return asked
+    return parse if isinstance(parse, CommandParser) else cache(lambda text: parse_each(parse, [text])[text])
