@@ -115,7 +115,7 @@ class _SystemRecord(msgspec.Struct, rename="kebab"):
     acoustic_condition: Scalar = None
 
 
-class _Log(msgspec.Struct, rename="kebab"):
+class _LogRecord(msgspec.Struct, rename="kebab"):
     session_id: str
     turns: list[_LogTurn]
     system_specific: _SystemRecord | None = None
@@ -141,7 +141,7 @@ class _Task(msgspec.Struct):
     feedback: _Feedback | None = None
 
 
-class _Label(msgspec.Struct, rename="kebab"):
+class _LabelRecord(msgspec.Struct, rename="kebab"):
     session_id: str
     turns: list[_LabelTurn]
     task_information: _Task | None = None
@@ -172,9 +172,9 @@ def counted_slots(path: Path) -> frozenset[str]:
 
 def original_dialogue(log_path: Path, label_of: Callable[[Path, str], Path], asr: Recogniser) -> DstcDialogue:
     """The dialogue of a log in the challenge's own layout, and of the labels for this file and session."""
-    log = _decoded_file(log_path, _Log)
+    log = _decoded_file(log_path, _LogRecord)
     label_path = label_of(log_path, log.session_id)
-    label = _decoded_file(label_path, _Label)
+    label = _decoded_file(label_path, _LabelRecord)
     if log.session_id != label.session_id:
         rule = f'is of session "{label.session_id}", but the log beside it of "{log.session_id}"'
         raise DataError(rule, where=str(label_path), fix="put each label file beside the log of the same session-id")
