@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
-from demur.core.stats.quantiles import MOST, beta_quantile, normal_quantile, normal_tail, student_quantile
+from demur.core.stats.intervals import MOST, beta_quantile, normal_quantile, normal_tail, student_quantile
 
 chances = st.floats(1e-4, 1 - 1e-4)
 sizes = st.floats(0.5, 1.2 * MOST)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demur.core.stats.intervals import Difference, difference, unit_figure
-from demur.core.stats.tests import holm
+from demur.core.stats.intervals import Difference, difference, holm, unit_figure
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 SPREAD = np.array([0.4, 0.6])

@@ -6,8 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from demur.core.stats.intervals import unit_figure
-from demur.core.stats.tests import holm
+from demur.core.stats.intervals import holm, unit_figure
 from demur.errors import DataError
 from demur.nbest_lists.compare import _compared as compared
 from demur.nbest_lists.compare import compare_lists

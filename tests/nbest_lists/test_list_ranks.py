@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.stats.tests import wilson
+from demur.core.stats.intervals import wilson
 from demur.errors import DataError
 from demur.nbest_lists.ranks import label_turns, list_ranks
 from demur.returns.table import Reading, responses

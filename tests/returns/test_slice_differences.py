@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.stats.tests import fisher, newcombe, wilson
+from demur.core.stats.intervals import fisher, newcombe, wilson
 from demur.errors import DataError
 from demur.returns.slices import OUT_OF_SCOPE, slice_columns, slice_differences
 from demur.returns.table import Reading, responses

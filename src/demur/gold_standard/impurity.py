@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from demur.core.arrays import Array
-from demur.core.stats.intervals import Figure, normal, student
-from demur.core.stats.tests import student_p
+from demur.core.stats.intervals import Figure, normal, student, student_p
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
 from demur.gold_standard.integrals import CurveGrid

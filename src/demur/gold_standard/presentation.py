@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.show.chart_data import short
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import pictured, presented
-from demur.core.show.numbers import p_value, percent
+from demur.core.show.numbers import p_value, percent, short
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.gold_standard.checks import Residuals

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from demur import __version__
 from demur.core.io.columns import nearest as nearest_name
 from demur.core.show.results import Shown, Step, silent
-from demur.core.stats.intervals import Figure, check_level
-from demur.core.stats.tests import holm
+from demur.core.stats.intervals import Figure, check_level, holm
 from demur.errors import DataError, UsageError
 from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
 from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, marginal_cost

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from demur.core.show.chart_data import short
-from demur.core.show.numbers import listed, p_value, percent
+from demur.core.show.numbers import listed, p_value, percent, short, with_interval
 from demur.core.stats.intervals import Figure
 from demur.gold_standard.impurity import Impurity, XInterval
 from demur.gold_standard.trials import Trials
@@ -62,8 +61,7 @@ def figure(shown: Figure, write: NumberFormat = short) -> str:
     """A figure with its interval."""
     if not shown.defined:
         return f"undefined ({shown.why})" if shown.why else "undefined"
-    ends = " (no interval)" if shown.low != shown.low else f" ({write(shown.low)} to {write(shown.high)})"
-    return f"{write(shown.value)}{ends}"
+    return with_interval(shown.value, shown.low, shown.high, write=write, missing="no interval")
 
 
 def verdict(study: GoldStudy) -> list[str]:

@@ -8,32 +8,27 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from demur.core.show.chart_data import (
-    aligned,
-    check_better,
-    extent,
-    in_percent,
-    interval_words,
-    refuse_repeats,
-    renamed,
-    short,
-    tidy,
-    with_interval,
-)
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
     Corner,
     Span,
     alt,
+    check_better,
+    extent,
     finished,
+    in_percent,
     inline,
+    interval_words,
     legend_corner,
     line_channels,
     rate_axis,
+    refuse_repeats,
+    renamed,
     style_of,
+    tidy,
 )
-from demur.core.show.numbers import count, number, percent, shortened
+from demur.core.show.numbers import aligned, count, number, percent, short, shortened, signed, with_interval
 from demur.errors import UsageError
 
 Kept = Literal["hypotheses", "sentences"]
@@ -384,7 +379,7 @@ def _marks(table: pl.DataFrame) -> pl.DataFrame:
     ends = [pl.col(name).fill_nan(None) for name in ("difference", "low", "high")]
     widest = pl.max_horizontal(end.abs() for end in ends)
     turn = pl.when(pl.col("better") == "lower").then(-1.0).otherwise(1.0)
-    told = [with_interval(*row, plus=True) for row in table.select("difference", "low", "high").iter_rows()]
+    told = [with_interval(*row, write=signed) for row in table.select("difference", "low", "high").iter_rows()]
     scale = turn / pl.when(widest > 0).then(widest).otherwise(1.0)
     shown = (ends[1] > 0) | (ends[2] < 0)
     return table.with_columns(

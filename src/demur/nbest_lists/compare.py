@@ -13,8 +13,7 @@ import polars as pl
 from demur.core.io.alignment import align, unpaired_note
 from demur.core.show.numbers import Wording
 from demur.core.show.results import Shown, Step, silent
-from demur.core.stats.intervals import Difference, difference
-from demur.core.stats.tests import holm
+from demur.core.stats.intervals import Difference, difference, holm
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
 from demur.nbest_lists.exploded import ExplodedLists, UnitTotals

@@ -11,7 +11,18 @@ import polars as pl
 
 from demur.core.show.html import paragraphs
 from demur.core.show.notebook import drawn, pictured, presented
-from demur.core.show.numbers import Wording, count, interval, listed, number, p_value, percent, tabled_percent
+from demur.core.show.numbers import (
+    Wording,
+    count,
+    ends,
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    tabled_percent,
+    with_interval,
+)
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.core.stats.calibration import Reliability
@@ -139,9 +150,9 @@ def pair_sentences(pair: NBestPair) -> list[str]:
     verdict = pair.verdict
     if one.why is not None:
         return [f"{pair.a} and {pair.b}: the ICE is {one.why}."]
-    spans = "" if one.low != one.low else f" ({number(one.low)} to {number(one.high)})"
+    difference = with_interval(f"{one.value:+.4g}", one.low, one.high, write=number)
     tested = "not tested" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
-    gap = f"ICE of {pair.a} less that of {pair.b}: {one.value:+.4g}{spans}, {tested}"
+    gap = f"ICE of {pair.a} less that of {pair.b}: {difference}, {tested}"
     if verdict == "no difference shown":
         told = [f"{pair.a} and {pair.b}: no difference shown. {gap}."]
     else:
@@ -163,11 +174,11 @@ def recalibration_sentences(change: Recalibrated) -> list[str]:
     one = change.differences["ice"]
     if one.why is not None:
         return [f"{change.system}: recalibrated on {change.fitted_on:,} items of another file; the ICE is undefined."]
-    spans = "" if one.low != one.low else f" ({number(one.low)} to {number(one.high)})"
+    difference = with_interval(f"{one.value:+.4g}", one.low, one.high, write=number)
     before, after = number(change.before["ice"]), number(change.after["ice"])
     return [
         f"{change.system}: recalibrated on {change.fitted_on:,} items of another file, the ICE goes from {before} to "
-        f"{after}; change {one.value:+.4g}{spans}."
+        f"{after}; change {difference}."
     ]
 
 
@@ -381,15 +392,14 @@ def _cell(key: str, figure: Figure) -> str:
     if not figure.defined:
         return f"undefined ({figure.why})"
     scale, form = (100, ".1f") if key in AS_PERCENT else (1, ".4f")
-    ends = "no interval" if figure.low != figure.low else f"{scale * figure.low:{form}} to {scale * figure.high:{form}}"
-    return f"{_value(key, figure)} ({ends})"
+    return f"{_value(key, figure)} ({interval(figure, lambda value: f'{scale * value:{form}}')})"
 
 
 def _change(key: str, one: Difference) -> tuple[str, str]:
     """A difference and the ends of its interval, rates in percentage points."""
     scale, form = (100, "+.1f") if key in AS_PERCENT else (1, "+.4f")
-    ends = "no interval" if one.low != one.low else f"{scale * one.low:{form}} to {scale * one.high:{form}}"
-    return "undefined" if one.value != one.value else f"{scale * one.value:{form}}", ends
+    span = ends(one.low, one.high, lambda value: f"{scale * value:{form}}") or "no interval"
+    return "undefined" if one.value != one.value else f"{scale * one.value:{form}}", span
 
 
 def _value(key: str, figure: Figure) -> str:

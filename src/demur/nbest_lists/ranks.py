@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from demur.core.show.numbers import count, percent, tabled_percent
+from demur.core.show.numbers import count, percent, tabled_percent, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
-from demur.core.stats.intervals import Figure, check_level
-from demur.core.stats.tests import wilson
+from demur.core.stats.intervals import Figure, check_level, wilson
 from demur.errors import DataError
 from demur.nbest_lists.measures import FLOOR
 from demur.returns.table import Responses
@@ -306,8 +305,8 @@ def rank_table(ranks: ListRanks) -> ResultTable:
     rows = []
     for place in range(1, min(ranks.longest, MOST_PLACES) + 1):
         top = ranks.top(place)
-        ends = f"{100 * top.low:.1f} to {100 * top.high:.1f}"
-        rows.append((ORDINALS[place - 1], tabled_percent(ranks.share(place)), f"{tabled_percent(top.value)} ({ends})"))
+        share = with_interval(tabled_percent(top.value), top.low, top.high, write=lambda rate: f"{100 * rate:.1f}")
+        rows.append((ORDINALS[place - 1], tabled_percent(ranks.share(place)), share))
     if ranks.longest > MOST_PLACES:
         rows.append(("later", tabled_percent(sum(ranks.at[MOST_PLACES:]) / ranks.total), "–"))
     rows.append(("not in the list", tabled_percent(ranks.nowhere / ranks.total), "–"))

@@ -9,17 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from demur.core.show.chart_data import (
-    aligned,
-    extent,
-    interval_words,
-    refuse_repeats,
-    renamed,
-    short,
-    signed,
-    tidy,
-    with_interval,
-)
 from demur.core.show.charts import (
     FILLS,
     SHAPES,
@@ -27,15 +16,20 @@ from demur.core.show.charts import (
     Span,
     alt,
     capital,
+    extent,
     finished,
     inline,
+    interval_words,
     most_honest,
     name_axis,
     number_axis,
+    refuse_repeats,
+    renamed,
+    tidy,
     upright,
     validations,
 )
-from demur.core.show.numbers import count, middle_cut, percent
+from demur.core.show.numbers import aligned, count, middle_cut, percent, short, signed, with_interval
 from demur.core.stats.intervals import Figure
 
 MOST_TERMS = 20

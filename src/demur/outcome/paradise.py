@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from demur.core.show.results import plain
-from demur.core.stats.tests import student_p
+from demur.core.stats.intervals import student_p
 from demur.errors import DataError
 from demur.outcome.least_squares import check_arrays, solve
 

@@ -13,9 +13,8 @@ import numpy as np
 from demur.core.arrays import Array
 from demur.core.io.columns import nearest
 from demur.core.show.results import Shown
-from demur.core.stats.intervals import Difference, Figure, student
+from demur.core.stats.intervals import Difference, Figure, holm, student, student_p
 from demur.core.stats.sweep import ratio
-from demur.core.stats.tests import holm, student_p
 from demur.errors import DataError, UsageError
 from demur.outcome.features import Turns, all_features, confusion_features, fill_undefined, turns_of, unknown_turns
 from demur.outcome.models import HIDDEN_PRICES, INTERCEPT, OutcomeModel

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.show.notebook import drawn, presented
-from demur.core.show.numbers import interval, number, p_value
+from demur.core.show.numbers import interval, number, p_value, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.errors import DataError
@@ -171,7 +171,7 @@ def pair_sentences(pair: PredictedPair) -> list[str]:
     one = pair.difference
     if math.isnan(one.p):
         return [f"{pair.a} less {pair.b}: {one.value:+.4g}; the model has no interval for it."]
-    shown = f"{one.value:+.4g} ({number(one.low)} to {number(one.high)}), {p_value(one.p_adjusted)}"
+    shown = f"{with_interval(f'{one.value:+.4g}', one.low, one.high, write=number)}, {p_value(one.p_adjusted)}"
     return [f"{pair.a} less {pair.b}: {shown}."]
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.chart_data import refuse_repeats, renamed, tidy
-from demur.core.show.charts import alt, finished, inline
+from demur.core.show.charts import alt, finished, inline, refuse_repeats, renamed, tidy
 from demur.core.show.numbers import count, middle_cut, shortened
 from demur.errors import UsageError
 

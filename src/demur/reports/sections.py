@@ -13,7 +13,7 @@ import polars as pl
 
 from demur import __version__
 from demur.core.show.markdown import visible
-from demur.core.show.numbers import listed, p_value, percent, tabled_percent
+from demur.core.show.numbers import listed, p_value, percent, tabled_percent, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
@@ -218,8 +218,8 @@ def _advice(one: Calibration) -> str:
     if one.advice == "recalibrate":
         return (
             f"Recalibrate: an isotonic map, fitted on four fifths and held against the rest, leaves "
-            f"{percent(one.ece_after)} and lowers the Brier score by {-one.change:.4f} "
-            f"({-one.high:.4f} to {-one.low:.4f})."
+            f"{percent(one.ece_after)} and lowers the Brier score by "
+            f"{with_interval(-one.change, -one.high, -one.low, write='{:.4f}'.format)}."
         )
     if one.advice == "leave":
         return "Recalibrating is not shown to help here: leave them as they are."
@@ -235,7 +235,7 @@ def _calibration_table(found: Sequence[Calibration]) -> ResultTable:
             _four_digits(one.ece_after),
             f"{one.brier:.4f}",
             _four_digits(one.brier_after),
-            "–" if math.isnan(one.change) else f"{one.change:+.4f} ({one.low:+.4f} to {one.high:+.4f})",
+            "–" if math.isnan(one.change) else with_interval(one.change, one.low, one.high, write="{:+.4f}".format),
             one.advice,
         )
         for one in found

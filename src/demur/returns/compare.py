@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
-from demur.core.stats.intervals import check_level, normal
+from demur.core.stats.intervals import check_level, holm, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
-from demur.core.stats.tests import holm, mcnemar
 from demur.errors import UsageError
 from demur.returns.bands import GRID, DifferenceBand, check_region, difference_bands
 from demur.returns.curves import ErrorReturnCurve, error_return

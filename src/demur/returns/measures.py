@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from demur.core.arrays import Array
+from demur.core.stats.intervals import student_p, student_quantile
 from demur.core.stats.measure import SweepMeasure
-from demur.core.stats.quantiles import student_quantile
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep, ratio
-from demur.core.stats.tests import student_p
 from demur.errors import UsageError
 
 

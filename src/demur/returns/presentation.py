@@ -10,7 +10,7 @@ import polars as pl
 from demur.core.show import numbers
 from demur.core.show.html import curve_points, notebook, paragraphs, table_html
 from demur.core.show.notebook import drawn, figure, pictured, presented
-from demur.core.show.numbers import _ends, tabled_percent
+from demur.core.show.numbers import tabled_percent, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
 from demur.core.stats.intervals import Figure
@@ -269,7 +269,7 @@ def pair_table(comparison: Comparison) -> ResultTable:
                 pair.a,
                 pair.b,
                 pair.verdict,
-                f"{pair.area.value:+.4f} ({low:+.4f} to {high:+.4f})",
+                with_interval(pair.area.value, low, high, write="{:+.4f}".format),
                 numbers.p_value(pair.p_adjusted),
                 words.mcnemar(pair),
             )
@@ -321,8 +321,8 @@ def _shown(name: str, figure: Figure) -> str:
     if not figure.defined:
         return f"undefined ({figure.why})"
     if name in UNITS_OF_PERCENT:
-        return f"{tabled_percent(figure.value)} ({_ends(100 * figure.low, 100 * figure.high, '.1f')})"
-    return f"{figure.value:.4f} ({_ends(figure.low, figure.high, '.4f')})"
+        return f"{tabled_percent(figure.value)} ({numbers.interval(figure, lambda rate: f'{100 * rate:.1f}')})"
+    return with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format, missing="no interval")
 
 
 def _brief(name: str, figure: Figure) -> str:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from demur.core.arrays import Array, Flags
 from demur.core.io.columns import JUDGED, MOST_SLICES, unknown_column
 from demur.core.show.results import plain
-from demur.core.stats.intervals import check_level
+from demur.core.stats.intervals import check_level, fisher, holm, newcombe
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
-from demur.core.stats.tests import fisher, holm, newcombe
 from demur.errors import DataError
 from demur.returns.measures import Estimate, area_from, area_influence
 from demur.returns.table import Responses, slice_values

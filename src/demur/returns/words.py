@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from demur.core.show.numbers import _rounded, inputs, interval, listed, number, p_value, percent
+from demur.core.show.numbers import inputs, interval, listed, number, p_value, percent, rounded_up, with_interval
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns.bands import Band
@@ -204,7 +204,7 @@ def _need(pair: PairComparison) -> list[str]:
         return []
     return [
         "To show a difference in area of the size seen here four times out of five, about "
-        f"{_rounded(pair.inputs_needed)} inputs would be needed; there are {pair.n:,}."
+        f"{rounded_up(pair.inputs_needed)} inputs would be needed; there are {pair.n:,}."
     ]
 
 
@@ -459,5 +459,5 @@ def _height(one: Evaluation) -> float:
 def difference_told(test: SliceDifference) -> str:
     """A difference with its interval."""
     if test.what == "augrc":
-        return f"{test.difference:+.4f} ({test.low:+.4f} to {test.high:+.4f})"
-    return f"{100 * test.difference:+.1f} ({100 * test.low:+.1f} to {100 * test.high:+.1f}) points"
+        return with_interval(test.difference, test.low, test.high, write="{:+.4f}".format)
+    return with_interval(test.difference, test.low, test.high, write=lambda rate: f"{100 * rate:+.1f}") + " points"

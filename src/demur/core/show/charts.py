@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.show.chart_data import renamed
-from demur.core.show.numbers import middle_cut, shortened
+from demur.core.show.numbers import middle_cut, percent, shortened
 from demur.errors import UsageError
 
 try:
@@ -27,8 +28,6 @@ __all__ = ["HEIGHT", "WIDTH", "alt", "chart_table", "finished", "headroom", "inl
 WIDTH, HEIGHT = 560, 340
 """Pixels of the plot itself; with axes and titles a figure comes to about 640 x 440."""
 
-FONT = "Arial, 'Helvetica Neue', 'Liberation Sans', sans-serif"
-"""Fonts of one set of widths, so that text fits its place wherever the picture is shown."""
 INK, QUIET, GRID = "#1a1a1a", "#555555", "#e6e6e6"
 TITLE_WIDTH, SUBTITLE_WIDTH = 72, 100
 """Characters of one line of title and subtitle."""
@@ -36,10 +35,9 @@ TITLE_WIDTH, SUBTITLE_WIDTH = 72, 100
 
 def inline(frame: pl.DataFrame) -> alt.InlineData:
     """The rows of a table as data inside a spec: rates to seven decimals, thresholds whole, no NaN or infinity."""
-    rates = pl.selectors.float() - pl.selectors.by_name("threshold", require_all=False)
-    tidy = frame.with_columns(rates.round(7))
-    finite = pl.selectors.float()
-    rows = tidy.with_columns(pl.when(finite.is_finite()).then(finite)).to_dicts()
+    floats = pl.selectors.float()
+    rates = floats - pl.selectors.by_name("threshold", require_all=False)
+    rows = frame.with_columns(rates.round(7)).with_columns(pl.when(floats.is_finite()).then(floats)).to_dicts()
     with alt.utils.schemapi.debug_mode(False):  # to hold each row against the schema takes most of the time
         return alt.InlineData(values=tuple(rows))  # a list would be copied, row by row, whenever charts are layered
 
@@ -75,8 +73,8 @@ def finished(
 ) -> Any:
     """A chart with its titles, description for screen readers, table and the common look."""
     words = alt.TitleParams(text=balanced(title, TITLE_WIDTH), subtitle=packed(subtitle, SUBTITLE_WIDTH))
-    given: dict[str, Any] = {} if table is None else {"data": inline(table)}
-    return chart.properties(title=words, description=description, **given).configure(**_look())
+    data: dict[str, Any] = {} if table is None else {"data": inline(table)}
+    return chart.properties(title=words, description=description, **data).configure(**LOOK)
 
 
 def balanced(text: str, width: int) -> list[str]:
@@ -85,14 +83,9 @@ def balanced(text: str, width: int) -> list[str]:
     >>> balanced("four words and more", 16)
     ['four words', 'and more']
     """
-    joined = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    lines = _wrapped(joined, width)
-    narrowest = next(less for less in range(1, width + 1) if len(_wrapped(joined, less)) <= len(lines))
-    return _wrapped(joined, narrowest)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False)
+    wrapped = partial(textwrap.wrap, text.replace(" %", "\N{NO-BREAK SPACE}%"), break_on_hyphens=False)
+    lines = len(wrapped(width))
+    return next(wrapped(less) for less in range(1, width + 1) if len(wrapped(less)) <= lines)
 
 
 def packed(facts: Sequence[str], width: int) -> list[str]:
@@ -110,59 +103,32 @@ def packed(facts: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def _look() -> dict[str, Any]:
-    return {
-        "background": "white",
-        "font": FONT,
-        "padding": 10,
-        "view": {"stroke": None},
-        "title": {
-            "anchor": "start",
-            "frame": "bounds",
-            "fontSize": 16,
-            "fontWeight": 600,
-            "color": INK,
-            "lineHeight": 20,
-            "subtitleFontSize": 12,
-            "subtitleColor": QUIET,
-            "subtitleLineHeight": 16,
-            "subtitlePadding": 5,
-            "offset": 12,
-        },
-        "axis": {
-            "labelFontSize": 12,
-            "titleFontSize": 13,
-            "titleFontWeight": 500,
-            "labelColor": INK,
-            "titleColor": INK,
-            "titlePadding": 9,
-            "gridColor": GRID,
-            "domainColor": "#888888",
-            "tickColor": "#888888",
-            "labelLimit": 240,
-        },
-        "legend": {
-            "labelFontSize": 12,
-            "labelColor": INK,
-            "titleFontSize": 12,
-            "labelLimit": 280,
-            "symbolSize": 700,
-            "rowPadding": -8,
-        },
-        "header": {"labelFontSize": 12, "titleFontSize": 13},
-    }
-
+LOOK: dict[str, Any] = {
+    "background": "white",
+    "font": "Arial, 'Helvetica Neue', 'Liberation Sans', sans-serif",  # of one set of widths, so that text fits
+    "padding": 10,
+    "view": {"stroke": None},
+    "title": {"anchor": "start", "frame": "bounds", "offset": 12, "color": INK}
+    | {"fontSize": 16, "fontWeight": 600, "lineHeight": 20}
+    | {"subtitleFontSize": 12, "subtitleColor": QUIET, "subtitleLineHeight": 16, "subtitlePadding": 5},
+    "axis": {"labelFontSize": 12, "labelColor": INK, "labelLimit": 240, "gridColor": GRID}
+    | {"titleFontSize": 13, "titleFontWeight": 500, "titleColor": INK, "titlePadding": 9}
+    | {"domainColor": "#888888", "tickColor": "#888888"},
+    "legend": {"labelFontSize": 12, "labelColor": INK, "labelLimit": 280}
+    | {"titleFontSize": 12, "symbolSize": 700, "rowPadding": -8},
+    "header": {"labelFontSize": 12, "titleFontSize": 13},
+}
+"""The common look of all figures, as Vega-Lite's configuration."""
 
 HOVER = "hover"
 """Name of the layer and of its selection."""
 
-
 _SYNTAX = re.compile(r"[\\'\".\[\]:]")
-"""What Vega takes for more than a letter in the name of a field."""
+"""What Vega takes for more than a character in the name of a field."""
 
 
 def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
-    """Points that show themselves and a tooltip under the pointer; all columns but `x` and `y` are told.
+    """Points that show themselves and a tooltip under the pointer; it lists all columns but `x` and `y`.
 
     The points are large enough to cover the line between them. A selection of the nearest point would
     reach further, but in Vega-Lite 6 its tooltips read "undefined" (vega/vega-lite, pull request 9707).
@@ -170,7 +136,6 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
     under = alt.selection_point(name=HOVER, on="pointerover", empty=False, clear="pointerout")
     titles = [column for column in rows.columns if column not in (x, y)]
     plain = {title: f"told_{place}" for place, title in enumerate(titles) if _SYNTAX.search(title)}
-    told = [alt.Tooltip(plain.get(title, title), type="nominal", title=title) for title in titles]
     return (
         alt.Chart(inline(rows.rename(plain)), name=f"{HOVER}_points")
         .mark_point(filled=True, size=150, color="black", stroke="white", strokeWidth=2, clip=True)
@@ -178,7 +143,7 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
             x=alt.X(x, type="quantitative"),
             y=alt.Y(y, type="quantitative"),
             opacity=alt.condition(under, alt.value(1), alt.value(0)),
-            tooltip=told,
+            tooltip=[alt.Tooltip(plain.get(title, title), type="nominal", title=title) for title in titles],
         )
         .add_params(under)
     )
@@ -186,35 +151,29 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
 
 def without_hover(spec: dict[str, Any]) -> dict[str, Any]:
     """The spec without its tooltip layers, for formats that cannot react."""
-    kept = {key: value for key, value in spec.items() if key != "params"}
-    params = [one for one in spec.get("params", []) if one.get("name") != HOVER]
-    if params:
-        kept["params"] = params
-    for group in ("layer", "vconcat", "hconcat"):
-        if group in kept:
-            kept[group] = [
-                without_hover(part) for part in kept[group] if not str(part.get("name", "")).startswith(HOVER)
-            ]
-    return kept
+    groups: dict[str, Any] = {name: spec[name] for name in ("params", "layer", "vconcat", "hconcat") if name in spec}
+    left = {
+        name: [without_hover(part) for part in parts if not str(part.get("name", "")).startswith(HOVER)]
+        for name, parts in groups.items()
+    }
+    return {key: left.get(key, value) for key, value in spec.items() if left.get(key) or key != "params"}
 
 
 LINE, LETTER = 15.0, 6.6
-"""Height of a label and width of a letter in pixels."""
-
-SHIFT = (26.0, 26.0)
-"""Pixels from a point to its label, right and up, unless said otherwise."""
+"""Height of a label and width of a character in pixels."""
 
 
 def placed_labels(
     marks: pl.DataFrame,
     domain: tuple[float, float],
     *,
-    shift: tuple[float, float] = SHIFT,
+    shift: tuple[float, float] = (26.0, 26.0),
     align: Literal["left", "center"] = "left",
 ) -> list[Any]:
     """Points `x`, `y` with their `text` above and to the right, joined by a thin line; none where there are no points.
 
-    `domain` is that of the y axis; the x axis is taken to run from 0 to 1.
+    `domain` is that of the y axis; the x axis is taken to run from 0 to 1. `shift` is by how many pixels labels stand
+    right of their points and above.
     """
     if marks.is_empty():
         return []
@@ -226,26 +185,14 @@ def placed_labels(
     )
     base = alt.Chart(inline(rows))
     where: dict[str, Any] = {"x": alt.X("label_x:Q"), "y": alt.Y("label_y:Q")}
-    dot: dict[str, Any] = {
-        "filled": True,
-        "size": 90,
-        "shape": "diamond",
-        "fill": "white",
-        "stroke": "black",
-        "strokeWidth": 1.8,
-    }
-    text: dict[str, Any] = {
-        "align": align,
-        "baseline": "middle" if align == "left" else "bottom",
-        "dx": 3 if align == "left" else 0,
-        "fontSize": 12,
-        "fontWeight": 600,
-    }
+    dot: dict[str, Any] = {"size": 90, "shape": "diamond", "fill": "white", "stroke": "black", "strokeWidth": 1.8}
+    beside: dict[str, Any] = {"baseline": "middle", "dx": 3} if align == "left" else {"baseline": "bottom", "dx": 0}
+    text: dict[str, Any] = {"align": align, **beside, "fontSize": 12, "fontWeight": 600}
     return [
         base.mark_rule(color="#444444", strokeWidth=0.8).encode(x="x:Q", y="y:Q", x2="label_x:Q", y2="label_y:Q"),
         base.mark_text(**text, stroke="white", strokeWidth=3, strokeJoin="round").encode(**where, text="text:N"),
         base.mark_text(**text, color="#111111").encode(**where, text="text:N"),
-        base.mark_point(**dot, opacity=1).encode(x="x:Q", y="y:Q"),
+        base.mark_point(**dot, filled=True, opacity=1).encode(x="x:Q", y="y:Q"),
     ]
 
 
@@ -253,19 +200,16 @@ def _spread(points: list[tuple[float, float, int]], shift: tuple[float, float]) 
     """Label spots from the rightmost point on, each lifted until it is clear of those already placed."""
     spots: dict[int, tuple[float, float, float]] = {}
     for place in sorted(range(len(points)), key=lambda place: -points[place][0]):
-        x, y, letters = points[place]
-        width = letters * LETTER
-        left = min(x + shift[0], WIDTH - width)
-        up = y + shift[1]
-        while any(_overlap(left, up, width, other) for other in spots.values()):
+        x, y, characters = points[place]
+        width = characters * LETTER
+        left, up = min(x + shift[0], WIDTH - width), y + shift[1]
+        while any(
+            abs(up - other_up) < LINE and left <= other_left + other_width and other_left <= left + width
+            for other_left, other_up, other_width in spots.values()
+        ):
             up += 2.0
         spots[place] = (left, up, width)
     return [spots[place][:2] for place in range(len(points))]
-
-
-def _overlap(left: float, up: float, width: float, other: tuple[float, float, float]) -> bool:
-    beside = left > other[0] + other[2] or other[0] > left + width
-    return not beside and abs(up - other[1]) < LINE
 
 
 Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left", "top"]
@@ -297,9 +241,6 @@ OTHERS = (
 REFERENCES = (LineStyle("#777777", 1.0, (1, 0)), LineStyle("#777777", 1.0, (3, 3)))
 """A random and a perfect ranking of the baseline's answers."""
 
-REFERENCE_LETTERS = 18
-"""Letters of the baseline's name in the names of its references."""
-
 
 def style_of(place: int) -> LineStyle:
     """Style of the line at a place in the order of systems; from the ninth on the styles return as thin lines."""
@@ -311,7 +252,7 @@ def style_of(place: int) -> LineStyle:
 
 def reference_names(baseline: str) -> tuple[str, str]:
     """What the two lines are called that show how far a ranking could make or mar the baseline."""
-    name = middle_cut(baseline, REFERENCE_LETTERS)
+    name = middle_cut(baseline, 18)
     return f"random ranking of {name}", f"perfect ranking of {name}"
 
 
@@ -332,18 +273,14 @@ def line_channels(
         (alt.StrokeDash, [list(style.dash) for style in styles]),
         (alt.StrokeWidth, [style.width for style in styles]),
     )
-    return tuple(
-        channel(
-            field, type="ordinal", sort=None, scale=alt.Scale(type="ordinal", domain=domain, range=span), legend=legend
-        )
-        for channel, span in ranges
-    )
+    scales = [(channel, alt.Scale(type="ordinal", domain=domain, range=span)) for channel, span in ranges]
+    return tuple(channel(field, type="ordinal", sort=None, scale=scale, legend=legend) for channel, scale in scales)
 
 
 def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:
     """A legend in the corner that the curves leave free, or above the plot; `labels` stand for names that are long."""
-    changed = {name: label for name, label in (labels or {}).items() if name != label}
-    said: dict[str, Any] = {"labelExpr": _relabelled(changed)} if changed else {}
+    relabel = renamed(labels or {})
+    expression: dict[str, Any] = {} if relabel == "datum.label" else {"labelExpr": relabel}
     return alt.Legend(
         title=None,
         orient=corner,
@@ -353,14 +290,8 @@ def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Le
         padding=7,
         cornerRadius=3,
         offset=6,
-        **said,
+        **expression,
     )
-
-
-def _relabelled(labels: Mapping[str, str]) -> str:
-    """An expression of Vega that gives each name its label."""
-    cases = (f"datum.label === {json.dumps(name)} ? {json.dumps(label)} : " for name, label in labels.items())
-    return f"{''.join(cases)}datum.label"
 
 
 Span = tuple[float, float]
@@ -438,9 +369,9 @@ def name_axis(field: str, names: Sequence[str], *, letters: int, **more: Any) ->
     )
 
 
-def number_axis(field: str, title: str, domain: tuple[float, float], **more: Any) -> Any:
-    """A horizontal axis of plain numbers from end to end of a domain."""
-    return alt.X(
+def number_axis(field: str, title: str, domain: Span, *, channel: type[Any] = alt.X, **more: Any) -> Any:
+    """An axis of plain numbers from end to end of a domain, the horizontal one unless another channel is given."""
+    return channel(
         f"{field}:Q",
         title=title,
         scale=alt.Scale(domain=list(domain), nice=False, zero=False),
@@ -460,3 +391,66 @@ def capital(text: str) -> str:
     ('Gain', '')
     """
     return text[:1].upper() + text[1:]
+
+
+def tidy(rows: pl.DataFrame, kinds: dict[str, Any], numbers: Sequence[str]) -> pl.DataFrame:
+    """The columns that a figure draws, numbers as floats, with NaN for what is not there."""
+    wanted = [*kinds, *numbers]
+    lacking = [name for name in wanted if name not in rows.columns]
+    if lacking:
+        raise UsageError(f'the figure needs a column "{lacking[0]}"; there are: {", ".join(rows.columns)}')
+    if rows.is_empty():
+        raise UsageError("a figure needs at least one row; got none")
+    return rows.select(
+        *(pl.col(name).cast(kind) for name, kind in kinds.items()),
+        *(pl.col(name).cast(pl.Float64).fill_null(math.nan) for name in numbers),
+    )
+
+
+def refuse_repeats(table: pl.DataFrame, *columns: str) -> None:
+    """Refuse two rows about the same thing."""
+    twice = table.filter(pl.struct(columns).is_duplicated())
+    if twice.height:
+        raise UsageError(f'"{" / ".join(map(str, twice.select(columns).row(0)))}" is there twice; one row each')
+
+
+def check_better(table: pl.DataFrame) -> None:
+    """Refuse a direction that is none."""
+    other = table.filter(~pl.col("better").is_in(["lower", "higher"]))
+    if other.height:
+        raise UsageError(f'better is "lower" or "higher"; got "{other["better"][0]}"')
+
+
+def extent(table: pl.DataFrame, columns: Sequence[str], *, air: float = 0.0) -> Span:
+    """Least and greatest number of some columns, with air around; 0 to 1 where there are none."""
+    return padded(table.select(columns).to_numpy(), air=air)
+
+
+def padded(values: Array, *, air: float) -> Span:
+    """Least and greatest of the values that are finite, with air around; 0 to 1 where there are none."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    room = air * (high - low) or (0.0 if high > low else 0.5 * abs(high) or 0.5)
+    return low - room, high + room
+
+
+def in_percent(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The rows with those for which the column `percent` holds, if there is one, in percent and named so."""
+    if "percent" not in rows.columns:
+        return rows
+    rate = pl.col("percent").fill_null(value=False)
+    return rows.with_columns(
+        pl.when(rate).then(pl.col("measure") + ", %").otherwise("measure").alias("measure"),
+        *(pl.when(rate).then(100 * pl.col(name)).otherwise(name).alias(name) for name in columns),
+    )
+
+
+def interval_words(table: pl.DataFrame, mark: str, level: float) -> list[str]:
+    """What the intervals in a figure are, or that there are none."""
+    return [f"{mark}: {percent(level)} intervals"] if table["low"].is_finite().any() else ["no intervals"]
+
+
+def renamed(labels: Mapping[str, str]) -> str:
+    """An expression of Vega that gives each name its label."""
+    changed = {json.dumps(name): json.dumps(label) for name, label in labels.items() if name != label}
+    return "".join(f"datum.label === {name} ? {label} : " for name, label in changed.items()) + "datum.label"

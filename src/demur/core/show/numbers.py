@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from demur.core.show.results import threshold_text
@@ -102,12 +102,48 @@ def number(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{value:.4g}"
 
 
-def interval(figure: Figure, shown: object = percent) -> str:
+def short(value: float) -> str:
+    """A number in three digits.
+
+    >>> short(-1.23456), short(math.nan)
+    ('−1.23', 'undefined')
+    """
+    return "undefined" if math.isnan(value) else f"{value:.3g}".replace("-", "−")
+
+
+def signed(value: float) -> str:
+    """A number in three digits with its sign.
+
+    >>> signed(0.5), signed(-0.5), signed(0.0)
+    ('+0.5', '−0.5', '0')
+    """
+    return f"+{short(value)}" if value > 0 else short(value + 0.0)
+
+
+def interval(figure: Figure, write: Callable[[float], str] = percent) -> str:
     """The ends of a figure's interval."""
-    if math.isnan(figure.low) or math.isnan(figure.high):
-        return "no interval"
-    assert callable(shown)
-    return f"{shown(figure.low)} to {shown(figure.high)}"
+    return ends(figure.low, figure.high, write) or "no interval"
+
+
+def ends(low: float, high: float, write: Callable[[float], str]) -> str:
+    """The ends of an interval; empty where there is none.
+
+    >>> ends(0.1, 0.25, percent), ends(math.nan, math.nan, percent)
+    ('10 % to 25 %', '')
+    """
+    return "" if math.isnan(low) or math.isnan(high) else f"{write(low)} to {write(high)}"
+
+
+def with_interval(
+    value: float | str, low: float, high: float, *, write: Callable[[float], str] = short, missing: str = ""
+) -> str:
+    """A number, or its text, with its interval; where there is none, `missing` stands for it.
+
+    >>> with_interval(1.2345, 1.1, 1.3), with_interval(0.5, math.nan, math.nan, write="{:+.2f}".format, missing="none")
+    ('1.23 (1.1 to 1.3)', '+0.50 (none)')
+    """
+    text, span = value if isinstance(value, str) else write(value), ends(low, high, write) or missing
+    return f"{text} ({span})" if span else text
 
 
 def p_value(p: float) -> str:
@@ -128,7 +164,12 @@ def listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _rounded(count: int) -> str:
+def rounded_up(count: int) -> str:
+    """A count rounded up to two digits.
+
+    >>> rounded_up(1234)
+    '1,300'
+    """
     scale = 10 ** max(0, len(str(count)) - 2)
     return f"{math.ceil(count / scale) * scale:,}"
 
@@ -182,5 +223,12 @@ def tabled_percent(rate: float) -> str:
     return f"{100 * rate:.1f} %" if plain else percent(rate)
 
 
-def _ends(low: float, high: float, form: str) -> str:
-    return "no interval" if low != low or high != high else f"{low:{form}} to {high:{form}}"
+def aligned(values: Sequence[float]) -> list[str]:
+    """Numbers with as many decimals as give the greatest of them three digits, but at least as whole numbers.
+
+    >>> aligned([1.2, 0.03456, math.nan]), aligned([22.31, 120.0])
+    (['1.20', '0.03', 'undefined'], ['22', '120'])
+    """
+    greatest = max((abs(value) for value in values if math.isfinite(value)), default=1.0)
+    decimals = min(max(2 - math.floor(math.log10(greatest or 1.0)), 0), 6)
+    return ["undefined" if math.isnan(value) else f"{value:.{decimals}f}".replace("-", "−") for value in values]

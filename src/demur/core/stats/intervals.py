@@ -1,18 +1,184 @@
-"""Figures with their intervals, and the few ways an interval is made."""
+"""Intervals, significance tests and the quantiles behind them.
+
+Quantiles of samples of usual size are computed without SciPy, which takes as long to load as Polars. Large samples and
+arrays, of which there are many values at once, are left to SciPy.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 
 from demur.core.arrays import Array
-from demur.core.stats.quantiles import beta_quantile, normal_quantile, normal_tail, student_quantile
-from demur.core.stats.tests import student_p
 from demur.errors import UsageError
+
+MOST = 2e4
+"""Sum of both parameters of a beta distribution, or degrees of freedom, up to which SciPy is not needed."""
+
+_TINY = 1e-300
+_ZERO = 1e-30
+_STANDARD = NormalDist()
+
+
+def normal_quantile(p: float) -> float:
+    """The value below which a standard normal variable lies with chance p.
+
+    >>> round(normal_quantile(0.975), 6)
+    1.959964
+    """
+    return _STANDARD.inv_cdf(p)
+
+
+def normal_tail(value: float) -> float:
+    """The chance that a standard normal variable lies above a value.
+
+    >>> round(normal_tail(1.959964), 6)
+    0.025
+    """
+    return math.erfc(value / math.sqrt(2)) / 2
+
+
+def student_quantile(freedom: float, p: float) -> float:
+    """The value below which Student's t lies with chance p, which is at least one half.
+
+    >>> round(student_quantile(9, 0.975), 4)
+    2.2622
+    """
+    if freedom > MOST:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(freedom, p))
+    share = beta_quantile(0.5, freedom / 2, 2 * p - 1)
+    if share < 0.5:
+        return math.sqrt(freedom * share / (1 - share))
+    rest = beta_quantile(freedom / 2, 0.5, 2 - 2 * p)  # 1 - share, with all its digits
+    return math.sqrt(freedom * (1 - rest) / rest)
+
+
+def beta_quantile(a: float, b: float, p: float) -> float:
+    """The value below which a beta variable lies with chance p.
+
+    >>> round(beta_quantile(1, 20, 0.975), 4)
+    0.1684
+    """
+    if a + b > MOST:
+        from scipy.special import betaincinv
+
+        return float(betaincinv(a, b, p))
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(200):
+        gap = _beta_chance(a, b, x, scale) - p
+        low, high = (x, high) if gap < 0 else (low, x)
+        density = math.exp(min(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x), 700.0))
+        step = gap / density if density > 0 else math.inf
+        new = x - step if low < x - step < high else (low + high) / 2
+        if abs(new - x) <= 4e-16 * x or not _ZERO < new < 1:
+            return new
+        x = new
+    return x
+
+
+def _beta_chance(a: float, b: float, x: float, scale: float) -> float:
+    """The regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun 26.5.8)."""
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta_chance_below_mean(b, a, 1 - x, scale)
+    return _beta_chance_below_mean(a, b, x, scale)
+
+
+def _beta_chance_below_mean(a: float, b: float, x: float, scale: float) -> float:
+    if x <= 0:
+        return 0.0
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or _TINY)
+    fraction = d
+    for place in range(1, 10_000):
+        for term in (
+            place * (b - place) * x / ((a + 2 * place - 1) * (a + 2 * place)),
+            -(a + place) * (a + b + place) * x / ((a + 2 * place) * (a + 2 * place + 1)),
+        ):
+            d = 1 / (1 + term * d or _TINY)
+            c = 1 + term / c or _TINY
+            fraction *= c * d
+        if abs(c * d - 1) < 1e-16:
+            break
+    return math.exp(scale + a * math.log(x) + b * math.log1p(-x)) * fraction / a
+
+
+def fisher(hits: int, drawn: int, marked: int, total: int) -> float:
+    """Two-sided exact p-value of Fisher: `hits` of `drawn` are marked, as `marked` of `total` are.
+
+    >>> round(fisher(3, 4, 4, 8), 4)
+    0.4857
+    """
+    from scipy.stats import fisher_exact
+
+    table = [[hits, drawn - hits], [marked - hits, total - drawn - marked + hits]]
+    return float(fisher_exact(table).pvalue)
+
+
+def mcnemar(a_only: int, b_only: int) -> float:
+    """Two-sided exact p-value of McNemar: a alone errs so often, and b alone.
+
+    >>> round(mcnemar(2, 9), 4)
+    0.0654
+    """
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(min(a_only, b_only), a_only + b_only, 0.5)))
+
+
+def student_p(value: float, error: float, freedom: float) -> float:
+    """Two-sided p-value of a value being 0 by Student's t, with its standard error and degrees of freedom.
+
+    >>> round(student_p(2.0, 1.0, 10), 4)
+    0.0734
+    """
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(value) / error))
+
+
+def holm(p: Array) -> Array:
+    """P-values corrected by Holm's method; those that are NaN stay so.
+
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = np.full(p.size, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = np.minimum((order.size - np.arange(order.size)) * p[order], 1.0)
+    adjusted[order] = np.maximum.accumulate(steps) if order.size else steps
+    return adjusted
+
+
+def newcombe(one: tuple[float, float], other: tuple[float, float], level: float) -> tuple[float, float]:
+    """Interval of a rate less another, each with its number of inputs (Newcombe 1998, method 10).
+
+    >>> [round(end, 4) for end in newcombe((56 / 70, 70), (48 / 80, 80), 0.95)]
+    [0.0524, 0.3339]
+    """
+    difference = one[0] - other[0]
+    (low, high), (other_low, other_high) = (wilson(*side, level) for side in (one, other))
+    down, up = math.hypot(one[0] - low, other_high - other[0]), math.hypot(high - one[0], other[0] - other_low)
+    return difference - down, difference + up
+
+
+def wilson(rate: float, n: float, level: float) -> tuple[float, float]:
+    """Wilson's interval of a rate of `n` inputs, which may be an effective number.
+
+    >>> [round(end, 4) for end in wilson(0.0, 20, 0.95)]
+    [0.0, 0.1611]
+    """
+    z2 = normal_quantile((1 + level) / 2) ** 2
+    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    reach = math.sqrt(z2) / (1 + z2 / n) * math.sqrt(max(rate * (1 - rate) / n + z2 / (4 * n * n), 0.0))
+    return min(rate, max(0.0, middle - reach)), max(rate, min(1.0, middle + reach))
 
 
 @dataclass(frozen=True, slots=True)

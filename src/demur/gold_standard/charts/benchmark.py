@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.show.chart_data import extent, interval_words, refuse_repeats, short, tidy
 from demur.core.show.charts import (
     HEIGHT,
     OTHERS,
@@ -20,15 +19,19 @@ from demur.core.show.charts import (
     Span,
     alt,
     capital,
+    extent,
     finished,
     hover_layer,
     inline,
+    interval_words,
     legend_corner,
     legend_in,
     rate_axis,
+    refuse_repeats,
+    tidy,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, middle_cut, percent, shortened
+from demur.core.show.numbers import count, middle_cut, percent, short, shortened, with_interval
 from demur.errors import UsageError
 
 GOLDS = (LineStyle("#8a6a00", 4.6, (1, 0)), LineStyle("#8a6a00", 4.6, (10, 3)), LineStyle("#8a6a00", 4.6, (3, 3)))
@@ -77,8 +80,7 @@ class Quantity:
         >>> Quantity("wer", percent=True).with_interval(0.35, 0.3, 0.4)
         '35 % (30 % to 40 %)'
         """
-        known = math.isfinite(low) and math.isfinite(high)
-        return f"{self.text(value)} ({self.text(low)} to {self.text(high)})" if known else self.text(value)
+        return with_interval(value, low, high, write=self.text) if math.isfinite(low + high) else self.text(value)
 
     def difference(self, amount: float) -> str:
         """A difference of two values, of shares in points.

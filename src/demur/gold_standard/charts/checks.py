@@ -8,9 +8,21 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.chart_data import extent, interval_words, refuse_repeats, short, tidy
-from demur.core.show.charts import HEIGHT, WIDTH, LineStyle, alt, capital, finished, inline, name_axis
-from demur.core.show.numbers import count, middle_cut, shortened
+from demur.core.show.charts import (
+    HEIGHT,
+    WIDTH,
+    LineStyle,
+    alt,
+    capital,
+    extent,
+    finished,
+    inline,
+    interval_words,
+    name_axis,
+    refuse_repeats,
+    tidy,
+)
+from demur.core.show.numbers import count, middle_cut, short, shortened
 from demur.core.show.numbers import percent as in_percent
 from demur.errors import UsageError
 from demur.gold_standard.charts.benchmark import (

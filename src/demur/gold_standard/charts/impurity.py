@@ -8,29 +8,24 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.show.chart_data import (
-    extent,
-    interval_words,
-    refuse_repeats,
-    renamed,
-    short,
-    signed,
-    tidy,
-    with_interval,
-)
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
     Span,
     alt,
+    extent,
     finished,
     inline,
+    interval_words,
     legend_in,
     name_axis,
     number_axis,
+    refuse_repeats,
+    renamed,
+    tidy,
     upright,
 )
-from demur.core.show.numbers import middle_cut, shortened
+from demur.core.show.numbers import middle_cut, short, shortened, signed, with_interval
 from demur.errors import UsageError
 from demur.gold_standard.charts.benchmark import (
     SYSTEMS,
@@ -324,7 +319,7 @@ def components_chart(effects: pl.DataFrame, *, level: float = 0.95, title: str |
     strange = table.filter(~pl.col("kind").is_in(list(KINDS)))
     if strange.height:
         raise UsageError(f'kind is one of {", ".join(KINDS)}; got "{strange["kind"][0]}"')
-    label = [with_interval(*row, plus=True) for row in table.select("value", "low", "high").iter_rows()]
+    label = [with_interval(*row, write=signed) for row in table.select("value", "low", "high").iter_rows()]
     marked = table.with_columns(label=pl.Series(label), clear=(pl.col("low") > 0) | (pl.col("high") < 0))
     kinds = [kind for kind in KINDS if kind in marked["kind"]]
     panels = [_effects_panel(marked, kind, last=kind == kinds[-1]) for kind in kinds]

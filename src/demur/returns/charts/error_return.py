@@ -25,7 +25,7 @@ from demur.core.show.charts import (
     style_of,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, cutoff, percent, shortened, span
+from demur.core.show.numbers import count, cutoff, percent, shortened, span, with_interval
 from demur.errors import UsageError
 from demur.returns import words
 from demur.returns.compare import Comparison, Crossing, PairComparison, Side
@@ -432,7 +432,7 @@ def _difference_tooltips(pair: PairComparison) -> pl.DataFrame:
         pl.Series(f"errors of {pair.b}", [percent(rate) for rate in second]),
         pl.Series(
             "difference with band (points)",
-            [f"{100 * d:+.2f} ({100 * low:+.2f} to {100 * high:+.2f})" for _, _, _, d, low, high in rows.iter_rows()],
+            [with_interval(*row[3:], write=lambda rate: f"{100 * rate:+.2f}") for row in rows.iter_rows()],
         ),
     )
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from demur.core.io.columns import nearest
 from demur.core.show.charts import WIDTH, alt, finished, inline, rate_axis, style_of
-from demur.core.show.numbers import count, number, percent
+from demur.core.show.numbers import count, number, percent, with_interval
 from demur.errors import UsageError
 from demur.returns.evaluate import Evaluation
 from demur.returns.presentation import UNITS_OF_PERCENT
@@ -53,9 +53,7 @@ def measure_rows(evaluations: Sequence[Evaluation], name: str) -> pl.DataFrame:
         figure = one.figures[name]
         write = percent if name in UNITS_OF_PERCENT else number
         label = (one.part or WHOLE) if sliced else one.system
-        told = f"{one.name} {write(figure.value)}" + (
-            f" ({write(figure.low)} to {write(figure.high)})" if figure.low == figure.low else ""
-        )
+        told = f"{one.name} {with_interval(figure.value, figure.low, figure.high, write=write)}"
         rows.append((one.system, label, one.n, figure.value, figure.low, figure.high, f"n = {count(one.n)}", told))
     columns = ("system", "row", "n", "value", "low", "high", "size", "told")
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
