@@ -1,5 +1,9 @@
-"""The inputs of the golden cases: files that the pages show or write, bundled corpora, and cuts of these."""
+"""The inputs of the golden cases: files that the pages show or write, bundled corpora and cuts of these.
 
+The logs of the demo are kept in `logs/`: confidences that are computed differ in the last bit between processors.
+"""
+
+import gzip
 import shutil
 from pathlib import Path
 
@@ -18,6 +22,9 @@ def write_inputs(folder: Path) -> None:
     for name in ("museum/questions.jsonl", "restaurant/turns.jsonl.gz", "wizards/trials.csv"):
         for file in _bundled(name).parent.iterdir():
             shutil.copy(file, folder)
+    (folder / "logs").mkdir()
+    for file in (Path(__file__).parent / "logs").iterdir():
+        (folder / "logs" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
     _write_lists(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")

@@ -30,10 +30,11 @@ STAMPS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "<time>"),
     (re.compile(r"^\d\d:\d\d:\d\d\b", re.MULTILINE), "<time>"),
     (re.compile(r"\bdemur \d+\.\d+\.\d+[\w.+]*"), "demur <version>"),
+    (re.compile(r"\bdata=[0-9a-f]{16}\b"), "data=<digest>"),  # computed confidences differ in the last bit
 )
 WIDTH = 110
-VERSIONS = ("demur", "version")
-"""Keys of a document whose text is the version."""
+HIDDEN = {"demur": (str, "<version>"), "version": (str, "<version>"), "size": (int, "<size>")}
+"""Keys of a document that are of this release, or of the library that writes Parquet, and what is recorded instead."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Workshop:
     def _plain(self, value: Any) -> Any:
         """The same without what is of this run only: its folder, its time, the version."""
         if isinstance(value, dict):
-            hidden = {key: "<version>" for key in VERSIONS if isinstance(value.get(key), str)}
+            hidden = {key: shown for key, (kind, shown) in HIDDEN.items() if isinstance(value.get(key), kind)}
             return {key: self._plain(inner) for key, inner in value.items()} | hidden
         if isinstance(value, list):
             return [self._plain(inner) for inner in value]
