@@ -174,3 +174,8 @@ def test_a_list_of_no_sentences_cannot_be_asked_for():
 
 def test_every_scorer_has_its_top_one():
     assert set(NAMES) == {f"{name}{ending}" for name in SCORERS for ending in ("", "-tp1")}
+
+
+@given(sentences=SENTENCES.filter(bool), scorer=st.sampled_from(sorted(SCORERS)))
+def test_what_all_sentences_say_has_a_confidence_of_exactly_1(sentences, scorer):
+    assert scored(sentences, scorer=scorer, parse=lambda _: "bye()") == [("bye()", 1.0)]

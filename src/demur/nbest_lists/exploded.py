@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.acts import Codes, ItemSets
-from demur.core.arrays import Array, Flags
+from demur.core.arrays import Array, Flags, round_sums
 from demur.core.stats.measure import TermMeasure
 from demur.core.stats.resampling import MOST_UNITS, Draws, Rows
 from demur.core.stats.sweep import Sweep
@@ -23,11 +23,6 @@ from demur.nbest_lists.table import NBest
 Places = NDArray[np.int64]
 Sizes = NDArray[np.int32]
 Columns = dict[str, NDArray[Any]]
-
-DIGITS = 12
-"""Decimal places that are kept of the confidence of an item, unless it is tiny."""
-
-_TINY = 1e-6
 
 AT_ONCE = 8192
 """Utterances taken apart at a time: few enough that their rows stay in the processor's cache."""
@@ -168,7 +163,7 @@ def _item_rows(lists: _Lists) -> _Items:
     ends = np.append(edges, key.size)[1:]
     group = np.repeat(np.arange(edges.size), ends - edges)
     holder = np.repeat(np.arange(every.size), size)[order]
-    confidence = _settled(np.bincount(group, _scattered(lists.confidence, hypothesised)[holder], edges.size))
+    confidence = round_sums(np.bincount(group, _scattered(lists.confidence, hypothesised)[holder], edges.size))
     right = ~hypothesised[holder[ends - 1]]  # the reference comes last among those that hold an item
     right_by_act = np.bincount(holder, right[group], every.size)[hypothesised].astype(np.int32)
     top = np.bincount(group, _scattered(lists.is_top * 1.0, hypothesised)[holder], edges.size) > 0
@@ -187,15 +182,6 @@ def _item_rows(lists: _Lists) -> _Items:
     count = np.diff(np.searchsorted(columns.pop("key"), np.arange(len(lists) + 1) * number))
     columns["weight"] = np.repeat(lists.weight, count)
     return _Items(count, columns, right_by_act)
-
-
-def _settled(sums: NDArray[Any]) -> Array:
-    """Sums without their last digits, which the order of adding moves: what is equal must tie, and share a bin.
-
-    >>> _settled(np.array([0.7 + 0.2 + 0.1, 0.1 + 0.2, 1e-30])).tolist()
-    [1.0, 0.3, 1e-30]
-    """
-    return np.where(sums > _TINY, np.round(sums, DIGITS), sums)
 
 
 def _with_references(lists: _Lists) -> tuple[Codes, Flags]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.core.acts import Slot, parse_acts
+from demur.core.arrays import round_sums
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.asr.grammar import Grammar, bundled
 from demur.nbest_lists.asr.networks import Sentence, nbest, network_of
@@ -229,7 +230,7 @@ def _summed(acts: Sequence[str], confidences: Weights, where: str) -> ScoredActs
             raise DataError(f"must be acts: {fault}", where=place, fix="mend the parser") from None
         total.setdefault(meaning, []).append(confidence)
         text.setdefault(meaning, act)
-    ordered = [(text[meaning], math.fsum(parts)) for meaning, parts in total.items()]
+    ordered = [(text[meaning], float(round_sums(math.fsum(parts)))) for meaning, parts in total.items()]
     return sorted(ordered, key=lambda one: -one[1])
 
 
