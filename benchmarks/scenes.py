@@ -13,8 +13,8 @@ from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import TermMeasure
 from demur.core.stats.resampling import Sample
 from demur.core.stats.sweep import Sweep
-from demur.returns.bands import Band, error_band
 from demur.returns.compare import McNemar, compare
+from demur.returns.curves import Band, error_band
 from demur.returns.evaluate import figure_of, returns_measures
 from demur.returns.measures import AUGRC, augrc_difference, curve_at
 

@@ -25,7 +25,8 @@ HERE = "Made from the code by `make docs`; do not edit."
 def measures_page() -> str:
     """The index of measures, from the registry and the docstrings, a section for each family."""
     from demur.nbest_lists.registry import NBEST
-    from demur.returns.registry import CLASSES, RETURNS
+    from demur.returns.classes import CLASSES
+    from demur.returns.measures import RETURNS
 
     families = {"Answers with confidences": RETURNS, "Labels against labels": CLASSES, "N-best lists": NBEST}
     parts = ["# Measures", HERE]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.returns.registry import MEASURES
+from demur.returns.classes import MEASURES
 from demur.returns.verify import equality, sample_log, tally_differences
 from engines.tables import TABLES, drawn_rows, judged
 

@@ -15,7 +15,7 @@ from demur.core.engines.spark import spark_session
 from demur.core.show.results import silent
 from demur.errors import DataError, UsageError
 from demur.returns import counting
-from demur.returns.class_report import labelled
+from demur.returns.classes import labelled
 from demur.returns.counting import Counting, count, count_labels, tallies_of_frame
 from demur.returns.evaluate import evaluate, evaluate_tallies
 from demur.returns.table import Reading, responses

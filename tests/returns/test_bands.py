@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import UsageError
-from demur.returns.bands import error_band
+from demur.returns.curves import error_band
 
 
 def sample(n, *, seed=0, share=0.7, withheld=0.0, dialogues=None, weighted=False, replicates=300, levels=None):

@@ -31,8 +31,7 @@ from demur.returns.charts.readings import (
     roc_chart,
 )
 from demur.returns.charts.slices import measure_chart
-from demur.returns.class_report import class_report
-from demur.returns.classes import Confusion
+from demur.returns.classes import Confusion, class_report
 from demur.returns.compare import Crossing, Interval
 from demur.returns.curves import curve, error_return
 from demur.returns.evaluate import evaluate, returns_measures

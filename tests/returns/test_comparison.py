@@ -8,10 +8,9 @@ from scipy.stats import binom
 
 from demur.core.stats.resampling import Rows
 from demur.errors import DataError, UsageError
-from demur.returns.bands import DifferenceBand
 from demur.returns.compare import _crossings as crossings_of
-from demur.returns.compare import compare, compare_paired
-from demur.returns.curves import error_return
+from demur.returns.compare import compare
+from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import augrc_difference
 from demur.returns.pairing import pair as paired
 from reference import returns as plain
@@ -334,5 +333,5 @@ def test_a_system_that_is_not_told_apart_is_named_in_the_ranking():
 @pytest.mark.parametrize("unpaired", [False, True])
 def test_rows_that_are_side_by_side_already_are_compared_alike(unpaired):
     systems = table(*crossing_systems(300))
-    found = compare_paired(paired(systems, unpaired=unpaired), replicates=100)
+    found = compare(paired(systems, unpaired=unpaired), replicates=100)
     assert found.to_dict() == compare(systems, unpaired=unpaired, replicates=100).to_dict()

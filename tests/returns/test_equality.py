@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns.classes import Accuracy, Confusion
+from demur.returns.classes import CLASSES, MEASURES, Accuracy, Confusion
 from demur.returns.measures import AUGRC
-from demur.returns.registry import CLASSES, MEASURES
 from demur.returns.verify import (
     TOLERANCE,
     EngineDifference,

@@ -13,8 +13,7 @@ from demur.nbest_lists.registry import KINDS
 from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import evaluate, evaluate_tallies, figure_of, returns_measures, slices_at_one_threshold
 from demur.returns.jobs import score
-from demur.returns.measures import AUGRC, AURC, ForcedError
-from demur.returns.registry import RETURNS
+from demur.returns.measures import AUGRC, AURC, RETURNS, ForcedError
 from demur.returns.table import Reading, responses
 from demur.returns.tally import ConfidenceGrid
 from reference import returns as plain

@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.returns.class_report import OUT_OF_SCOPE, class_report, class_reports, labelled, report_of_cells
-from demur.returns.classes import Confusion
+from demur.returns.classes import OUT_OF_SCOPE, Confusion, class_report, class_reports, labelled, report_of_cells
 from demur.returns.table import responses
 
 

@@ -83,7 +83,7 @@ def test_without_the_extra_for_figures_words_and_tables_stand_alone(comparison, 
     def missing(name):
         raise UsageError(f"{name}: figures need the extra: pip install 'demur[plots]'")
 
-    for place in ("core.show.notebook", "returns.explorer.notebook"):
+    for place in ("core.show.notebook", "returns.presentation"):
         monkeypatch.setattr(f"demur.{place}.import_module", missing)
     for result in (comparison, evaluations):
         shown = result._repr_html_()

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
-from demur.returns.bands import GRID, DifferenceBand
 from demur.returns.compare import ranking
-from demur.returns.curves import error_return
+from demur.returns.curves import GRID, DifferenceBand, error_return
 
 X = np.linspace(0, 1, GRID)
 

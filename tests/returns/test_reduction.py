@@ -11,7 +11,7 @@ from demur.core.stats.calibration import cell_totals
 from demur.core.stats.resampling import Rows
 from demur.returns.counting import tallies, tallies_of_frame
 from demur.returns.engine_judging import judge_lazily
-from demur.returns.registry import term_measures
+from demur.returns.measures import term_measures
 from demur.returns.table import Reading, responses
 from demur.returns.tally import total
 from reference.tallies import hashed

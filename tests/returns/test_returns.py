@@ -11,6 +11,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.measures import (
     AUGRC,
+    RETURNS,
     ErrorAtNonreturn,
     ForcedError,
     NonreturnAtError,
@@ -19,7 +20,6 @@ from demur.returns.measures import (
     QALDRecall,
     RankingSkill,
 )
-from demur.returns.registry import RETURNS
 from reference import returns as plain
 from reference.readings import WEIGHTS, close, read, value
 from reference.rows import SCORES, repeated, tables

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from demur.errors import DataError, UsageError
 from demur.returns.counting import tallies_of_frame
-from demur.returns.registry import RETURNS, term_measures
+from demur.returns.measures import RETURNS, term_measures
 from demur.returns.sweep_files import (
     SweepFile,
     called_after_files,

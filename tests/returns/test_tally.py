@@ -9,7 +9,7 @@ from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.returns.curves import error_return
-from demur.returns.registry import RETURNS, term_measures
+from demur.returns.measures import RETURNS, term_measures
 from demur.returns.tally import UNITS, ConfidenceGrid, Tally, dialogues_in, joined_sweep, summed_units, total
 from reference.rows import SCORES, arrays, tables
 from reference.tallies import hashed, tally_of

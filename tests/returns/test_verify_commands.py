@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from commands import Demur
 from demur.apps.cli.app import app
 from demur.returns import verify
-from demur.returns.registry import MEASURES
+from demur.returns.classes import MEASURES
 from engines.cluster import Cluster
 
 SMALL = ("--rows", "300")

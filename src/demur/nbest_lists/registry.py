@@ -17,7 +17,7 @@ from demur.nbest_lists.measures import (
     Uncertainty,
     WeightedItemScore,
 )
-from demur.returns.registry import MEASURES
+from demur.returns.classes import MEASURES
 
 OF_ACTS: dict[str, TermMeasure] = {
     "ser": SER(),

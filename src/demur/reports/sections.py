@@ -28,7 +28,7 @@ from demur.returns.recalibration import Calibration
 from demur.returns.slices import LEAST, SliceDifference, SliceDifferences, What
 from demur.returns.slices import OUT_OF_SCOPE as OUT_OF_SCOPE_SLICE
 from demur.returns.threshold import Choice, Stretch
-from demur.returns.words import difference_told
+from demur.returns.words import difference_text
 
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 """What a non-return may cost, an error being 1, in the table of cheapest thresholds."""
@@ -412,7 +412,7 @@ def _slice_table(found: SliceDifferences) -> ResultTable:
             NAMES[test.what],
             _value(test.what, test.inside),
             _value(test.what, test.outside),
-            difference_told(test),
+            difference_text(test),
             p_value(test.p_adjusted),
         )
         for test in found.tests[:MOST_ROWS]

@@ -16,9 +16,15 @@ from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import check_level, holm, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.errors import UsageError
-from demur.returns.bands import GRID, DifferenceBand, check_region, difference_bands
-from demur.returns.curves import ErrorReturnCurve, error_return
-from demur.returns.evaluate import Evaluation, evaluate_frames
+from demur.returns.curves import (
+    GRID,
+    DifferenceBand,
+    ErrorReturnCurve,
+    check_region,
+    difference_bands,
+    error_return,
+)
+from demur.returns.evaluate import Evaluation, evaluate
 from demur.returns.measures import Estimate, augrc_difference
 from demur.returns.pairing import Pairing, pair
 from demur.returns.table import Responses
@@ -26,9 +32,8 @@ from demur.returns.table import Responses
 Places = NDArray[np.int64]
 Bands = Mapping[tuple[str, str], DifferenceBand]
 
-SHORTEST_REIGN = 0.05
+SHORTEST_REGION = 0.05
 """A region of the ranking is wider than this range of non-return rates."""
-
 
 OPEN, WORSE, ABSENT = range(3)
 """What is shown of a system at a non-return rate: nothing, that it is worse than the leader, or no curve of it."""
@@ -57,39 +62,23 @@ def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[Ranki
     names = list(curves)
     heights = np.array([np.where(x >= curve.floor, curve.error_at(x), np.inf) for curve in curves.values()])
     leader = _steady(heights.argmin(axis=0), x)
-    told = np.array(
+    signs = np.array(
         [[_band_sign(name, names[best], bands, at) for name in names] for best, at in zip(leader, x, strict=True)]
     )
-    closed, gaps = _closed(told, leader, x)
-    regions = _merged(closed, leader, x)
-    edges = [float(x[0]), *(_edge(start, closed, x) for start, _ in regions[1:]), float(x[-1])]
-    return tuple(
-        _reign(start, stop, edges[place : place + 2], names, leader, closed, gaps)
-        for place, (start, stop) in enumerate(regions)
-    )
-
-
-def _edge(start: int, told: Places, x: Array) -> float:
-    """Where a region begins: at its first rate or, if it claims less than the one before, at the last of that one."""
-    fewer = bool((told[start - 1][told[start] == WORSE] == WORSE).all())
-    return float(x[start - 1 if fewer else start])
-
-
-def _reign(
-    start: int,
-    stop: int,
-    ends: list[float],
-    names: list[str],
-    leader: Places,
-    told: Places,
-    gaps: NDArray[np.bool_],
-) -> RankingRegion:
-    best = names[leader[start]]
-    also, absent = (
-        tuple(name for name, one in zip(names, told[start], strict=True) if name != best and one == kind)
-        for kind in (OPEN, ABSENT)
-    )
-    return RankingRegion(ends[0], ends[1], best, also, absent, bool(gaps[start:stop].any()))
+    closed, gaps = _closed(signs, leader, x)
+    runs = _merged(closed, leader, x)
+    edges = [float(x[0])]
+    for start, _ in runs[1:]:  # a region that claims less than the one before begins at the last rate of that one
+        fewer = bool((closed[start - 1][closed[start] == WORSE] == WORSE).all())
+        edges.append(float(x[start - 1 if fewer else start]))
+    regions = []
+    for (start, stop), ends in zip(runs, pairwise([*edges, float(x[-1])]), strict=True):
+        best, states = names[leader[start]], list(zip(names, closed[start], strict=True))
+        also, absent = (
+            tuple(name for name, state in states if name != best and state == kind) for kind in (OPEN, ABSENT)
+        )
+        regions.append(RankingRegion(*ends, best, also, absent, bool(gaps[start:stop].any())))
+    return tuple(regions)
 
 
 def _steady(leader: Places, x: Array) -> Places:
@@ -101,10 +90,10 @@ def _steady(leader: Places, x: Array) -> Places:
     return steady
 
 
-def _closed(told: Places, leader: Places, x: Array) -> tuple[Places, NDArray[np.bool_]]:
+def _closed(signs: Places, leader: Places, x: Array) -> tuple[Places, NDArray[np.bool_]]:
     """Short gaps in what is shown closed, and where they were; what is shown over a short stretch only, dropped."""
-    closed, gaps = told.copy(), np.zeros(told.shape, dtype=np.bool_)
-    for system in range(told.shape[1]):
+    closed, gaps = signs.copy(), np.zeros(signs.shape, dtype=np.bool_)
+    for system in range(signs.shape[1]):
         column = closed[:, system]
         for start, stop in _runs(column)[1:-1]:
             around = {int(column[start - 1]), int(column[stop])}
@@ -116,19 +105,19 @@ def _closed(told: Places, leader: Places, x: Array) -> tuple[Places, NDArray[np.
     return closed, gaps
 
 
-def _merged(told: Places, leader: Places, x: Array) -> list[tuple[int, int]]:
+def _merged(signs: Places, leader: Places, x: Array) -> list[tuple[int, int]]:
     """The regions, short ones joined to a neighbour of the same leader that claims no more than they do."""
     place = 0
-    while place < len(regions := _runs(np.column_stack([leader, told]))):
+    while place < len(regions := _runs(np.column_stack([leader, signs]))):
         start, stop = regions[place]
         sides = [regions[side][0] for side in (place + 1, place - 1) if 0 <= side < len(regions)]
-        humble = [
+        weaker = [
             side
             for side in sides
-            if leader[side] == leader[start] and (told[start][told[side] == WORSE] == WORSE).all()
+            if leader[side] == leader[start] and (signs[start][signs[side] == WORSE] == WORSE).all()
         ]
-        if humble and _short(start, stop, x):
-            told[start:stop] = told[humble[0]]
+        if weaker and _short(start, stop, x):
+            signs[start:stop] = signs[weaker[0]]
             place = 0
         else:
             place += 1
@@ -143,7 +132,7 @@ def _runs(states: Places) -> list[tuple[int, int]]:
 
 
 def _short(start: int, stop: int, x: Array) -> bool:
-    return bool(x[min(stop, x.size - 1)] - x[start] < SHORTEST_REIGN + 1e-9)
+    return bool(x[min(stop, x.size - 1)] - x[start] < SHORTEST_REGION + 1e-9)
 
 
 def _band_sign(name: str, best: str, bands: Bands, at: float) -> int:
@@ -223,36 +212,30 @@ class PairComparison(Shown):
     @property
     def everywhere(self) -> bool:
         """Whether one system is shown better wherever either still errs more than once in 200 inputs."""
-        open_range = np.maximum(*(curve.error_at(self.band.x) for curve in self.curves)) > 0.005
-        return len(self.intervals) == 1 and bool(
-            ((self.band.x >= self.intervals[0].start) & (self.band.x <= self.intervals[0].stop))[open_range].all()
-        )
+        if len(self.intervals) != 1:
+            return False
+        x, (only,) = self.band.x, self.intervals
+        erring = np.maximum(*(curve.error_at(x) for curve in self.curves)) > 0.005
+        return bool(((x >= only.start) & (x <= only.stop))[erring].all())
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
         low, high = self.area.interval(self.level)
-        shown: dict[str, Any] = plain(
+        area = {"value": self.area.value, "low": low, "high": high, "p": self.area.p, "p_adjusted": self.p_adjusted}
+        test, untested = (None, self.mcnemar) if isinstance(self.mcnemar, str) else (asdict(self.mcnemar), None)
+        values: dict[str, Any] = plain(
             {
-                "a": self.a,
-                "b": self.b,
-                "paired": self.paired,
-                "n": self.n,
-                "verdict": self.verdict,
+                **{name: getattr(self, name) for name in ("a", "b", "paired", "n", "verdict")},
                 "range": [self.start, 1.0],
                 "intervals": [{"from": part.start, "to": part.stop, "better": part.better} for part in self.intervals],
-                "crossings": [{"x": c.x, "y": c.y, "low": c.low, "high": c.high} for c in self.crossings],
-                "augrc_difference": {
-                    "value": self.area.value,
-                    "low": low,
-                    "high": high,
-                    "p": self.area.p,
-                    "p_adjusted": self.p_adjusted,
-                },
-                **_shown_test(self.mcnemar),
+                "crossings": [asdict(crossing) for crossing in self.crossings],
+                "augrc_difference": area,
+                "mcnemar": test,
+                **({} if untested is None else {"mcnemar_why": untested}),
                 "inputs_needed": self.inputs_needed,
             }
         )
-        return shown
+        return values
 
     def frame(self) -> pl.DataFrame:
         """The difference curve with its band as a table."""
@@ -276,19 +259,13 @@ class Comparison(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
+        ranking = []
+        for lead in self.ranking:
+            others = {"also": list(lead.also), "absent": list(lead.absent)}
+            ranking.append({"from": lead.start, "to": lead.stop, "best": lead.best, **others, "gaps": lead.gaps})
         return {
             "pairs": [pair.to_dict() for pair in self.pairs],
-            "ranking": [
-                {
-                    "from": lead.start,
-                    "to": lead.stop,
-                    "best": lead.best,
-                    "also": list(lead.also),
-                    "absent": list(lead.absent),
-                    "gaps": lead.gaps,
-                }
-                for lead in self.ranking
-            ],
+            "ranking": ranking,
             "systems": [evaluation.to_dict() for evaluation in self.evaluations],
             "note": self.note,
             "dropped": dict(self.dropped),
@@ -299,7 +276,7 @@ class Comparison(Shown):
 
 
 def compare(
-    responses: Responses,
+    answers: Responses | Pairing,
     *,
     systems: tuple[str, ...] | None = None,
     matched: bool = False,
@@ -315,42 +292,27 @@ def compare(
     """Compare systems, paired by id where the data has ids, over a region of non-return rates or all of them.
 
     One critical value serves all pairs and all non-return rates, so the chance of any false "better" is meant
-    to be at most 1 - level; p-values of the areas are given plain and corrected by Holm's method. Further options
-    go to `evaluate`.
+    to be at most 1 - level; p-values of the areas are given plain and corrected by Holm's method. Rows that are
+    side by side already come as a `Pairing`; further options go to `evaluate`.
     """
-    pairing = pair(responses, systems=systems, matched=matched, unpaired=unpaired)
-    del responses  # with its texts, which take most of the room
-    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
-    return compare_paired(pairing, at=at, **manner, **options)
-
-
-def compare_paired(
-    pairing: Pairing,
-    *,
-    at: float = 0.2,
-    level: float = 0.95,
-    region: tuple[float, float] = (0.0, 1.0),
-    replicates: int = 1000,
-    seed: int = 0,
-    step: Step = silent,
-    **options: Any,
-) -> Comparison:
-    """Compare systems whose rows are side by side already, as `compare` does."""
+    if isinstance(answers, Pairing):
+        pairing = answers
+    else:
+        pairing = pair(answers, systems=systems, matched=matched, unpaired=unpaired)
+    del answers  # with its texts, which take most of the room
     check_level(level)
     if not 0 <= at <= 1:
         raise UsageError(f"an operating point is a non-return rate in [0, 1], such as 0.2; got {at:g}")
     check_region(region)
     step("resampling", 0, len(pairing.frames) + 1)
     rows = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
-    pairs, leads = _pairs(
-        _shared_units(rows) if pairing.paired else rows, pairing.paired, at, level, region, replicates, seed
-    )
-    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
-    evaluated = evaluate_frames(pairing.frames, read=rows, **manner, **options)
+    pairs, leads = _compare_rows(rows, pairing.paired, at, level, region, replicates, seed)
+    how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
+    evaluated = evaluate(pairing.frames, read=rows, **how, **options)
     return Comparison(evaluated, pairs, leads, pairing.note, pairing.dropped, level, (pairing.note,))
 
 
-def _pairs(
+def _compare_rows(
     rows: Mapping[str, Rows],
     paired: bool,
     at: float,
@@ -360,60 +322,55 @@ def _pairs(
     seed: int,
 ) -> tuple[tuple[PairComparison, ...], tuple[RankingRegion, ...]]:
     """Every pair of systems, and who leads where."""
-    samples = _replicates(rows, paired=paired, replicates=replicates, seed=seed)
+    if paired:  # all systems share their units: dialogues, or the inputs by their ids
+        named = [part.unit for part in rows.values() if part.unit is not None]
+        unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
+        rows = {name: part.drawn_by(unit) for name, part in rows.items()}
+        drawn = replicate_together(list(rows.values()), replicates=replicates, seed=seed)
+        samples = dict(zip(rows, drawn, strict=True))
+    else:
+        seeds = {name: seed + place for place, name in enumerate(sorted(rows))}
+        samples = {name: Sample(part, replicates, seeds[name]).drawn for name, part in rows.items()}
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
     couples = list(combinations(rows, 2))
     bands = difference_bands(couples, curves, samples, rows, level, region)
-    pairs = [
-        _compared(one, two, rows, curves, bands[one, two], paired=paired, at=at, level=level) for one, two in couples
-    ]
-    return _with_holm(pairs), ranking(curves, bands)
+    pairs = [_compare_pair(couple, rows, curves, bands[couple], paired, at, level) for couple in couples]
+    adjusted = holm(np.array([pair.area.p for pair in pairs]))
+    corrected = (replace(pair, p_adjusted=float(p)) for pair, p in zip(pairs, adjusted, strict=True))
+    return tuple(corrected), ranking(curves, bands)
 
 
-def _shared_units(rows: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Rows of systems side by side, with the same units for all: dialogues, or the inputs by their ids."""
-    named = [part.unit for part in rows.values() if part.unit is not None]
-    unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
-    return {name: part.drawn_by(unit) for name, part in rows.items()}
-
-
-def _replicates(rows: Mapping[str, Rows], *, paired: bool, replicates: int, seed: int) -> dict[str, Any]:
-    if paired:
-        drawn = replicate_together(list(rows.values()), replicates=replicates, seed=seed)
-        return dict(zip(rows, drawn, strict=True))
-    seeds = {name: place for place, name in enumerate(sorted(rows))}
-    return {name: Sample(part, replicates, seed + seeds[name]).drawn for name, part in rows.items()}
-
-
-def _compared(
-    one: str,
-    two: str,
+def _compare_pair(
+    names: tuple[str, str],
     rows: Mapping[str, Rows],
     curves: Mapping[str, ErrorReturnCurve],
     band: DifferenceBand,
-    *,
     paired: bool,
     at: float,
     level: float,
 ) -> PairComparison:
+    (a, b), (one, two) = (rows[name] for name in names), (curves[name] for name in names)
     intervals = _better_intervals(band)
-    area, start = augrc_difference(rows[one], rows[two], paired=paired)
-    verdict = _verdict(intervals)
+    area, start = augrc_difference(a, b, paired=paired)
+    sides = {part.better for part in intervals}
+    verdict: Verdict = "no difference shown"
+    if sides:
+        verdict = "crossing" if len(sides) == 2 else "a dominates" if sides == {"a"} else "b dominates"
     return PairComparison(
-        a=one,
-        b=two,
+        a=names[0],
+        b=names[1],
         paired=paired,
-        n=rows[one].weight.size if paired else min(rows[one].weight.size, rows[two].weight.size),
+        n=a.weight.size if paired else min(a.weight.size, b.weight.size),
         verdict=verdict,
         intervals=intervals,
-        crossings=_crossings(curves[one], curves[two], band),
+        crossings=_crossings(one, two, band),
         area=area,
         p_adjusted=area.p,
         start=start,
         band=band,
-        mcnemar=_mcnemar(rows, curves, (one, two), at) if paired else "the systems are not paired",
-        inputs_needed=_inputs_needed(area, rows[one], level) if verdict == "no difference shown" else None,
-        curves=(curves[one], curves[two]),
+        mcnemar=_mcnemar(rows, curves, names, at) if paired else "the systems are not paired",
+        inputs_needed=None if sides else _inputs_needed(area, a.weight.size, level),
+        curves=(one, two),
         level=level,
     )
 
@@ -427,15 +384,6 @@ def _better_intervals(band: DifferenceBand) -> tuple[Interval, ...]:
     return tuple(sorted(found, key=lambda part: part.start))
 
 
-def _verdict(intervals: tuple[Interval, ...]) -> Verdict:
-    sides = {part.better for part in intervals}
-    if sides == {"a", "b"}:
-        return "crossing"
-    if sides:
-        return "a dominates" if sides == {"a"} else "b dominates"
-    return "no difference shown"
-
-
 def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBand) -> tuple[Crossing, ...]:
     """Every sign change of the exact difference; a stretch where the curves coincide counts at its middle."""
     same = np.array_equal(one.nonreturn, two.nonreturn)  # as where inputs are paired and no confidences are tied
@@ -445,21 +393,17 @@ def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBan
     gap[np.abs(gap) < 1e-12] = 0.0
     apart = np.flatnonzero(gap)
     changes = np.flatnonzero(np.diff(np.sign(gap[apart])))
-    found = []
+    decided = (band.low > 0) | (band.high < 0)
+    crossings = []
     for left, right in zip(apart[changes], apart[changes + 1], strict=True):
         if right == left + 1:
             at = x[left] + (x[right] - x[left]) * gap[left] / (gap[left] - gap[right])
         else:
             at = (x[left + 1] + x[right - 1]) / 2
-        found.append(Crossing(float(at), float(one.error_at(at)), *_undecided_around(band, float(at))))
-    return tuple(found)
-
-
-def _undecided_around(band: DifferenceBand, at: float) -> tuple[float, float]:
-    """The range around `at` in which the band leaves the sign of the difference open."""
-    shown = (band.low > 0) | (band.high < 0)
-    left, right = band.x[shown & (band.x <= at)], band.x[shown & (band.x >= at)]
-    return float(left[-1] if left.size else band.x[0]), float(right[0] if right.size else band.x[-1])
+        before, after = band.x[decided & (band.x <= at)], band.x[decided & (band.x >= at)]
+        low, high = (before[-1] if before.size else band.x[0]), (after[0] if after.size else band.x[-1])
+        crossings.append(Crossing(float(at), float(one.error_at(at)), float(low), float(high)))
+    return tuple(crossings)
 
 
 def _mcnemar(
@@ -482,18 +426,9 @@ def _mcnemar(
     return McNemar(at, reached[0], reached[1], a_only, b_only, mcnemar(a_only, b_only))
 
 
-def _shown_test(test: McNemar | str) -> dict[str, Any]:
-    return {"mcnemar": None, "mcnemar_why": test} if isinstance(test, str) else {"mcnemar": asdict(test)}
-
-
-def _inputs_needed(area: Estimate, rows: Rows, level: float) -> int | None:
+def _inputs_needed(area: Estimate, n: int, level: float) -> int | None:
     """Inputs at which a difference of areas as large as the one seen would be shown four times out of five."""
     if area.value == 0 or not area.error > 0:
         return None
     factor = ((normal(level) + normal(2 * POWER - 1)) * area.error / abs(area.value)) ** 2
-    return max(rows.weight.size, int(np.ceil(rows.weight.size * factor)))
-
-
-def _with_holm(pairs: list[PairComparison]) -> tuple[PairComparison, ...]:
-    adjusted = holm(np.array([pair.area.p for pair in pairs]))
-    return tuple(replace(pair, p_adjusted=float(p)) for pair, p in zip(pairs, adjusted, strict=True))
+    return max(n, int(np.ceil(n * factor)))

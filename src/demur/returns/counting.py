@@ -39,8 +39,8 @@ from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError, UsageError
 from demur.returns.engine_judging import LazyResponses, judge_lazily
+from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
-from demur.returns.registry import term_measures
 from demur.returns.sweep_files import SweepFile, rules_of
 from demur.returns.table import Reading, Responses, named_systems, refuse_several, slice_values
 from demur.returns.tally import UNIT_LEVELS, UNITS, ConfidenceGrid, Tally, dense_cells, grid_for, summed_units, total

@@ -1,8 +1,9 @@
-"""Curves read from a sweep: error-return, missed chance, selective risk, ROC, DET."""
+"""Curves read from a sweep (error-return, missed chance, selective risk, ROC, DET), and bands around them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,7 +13,11 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, plain
+from demur.core.stats.intervals import check_level, exact_binomial, normal, student
+from demur.core.stats.resampling import Rows, Sample, Spread
 from demur.core.stats.sweep import Sweep, ratio
+from demur.errors import UsageError
+from demur.returns.measures import curve_at
 
 Kind = Literal["missed_chance", "risk_coverage", "roc", "det"]
 
@@ -23,6 +28,9 @@ AXES: dict[Kind, tuple[str, str]] = {
     "det": ("errors_returned", "right_withheld"),
 }
 """What stands on the two axes of each kind of curve."""
+
+GRID = 201
+"""Non-return rates at which bands are computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +46,8 @@ class ErrorReturnCurve(Shown):
 
     name: str
     sweep: Sweep
+    _kept: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
+    """Places that thinning keeps, by the number of points: several figures ask for the same."""
 
     @cached_property
     def threshold(self) -> Array:
@@ -109,7 +119,9 @@ class ErrorReturnCurve(Shown):
 
     def frame(self, *, points: int | None = None) -> pl.DataFrame:
         """The curve as a table; `points` thins it to about that many rows that look the same when drawn."""
-        kept = slice(None) if points is None else self._thinned(points)
+        if points is not None and points not in self._kept:
+            self._kept[points] = thinned(self.nonreturn, self.error, points=points)
+        kept = slice(None) if points is None else self._kept[points]
         nonreturn, error, missed = (part[kept] for part in (self.nonreturn, self.error, self.missed_chance))
         return pl.DataFrame(
             {
@@ -124,16 +136,6 @@ class ErrorReturnCurve(Shown):
                 "wrong_returned": error * self.sweep.total,
             }
         )
-
-    def _thinned(self, points: int) -> NDArray[np.int64]:
-        """Places to keep, which several figures ask for."""
-        if points not in self._kept:
-            self._kept[points] = thinned(self.nonreturn, self.error, points=points)
-        return self._kept[points]
-
-    @cached_property
-    def _kept(self) -> dict[int, NDArray[np.int64]]:
-        return {}
 
     def to_dict(self, *, points: int | None = 2000) -> dict[str, Any]:
         """The curve as plain values; NaN becomes null."""
@@ -213,3 +215,141 @@ def thinned(x: Array, y: Array, *, points: int) -> NDArray[np.int64]:
     order = np.lexsort((up, np.cumsum(np.diff(column, prepend=column[0]) != 0)))
     ends = np.append(starts[1:], x.size) - 1
     return np.unique(np.concatenate([starts, ends, order[starts], order[ends]]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Band:
+    """Error rate over a grid of non-return rates with two bands.
+
+    `low` and `high` hold at any one non-return rate; `low_all` and `high_all` hold over the whole `region` at once.
+    """
+
+    name: str
+    x: Array
+    error: Array
+    low: Array
+    high: Array
+    low_all: Array
+    high_all: Array
+    level: float
+    region: tuple[float, float]
+    units: int
+    clustered: bool
+
+    def frame(self) -> pl.DataFrame:
+        """The band as a table, one row per non-return rate."""
+        columns = {name: getattr(self, name) for name in ("error", "low", "high", "low_all", "high_all")}
+        return pl.DataFrame({"nonreturn": self.x, **columns}).select(pl.lit(self.name).alias("system"), pl.all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The band as plain values."""
+        about = {"level": self.level, "region": list(self.region), "units": self.units, "clustered": self.clustered}
+        return {"system": self.name, **about, **self.frame().drop("system").to_dict(as_series=False)}
+
+
+def error_band(
+    sample: Sample,
+    *,
+    name: str = "system",
+    level: float = 0.95,
+    region: tuple[float, float] = (0.0, 1.0),
+    points: int = GRID,
+) -> Band:
+    """Bands of the error rate at given non-return rates, by the bootstrap over inputs or dialogues.
+
+    At each non-return rate the replicates give a variance, and with it the number of independent inputs that would
+    be as uncertain; an exact binomial interval on that number stays honest where few or no errors are left. The
+    simultaneous band uses the quantile of the largest standardised deviation over the region instead of Student's t.
+    """
+    check_level(level)
+    sweep, spread = sample.sweep, sample.spread
+    floor = float(sweep.withheld / sweep.total)
+    check_region(region)
+    start, stop = max(region[0], floor), region[1]
+    if not start <= stop:
+        raise UsageError(f"the region {region[0]:g} to {region[1]:g} lies left of where the curve starts ({floor:.4g})")
+    x = np.linspace(start, stop, points)
+    error = curve_at(sweep, x)
+    drawn = curve_at(sample.drawn, x)
+    n_effective = effective_inputs(error, drawn, spread)
+    shrunk = (error * n_effective + 2) / (n_effective + 4)  # two pseudo-errors and successes: no deviation is 0
+    deviation = np.abs(drawn - curve_at(sample.coarse, x)) / np.sqrt(shrunk * (1 - shrunk) / n_effective)
+    single = student(level, spread.units - 1)
+    every = max(single, float(np.quantile(deviation.max(axis=1), level)) * single / student(level, 1e6))
+    answers = np.maximum(1 - x, 0.0)  # there are no more errors than answers
+    low, high = (np.minimum(end, answers) for end in exact_binomial(error, n_effective, single))
+    low_all, high_all = (np.minimum(end, answers) for end in exact_binomial(error, n_effective, every))
+    return Band(
+        name,
+        x,
+        error,
+        low,
+        high,
+        np.minimum(np.maximum.accumulate(low_all[::-1])[::-1], low),
+        np.maximum(np.minimum.accumulate(high_all), high),
+        level,
+        (start, stop),
+        spread.units,
+        spread.clustered,
+    )
+
+
+def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:
+    """Independent inputs that would be as uncertain about each rate as the replicates are.
+
+    Where fewer than five errors are returned, or the replicates hardly differ, they say little of their own spread:
+    there the number is never above the count of inputs, nor above what it was at the last better-known rate; without
+    such a rate it is that of independent dialogues.
+    """
+    n, units = spread.n, spread.units
+    variance = drawn.var(axis=0) * units / max(units - 1, 1)
+    binomial = error * (1 - error)
+    known = (error * n >= 5) & (binomial > 1e-12) & (variance * n > binomial / 1000) & (units > 1)
+    effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
+    last = effective[known][-1] if known.any() else spread.most
+    return np.where(known, effective, min(last, n))
+
+
+def check_region(region: tuple[float, float]) -> None:
+    """Refuse a region that is no rising range of rates."""
+    if not 0 <= region[0] <= region[1] <= 1:
+        raise UsageError(f"a region is a range of rates in [0, 1] that rises; got {region[0]:g} to {region[1]:g}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DifferenceBand:
+    """Error rate of `a` less that of `b` over non-return rates, with a band that holds over all of them at once."""
+
+    x: Array
+    difference: Array
+    low: Array
+    high: Array
+
+
+def difference_bands(
+    couples: list[tuple[str, str]],
+    curves: Mapping[str, ErrorReturnCurve],
+    samples: Mapping[str, Sweep],
+    rows: Mapping[str, Rows],
+    level: float,
+    region: tuple[float, float] = (0.0, 1.0),
+) -> dict[tuple[str, str], DifferenceBand]:
+    """Bands of all pairwise differences under one critical value."""
+    parts, worst = {}, []
+    for one, two in couples:
+        start = max(curves[one].floor, curves[two].floor, region[0])
+        x = np.linspace(start, max(start, region[1]), GRID)
+        difference = curves[one].error_at(x) - curves[two].error_at(x)
+        drawn = curve_at(samples[one], x) - curve_at(samples[two], x)
+        units = min(rows[one].units, rows[two].units)
+        heaviest = max(rows[name].weight.size / rows[name].units for name in (one, two))
+        discordant = heaviest / min(rows[one].effective_n, rows[two].effective_n)  # one further: no deviation is 0
+        deviation = np.sqrt(drawn.var(axis=0) * units / max(units - 1, 1) + discordant**2)
+        parts[one, two] = (x, difference, deviation)
+        worst.append((np.abs(drawn - difference) / deviation).max(axis=1))
+    single = student(level, min(part.units for part in rows.values()) - 1)
+    critical = max(single, float(np.quantile(np.max(worst, axis=0), level)) * single / normal(level))
+    return {
+        couple: DifferenceBand(x, difference, difference - critical * deviation, difference + critical * deviation)
+        for couple, (x, difference, deviation) in parts.items()
+    }

@@ -30,10 +30,17 @@ from demur.core.stats.measure import IntervalKind, Measure, Score, TermMeasure
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
-from demur.returns.bands import Band, effective_inputs, error_band
-from demur.returns.curves import ErrorReturnCurve, error_return
-from demur.returns.measures import AUGRC, AURC, EAURC, Convention, ErrorAtNonreturn, augrc_estimate
-from demur.returns.registry import RETURNS
+from demur.returns.curves import Band, ErrorReturnCurve, effective_inputs, error_band, error_return
+from demur.returns.measures import (
+    AUGRC,
+    AURC,
+    EAURC,
+    RETURNS,
+    Convention,
+    ErrorAtNonreturn,
+    NonreturnAtError,
+    augrc_estimate,
+)
 from demur.returns.table import Responses, slice_values
 from demur.returns.tally import Tally, tally_sample
 
@@ -43,7 +50,7 @@ NO_INTERVAL: Ends = (float("nan"), float("nan"))
 
 
 @dataclass(frozen=True, eq=False)
-class MeasureReading:
+class _MeasureReading:
     """One measure read from one sample: its value, its replicates, and what an interval needs besides."""
 
     measure: Measure
@@ -52,18 +59,15 @@ class MeasureReading:
 
     @cached_property
     def totals(self) -> Any:
-        """The measure's exact totals."""
         sample = self.sample
         return sample.totals(self.measure) if isinstance(self.measure, TermMeasure) else sample.sweep
 
     @cached_property
     def value(self) -> float:
-        """The measure's value; NaN where undefined."""
         return float(self.measure.finish(self.totals))
 
     @cached_property
-    def drawn(self) -> Array:
-        """The measure's value in every replicate."""
+    def replicates(self) -> Array:
         return self.values_of(self.sample.drawn)
 
     @cached_property
@@ -78,18 +82,17 @@ class MeasureReading:
         return self.measure.finish(sweep)
 
     @property
-    def still(self) -> bool:
+    def constant(self) -> bool:
         """Whether all replicates agree, so that they say nothing of the uncertainty."""
-        return bool(np.nanmin(self.drawn) == np.nanmax(self.drawn))
+        return bool(np.nanmin(self.replicates) == np.nanmax(self.replicates))
 
     @property
     def percentiles(self) -> Ends:
         """Percentiles of the replicates, widened for small samples."""
-        return expanded_percentiles(self.drawn, self.level, self.sample.spread.units)
+        return expanded_percentiles(self.replicates, self.level, self.sample.spread.units)
 
     @property
     def student(self) -> float:
-        """Student's critical value for the number of units that are drawn."""
         return student(self.level, self.sample.spread.units - 1)
 
     @property
@@ -109,13 +112,13 @@ class MeasureReading:
 
 def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     """A measure's value on the rows, with the kind of interval that the measure asks for."""
-    reading = MeasureReading(measure, sample, level)
+    reading = _MeasureReading(measure, sample, level)
     if np.isnan(reading.value):
         return Figure(reading.value, why=measure.why_undefined(reading.totals))
     return Figure(reading.value, *_INTERVALS[measure.interval](reading))
 
 
-def _share(reading: MeasureReading) -> Ends:
+def _share(reading: _MeasureReading) -> Ends:
     """Exact binomial, on the rows themselves where these are independent and count alike."""
     if not reading.sample.alike:
         return _height(reading)
@@ -124,10 +127,10 @@ def _share(reading: MeasureReading) -> Ends:
     return float(low), float(high)
 
 
-def _height(reading: MeasureReading) -> Ends:
+def _height(reading: _MeasureReading) -> Ends:
     """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
     value, sample = reading.value, reading.sample
-    drawn = np.nan_to_num(reading.drawn, nan=value)[:, None]
+    drawn = np.nan_to_num(reading.replicates, nan=value)[:, None]
     effective = float(effective_inputs(np.array([value]), drawn, sample.spread)[0])
     if not 0 < value < 1:
         effective *= reading.measure.trials(reading.totals)
@@ -135,7 +138,7 @@ def _height(reading: MeasureReading) -> Ends:
     return float(low), float(high)
 
 
-def _area(reading: MeasureReading) -> Ends:
+def _area(reading: _MeasureReading) -> Ends:
     """The closed form of the AUGRC on the logit scale.
 
     Where the sample holds no error, or nothing else, the bounds follow from those of the error rate e: the area lies
@@ -152,16 +155,16 @@ def _area(reading: MeasureReading) -> Ends:
     return float(top * expit(middle - reach)), float(top * expit(middle + reach))
 
 
-def _ranking(reading: MeasureReading) -> Ends:
+def _ranking(reading: _MeasureReading) -> Ends:
     """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
 
     How well answers are ranked is known no better than from the few wrong (or right) ones among them.
     """
-    if reading.still:
+    if reading.constant:
         return NO_INTERVAL
     bottom = reading.measure.bottom
-    share, spread = (reading.value - bottom) / (1 - bottom), float(np.nanstd(reading.drawn)) / (1 - bottom)
-    if not 0 < share < 1 or np.isnan(reading.drawn).mean() > 0.1:
+    share, spread = (reading.value - bottom) / (1 - bottom), float(np.nanstd(reading.replicates)) / (1 - bottom)
+    if not 0 < share < 1 or np.isnan(reading.replicates).mean() > 0.1:
         low, high = reading.percentiles
         return min(low, reading.value), max(high, reading.value)
     reach = reading.scarce_student * spread / (share * (1 - share))
@@ -169,7 +172,7 @@ def _ranking(reading: MeasureReading) -> Ends:
     return float(ends[0]), float(ends[1])
 
 
-def _risk(reading: MeasureReading) -> Ends:
+def _risk(reading: _MeasureReading) -> Ends:
     """As for a ranking; without any error, from the bounds of the error rate e: the AURC is at most e (1 - log e)."""
     if float(reading.sample.sweep.errors) == 0:
         high = reading.error_bounds[1]
@@ -177,17 +180,17 @@ def _risk(reading: MeasureReading) -> Ends:
     return _ranking(reading)
 
 
-def _miscalibration(reading: MeasureReading) -> Ends:
+def _miscalibration(reading: _MeasureReading) -> Ends:
     """Percentiles with the bias taken off, down to 0 where a calibrated system could well show as much.
 
     Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
     system would show comes from drawing right and wrong answers by their confidences (Bröcker and Smith 2007).
     """
-    if reading.still:
+    if reading.constant:
         return NO_INTERVAL
     sample, value = reading.sample, reading.value
     low, high = reading.percentiles
-    bias = max(float(np.nanmean(reading.drawn)) - reading.coarse, 0.0)
+    bias = max(float(np.nanmean(reading.replicates)) - reading.coarse, 0.0)
     count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
     chance = sample.coarse.threshold.clip(0, 1)
     rounds = min(sample.replicates, 200)
@@ -197,14 +200,14 @@ def _miscalibration(reading: MeasureReading) -> Ends:
     return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
 
 
-def _percentile(reading: MeasureReading) -> Ends:
-    if reading.still:
+def _percentile(reading: _MeasureReading) -> Ends:
+    if reading.constant:
         return NO_INTERVAL
     shift, (low, high) = reading.value - reading.coarse, reading.percentiles
     return min(low + shift, reading.value), max(high + shift, reading.value)
 
 
-_INTERVALS: dict[IntervalKind, Callable[[MeasureReading], Ends]] = {
+_INTERVALS: dict[IntervalKind, Callable[[_MeasureReading], Ends]] = {
     "share": _share,
     "height": _height,
     "area": _area,
@@ -224,10 +227,6 @@ class Joined:
     """The widest range of confidences that were joined."""
     x_within: float
     y_within: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The bounds as plain values."""
-        return asdict(self)
 
 
 def joined_of(sweep: Sweep) -> Joined | None:
@@ -297,38 +296,23 @@ class Evaluation(Shown):
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain values."""
         figures = {name: figure.to_dict() for name, figure in self.figures.items()}
-        at = self.measures.get("error_at_nonreturn")
-        if isinstance(at, ErrorAtNonreturn):
-            figures["error_at_nonreturn"] = {
-                "x": at.x,
-                **({} if at.to is None else {"to": at.to}),
-                **figures["error_at_nonreturn"],
-            }
         for name, measure in self.measures.items():
-            if isinstance(measure, AURC | EAURC):
+            if isinstance(measure, ErrorAtNonreturn):
+                figures[name] = {"x": measure.x, **({} if measure.to is None else {"to": measure.to}), **figures[name]}
+            elif isinstance(measure, AURC):
                 figures[name]["convention"] = measure.convention
         even_x, even_rate = self.curve.even_point()
-        counts = {
-            "n": self.n,
-            "withheld": self.withheld,
-            "failed": self.failed,
-            "out_of_scope": self.out_of_scope,
-        }
         return {
             "system": self.system,
             **({} if self.part is None else {"slice": self.part}),
-            **counts,
+            **{name: getattr(self, name) for name in ("n", "withheld", "failed", "out_of_scope")},
             "range": [self.curve.floor, 1.0],
-            **({} if self.joined is None else {"joined": self.joined.to_dict()}),
+            **({} if self.joined is None else {"joined": asdict(self.joined)}),
             "clustered_by_dialogue": self.clustered,
             "signature": self.signature,
             "measures": figures,
             "missed_chance_crossing": {"nonreturn": even_x, "rate": even_rate},
         }
-
-    def lines(self) -> dict[str, Any]:
-        """The curve and its bands as plain values."""
-        return {"curve": self.curve.to_dict(), "band": self.band.to_dict()}
 
 
 class Evaluations(Results[Evaluation]):
@@ -361,9 +345,13 @@ class Evaluations(Results[Evaluation]):
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluations as plain values: all that `demur score --json` prints."""
+        systems = [one.to_dict() for one in self]
+        if self.with_curves:
+            lines = [{"curve": one.curve.to_dict(), "band": one.band.to_dict()} for one in self]
+            systems = [{**system, **drawn} for system, drawn in zip(systems, lines, strict=True)]
         slices = [asdict(one) for one in slices_at_one_threshold(self)]
         return {
-            "systems": [{**one.to_dict(), **(one.lines() if self.with_curves else {})} for one in self],
+            "systems": systems,
             **({"slices_at_one_threshold": slices} if self.sliced else {}),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
@@ -434,37 +422,12 @@ def returns_measures(
 ) -> dict[str, Measure]:
     """The measures of the error-return family with the parameters a user may set."""
     start, stop = at if isinstance(at, tuple) else (at, None)
-    chosen: dict[str, Measure] = {"aurc": AURC(aurc), "e_aurc": EAURC(aurc)}
-    chosen["error_at_nonreturn"] = ErrorAtNonreturn(x=start, to=stop)
-    chosen["nonreturn_at_error"] = type(RETURNS["nonreturn_at_error"])(error=error)  # type: ignore[call-arg]
-    return {**RETURNS, **chosen}
+    chosen = (AURC(aurc), EAURC(aurc), ErrorAtNonreturn(x=start, to=stop), NonreturnAtError(error=error))
+    return {**RETURNS, **{measure.name: measure for measure in chosen}}
 
 
 def evaluate(
-    responses: Responses,
-    *,
-    measures: Mapping[str, Measure] | None = None,
-    by: str | None = None,
-    level: float = 0.95,
-    region: tuple[float, float] = (0.0, 1.0),
-    replicates: int = 1000,
-    seed: int = 0,
-    step: Step = silent,
-) -> Evaluations:
-    """Evaluate every system of a table, and with `by` every slice of it as well; `step` hears of the progress.
-
-    >>> from demur.returns.table import responses as table
-    >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(10)]
-    >>> evaluate(table(rows))[0].figures["forced_error"].value
-    0.5
-    """
-    frames = {system: responses.of(system).frame for system in responses.systems}
-    manner: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
-    return evaluate_frames(frames, measures=measures, by=by, **manner)
-
-
-def evaluate_frames(
-    frames: Mapping[str, pl.DataFrame],
+    systems: Responses | Mapping[str, pl.DataFrame],
     *,
     measures: Mapping[str, Measure] | None = None,
     by: str | None = None,
@@ -475,18 +438,30 @@ def evaluate_frames(
     step: Step = silent,
     read: Mapping[str, Rows] = MappingProxyType({}),
 ) -> Evaluations:
-    """Evaluate systems by their judged tables; of those whose rows were `read` already, these are taken."""
-    check_level(level)
-    how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
+    """Evaluate every system of a table, or of judged tables by name, and with `by` every slice of it as well.
+
+    `step` is called with the progress. The rows of systems in `read` are not taken from their tables again.
+
+    >>> from demur.returns.table import responses as table
+    >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(10)]
+    >>> evaluate(table(rows))[0].figures["forced_error"].value
+    0.5
+    """
+    frames = systems if isinstance(systems, Mapping) else {name: systems.of(name).frame for name in systems.systems}
     parts = list(_parts(frames, by))
-    evaluations = []
-    for done, (name, part, frame) in enumerate(parts):
-        step(f"evaluating {name}", done, len(parts))
-        rows = read[name] if part is None and name in read else Rows.from_frame(frame)
-        failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
-        about = _About(name, part, failed, unanswered - failed, int(frame["out_of_scope"].sum()))
-        evaluations.append(_evaluation(about, Sample(rows, replicates, seed), how))
-    return Evaluations(evaluations)
+
+    def samples() -> Iterator[tuple[dict[str, Any], Sample]]:
+        for name, part, frame in parts:
+            rows = read[name] if part is None and name in read else Rows.from_frame(frame)
+            failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
+            counts = {
+                "failed": failed,
+                "withheld": unanswered - failed,
+                "out_of_scope": int(frame["out_of_scope"].sum()),
+            }
+            yield {"system": name, "part": part, **counts}, Sample(rows, replicates, seed)
+
+    return _evaluate_samples([name for name, _, _ in parts], samples(), measures, level, region, step)
 
 
 def evaluate_tallies(
@@ -506,14 +481,9 @@ def evaluate_tallies(
     >>> evaluate_tallies([tally])[0].figures["forced_error"].value
     0.5
     """
-    check_level(level)
-    how = _Manner(dict(returns_measures() if measures is None else measures), level, region)
-    evaluations = []
-    for done, tally in enumerate(tallies):
-        step(f"evaluating {tally.system}", done, len(tallies))
-        about = _About(tally.system, tally.part, tally.failed, tally.withheld, tally.out_of_scope)
-        evaluations.append(_evaluation(about, tally_sample(tally, replicates, seed), how))
-    return Evaluations(evaluations)
+    counts = ("system", "part", "failed", "withheld", "out_of_scope")
+    samples = (({name: getattr(one, name) for name in counts}, tally_sample(one, replicates, seed)) for one in tallies)
+    return _evaluate_samples([one.system for one in tallies], samples, measures, level, region, step)
 
 
 def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
@@ -524,49 +494,38 @@ def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple
                 raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
             values = slice_values(frame, by)
             if values.n_unique() > MOST_SLICES:
-                raise DataError(
-                    f'"{by}" has {values.n_unique():,} values, too many to slice by (at most {MOST_SLICES})',
-                    fix="slice by a column that groups the inputs, such as a domain or a condition",
-                )
+                raise too_many_slices(by, values.n_unique())
             for value in sorted(values.unique()):
                 yield system, f"{by}={value}", frame.filter(values == value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Manner:
-    """How samples are evaluated."""
-
-    measures: Mapping[str, Measure]
-    level: float
-    region: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _About:
-    """What is counted of a system or slice beside its answers."""
-
-    system: str
-    part: str | None
-    failed: int
-    withheld: int
-    out_of_scope: int
-
-
-def _evaluation(about: _About, sample: Sample, how: _Manner) -> Evaluation:
-    figures = {key: figure_of(measure, sample, how.level) for key, measure in how.measures.items()}
-    if about.part is not None:  # there may be many slices, and hardly any is drawn with its band
-        sample.forget()
-    return Evaluation(
-        system=about.system,
-        part=about.part,
-        n=sample.n,
-        failed=about.failed,
-        withheld=about.withheld,
-        out_of_scope=about.out_of_scope,
-        clustered=sample.spread.clustered,
-        measures=how.measures,
-        figures=figures,
-        sample=sample,
-        level=how.level,
-        region=how.region,
+def too_many_slices(column: str, values: int) -> DataError:
+    """The fault of a column with too many values to slice by."""
+    return DataError(
+        f'"{column}" has {values:,} values, too many to slice by (at most {MOST_SLICES})',
+        fix="slice by a column that groups the inputs, such as a domain or a condition",
     )
+
+
+def _evaluate_samples(
+    names: Sequence[str],
+    samples: Iterator[tuple[dict[str, Any], Sample]],
+    measures: Mapping[str, Measure] | None,
+    level: float,
+    region: tuple[float, float],
+    step: Step,
+) -> Evaluations:
+    """Evaluate the samples of systems and slices, which come with their names and counts."""
+    check_level(level)
+    asked = dict(returns_measures() if measures is None else measures)
+    evaluations = []
+    for done, name in enumerate(names):
+        step(f"evaluating {name}", done, len(names))
+        about, sample = next(samples)
+        figures = {key: figure_of(measure, sample, level) for key, measure in asked.items()}
+        if about["part"] is not None:  # there may be many slices, and hardly any is drawn with its band
+            sample.forget()
+        how: dict[str, Any] = {"measures": asked, "figures": figures, "level": level, "region": region}
+        clustered = sample.spread.clustered
+        evaluations.append(Evaluation(**about, n=sample.n, clustered=clustered, sample=sample, **how))
+    return Evaluations(evaluations)

@@ -16,7 +16,7 @@ from demur.errors import UsageError
 from demur.returns.table import Responses
 
 LONGEST = 300
-"""Letters of a text up to which it is kept whole: a result must not grow with what was typed into a log."""
+"""Characters of a text up to which it is kept whole: a result must not grow with what was typed into a log."""
 
 MOST_HYPOTHESES = 5
 """Entries of an N-best list that an example shows."""
@@ -24,7 +24,7 @@ MOST_HYPOTHESES = 5
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One row to look at; texts longer than 300 letters are cut, and end with an ellipsis."""
+    """One row to look at; texts longer than 300 characters are cut, and end with an ellipsis."""
 
     id: str | None
     input: str | None
@@ -37,8 +37,8 @@ class Example:
 
     def to_dict(self) -> dict[str, Any]:
         """The example as plain values."""
-        shown: dict[str, Any] = plain(asdict(self))
-        return shown
+        values: dict[str, Any] = plain(asdict(self))
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Examples:
 
     def to_dict(self) -> dict[str, Any]:
         """The examples as plain values."""
-        shown: dict[str, Any] = plain(asdict(self))
-        return shown
+        values: dict[str, Any] = plain(asdict(self))
+        return values
 
 
 def examples(responses: Responses, threshold: float, n: int = 10) -> Examples:
@@ -120,19 +120,12 @@ def _surest(frame: pl.DataFrame, kind: Flags, confidence: NDArray[np.float64], n
     keys = ["id", "prediction", *(["input"] if "input" in shown else [])]
     near = frame.select(shown)[places].with_columns(pl.Series("demur:sure", confidence[places]))
     first = near.select(pl.arg_sort_by("demur:sure", *keys, descending=[True, *(False for _ in keys)], nulls_last=True))
-    return tuple(_example(row) for row in near[first.to_series().head(n)].iter_rows(named=True))
-
-
-def _example(row: dict[str, Any]) -> Example:
-    target = row["target"]
-    return Example(
-        id=_cut(row["id"]),
-        input=_cut(row.get("input")),
-        target=None if target is None else tuple(_cut(label) or "" for label in target),
-        prediction=_cut(row["prediction"]),
-        confidence=float(row["confidence"]),
-        nbest=_hypotheses(row.get("nbest")),
-    )
+    examples = []
+    for row in near[first.to_series().head(n)].iter_rows(named=True):
+        target = None if row["target"] is None else tuple(_cut(label) or "" for label in row["target"])
+        texts, nbest = (_cut(row["id"]), _cut(row.get("input"))), _hypotheses(row.get("nbest"))
+        examples.append(Example(*texts, target, _cut(row["prediction"]), float(row["confidence"]), nbest))
+    return tuple(examples)
 
 
 def _cut(text: str | None) -> str | None:
@@ -157,12 +150,13 @@ def _hypothesis(entry: Any) -> str:
     ('yes 0.812', 'no 0.1', 'maybe')
     """
     parts = list(entry.values()) if isinstance(entry, dict) else entry if isinstance(entry, list | tuple) else [entry]
-    told = [f"{part:.3g}" if isinstance(part, float) else _plain_text(part) for part in parts if part is not None]
-    return " ".join(told)
-
-
-def _plain_text(part: Any) -> str:
-    return part if isinstance(part, str) else msgspec.json.encode(part, enc_hook=str).decode()
+    texts = []
+    for part in parts:
+        if isinstance(part, str | float):
+            texts.append(part if isinstance(part, str) else f"{part:.3g}")
+        elif part is not None:
+            texts.append(msgspec.json.encode(part, enc_hook=str).decode())
+    return " ".join(texts)
 
 
 def _confusions(frame: pl.DataFrame, returned: Flags, n: int) -> tuple[Confused, ...]:

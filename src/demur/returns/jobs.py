@@ -36,7 +36,7 @@ from demur.returns.options import (
 )
 
 if TYPE_CHECKING:
-    from demur.returns.class_report import ClassReports
+    from demur.returns.classes import ClassReports
     from demur.returns.compare import Comparison
     from demur.returns.evaluate import Evaluations
     from demur.returns.sweep_files import SweepFile
@@ -292,7 +292,7 @@ def classes(
 
     Every label counts as a label, those that mean out of scope too, and no confidences are needed.
     """
-    from demur.returns.class_report import class_reports, class_reports_of_cells
+    from demur.returns.classes import ClassReports, class_reports, report_of_cells
     from demur.returns.counting import Counting, count_labels
     from demur.returns.table import named, read_data
 
@@ -305,7 +305,8 @@ def classes(
         source = named(read_data(data, reading), name)
         found = class_reports(source, **asdict(sampling))
     else:
-        found = class_reports_of_cells(source.cells, clustered=source.clustered, **asdict(sampling))
+        how_counted: dict[str, Any] = {"clustered": source.clustered, **asdict(sampling)}
+        found = ClassReports(report_of_cells(cells, system=one, **how_counted) for one, cells in source.cells.items())
     return found.with_notes((*source.notes, sampling.note), source.warnings)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from demur.core.arrays import Array
+from demur.core.stats.calibration import ECE, NCE, Brier
 from demur.core.stats.intervals import student_p, student_quantile
-from demur.core.stats.measure import SweepMeasure
+from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError
@@ -89,7 +92,7 @@ class ErrorAtNonreturn(SweepMeasure):
         if self.to is None or self.to == self.x:
             heights = curve_at(totals, np.array([self.x]))[..., 0]
         else:
-            heights = _mean_over(totals, self.x, self.to)
+            heights = _each_curve(totals, partial(_mean_height, start=self.x, stop=self.to))
         floor = np.nan_to_num(ratio(totals.withheld, totals.total), nan=np.inf)
         return np.where(self.x >= floor - 1e-12, heights, np.nan)
 
@@ -122,14 +125,36 @@ class NonreturnAtError(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """The inverse reading of the curve."""
-        x, y = totals.rates
-        flat_x, flat_y = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
-        found = [_first_at_or_below(xs, ys, self.error) for xs, ys in zip(flat_x, flat_y, strict=True)]
-        return np.array(found).reshape(x.shape[:-1])
+
+        def reach(x: Array, y: Array) -> float:
+            place = int(np.argmax(y <= self.error))
+            if place == 0:
+                return float(x[0])
+            rise = (y[place - 1] - self.error) / (y[place - 1] - y[place])
+            return float(x[place - 1] + rise * (x[place] - x[place - 1]))
+
+        return _each_curve(totals, reach)
 
 
 @dataclass(frozen=True)
-class QALDPrecision(SweepMeasure):
+class _AtThreshold(SweepMeasure):
+    """A share of the answers returned at a threshold; the default returns every answer."""
+
+    threshold: float = float("-inf")
+
+    better: ClassVar = "higher"
+    reference: ClassVar = "Artstein (2011), section 1"
+    interval: ClassVar = "share"
+
+    def _returned(self, totals: Sweep) -> tuple[Array, Array]:
+        """Right and wrong answers at or above the threshold."""
+        first = int(np.searchsorted(totals.threshold, self.threshold))
+        right, wrong = (part[..., first:].sum(axis=-1, dtype=np.float64) for part in (totals.right, totals.wrong))
+        return right, wrong
+
+
+@dataclass(frozen=True)
+class QALDPrecision(_AtThreshold):
     """Right answers / answers returned, at a threshold (QALD-1). Higher is better.
 
     The default threshold returns every answer. Undefined when nothing is returned.
@@ -139,24 +164,17 @@ class QALDPrecision(SweepMeasure):
     0.6667
     """
 
-    threshold: float = float("-inf")
-
     name: ClassVar = "qald_precision"
     title: ClassVar = "QALD-1 precision (right / returned)"
-    better: ClassVar = "higher"
-    reference: ClassVar = "Artstein (2011), section 1"
-    interval: ClassVar = "share"
 
     def trials(self, totals: Sweep) -> float:
         """The share of rows that are returned."""
-        first = int(np.searchsorted(totals.threshold, self.threshold))
-        return float((totals.right[first:].sum() + totals.wrong[first:].sum()) / totals.total)
+        return float(sum(self._returned(totals)) / totals.total)
 
     def finish(self, totals: Sweep) -> Array:
         """Right over returned."""
-        first = int(np.searchsorted(totals.threshold, self.threshold))
-        right = totals.right[..., first:].sum(axis=-1, dtype=np.float64)
-        return ratio(right, right + totals.wrong[..., first:].sum(axis=-1, dtype=np.float64))
+        right, wrong = self._returned(totals)
+        return ratio(right, right + wrong)
 
     def why_undefined(self, totals: Sweep) -> str:
         """Nothing returned."""
@@ -164,7 +182,7 @@ class QALDPrecision(SweepMeasure):
 
 
 @dataclass(frozen=True)
-class QALDRecall(SweepMeasure):
+class QALDRecall(_AtThreshold):
     """Right answers returned / all inputs, at a threshold (QALD-1's "recall", really accuracy). Higher is better.
 
     The default threshold returns every answer. Reference: Artstein (2011), section 1, on the QALD-1 challenge.
@@ -173,18 +191,12 @@ class QALDRecall(SweepMeasure):
     0.5
     """
 
-    threshold: float = float("-inf")
-
     name: ClassVar = "qald_recall"
     title: ClassVar = "QALD-1 recall (right / all inputs)"
-    better: ClassVar = "higher"
-    reference: ClassVar = "Artstein (2011), section 1"
-    interval: ClassVar = "share"
 
     def finish(self, totals: Sweep) -> Array:
         """Right and returned over all inputs."""
-        first = int(np.searchsorted(totals.threshold, self.threshold))
-        return ratio(totals.right[..., first:].sum(axis=-1, dtype=np.float64), totals.total)
+        return ratio(self._returned(totals)[0], totals.total)
 
 
 def curve_at(sweep: Sweep, x: Array) -> Array:
@@ -195,23 +207,17 @@ def curve_at(sweep: Sweep, x: Array) -> Array:
     return np.stack([np.interp(x, xs, ys) for xs, ys in zip(nonreturn, error, strict=True)])
 
 
-def _mean_over(sweep: Sweep, start: float, stop: float) -> Array:
-    """Mean height of the curve over [start, stop], exactly: its corners and the two ends, by trapezoid."""
-    nonreturn, error = sweep.rates
-    flat_x, flat_y = (part.reshape(-1, part.shape[-1]) for part in (nonreturn, error))
-    means = []
-    for xs, ys in zip(flat_x, flat_y, strict=True):
-        corners = np.concatenate([[start], xs[(xs > start) & (xs < stop)], [stop]])
-        means.append(np.trapezoid(np.interp(corners, xs, ys), corners) / (stop - start))
-    return np.array(means).reshape(nonreturn.shape[:-1])
+def _each_curve(sweep: Sweep, read: Callable[[Array, Array], float]) -> Array:
+    """A number read from the curve of the sweep, or from that of each replicate."""
+    x, y = sweep.rates
+    curves = zip(x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1]), strict=True)
+    return np.array([read(xs, ys) for xs, ys in curves]).reshape(x.shape[:-1])
 
 
-def _first_at_or_below(x: Array, y: Array, level: float) -> float:
-    place = int(np.argmax(y <= level))
-    if place == 0:
-        return float(x[0])
-    rise = (y[place - 1] - level) / (y[place - 1] - y[place])
-    return float(x[place - 1] + rise * (x[place] - x[place - 1]))
+def _mean_height(x: Array, y: Array, *, start: float, stop: float) -> float:
+    """Mean height of a curve over [start, stop], exactly: its vertices and the two ends, by trapezoid."""
+    vertices = np.concatenate([[start], x[(x > start) & (x < stop)], [stop]])
+    return float(np.trapezoid(np.interp(vertices, x, y), vertices) / (stop - start))
 
 
 Convention = Literal["trapezoid", "mean"]
@@ -239,7 +245,9 @@ class AUGRC(SweepMeasure):
     def finish(self, totals: Sweep) -> Array:
         """Trapezoid over the cutoffs, which is exact because the curve is straight between them."""
         at_level = np.add(totals.right, totals.wrong, dtype=np.float64)
-        area = ratio((at_level * _mean_height(totals)).sum(axis=-1), np.square(totals.total))
+        through = np.cumsum(totals.wrong, axis=-1, dtype=np.float64)
+        halfway = through[..., -1:] - through + totals.wrong / 2  # errors returned halfway through each level
+        area = ratio((at_level * halfway).sum(axis=-1), np.square(totals.total))
         return np.where(totals.answered > 0, area, np.nan)
 
     def why_undefined(self, totals: Sweep) -> str:
@@ -271,7 +279,8 @@ class AURC(SweepMeasure):
     interval: ClassVar = "risk"
 
     def __post_init__(self) -> None:
-        _check_convention(self.convention)
+        if self.convention not in ("trapezoid", "mean"):
+            raise UsageError(f'AURC has the conventions "trapezoid" and "mean"; got "{self.convention}"')
 
     def finish(self, totals: Sweep) -> Array:
         """The area under the named convention; undefined when nothing was answered."""
@@ -284,7 +293,7 @@ class AURC(SweepMeasure):
 
 
 @dataclass(frozen=True)
-class EAURC(SweepMeasure):
+class EAURC(AURC):
     """AURC above that of an oracle with the same error rate. 0 is a perfect ranking; lower is better.
 
     The oracle is read where the convention reads the system: at the system's own cutoffs (`trapezoid`) or at every
@@ -294,30 +303,21 @@ class EAURC(SweepMeasure):
     0.0
     """
 
-    convention: Convention = "trapezoid"
-
     name: ClassVar = "e_aurc"
     title: ClassVar = "excess AURC over the oracle (e-AURC)"
-    better: ClassVar = "lower"
     reference: ClassVar = "Geifman et al. (2019)"
-    interval: ClassVar = "risk"
-
-    def __post_init__(self) -> None:
-        _check_convention(self.convention)
 
     def finish(self, totals: Sweep) -> Array:
         """AURC less the oracle's."""
-        returned, errors = totals.from_the_top
-        right = (totals.answered - totals.errors)[..., None]
-        if self.convention == "trapezoid":
-            oracle = _aurc(returned, np.maximum(returned - right, 0.0), totals.total, "trapezoid")
-        else:
-            oracle = _oracle_mean_risk(totals)
-        return np.asarray(np.maximum(_aurc(returned, errors, totals.total, self.convention) - oracle, 0.0))
+        from scipy.special import digamma
 
-    def why_undefined(self, totals: Sweep) -> str:
-        """No answers, no risk."""
-        return "nothing was answered, so there is no risk to average"
+        right, wrong = totals.answered - totals.errors, totals.errors
+        if self.convention == "trapezoid":
+            returned, _ = totals.from_the_top
+            oracle = _aurc(returned, np.maximum(returned - right[..., None], 0.0), totals.total, "trapezoid")
+        else:
+            oracle = ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), totals.total)
+        return np.asarray(np.maximum(super().finish(totals) - oracle, 0.0))
 
 
 @dataclass(frozen=True)
@@ -379,12 +379,6 @@ class RankingSkill(SweepMeasure):
         return AUROC().why_undefined(totals) + ", so every ranking is as good"
 
 
-def _mean_height(sweep: Sweep) -> Array:
-    """Errors returned halfway through each level."""
-    through = np.cumsum(sweep.wrong, axis=-1, dtype=np.float64)
-    return np.asarray(through[..., -1:] - through + sweep.wrong / 2)
-
-
 def _aurc(returned: Array, errors: Array, total: Any, convention: Convention) -> Array:
     if returned.shape[-1] == 0:
         return np.full(returned.shape[:-1], np.nan)
@@ -416,18 +410,6 @@ def _expected_risks(returned: Array, errors: Array) -> Array:
     return np.asarray(wrong + (errors_before - start * rate) * harmonic)
 
 
-def _oracle_mean_risk(sweep: Sweep) -> Array:
-    from scipy.special import digamma
-
-    right, wrong = sweep.answered - sweep.errors, sweep.errors
-    return ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), sweep.total)
-
-
-def _check_convention(convention: str) -> None:
-    if convention not in ("trapezoid", "mean"):
-        raise UsageError(f'AURC has the conventions "trapezoid" and "mean"; got "{convention}"')
-
-
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A value with its standard error and the degrees of freedom behind it."""
@@ -435,6 +417,15 @@ class Estimate:
     value: float
     error: float
     freedom: int
+
+    @classmethod
+    def of_units(cls, value: float, pulls: Array, freedom: int | None = None) -> Estimate:
+        """A value with the spread of what each unit adds to it."""
+        units = pulls.size
+        if units < 2:
+            return cls(value, float("nan"), 1)
+        spread = float(np.square(pulls - pulls.mean()).sum()) * units / (units - 1)
+        return cls(value, float(np.sqrt(spread)), units - 1 if freedom is None else freedom)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The value plus and minus Student's t times the standard error."""
@@ -465,7 +456,7 @@ def augrc_estimate(sample: Sample) -> Estimate:
     area = area_from(whole, floor)
     if sample.alike:
         return Estimate(area, influence.spread(whole), max(whole.n - 1, 1))
-    return _estimate(area, sample.pulls(influence.by_cell))
+    return Estimate.of_units(area, sample.pulls(influence.by_cell))
 
 
 def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float]:
@@ -483,9 +474,11 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     shift = (1 if mover else -1) * (heights[0] - heights[1])
     parts[mover] = parts[mover] + shift * ((~(a, b)[mover].answered).astype(np.float64) - floors[mover])
     if paired:
-        return _estimate(value, a.pulled(parts[0] - parts[1])), left
-    one, two = (_estimate(0.0, rows.pulled(part)) for part, rows in zip(parts, (a, b), strict=True))
-    freedom = _welch(one, two)
+        return Estimate.of_units(value, a.pulled(parts[0] - parts[1])), left
+    one, two = (Estimate.of_units(0.0, rows.pulled(part)) for part, rows in zip(parts, (a, b), strict=True))
+    total, freedom = one.error**2 + two.error**2, min(one.freedom, two.freedom)
+    if total > 0:  # Welch's degrees of freedom
+        freedom = max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))
     return Estimate(value, float(np.hypot(one.error, two.error)), freedom), left
 
 
@@ -525,9 +518,7 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
     at_start = float(np.interp(start, x, y))
     constant = -2 * area_from(sweep, start) - start * at_start
     entry, leave = np.maximum(x[:-1], start), np.maximum(x[1:], start)
-    beyond = np.nan_to_num(
-        ratio(leave - entry, np.diff(x))
-    )  # share of a level right of the start, ties in random order
+    beyond = np.nan_to_num(ratio(leave - entry, np.diff(x)))  # share of a level right of the start, ties in any order
     y_entry, y_leave = np.where(x[:-1] > start, y[:-1], at_start), np.where(x[1:] > start, y[1:], at_start)
     right = (1 - beyond) * at_start + beyond * (y_entry + y_leave) / 2 + constant
     wrong = right + beyond * ((entry + leave) / 2 - start)
@@ -538,17 +529,28 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
     return Influence(right, wrong, withheld)
 
 
-def _estimate(value: float, pulls: Array) -> Estimate:
-    units = pulls.size
-    if units < 2:
-        return Estimate(value, float("nan"), 1)
-    spread = float(np.square(pulls - pulls.mean()).sum()) * units / (units - 1)
-    return Estimate(value, float(np.sqrt(spread)), units - 1)
+RETURNS: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        ForcedError(),
+        NonreturnFloor(),
+        AUGRC(),
+        AURC(),
+        EAURC(),
+        AUROC(),
+        RankingSkill(),
+        ErrorAtNonreturn(),
+        NonreturnAtError(),
+        QALDPrecision(),
+        QALDRecall(),
+        Brier(),
+        ECE(),
+        NCE(),
+    )
+}
+"""Measures of answers with confidences, by their key in JSON, tables and gates."""
 
 
-def _welch(one: Estimate, two: Estimate) -> int:
-    """Welch's degrees of freedom of a difference of independent estimates."""
-    total = one.error**2 + two.error**2
-    if not total > 0:
-        return min(one.freedom, two.freedom)
-    return max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))
+def term_measures() -> dict[str, TermMeasure]:
+    """Those measures of answers that are sums over rows, by their key."""
+    return {key: measure for key, measure in RETURNS.items() if isinstance(measure, TermMeasure)}

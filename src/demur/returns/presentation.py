@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import polars as pl
@@ -16,16 +17,13 @@ from demur.core.show.results import register
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns import words
-from demur.returns.class_report import ClassReport, ClassReports
-from demur.returns.classes import class_values
+from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports, class_values
 from demur.returns.compare import Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
-from demur.returns.explorer.notebook import explorer_frame
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.table import ValidatedTable
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
-from demur.returns.words import point_words, slice_sentences
 
 SHORT_NAMES = {
     "forced_error": "error, all returned",
@@ -43,6 +41,8 @@ SHORT_NAMES = {
 }
 """How measures without parameters of their own are called in tables; others by what they are asked."""
 
+CURVES, READINGS = "returns.charts.error_return", "returns.charts.readings"
+
 MOST_IN_COLUMNS = 4
 """Systems or slices that a terminal shows side by side; more get a row each."""
 
@@ -59,30 +59,21 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
     """How the evaluation of one or more systems is shown."""
     evaluations = several if isinstance(several, Evaluations) else Evaluations(several)
     whole = [evaluation for evaluation in evaluations if evaluation.part is None]
-    figures: list[Drawing] = [
-        *_curve_drawings(evaluations, whole, tuple(choices)),
-        *(
-            [drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn")]
-            if evaluations.sliced
-            else []
-        ),
-        *(drawing("returns.charts.readings.missed_chance_chart", one) for one in whole[:1]),
-        drawing("returns.charts.readings.risk_coverage_chart", whole),
-        *(
-            [drawing("returns.charts.readings.reliability_chart", whole)]
-            if all(one.probabilistic for one in whole)
-            else []
-        ),
-        drawing("returns.charts.readings.roc_chart", whole),
-        drawing("returns.charts.readings.det_chart", whole),
+    figures = _curve_drawings(evaluations, whole, tuple(choices))
+    if evaluations.sliced:
+        figures.append(drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn"))
+    figures += [drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[:1]]
+    kinds = ("risk_coverage", "reliability", "roc", "det")
+    probabilistic = all(one.probabilistic for one in whole)
+    figures += [drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if probabilistic or kind != "reliability"]
+    sentences = [
+        sentence
+        for one in whole
+        for sentence in (*words.score_sentences(one), *words.slice_sentences(evaluations, one.system))
     ]
     return Presentation(
         title="Error-return analysis",
-        sentences=tuple(
-            sentence
-            for one in whole
-            for sentence in (*words.score_sentences(one), *slice_sentences(evaluations, one.system))
-        ),
+        sentences=tuple(sentences),
         tables=(measure_table(evaluations), *one_threshold_table(evaluations), count_table(evaluations)),
         figures=tuple(figures),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
@@ -95,21 +86,13 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
 
 def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[ResultTable, ...]:
     """Every slice at the threshold of its whole system, the one with most errors first; none without slices."""
-    found = sorted(slices_at_one_threshold(evaluations), key=lambda one: (one.system, -one.error, one.part))
     curves = {one.system: one.curve for one in evaluations if one.part is None}
-    rows = tuple(
-        (
-            one.system,
-            one.part,
-            f"{one.n:,}",
-            curve_cutoff(curves[one.system], one.threshold),
-            numbers.percent(one.nonreturn),
-            numbers.percent(one.error),
-        )
-        for one in found
-    )
+    rows = []
+    for one in sorted(slices_at_one_threshold(evaluations), key=lambda one: (one.system, -one.error, one.part)):
+        rates = (numbers.percent(one.nonreturn), numbers.percent(one.error))
+        rows.append((one.system, one.part, f"{one.n:,}", curve_cutoff(curves[one.system], one.threshold), *rates))
     columns = ("system", "slice", "inputs", "threshold", "non-return", "error")
-    return (ResultTable("Slices at one threshold, that of the whole", columns, rows),) if rows else ()
+    return (ResultTable("Slices at one threshold, that of the whole", columns, tuple(rows)),) if rows else ()
 
 
 def _curve_drawings(
@@ -119,28 +102,20 @@ def _curve_drawings(
     region = region_of(whole)
     sliced = [one.system for one in whole if any(part.system == one.system and part.part for part in evaluations)]
     if len(whole) == 1 and sliced:
-        return [
-            drawing("returns.charts.error_return.slices_chart", evaluations, sliced[0], region=region, choices=choices)
-        ]
-    together = drawing("returns.charts.error_return.error_return_chart", whole, choices=choices, region=region)
-    return [
-        together,
-        *(drawing("returns.charts.error_return.slices_chart", evaluations, system, region=region) for system in sliced),
-    ]
+        return [drawing(f"{CURVES}.slices_chart", evaluations, sliced[0], region=region, choices=choices)]
+    together = drawing(f"{CURVES}.error_return_chart", whole, choices=choices, region=region)
+    return [together, *(drawing(f"{CURVES}.slices_chart", evaluations, system, region=region) for system in sliced)]
 
 
 def of_comparison(comparison: Comparison) -> Presentation:
     """How a comparison of systems is shown."""
     systems = comparison.evaluations
-    figures: list[Drawing] = [
-        drawing("returns.charts.error_return.comparison_chart", comparison, region=region_of(systems))
-    ]
-    figures += [drawing("returns.charts.error_return.difference_chart", pair) for pair in comparison.pairs]
+    together = drawing(f"{CURVES}.comparison_chart", comparison, region=region_of(systems))
     return Presentation(
         title="Comparison of systems",
         sentences=tuple(words.comparison_sentences(comparison)),
         tables=(pair_table(comparison), measure_table(systems), count_table(systems)),
-        figures=tuple(figures),
+        figures=(together, *(drawing(f"{CURVES}.difference_chart", pair) for pair in comparison.pairs)),
         data=lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
         document=comparison.to_dict(),
         notes=comparison.notes,
@@ -157,7 +132,7 @@ def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentat
         sentences=tuple(words.choice_sentences(choice)),
         tables=(path_table(choice),),
         figures=(
-            drawing("returns.charts.error_return.error_return_chart", [evaluation], choices=(choice,), region=None),
+            drawing(f"{CURVES}.error_return_chart", [evaluation], choices=(choice,), region=None),
             drawing("returns.charts.cost.cost_path_chart", choice),
         ),
         data=choice.frame,
@@ -170,16 +145,13 @@ def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentat
 
 def path_table(choice: Choice) -> ResultTable:
     """The best threshold for every cost ratio, and what it gives."""
-    rows = tuple(
-        (
-            f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}",
-            stretch.printed_threshold,
-            tabled_percent(stretch.nonreturn),
-            tabled_percent(stretch.error),
-        )
-        for stretch in choice.path
-    )
-    return ResultTable("Best threshold by cost ratio", ("cost ratio", "threshold", "non-return", "error"), rows)
+    rows = []
+    for stretch in choice.path:
+        ratios = f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}"
+        rates = (tabled_percent(stretch.nonreturn), tabled_percent(stretch.error))
+        rows.append((ratios, stretch.printed_threshold, *rates))
+    columns = ("cost ratio", "threshold", "non-return", "error")
+    return ResultTable("Best threshold by cost ratio", columns, tuple(rows))
 
 
 def of_classes(several: Sequence[ClassReport]) -> Presentation:
@@ -218,7 +190,7 @@ def measure_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """Every measure of every system, with intervals; in brief a row per system with the measures asked for most."""
     measures = evaluations[0].measures
     rows = tuple(
-        (measure_name(name, measure), *(_shown(name, one.figures[name]) for one in evaluations))
+        (measure_name(name, measure), *(_figure_text(name, one.figures[name]) for one in evaluations))
         for name, measure in measures.items()
     )
     level = numbers.percent(evaluations[0].level)
@@ -231,13 +203,14 @@ def brief_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """One row per system or slice: inputs and the few measures asked for most."""
     chosen = [name for name in BRIEF if name in evaluations[0].measures]
     heading, labels = _row_labels(evaluations)
-    rows = tuple(
-        (label, f"{one.n:,}", *(_brief(name, one.figures[name]) for name in chosen))
-        for label, one in zip(labels, evaluations, strict=True)
-    )
+    rows = []
+    for label, one in zip(labels, evaluations, strict=True):
+        figures = {name: one.figures[name] for name in chosen}
+        values = (_value_text(name, figure) if figure.defined else "–" for name, figure in figures.items())
+        rows.append((label, f"{one.n:,}", *values))
     names = (measure_name(name, evaluations[0].measures[name]) for name in chosen)
     title = "Measures (all of them with intervals: -o page.html or --json)"
-    return ResultTable(title, (heading, "inputs", *names), rows)
+    return ResultTable(title, (heading, "inputs", *names), tuple(rows))
 
 
 def count_table(evaluations: Sequence[Evaluation]) -> ResultTable:
@@ -264,16 +237,8 @@ def pair_table(comparison: Comparison) -> ResultTable:
     rows = []
     for pair in comparison.pairs:
         low, high = pair.area.interval(pair.level)
-        rows.append(
-            (
-                pair.a,
-                pair.b,
-                pair.verdict,
-                with_interval(pair.area.value, low, high, write="{:+.4f}".format),
-                numbers.p_value(pair.p_adjusted),
-                words.mcnemar(pair),
-            )
-        )
+        area = with_interval(pair.area.value, low, high, write="{:+.4f}".format)
+        rows.append((pair.a, pair.b, pair.verdict, area, numbers.p_value(pair.p_adjusted), words.mcnemar(pair)))
     columns = ("a", "b", "verdict", "area of a less b", "corrected p", "errs alone, a : b (McNemar)")
     brief = ResultTable("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
     return ResultTable("Pairs", columns, tuple(rows), brief=brief)
@@ -281,20 +246,14 @@ def pair_table(comparison: Comparison) -> ResultTable:
 
 def class_table(report: ClassReport) -> ResultTable:
     """Precision, recall and F1 of each class, then the averages."""
-    values, support = class_values(report.confusion), report.confusion.support
-    rows = [
-        (
-            label,
-            *(numbers.number(float(values[part][place])) for part in ("precision", "recall", "f1")),
-            f"{support[place]:,.0f}",
-        )
-        for place, label in enumerate(report.confusion.labels)
-    ]
-    for average in ("macro", "weighted", "micro"):
-        figures = (report.figures[f"{average}_{part}"].value for part in ("precision", "recall", "f1"))
-        rows.append(
-            (f"({average} average)", *(numbers.number(value) for value in figures), f"{report.confusion.total:,.0f}")
-        )
+    confusion, values = report.confusion, class_values(report.confusion)
+    rows = []
+    for place, label in enumerate(confusion.labels):
+        scores = (numbers.number(float(values[part][place])) for part in PARTS)
+        rows.append((label, *scores, f"{confusion.support[place]:,.0f}"))
+    for average in AVERAGES:
+        scores = (numbers.number(report.figures[f"{average}_{part}"].value) for part in PARTS)
+        rows.append((f"({average} average)", *scores, f"{confusion.total:,.0f}"))
     return ResultTable(report.system, ("class", "precision", "recall", "F1", "support"), tuple(rows))
 
 
@@ -310,14 +269,14 @@ def measure_name(name: str, measure: Measure) -> str:
     """What a measure is called in a table, its parameters included."""
     if isinstance(measure, ErrorAtNonreturn):
         mean = "" if measure.to is None else "mean "
-        return f"{mean}error {point_words(measure)} non-return"
+        return f"{mean}error {words.point_words(measure)} non-return"
     if isinstance(measure, NonreturnAtError):
         return f"non-return for {numbers.percent(measure.error)} error"
     convention = getattr(measure, "convention", None)
     return SHORT_NAMES.get(name, measure.title) + (f" ({convention})" if convention else "")
 
 
-def _shown(name: str, figure: Figure) -> str:
+def _figure_text(name: str, figure: Figure) -> str:
     if not figure.defined:
         return f"undefined ({figure.why})"
     if name in UNITS_OF_PERCENT:
@@ -325,39 +284,41 @@ def _shown(name: str, figure: Figure) -> str:
     return with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format, missing="no interval")
 
 
-def _brief(name: str, figure: Figure) -> str:
-    if not figure.defined:
-        return "–"
+def _value_text(name: str, figure: Figure) -> str:
     return tabled_percent(figure.value) if name in UNITS_OF_PERCENT else f"{figure.value:.4f}"
-
-
-def _choice_html(choice: Choice) -> str:
-    return paragraphs(words.choice_sentences(choice)) + table_html(path_table(choice))
 
 
 def comparison_notebook(comparison: Comparison) -> str:
     """A comparison in a notebook: its sentences, the plot to be dragged, its tables."""
-    return notebook(of_comparison(comparison), figure(lambda: explorer_frame(comparison), comparison.chart))
+
+    def explorer() -> str:
+        return str(import_module("demur.returns.explorer.explorer").explorer_frame(comparison))
+
+    return notebook(of_comparison(comparison), figure(explorer, comparison.chart))
 
 
 register(
     Evaluation,
-    chart=drawn("returns.charts.error_return.error_return_chart", lambda one: [one]),
+    chart=drawn(f"{CURVES}.error_return_chart", lambda one: [one]),
     page=presented(lambda one: of_scores([one])),
 )
-register(Evaluations, chart=drawn("returns.charts.error_return.error_return_chart"), page=presented(of_scores))
+register(Evaluations, chart=drawn(f"{CURVES}.error_return_chart"), page=presented(of_scores))
 register(
     ClassReports,
     chart=drawn("returns.charts.confusion.confusion_chart", lambda several: several[0]),
     page=presented(of_classes),
 )
-register(Comparison, chart=drawn("returns.charts.error_return.comparison_chart"), page=comparison_notebook)
+register(Comparison, chart=drawn(f"{CURVES}.comparison_chart"), page=comparison_notebook)
 register(
     PairComparison,
-    chart=drawn("returns.charts.error_return.difference_chart"),
+    chart=drawn(f"{CURVES}.difference_chart"),
     page=pictured(lambda pair: paragraphs(words.pair_sentences(pair))),
 )
-register(Choice, chart=drawn("returns.charts.cost.cost_path_chart"), page=pictured(_choice_html))
+register(
+    Choice,
+    chart=drawn("returns.charts.cost.cost_path_chart"),
+    page=pictured(lambda choice: paragraphs(words.choice_sentences(choice)) + table_html(path_table(choice))),
+)
 register(
     ClassReport,
     chart=drawn("returns.charts.confusion.confusion_chart"),
@@ -365,7 +326,7 @@ register(
 )
 register(
     ErrorReturnCurve,
-    chart=drawn("returns.charts.error_return.bare_curve_chart"),
+    chart=drawn(f"{CURVES}.bare_curve_chart"),
     page=pictured(lambda curve: curve_points(curve, lambda frame: printed_frame(curve, frame))),
 )
-register(Curve, chart=drawn("returns.charts.readings.bare_reading_chart"), page=pictured(curve_points))
+register(Curve, chart=drawn(f"{READINGS}.bare_reading_chart"), page=pictured(curve_points))

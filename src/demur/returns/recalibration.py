@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -58,8 +58,8 @@ class Calibration:
 
     def to_dict(self) -> dict[str, Any]:
         """The calibration as plain values."""
-        shown: dict[str, Any] = plain({**asdict(self), "advice": self.advice})
-        return shown
+        values: dict[str, Any] = plain({**asdict(self), "advice": self.advice})
+        return values
 
 
 def calibration(evaluation: Evaluation, rows: Rows) -> Calibration | None:
@@ -72,64 +72,48 @@ def calibration(evaluation: Evaluation, rows: Rows) -> Calibration | None:
         return None
     kept = rows.answered
     confidence, right, weight = rows.confidence[kept], rows.right[kept], rows.weight[kept]
-    unit = None if rows.unit is None else rows.unit[kept]
-    total = weight.sum()
+    unit = None if rows.unit is None else np.unique(rows.unit[kept], return_inverse=True)[1]
     loss = np.square(confidence - right)
-    found = Calibration(
+    before = Calibration(
         evaluation.system,
         int(kept.sum()),
-        float((loss * weight).sum() / total),
+        float(np.average(loss, weights=weight)),
         _ece(confidence, right, weight),
-        float(((confidence - right) * weight).sum() / total),
+        float(np.average(confidence - right, weights=weight)),
     )
-    fold = _folds(confidence, right, weight, unit)
-    why = _why_not(found.answers, right, fold)
-    if why is not None:
-        return Calibration(*_values(found), why=why)
-    mended = _mended(confidence, right, weight, fold)
-    after = np.square(mended - right)
+    if unit is None:
+        fold = np.empty(confidence.size, dtype=np.int64)
+        fold[np.lexsort((weight, right, confidence))] = np.arange(confidence.size) % FOLDS
+    else:
+        fold = unit % FOLDS
+    if before.answers < LEAST:
+        return replace(before, why=f"{before.answers:,} answers, fewer than {LEAST}")
+    if right.all() or not right.any():
+        return replace(before, why=f"every answer is {'right' if right.all() else 'wrong'}")
+    if np.unique(fold).size < FOLDS:
+        return replace(before, why=f"fewer than {FOLDS} dialogues")
+    mapped = _mapped(confidence, right, weight, fold)
+    after = np.square(mapped - right)
     change, reach = _change(after - loss, weight, unit, evaluation.level)
-    return Calibration(
-        *_values(found),
-        brier_after=float((after * weight).sum() / total),
-        ece_after=_ece(mended, right, weight),
+    return replace(
+        before,
+        brier_after=float(np.average(after, weights=weight)),
+        ece_after=_ece(mapped, right, weight),
         change=change,
         low=change - reach,
         high=change + reach,
     )
 
 
-def _values(found: Calibration) -> tuple[str, int, float, float, float]:
-    return found.system, found.answers, found.brier, found.ece, found.bias
-
-
-def _why_not(answers: int, right: NDArray[np.bool_], fold: NDArray[np.int64]) -> str | None:
-    if answers < LEAST:
-        return f"{answers:,} answers, fewer than {LEAST}"
-    if right.all() or not right.any():
-        return f"every answer is {'right' if right.all() else 'wrong'}"
-    return None if np.unique(fold).size == FOLDS else f"fewer than {FOLDS} dialogues"
-
-
-def _folds(
-    confidence: Array, right: NDArray[np.bool_], weight: Array, unit: NDArray[np.int64] | None
-) -> NDArray[np.int64]:
-    if unit is not None:
-        numbers = np.unique(unit, return_inverse=True)[1]
-        return np.asarray(numbers % FOLDS, dtype=np.int64)
-    fold = np.empty(confidence.size, dtype=np.int64)
-    fold[np.lexsort((weight, right, confidence))] = np.arange(confidence.size) % FOLDS
-    return fold
-
-
-def _mended(confidence: Array, right: NDArray[np.bool_], weight: Array, fold: NDArray[np.int64]) -> Array:
+def _mapped(confidence: Array, right: NDArray[np.bool_], weight: Array, fold: NDArray[np.int64]) -> Array:
+    """Each confidence by the map that was fitted on the other folds."""
     alike = bool((weight == 1).all())
-    mended = np.empty_like(confidence)
+    mapped = np.empty_like(confidence)
     for part in range(FOLDS):
         out = fold == part
         fitted = Recalibration.fit(confidence[~out], right[~out], weight=None if alike else weight[~out])
-        mended[out] = fitted(confidence[out])
-    return mended
+        mapped[out] = fitted(confidence[out])
+    return mapped
 
 
 def _ece(confidence: Array, right: NDArray[np.bool_], weight: Array) -> float:
@@ -147,6 +131,6 @@ def _change(gap: Array, weight: Array, unit: NDArray[np.int64] | None, level: fl
     mean = float((gap * weight).sum() / total)
     pull = (gap - mean) * weight / total
     if unit is not None:
-        pull = np.bincount(np.unique(unit, return_inverse=True)[1], weights=pull)
+        pull = np.bincount(unit, weights=pull)
     size = pull.size
     return mean, student(level, size - 1) * math.sqrt(float(np.square(pull).sum()) * size / (size - 1))

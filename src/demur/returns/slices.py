@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, holm, newcombe
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
-from demur.errors import DataError
+from demur.returns.evaluate import too_many_slices
 from demur.returns.measures import Estimate, area_from, area_influence
 from demur.returns.table import Responses, slice_values
 
@@ -37,8 +37,6 @@ FEWEST, MOST = 2, 20
 """Values of a column that is sliced by without being asked for."""
 
 OUT_OF_SCOPE = "out of scope: every answer to it is wrong"
-
-_BULKY = ("input", "nbest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +92,15 @@ class SliceDifferences:
 
     def frame(self) -> pl.DataFrame:
         """Every test as a row."""
-        names = tuple(SliceDifference.__dataclass_fields__)
-        rows = [tuple(getattr(test, name) for name in names) for test in self.tests]
-        return pl.DataFrame(rows, schema=list(names), orient="row", infer_schema_length=None)
+        schema = list(SliceDifference.__dataclass_fields__)
+        return pl.DataFrame(map(astuple, self.tests), schema=schema, orient="row", infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The tests as plain values."""
-        shown: dict[str, Any] = plain(
-            {
-                "columns": list(self.columns),
-                "thresholds": dict(self.thresholds),
-                "tests": [asdict(test) for test in self.tests],
-                "untested": [asdict(one) for one in self.untested],
-                "level": self.level,
-            }
-        )
-        return shown
+        tests, untested = ([asdict(one) for one in several] for several in (self.tests, self.untested))
+        about = {"columns": list(self.columns), "thresholds": dict(self.thresholds)}
+        values: dict[str, Any] = plain({**about, "tests": tests, "untested": untested, "level": self.level})
+        return values
 
 
 def slice_columns(responses: Responses) -> tuple[str, ...]:
@@ -125,7 +116,7 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     frame = responses.frame
     found = []
     for name in frame.columns:
-        if name in JUDGED or name in _BULKY or frame[name].dtype.is_nested():
+        if name in (*JUDGED, "input", "nbest") or frame[name].dtype.is_nested():
             continue
         if not FEWEST <= frame[name].n_unique() <= MOST:
             continue
@@ -155,11 +146,14 @@ def slice_differences(
     """
     check_level(level)
     for column in columns:
-        _refuse_unsliceable(responses.frame, column)
+        if column not in responses.frame.columns:
+            raise unknown_column(column, responses.frame.columns, "slices")
+        if (values := responses.frame[column].n_unique()) > MOST_SLICES:
+            raise too_many_slices(column, values)
     tests: list[SliceDifference] = []
     untested: list[Untested] = []
     for system in responses.systems:
-        whole = _Whole.of(system, responses.of(system).frame, thresholds.get(system, math.nan))
+        whole = _Whole(system, responses.of(system).frame, thresholds.get(system, math.nan))
         for column in columns:
             found, left = _column(whole, column, level, least)
             tests += found
@@ -170,33 +164,25 @@ def slice_differences(
     return SliceDifferences(tuple(ordered), tuple(untested), tuple(columns), dict(thresholds), level)
 
 
-def _refuse_unsliceable(frame: pl.DataFrame, column: str) -> None:
-    if column not in frame.columns:
-        raise unknown_column(column, frame.columns, "slices")
-    count = frame[column].n_unique()
-    if count > MOST_SLICES:
-        rule = f'"{column}" has {count:,} values, too many to slice by (at most {MOST_SLICES})'
-        raise DataError(rule, fix="slice by a column that groups the inputs, such as a domain or a condition")
-
-
 @dataclass(frozen=True, eq=False)
 class _Whole:
     """All rows of a system, as far as every slice needs them."""
 
     system: str
     frame: pl.DataFrame
-    rows: Rows
     threshold: float
-    sweep: Sweep = field(init=False)
-    cell: NDArray[np.int64] = field(init=False)
 
-    @classmethod
-    def of(cls, system: str, frame: pl.DataFrame, threshold: float) -> _Whole:
-        return cls(system, frame, Rows.from_frame(frame), threshold)
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows.from_frame(self.frame)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sweep", self.rows.sweep())
-        object.__setattr__(self, "cell", self.rows.cells(self.sweep.threshold))
+    @cached_property
+    def sweep(self) -> Sweep:
+        return self.rows.sweep()
+
+    @cached_property
+    def cell(self) -> NDArray[np.int64]:
+        return self.rows.cells(self.sweep.threshold)
 
     @cached_property
     def events(self) -> dict[What, Flags]:
@@ -253,7 +239,7 @@ def _in_scope(whole: _Whole, column: str) -> tuple[_Whole, list[Untested]]:
         return whole, []
     left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
     kept = whole.frame.filter(~values.is_in(gone[column].to_list()))
-    return _Whole.of(whole.system, kept, whole.threshold), left
+    return _Whole(whole.system, kept, whole.threshold), left
 
 
 def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
@@ -272,27 +258,31 @@ def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
 
 
 def _tests(whole: _Whole, column: str, value: str, inside: Flags, level: float) -> list[SliceDifference]:
-    n = int(inside.sum())
-    about = {"system": whole.system, "column": column, "value": value, "n": n, "rest": inside.size - n}
-    found = []
+    n, rows = int(inside.sum()), whole.rows
+    fewer = min(n, inside.size - n)
+    tested: dict[What, _Tested] = {}
     for what, event in whole.events.items():
-        if not math.isnan(whole.threshold) and _enough(whole, inside, event):
-            found.append(SliceDifference(**about, what=what, **_rate(whole, inside, event, level)))  # type: ignore[arg-type]
-    expected = float(whole.sweep.errors / whole.sweep.total) * min(n, inside.size - n)
+        rarer = min(float(event.mean()), float(1 - event.mean()))
+        # exactly where something varies, otherwise with a few events to be expected each way
+        enough = bool(event.any() and not event.all()) if rows.alike else fewer * rarer >= LEAST_ERRORS
+        if not math.isnan(whole.threshold) and enough:
+            tested[what] = _rate(whole, inside, event, level)
+    expected = float(whole.sweep.errors / whole.sweep.total) * fewer
     if expected >= LEAST_ERRORS and whole.sweep.threshold.size > 1:
-        found.append(SliceDifference(**about, what="augrc", **_area(whole, inside, level)))  # type: ignore[arg-type]
-    return found
+        tested["augrc"] = _area(whole, inside, level)
+    return [
+        SliceDifference(
+            whole.system, column, value, n, inside.size - n, what, mine, other, mine - other, low, high, p, p
+        )
+        for what, (mine, other, low, high, p) in tested.items()
+    ]
 
 
-def _enough(whole: _Whole, inside: Flags, event: Flags) -> bool:
-    """Whether a rate can be tested: exactly where something varies, else with a few events to be expected each way."""
-    if whole.rows.alike:
-        return bool(event.any() and not event.all())
-    fewest = min(int(inside.sum()), int((~inside).sum()))
-    return fewest * min(float(event.mean()), float(1 - event.mean())) >= LEAST_ERRORS
+_Tested = tuple[float, float, float, float, float]
+"""A quantity on the slice and on the rest, the ends of the interval of their difference, and a p-value."""
 
 
-def _rate(whole: _Whole, inside: Flags, event: Flags, level: float) -> dict[str, float]:
+def _rate(whole: _Whole, inside: Flags, event: Flags, level: float) -> _Tested:
     """A rate on the slice less that on the rest."""
     weight = whole.rows.weight
     mine, other = (float(weight[side & event].sum() / weight[side].sum()) for side in (inside, ~inside))
@@ -304,10 +294,10 @@ def _rate(whole: _Whole, inside: Flags, event: Flags, level: float) -> dict[str,
     else:
         pooled = float(weight[event].sum() / weight.sum())
         p = _pooled(whole, inside, event.astype(np.float64) - pooled, mine - other).p
-    return _test_values(mine, other, low, high, p)
+    return mine, other, low, high, p
 
 
-def _area(whole: _Whole, inside: Flags, level: float) -> dict[str, float]:
+def _area(whole: _Whole, inside: Flags, level: float) -> _Tested:
     """The area under the curve of the slice less that of the rest, each from its own start."""
     parts = [whole.part(side) for side in (inside, ~inside)]
     floors = [float(part.withheld / part.total) for part in parts]
@@ -316,10 +306,10 @@ def _area(whole: _Whole, inside: Flags, level: float) -> dict[str, float]:
     for part, floor, side, sign in zip(parts, floors, (inside, ~inside), (1, -1), strict=True):
         influence = area_influence(part, floor, moving_start=True).by_cell[whole.cell[side]]
         apart[side] = sign * influence * whole.rows.weight[side] / part.total
-    own = _estimate(mine - other, whole.by_unit(apart), _freedom(whole, inside))
+    own = Estimate.of_units(mine - other, whole.by_unit(apart), _freedom(whole, inside))
     null = _pooled(whole, inside, whole.area_pull, mine - other)
-    found = max(own, null, key=lambda one: one.error)
-    return _test_values(mine, other, *found.interval(level), found.p)
+    wider = max(own, null, key=lambda one: one.error)
+    return mine, other, *wider.interval(level), wider.p
 
 
 def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -> Estimate:
@@ -337,23 +327,12 @@ def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -
     spread = variance * alone
     if whole.rows.unit is not None:
         together = float(np.square(whole.by_unit(share)).sum())
-        spread += max(_shared(whole, centred), 0.0) * (together - alone)
+        sizes = whole.by_unit(np.ones(centred.size))
+        pairs = float((sizes * (sizes - 1)).sum())
+        products = float(np.square(whole.by_unit(centred)).sum() - np.square(centred).sum())
+        covariance = products / pairs if pairs else 0.0  # of two rows of one dialogue
+        spread += max(covariance, 0.0) * (together - alone)
     return Estimate(difference, math.sqrt(max(spread, 0.0)), _freedom(whole, inside))
-
-
-def _shared(whole: _Whole, centred: Array) -> float:
-    """Mean product of two rows of one dialogue: their covariance."""
-    sizes = whole.by_unit(np.ones(centred.size))
-    pairs = float((sizes * (sizes - 1)).sum())
-    if pairs == 0:
-        return 0.0
-    return float((np.square(whole.by_unit(centred)).sum() - np.square(centred).sum()) / pairs)
-
-
-def _estimate(value: float, pulls: Array, freedom: int) -> Estimate:
-    units = pulls.size
-    spread = float(np.square(pulls - pulls.mean()).sum()) * units / max(units - 1, 1)
-    return Estimate(value, math.sqrt(spread), freedom)
 
 
 def _freedom(whole: _Whole, inside: Flags) -> int:
@@ -373,8 +352,3 @@ def _effective(whole: _Whole, inside: Flags, event: Flags, rate: float) -> float
     units = whole.by_unit(pull, inside)
     spread = float(np.square(units).sum()) * units.size / max(units.size - 1, 1)
     return min(kish, rate * (1 - rate) / spread) if spread > 0 else min(kish, float(units.size))
-
-
-def _test_values(mine: float, other: float, low: float, high: float, p: float) -> dict[str, float]:
-    values = {"inside": mine, "outside": other, "difference": mine - other, "low": low, "high": high}
-    return {**values, "p": p, "p_adjusted": p}

@@ -29,7 +29,7 @@ from demur.core.io.writing import write_whole
 from demur.core.show.results import Step, silent
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
-from demur.returns.registry import term_measures
+from demur.returns.measures import term_measures
 from demur.returns.table import Reading
 from demur.returns.tally import UNIT_LEVELS, UNITS, Tally, grid_for, summed_units
 

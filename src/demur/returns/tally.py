@@ -20,7 +20,7 @@ from demur.core.stats.measure import Measure, TermMeasure
 from demur.core.stats.resampling import Draws, Sample, Spread, replicate_counts, stacked
 from demur.core.stats.sweep import Floats, Sweep
 from demur.errors import DataError
-from demur.returns.registry import term_measures
+from demur.returns.measures import term_measures
 
 FINE = 20
 """Cells of the first cut, as a power of two over the largest absolute confidence."""

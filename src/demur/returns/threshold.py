@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, plain, threshold_text
 from demur.core.stats.resampling import Sample
-from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.curves import ErrorReturnCurve, error_return
 
@@ -36,10 +35,6 @@ class Guarantee:
     method: str
     upper: float | None
     """Upper confidence bound of the error rate at the chosen threshold, where it has a closed form."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The promise as plain values."""
-        return {"bound": self.bound, "delta": self.delta, "method": self.method, "upper": self.upper}
 
 
 def printed_cutoff(threshold: float, below: float) -> str:
@@ -161,32 +156,20 @@ class Choice(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The choice as plain values."""
-        shown: dict[str, Any] = plain(
+        why = {"why": "no threshold keeps the limit, so nothing is returned"} if math.isnan(self.threshold) else {}
+        columns = ("ratio_from", "ratio_to", "threshold", "nonreturn", "error")
+        values: dict[str, Any] = plain(
             {
-                "system": self.system,
-                "rule": self.rule,
-                "threshold": self.threshold,
-                **({"why": "no threshold keeps the limit, so nothing is returned"} if np.isnan(self.threshold) else {}),
-                "nonreturn": self.nonreturn,
-                "error": self.error,
-                "missed_chance": self.missed_chance,
-                "cost": self.cost,
-                "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-                "cost_path": [
-                    {
-                        "ratio_from": stretch.ratio_from,
-                        "ratio_to": stretch.ratio_to,
-                        "threshold": stretch.threshold,
-                        "nonreturn": stretch.nonreturn,
-                        "error": stretch.error,
-                    }
-                    for stretch in self.path
-                ],
+                **{name: getattr(self, name) for name in ("system", "rule", "threshold")},
+                **why,
+                **{name: getattr(self, name) for name in ("nonreturn", "error", "missed_chance", "cost")},
+                "guarantee": None if self.guarantee is None else asdict(self.guarantee),
+                "cost_path": [{name: getattr(stretch, name) for name in columns} for stretch in self.path],
                 "notes": list(self.notes),
                 "warnings": list(self.warnings),
             }
         )
-        return shown
+        return values
 
     def frame(self) -> pl.DataFrame:
         """The cost path as a table."""
@@ -200,10 +183,9 @@ def aim(
     asked = {"`cost_ratio`": cost_ratio, "`max_error`": max_error, "`max_nonreturn`": max_nonreturn}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
-        named = " and ".join(given) or "none"
         raise UsageError(
             "choose by exactly one of a cost ratio (`cost_ratio`), a limit on errors (`max_error`, with `delta` for a "
-            f"guarantee) and a limit on non-returns (`max_nonreturn`); got {named}"
+            f"guarantee) and a limit on non-returns (`max_nonreturn`); got {' and '.join(given) or 'none'}"
         )
     if delta is not None and max_error is None:
         raise UsageError("`delta` goes with `max_error`: it is the chance that the promised error rate is exceeded")
@@ -232,9 +214,9 @@ def threshold_by_cost(sample: Sample, ratio: float, *, name: str = "system") -> 
             "negative cost would reward silence"
         )
     curve = error_return(sample.sweep, name=name)
-    path = cost_path(curve)
-    best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
-    return _choice(curve, _place(curve, best.nonreturn), f"cost ratio {ratio:g}", path, cost_ratio=ratio)
+    best = next(stretch for stretch in cost_path(curve) if stretch.ratio_from <= ratio <= stretch.ratio_to)
+    place = int(np.searchsorted(curve.nonreturn, best.nonreturn))
+    return _choice(curve, place, f"cost ratio {ratio:g}", cost_ratio=ratio)
 
 
 def threshold_by_nonreturn(sample: Sample, most: float, *, name: str = "system") -> Choice:
@@ -246,7 +228,7 @@ def threshold_by_nonreturn(sample: Sample, most: float, *, name: str = "system")
         raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
     allowed = np.flatnonzero(curve.nonreturn <= most + 1e-12)
     place = allowed[np.argmin(curve.error[allowed])]
-    return _choice(curve, int(place), f"non-return rate at most {most:g}", cost_path(curve))
+    return _choice(curve, int(place), f"non-return rate at most {most:g}")
 
 
 def threshold_by_error(sample: Sample, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
@@ -264,10 +246,10 @@ def threshold_by_error(sample: Sample, most: float, *, delta: float | None = Non
     curve = error_return(sample.sweep, name=name)
     if delta is None:
         place = int(np.argmax(curve.error <= most + 1e-12))
-        return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)", cost_path(curve))
+        return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)")
     place, guarantee = _guaranteed(sample, curve, most, delta)
     rule = f"error rate at most {most:g} on new data, with probability {1 - delta:g}"
-    return _choice(curve, place, rule, cost_path(curve), guarantee=guarantee)
+    return _choice(curve, place, rule, guarantee=guarantee)
 
 
 def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
@@ -275,14 +257,17 @@ def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
 
     A vertex is best for the ratios between the slopes of the hull on its two sides.
     """
-    withheld, wrong = _cumulative(curve.sweep)
-    corners = _lower_hull(withheld, wrong)
-    slopes = np.diff(wrong[corners]) / -np.diff(withheld[corners]) + 0.0
+    sweep = curve.sweep  # sums of weights are whole numbers where rows count alike, so slopes are exact
+    withheld = np.concatenate([[0.0], np.cumsum(np.add(sweep.right, sweep.wrong, dtype=np.float64))])
+    wrong_withheld = np.concatenate([[0.0], np.cumsum(sweep.wrong, dtype=np.float64)])
+    wrong = wrong_withheld[-1] - wrong_withheld
+    vertices = _lower_hull(withheld, wrong)
+    slopes = np.diff(wrong[vertices]) / -np.diff(withheld[vertices]) + 0.0
     left, right = np.concatenate([[1.0], slopes]), np.concatenate([slopes, [0.0]])
-    x, y = curve.nonreturn[corners], curve.error[corners]
+    x, y = curve.nonreturn[vertices], curve.error[vertices]
     return tuple(
         Stretch(float(low), float(high), float(curve.threshold[place]), float(at), float(error), _below(curve, place))
-        for place, at, error, low, high in zip(corners, x, y, right, left, strict=True)
+        for place, at, error, low, high in zip(vertices, x, y, right, left, strict=True)
         if high > low
     )
 
@@ -292,25 +277,18 @@ def _below(curve: ErrorReturnCurve, place: int) -> float:
     return float(curve.sweep.highest[place - 1]) if place > 0 else float("-inf")
 
 
-def _cumulative(sweep: Sweep) -> tuple[Array, Array]:
-    """Weights withheld and wrongly returned at every cutoff: whole numbers where rows count alike, so exact."""
-    below = np.concatenate([[0.0], np.cumsum(np.add(sweep.right, sweep.wrong, dtype=np.float64))])
-    fallen = np.concatenate([[0.0], np.cumsum(sweep.wrong, dtype=np.float64)])
-    return below, fallen[-1] - fallen
-
-
 def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
     """Places of the lower convex hull of points in rising x (Andrew's monotone chain).
 
-    A point on or above the line between its neighbours is no corner of the hull, so such points go first, all at once.
+    A point on or above the line between its neighbours is no vertex of the hull, so such points go first, all at once.
     """
     left = np.flatnonzero(np.diff(x, prepend=-1.0) > 0)
     size = 0
     while left.size != size:
         size = left.size
-        corner = np.ones(size, dtype=np.bool_)
-        corner[1:-1] = ~_turns_right(x, y, left[:-2], left[1:-1], left[2:])
-        left = left[corner]
+        vertex = np.ones(size, dtype=np.bool_)
+        vertex[1:-1] = ~_turns_right(x, y, left[:-2], left[1:-1], left[2:])
+        left = left[vertex]
     hull: list[int] = []
     for place in left.tolist():
         while len(hull) > 1 and _turns_right(x, y, hull[-2], hull[-1], place):
@@ -321,10 +299,6 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
 
 def _turns_right(x: Array, y: Array, one: Any, two: Any, three: Any) -> Any:
     return (x[two] - x[one]) * (y[three] - y[one]) <= (y[two] - y[one]) * (x[three] - x[one])
-
-
-def _place(curve: ErrorReturnCurve, nonreturn: float) -> int:
-    return int(np.searchsorted(curve.nonreturn, nonreturn))
 
 
 def _guaranteed(sample: Sample, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
@@ -352,34 +326,23 @@ def _hoeffding_bentkus(sample: Sample, curve: ErrorReturnCurve, most: float) -> 
     errors = curve.error * curve.sweep.total
     mean = np.clip((errors - most * curve.sweep.total) / (heaviest * units) + most, 0.0, 1.0)
     bentkus = np.e * bdtr(np.ceil(units * mean), units, most)
-    return np.asarray(np.minimum(np.exp(-units * _relative_entropy(np.minimum(mean, most), most)), bentkus))
-
-
-def _relative_entropy(one: Array, two: float) -> Array:
+    under = np.minimum(mean, most)
     with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(one > 0, one * np.log(one / two), 0.0)
-        second = np.where(one < 1, (1 - one) * np.log((1 - one) / (1 - two)), 0.0)
-    return np.asarray(np.nan_to_num(first + second, nan=0.0, posinf=np.inf))
+        first = np.where(under > 0, under * np.log(under / most), 0.0)
+        second = np.where(under < 1, (1 - under) * np.log((1 - under) / (1 - most)), 0.0)
+    relative_entropy = np.nan_to_num(first + second, nan=0.0, posinf=np.inf)
+    return np.asarray(np.minimum(np.exp(-units * relative_entropy), bentkus))
 
 
 def _choice(
     curve: ErrorReturnCurve,
     place: int,
     rule: str,
-    path: tuple[Stretch, ...],
     *,
     cost_ratio: float | None = None,
     guarantee: Guarantee | None = None,
 ) -> Choice:
-    return Choice(
-        system=curve.name,
-        rule=rule,
-        threshold=float(curve.threshold[place]),
-        nonreturn=float(curve.nonreturn[place]),
-        error=float(curve.error[place]),
-        missed_chance=float(curve.missed_chance[place]),
-        cost_ratio=cost_ratio,
-        guarantee=guarantee,
-        path=path,
-        curve=curve,
-    )
+    columns = ("threshold", "nonreturn", "error", "missed_chance")
+    values: dict[str, Any] = {name: float(getattr(curve, name)[place]) for name in columns}
+    values.update(cost_ratio=cost_ratio, guarantee=guarantee, path=cost_path(curve))
+    return Choice(curve.name, rule, curve=curve, **values)

@@ -20,11 +20,9 @@ from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns.class_report import labelled
-from demur.returns.classes import Confusion, ConfusionMeasure
+from demur.returns.classes import MEASURES, Confusion, ConfusionMeasure, labelled
 from demur.returns.counting import EXACT_UP_TO, holder_of, lazy_of_frame, tallies
 from demur.returns.engine_judging import judge_lazily
-from demur.returns.registry import MEASURES
 from demur.returns.table import Reading, responses
 from demur.returns.tally import Tally
 

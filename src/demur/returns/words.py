@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from demur.core.show.numbers import inputs, interval, listed, number, p_value, percent, rounded_up, with_interval
-from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
-from demur.returns.bands import Band
-from demur.returns.class_report import ClassReport
+from demur.returns.classes import ClassReport
 from demur.returns.compare import Comparison, PairComparison, RankingRegion
-from demur.returns.curves import ErrorReturnCurve
+from demur.returns.curves import Band, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.slices import SliceDifference
 from demur.returns.threshold import Choice
 
 SHORT_GAP = 0.05
-"""Ranges of non-return rates closer than this are told as one."""
+"""Ranges of non-return rates closer than this are taken as one."""
 
 
 def mcnemar(pair: PairComparison) -> str:
@@ -63,57 +60,59 @@ def choice_title(choice: Choice) -> str:
 def score_sentences(evaluation: Evaluation) -> list[str]:
     """What one system's answers show."""
     figures, name = evaluation.figures, evaluation.name
-    said = [
+    sentences = [
         f"{name}: when it returns every answer it has, {percent(figures['forced_error'].value)} of "
         f"{evaluation.n:,} inputs get a wrong one ({interval(figures['forced_error'])})."
     ]
-    if evaluation.curve.floor > 0:
-        said.append(_floor_sentence(evaluation))
+    floor = evaluation.curve.floor
+    if floor > 0:
+        kinds = [(evaluation.withheld, "withheld by the system itself"), (evaluation.failed, "failed")]
+        counts = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+        sentences.append(
+            f"{percent(floor)} is never returned ({counts}), so its curve and areas start there, not at 0."
+        )
     if evaluation.sample.sweep.threshold.size < 2:
-        return [*said, "All its answers have the same confidence (or none), so no threshold can choose among them."]
-    said += _point_sentences(evaluation)
+        tied = "All its answers have the same confidence (or none), so no threshold can choose among them."
+        return [*sentences, tied]
+    sentences.append(_point_sentence(evaluation))
     skill = figures["ranking_skill"]
-    if skill.defined:
-        said.append(_skill_sentence(skill))
-    return said
+    if skill.defined and skill.high < 0:
+        sentences.append(
+            "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
+        )
+    elif skill.defined and skill.value <= 0:
+        sentences.append(
+            "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
+        )
+    elif skill.defined:
+        sentences.append(
+            f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
+        )
+    return sentences
 
 
-def _floor_sentence(evaluation: Evaluation) -> str:
-    kinds = [(evaluation.withheld, "withheld by the system itself"), (evaluation.failed, "failed")]
-    told = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
-    return (
-        f"{percent(evaluation.curve.floor)} is never returned ({told}), so its curve and areas start there, not at 0."
-    )
-
-
-def _point_sentences(evaluation: Evaluation) -> list[str]:
-    measure, figure = evaluation.measures["error_at_nonreturn"], evaluation.figures["error_at_nonreturn"]
-    assert isinstance(measure, ErrorAtNonreturn)
+def _point_sentence(evaluation: Evaluation) -> str:
+    measure, figure = _point_measure(evaluation), evaluation.figures["error_at_nonreturn"]
     if not figure.defined:
-        return [f"The error rate at {percent(measure.x)} non-return is undefined: {figure.why}."]
+        return f"The error rate at {percent(measure.x)} non-return is undefined: {figure.why}."
     if measure.to is None:
         where = f"Withholding {percent(measure.x)} of the inputs, the least sure first, leaves"
     else:
         where = f"Withholding {percent(measure.x)} to {percent(measure.to)} of the inputs leaves, on average,"
-    return [f"{where} {percent(figure.value)} errors ({interval(figure)})."]
+    return f"{where} {percent(figure.value)} errors ({interval(figure)})."
 
 
-def _skill_sentence(skill: Figure) -> str:
-    if skill.high < 0:
-        return "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
-    if skill.value <= 0:
-        return "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
-    return f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
+def _point_measure(evaluation: Evaluation) -> ErrorAtNonreturn:
+    measure = evaluation.measures["error_at_nonreturn"]
+    assert isinstance(measure, ErrorAtNonreturn)
+    return measure
 
 
 def comparison_sentences(comparison: Comparison) -> list[str]:
     """What a comparison shows: who leads where, then each pair."""
-    said = []
-    if len(comparison.evaluations) > 2:
-        said.append(ranking_sentence(comparison.ranking))
-    for pair in comparison.pairs:
-        said += pair_sentences(pair)
-    return said
+    several = len(comparison.evaluations) > 2
+    leads = [ranking_sentence(comparison.ranking)] if several else []
+    return [*leads, *(sentence for pair in comparison.pairs for sentence in pair_sentences(pair))]
 
 
 def ranking_sentence(ranking: tuple[RankingRegion, ...]) -> str:
@@ -139,37 +138,37 @@ def _but(lead: RankingRegion) -> str:
 def pair_sentences(pair: PairComparison) -> list[str]:
     """The verdict on one pair, the test of the areas, and how many inputs it would take where nothing is shown."""
     low, high = pair.area.interval(pair.level)
+    paired = "" if pair.paired else ", unpaired"
     area = (
         f"The area under the curve (mean error rate) of {pair.a} less that of {pair.b} is {pair.area.value:+.4f} "
-        f"({low:+.4f} to {high:+.4f}, {p_value(pair.p_adjusted)}{_how_paired(pair)})."
+        f"({low:+.4f} to {high:+.4f}, {p_value(pair.p_adjusted)}{paired})."
     )
-    return [_verdict(pair), area, *_need(pair)]
+    sentences = [_verdict(pair), area]
+    if pair.verdict != "no difference shown":
+        return sentences
+    if pair.inputs_needed is None:
+        sentences.append("The two areas are equal, so no number of inputs of this kind would tell them apart.")
+    elif pair.inputs_needed > pair.n:
+        sentences.append(
+            "To show a difference in area of the size seen here four times out of five, about "
+            f"{rounded_up(pair.inputs_needed)} inputs would be needed; there are {pair.n:,}."
+        )
+    return sentences
 
 
 def _verdict(pair: PairComparison) -> str:
-    if pair.verdict == "crossing":
-        return _crossing(pair)
     if pair.verdict == "no difference shown":
         return f"No difference is shown between {pair.a} and {pair.b} at any non-return rate."
-    return _dominance(pair, pair.a, pair.b) if pair.verdict == "a dominates" else _dominance(pair, pair.b, pair.a)
-
-
-def _dominance(pair: PairComparison, better: str, worse: str) -> str:
-    ranges = _ranges(pair, pair.intervals[0].better)
-    reach = "beyond that hardly an error is left" if pair.everywhere else "and nowhere shown worse"
-    return f"{better} errs less than {worse} {ranges} non-return, {reach}."
-
-
-def _crossing(pair: PairComparison) -> str:
-    between = [
-        crossing for crossing in pair.crossings if any(part.stop <= crossing.low + 1e-9 for part in pair.intervals)
-    ]
-    met = ""
-    if between:
-        met = f" The curves cross at {percent(between[0].x)} ({percent(between[0].low)} to {percent(between[0].high)})."
+    if pair.verdict != "crossing":
+        better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
+        reach = "beyond that hardly an error is left" if pair.everywhere else "and nowhere shown worse"
+        return f"{better} errs less than {worse} {_ranges(pair, pair.intervals[0].better)} non-return, {reach}."
+    first = min((part.stop for part in pair.intervals), default=math.inf)
+    between = [crossing for crossing in pair.crossings if first <= crossing.low + 1e-9][:1]
+    at = [f" The curves cross at {percent(one.x)} ({percent(one.low)} to {percent(one.high)})." for one in between]
     return (
         f"The curves cross: {pair.a} errs less {_ranges(pair, 'a')}, {pair.b} {_ranges(pair, 'b')} non-return, "
-        f"so the choice depends on how much may be withheld.{met}"
+        f"so the choice depends on how much may be withheld.{''.join(at)}"
     )
 
 
@@ -191,23 +190,6 @@ def _ranges(pair: PairComparison, side: str) -> str:
     return listed(shown) + (" (but for short gaps)" if gaps else "")
 
 
-def _how_paired(pair: PairComparison) -> str:
-    return "" if pair.paired else ", unpaired"
-
-
-def _need(pair: PairComparison) -> list[str]:
-    if pair.verdict != "no difference shown":
-        return []
-    if pair.inputs_needed is None:
-        return ["The two areas are equal, so no number of inputs of this kind would tell them apart."]
-    if pair.inputs_needed <= pair.n:
-        return []
-    return [
-        "To show a difference in area of the size seen here four times out of five, about "
-        f"{rounded_up(pair.inputs_needed)} inputs would be needed; there are {pair.n:,}."
-    ]
-
-
 def choice_sentences(choice: Choice) -> list[str]:
     """What a chosen threshold does, and whether anything is promised."""
     if math.isnan(choice.threshold):
@@ -219,39 +201,34 @@ def choice_sentences(choice: Choice) -> list[str]:
         f"In this sample that withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer to "
         f"{percent(choice.error)}; {percent(choice.missed_chance)} would have been right but are withheld."
     )
-    return [first, effect, *_promise(choice)]
-
-
-def _promise(choice: Choice) -> list[str]:
+    promise = []
     if choice.guarantee is not None:
         bound, sure = percent(choice.guarantee.bound), percent(1 - choice.guarantee.delta)
-        return [
+        promise = [
             f"On new inputs of the same kind the error rate stays at or under {bound} with {sure} confidence "
             f"({choice.guarantee.method})."
         ]
-    if choice.rule.startswith("error rate"):
-        return ["Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."]
-    return []
+    elif choice.rule.startswith("error rate"):
+        promise = ["Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."]
+    return [first, effect, *promise]
 
 
 def class_sentences(report: ClassReport) -> list[str]:
     """What the labels of one system show."""
     figures, confusion = report.figures, report.confusion
-    said = [
+    sentences = [
         f"{report.system}: {percent(figures['accuracy'].value)} of {confusion.n:,} rows have the right label "
         f"({interval(figures['accuracy'])}); macro F1 is {number(figures['macro_f1'].value)}, "
         f"kappa {number(figures['kappa'].value)}."
     ]
     if confusion.rejected:
         share = percent(float(confusion.rejected / confusion.total))
-        said.append(
-            f"{confusion.rejected:,.0f} rows ({share}) were rejected; they count against recall, not precision."
-        )
-    wrong = [cell for cell in confusion.cells() if cell[1] is not None and cell[0] != cell[1]]
-    if wrong:
-        actual, predicted, count = max(wrong, key=lambda cell: cell[2])
-        said.append(f"The most frequent confusion is {predicted} for {actual} ({count:,.0f} times).")
-    return said
+        rows = f"{confusion.rejected:,.0f} rows ({share})"
+        sentences.append(f"{rows} were rejected; they count against recall, not precision.")
+    if (worst := confusion.worst) is not None:
+        actual, predicted, count = worst
+        sentences.append(f"The most frequent confusion is {predicted} for {actual} ({count:,.0f} times).")
+    return sentences
 
 
 def measure_title(measure: Measure) -> str:
@@ -280,30 +257,6 @@ def point_words(measure: ErrorAtNonreturn) -> str:
 Region = tuple[float, float]
 
 
-class Drawn(Protocol):
-    """What is drawn as a line: an evaluation, or a curve without a band."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the legend."""
-
-    @property
-    def n(self) -> int:
-        """Inputs behind it."""
-
-    @property
-    def clustered(self) -> bool:
-        """Whether inputs come in dialogues."""
-
-    @property
-    def curve(self) -> ErrorReturnCurve:
-        """The curve itself."""
-
-    @property
-    def band(self) -> Band | None:
-        """Its bands, where there are any."""
-
-
 @dataclass(frozen=True, slots=True)
 class Bare:
     """A curve alone, drawn without a band."""
@@ -323,6 +276,10 @@ class Bare:
         return self.curve.sweep.n
 
 
+Drawn = Evaluation | Bare
+"""What is drawn as a line."""
+
+
 def neutral_title(drawn: Sequence[Drawn], region: Region | None) -> str:
     """What the curves are, with the numbers of a single one: nothing here says that one is better."""
     slices = [one for one in drawn[1:] if isinstance(one, Evaluation) and one.part is not None]
@@ -339,7 +296,11 @@ def subtitle(
 ) -> list[str]:
     """The facts a reader needs to read the plot: inputs, bands, shaded strip, where curves start."""
     parts = [inputs([one.n for one in drawn], clustered=any(one.clustered for one in drawn))]
-    parts += _band_words(drawn, bands)
+    band = None if bands == "none" else next((one.band for one in drawn if one.band is not None), None)
+    if band is not None:
+        reach = f"over {percent(band.region[0])} to {percent(band.region[1])}"
+        whole = "for the whole curve" if band.region == (0.0, 1.0) else reach
+        parts.append(f"{percent(band.level)} bands {'at each point' if bands == 'pointwise' else whole}")
     if region is not None:
         parts.append(f"shaded strip: critical region, {percent(region[0])} to {percent(region[1])}")
     if len(drawn) > 1:
@@ -349,7 +310,12 @@ def subtitle(
         parts.append(f"the {len(drawn) - 1} worst of {len(drawn) - 1 + left_out} slices")
     if crossings:
         parts.append("crosses: where the better system changes")
-    return [*parts, *_late_words(drawn)]
+    late = [one for one in drawn if one.curve.floor > 0]
+    if len(late) == 1:
+        parts.append(f"{late[0].name} starts at {percent(late[0].curve.floor)}, the share it withholds by itself")
+    elif late:
+        parts.append("curves start where a system withholds by itself")
+    return parts
 
 
 def description(drawn: Sequence[Drawn], region: Region | None, choices: Sequence[Choice] = ()) -> str:
@@ -359,8 +325,14 @@ def description(drawn: Sequence[Drawn], region: Region | None, choices: Sequence
         + _at_point(one, region, " to ")
         for one in drawn
     ]
-    marked = "".join(f" {_choice_words(choice)}" for choice in choices)
-    return f"Error-return plot: error rate against non-return rate, lower is better. {'; '.join(parts)}.{marked}"
+    text = f"Error-return plot: error rate against non-return rate, lower is better. {'; '.join(parts)}."
+    for choice in choices:
+        text += f" Marked: {choice_text(choice)}, with an error rate of {percent(choice.error)}"
+        text += f" at {percent(choice.nonreturn)} non-return"
+        if choice.guarantee is not None:
+            text += f"; a thin line marks the promised error rate of {percent(choice.guarantee.bound)}"
+        text += "."
+    return text
 
 
 def choice_text(choice: Choice) -> str:
@@ -368,47 +340,14 @@ def choice_text(choice: Choice) -> str:
     return "return nothing" if math.isnan(choice.threshold) else f"threshold {choice.printed_threshold}"
 
 
-def _choice_words(choice: Choice) -> str:
-    promise = (
-        ""
-        if choice.guarantee is None
-        else f"; a thin line marks the promised error rate of {percent(choice.guarantee.bound)}"
-    )
-    return (
-        f"Marked: {choice_text(choice)}, with an error rate of {percent(choice.error)} at "
-        f"{percent(choice.nonreturn)} non-return{promise}."
-    )
-
-
 def _at_point(one: Drawn, region: Region | None, lead: str) -> str:
     """The error rate at the point or over the range asked for; nothing where the curve starts later."""
-    asked = _asked(one, region)
+    asked = one.measures.get("error_at_nonreturn") if isinstance(one, Evaluation) else None
+    if not isinstance(asked, ErrorAtNonreturn):
+        asked = ErrorAtNonreturn() if region is None else ErrorAtNonreturn(x=(region[0] + region[1]) / 2)
     value = float(asked.finish(one.curve.sweep))
     mean = "" if asked.to is None else "a mean of "
     return "" if math.isnan(value) else f"{lead}{mean}{percent(value)} {point_words(asked)} non-return"
-
-
-def _asked(one: Drawn, region: Region | None) -> ErrorAtNonreturn:
-    measure = one.measures.get("error_at_nonreturn") if isinstance(one, Evaluation) else None
-    if isinstance(measure, ErrorAtNonreturn):
-        return measure
-    return ErrorAtNonreturn() if region is None else ErrorAtNonreturn(x=(region[0] + region[1]) / 2)
-
-
-def _band_words(drawn: Sequence[Drawn], bands: str) -> list[str]:
-    band = None if bands == "none" else next((one.band for one in drawn if one.band is not None), None)
-    if band is None:
-        return []
-    reach = f"over {percent(band.region[0])} to {percent(band.region[1])}"
-    whole = "for the whole curve" if band.region == (0.0, 1.0) else reach
-    return [f"{percent(band.level)} bands {'at each point' if bands == 'pointwise' else whole}"]
-
-
-def _late_words(drawn: Sequence[Drawn]) -> list[str]:
-    late = [one for one in drawn if one.curve.floor > 0]
-    if len(late) == 1:
-        return [f"{late[0].name} starts at {percent(late[0].curve.floor)}, the share it withholds by itself"]
-    return ["curves start where a system withholds by itself"] if late else []
 
 
 MOST_SLICES, FEW_SLICES = 8, 7
@@ -421,42 +360,38 @@ LEAST_INPUTS = 30
 def drawn_slices(evaluations: Sequence[Evaluation], system: str) -> list[Evaluation]:
     """The slices of a system to draw: all of a few, else the worst, the worst first."""
     own = [one for one in evaluations if one.system == system and one.part is not None]
-    ranked = sorted(own, key=_height, reverse=True)
+    ranked = sorted(own, key=_error_at_point, reverse=True)
     return own if len(own) <= MOST_SLICES else ranked[:FEW_SLICES]
 
 
 def slice_sentences(evaluations: Sequence[Evaluation], system: str) -> list[str]:
     """Which slice errs most and which least at the point of interest, of those with enough inputs."""
     own = [one for one in evaluations if one.system == system and one.part is not None]
-    known = [one for one in own if one.n >= LEAST_INPUTS and not math.isnan(_figure(one).value)]
+    known = [one for one in own if one.n >= LEAST_INPUTS and _error_at_point(one) >= 0]
     if len(known) < 2:
         return []
-    worst, best = max(known, key=_height), min(known, key=_height)
-    if _figure(worst).value == _figure(best).value:
+    worst, best = max(known, key=_error_at_point), min(known, key=_error_at_point)
+    if _error_at_point(worst) == _error_at_point(best):
         return []
-    asked = worst.measures["error_at_nonreturn"]
-    assert isinstance(asked, ErrorAtNonreturn)
+    texts = [
+        f"{one.part} ({percent(_error_at_point(one))}; {interval(one.figures['error_at_nonreturn'])}; n = {one.n:,})"
+        for one in (worst, best)
+    ]
     left = "" if len(known) == len(own) else f" of those with at least {LEAST_INPUTS} inputs and a defined rate"
+    where = point_words(_point_measure(worst))
     return [
-        f"Of {len(own)} slices of {system}, {_slice_text(worst)} has the most errors {point_words(asked)} non-return, "
-        f"{_slice_text(best)} the fewest{left}."
+        f"Of {len(own)} slices of {system}, {texts[0]} has the most errors {where} non-return, "
+        f"{texts[1]} the fewest{left}."
     ]
 
 
-def _slice_text(one: Evaluation) -> str:
-    return f"{one.part} ({percent(_figure(one).value)}; {interval(_figure(one))}; n = {one.n:,})"
-
-
-def _figure(one: Evaluation) -> Figure:
-    return one.figures["error_at_nonreturn"]
-
-
-def _height(one: Evaluation) -> float:
-    value = _figure(one).value
+def _error_at_point(one: Evaluation) -> float:
+    """The error rate at the point of interest; -1 where it is undefined."""
+    value = one.figures["error_at_nonreturn"].value
     return -1.0 if math.isnan(value) else value
 
 
-def difference_told(test: SliceDifference) -> str:
+def difference_text(test: SliceDifference) -> str:
     """A difference with its interval."""
     if test.what == "augrc":
         return with_interval(test.difference, test.low, test.high, write="{:+.4f}".format)

@@ -9,8 +9,7 @@ import polars as pl
 
 from demur.core.show.charts import alt, finished, inline
 from demur.core.show.numbers import count, percent
-from demur.returns.class_report import ClassReport
-from demur.returns.classes import Confusion
+from demur.returns.classes import ClassReport, Confusion
 
 MOST_LABELS = 20
 """Labels shown unless said otherwise; of more the most confused ones are chosen."""
@@ -30,36 +29,36 @@ def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     With more than `most` labels the most confused ones are shown, and all predictions outside them share one row.
     """
     confusion = report.confusion
-    shown = most_confused(confusion, most)
-    table = confusion_table(confusion, shown)
-    rows = [*shown, *(row for row in (OTHER, REJECTED) if row in table["predicted"])]
-    step = 56 if len(shown) <= 6 else 34 if len(shown) <= 12 else 24
-    layers = [_cells(kind, shown, rows) for kind in SCHEMES if kind in table["kind"]]
-    if REJECTED in rows:
-        layers.append(_line_above_rejected(shown, rows))
-    if step > 24:
-        layers.append(_cell_numbers(shown, rows))
-    part = (
-        f"the {len(shown)} most confused of {len(confusion.labels)} labels"
-        if len(shown) < len(confusion.labels)
-        else f"all {len(shown)} labels"
-    )
+    labels = most_confused(confusion, most)
+    table = confusion_table(confusion, labels)
+    rows = [*labels, *(row for row in (OTHER, REJECTED) if row in table["predicted"])]
+    step = 56 if len(labels) <= 6 else 34 if len(labels) <= 12 else 24
+    layers = _layers(table, labels, rows, numbers=step > 24)
+    title = f"{report.system}: no label is taken for another"
+    if (worst := confusion.worst) is not None:
+        title = f"{report.system}: {worst[0]} is most often taken for {worst[1]} ({count(worst[2])} times)"
+    part = f"all {len(labels)} labels"
+    if len(labels) < len(confusion.labels):
+        part = f"the {len(labels)} most confused of {len(confusion.labels)} labels"
+    rejected = f", {percent(float(confusion.rejected / confusion.total))} rejected" if confusion.rejected else ""
+    right = percent(report.figures["accuracy"].value)
     return finished(
         alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)).resolve_scale(color="independent"),
-        title=_confusion_title(report),
+        title=title,
         subtitle=[
             f"n = {count(confusion.n)}",
             part,
             "shade: share of the actual label",
             "blue right, orange wrong" + (", grey rejected" if confusion.rejected else ""),
         ],
-        description=_description(report),
+        description=f"Confusion table of {report.system} over {len(confusion.labels)} labels: {right} right{rejected}. "
+        f"{title}.",
         table=table,
     )
 
 
 def most_confused(confusion: Confusion, most: int) -> tuple[str, ...]:
-    """All labels where they are few, else those of the largest confusions, confused ones side by side."""
+    """All labels where they are few, otherwise those of the largest confusions, confused ones side by side."""
     if len(confusion.labels) <= most:
         return confusion.labels
     wrong = confusion.counts[:-1].copy()
@@ -104,74 +103,31 @@ def confusion_table(confusion: Confusion, shown: tuple[str, ...]) -> pl.DataFram
     )
 
 
-def _axes(shown: tuple[str, ...], rows: list[str]) -> tuple[Any, Any]:
-    return (
-        alt.X(
-            "actual:N",
-            title="actual label",
-            scale=alt.Scale(domain=list(shown)),
-            axis=alt.Axis(labelAngle=-45 if len(shown) > 3 else 0, labelLimit=140, grid=False),
-        ),
-        alt.Y(
-            "predicted:N",
-            title="predicted",
-            scale=alt.Scale(domain=rows),
-            axis=alt.Axis(labelLimit=160, grid=False, ticks=False),
-        ),
-    )
-
-
-def _cells(kind: str, shown: tuple[str, ...], rows: list[str]) -> Any:
-    told = [
+def _layers(table: pl.DataFrame, labels: tuple[str, ...], rows: list[str], *, numbers: bool) -> list[Any]:
+    """The shaded cells of each kind, a line above the rejected and, where there is room, the counts."""
+    angle = -45 if len(labels) > 3 else 0
+    across = alt.Axis(labelAngle=angle, labelLimit=140, grid=False)
+    x = alt.X("actual:N", title="actual label", scale=alt.Scale(domain=list(labels)), axis=across)
+    along = alt.Axis(labelLimit=160, grid=False, ticks=False)
+    up: dict[str, Any] = {"title": "predicted", "scale": alt.Scale(domain=rows), "axis": along}
+    y = alt.Y("predicted:N", **up)
+    tooltip = [
         alt.Tooltip("actual:N"),
         alt.Tooltip("predicted:N"),
         alt.Tooltip("weight:Q", title="count", format=","),
         alt.Tooltip("share:Q", title="share of the actual label", format=".1%"),
     ]
-    shade = alt.Color("share:Q", scale=alt.Scale(type="sqrt", domain=[0, 1], range=list(SCHEMES[kind])), legend=None)
-    chart = alt.Chart().transform_filter(alt.datum.kind == kind).mark_rect(stroke="white", strokeWidth=1)
-    return chart.encode(*_axes(shown, rows), color=shade, tooltip=told)
-
-
-def _line_above_rejected(shown: tuple[str, ...], rows: list[str]) -> Any:
-    _, up = _axes(shown, rows)
-    up.bandPosition = 0
-    return (
-        alt.Chart(inline(pl.DataFrame({"predicted": [REJECTED]}))).mark_rule(color="black", strokeWidth=2).encode(y=up)
-    )
-
-
-def _cell_numbers(shown: tuple[str, ...], rows: list[str]) -> Any:
-    ink = alt.condition(alt.datum.share > 0.3, alt.value("white"), alt.value("black"))
-    return (
-        alt.Chart()
-        .mark_text(fontSize=11)
-        .encode(*_axes(shown, rows), text=alt.Text("weight:Q", format=",.4~g"), color=ink)
-    )
-
-
-def _worst(confusion: Confusion) -> tuple[str, str, float] | None:
-    wrong = [
-        (actual, predicted, weight)
-        for actual, predicted, weight in confusion.cells()
-        if predicted not in (None, actual)
-    ]
-    if not wrong:
-        return None
-    actual, predicted, weight = max(wrong, key=lambda cell: cell[2])
-    return actual, str(predicted), weight
-
-
-def _confusion_title(report: ClassReport) -> str:
-    worst = _worst(report.confusion)
-    if worst is None:
-        return f"{report.system}: no label is taken for another"
-    return f"{report.system}: {worst[0]} is most often taken for {worst[1]} ({count(worst[2])} times)"
-
-
-def _description(report: ClassReport) -> str:
-    confusion = report.confusion
-    rejected = f", {percent(float(confusion.rejected / confusion.total))} rejected" if confusion.rejected else ""
-    right = percent(report.figures["accuracy"].value)
-    over = f"{report.system} over {len(confusion.labels)} labels"
-    return f"Confusion table of {over}: {right} right{rejected}. {_confusion_title(report)}."
+    layers = []
+    for kind, colours in SCHEMES.items():
+        if kind in table["kind"]:
+            shade = alt.Scale(type="sqrt", domain=[0, 1], range=list(colours))
+            cells = alt.Chart().transform_filter(alt.datum.kind == kind).mark_rect(stroke="white", strokeWidth=1)
+            layers.append(cells.encode(x, y, color=alt.Color("share:Q", scale=shade, legend=None), tooltip=tooltip))
+    if REJECTED in rows:
+        line = alt.Chart(inline(pl.DataFrame({"predicted": [REJECTED]}))).mark_rule(color="black", strokeWidth=2)
+        layers.append(line.encode(y=alt.Y("predicted:N", bandPosition=0, **up)))
+    if numbers:
+        ink = alt.condition(alt.datum.share > 0.3, alt.value("white"), alt.value("black"))
+        text = alt.Text("weight:Q", format=",.4~g")
+        layers.append(alt.Chart().mark_text(fontSize=11).encode(x, y, text=text, color=ink))
+    return layers

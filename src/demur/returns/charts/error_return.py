@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,10 +32,11 @@ from demur.returns.compare import Comparison, Crossing, PairComparison, Side
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.threshold import Choice, printed_frame
-from demur.returns.words import Bare, Drawn, choice_text, drawn_slices, neutral_title, pair_title
+from demur.returns.words import Bare, Drawn, drawn_slices
 
 Bands = Literal["auto", "all", "pointwise", "none"]
 
+MARKS = {"x": pl.Float64, "y": pl.Float64, "text": pl.String}
 MOST_BANDS = 4
 """Systems up to which bands are drawn unless asked for: more of them hide each other."""
 
@@ -57,9 +58,8 @@ def error_return_chart(
     `crossings` the points where the better system changes. Bands hold for a whole curve at once; `"pointwise"` ones
     at any single non-return rate. Without a `title` the figure says what it shows, and not which system is better.
     """
-    ordered = baseline_first(evaluations, baseline)
     look = _Look(region, tuple(choices), bands, references, title, tuple(crossings))
-    return _chart(ordered, look)
+    return _chart(baseline_first(evaluations, baseline), look)
 
 
 def comparison_chart(comparison: Comparison, *, region: tuple[float, float] | None = (0.15, 0.25)) -> Any:
@@ -102,13 +102,25 @@ def bare_curve_chart(
 
 def supported_crossings(pair: PairComparison) -> list[Crossing]:
     """The crossings with one system shown better before and the other after."""
-    kept = []
-    for crossing in pair.crossings:
+
+    def supported(crossing: Crossing) -> bool:
         before = [part.better for part in pair.intervals if part.stop <= crossing.x]
         after = [part.better for part in pair.intervals if part.start >= crossing.x]
-        if before and after and before[-1] != after[0]:
-            kept.append(crossing)
-    return kept
+        return bool(before and after and before[-1] != after[0])
+
+    return [crossing for crossing in pair.crossings if supported(crossing)]
+
+
+DIAMOND: dict[str, Any] = {
+    "filled": True,
+    "shape": "diamond",
+    "size": 90,
+    "fill": "white",
+    "stroke": "black",
+    "strokeWidth": 1.8,
+    "opacity": 1,
+}
+"""How a point that was chosen or computed is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,37 +143,30 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     table = curve_table(ordered)
     band_rows = _band_table(banded, pointwise=look.bands == "pointwise") if banded else None
     promises = [choice.guarantee.bound for choice in look.choices if choice.guarantee is not None]
-    domain = headroom(max(_highest(table, "error"), _highest(band_rows, "high"), *promises))
+    points = [(one.nonreturn, one.error, words.choice_text(one)) for one in look.choices]
+    heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
+    domain = headroom(max(*(float(height or 0.0) for height in heights), *promises))  # type: ignore[arg-type]
     layers = [
         *_region_layer(look.region, domain),
         *([_band_layer(names, band_rows)] if band_rows is not None else []),
         *_lines(ordered, look, domain),
         *_start_layer(ordered, intervals=look.bands != "none"),
-        *_promise_layer(promises),
-        *_crossing_layer(look.crossings),
-        *placed_labels(_choice_marks(look.choices), domain),
+        *_mark_layers(promises, look.crossings),
+        *placed_labels(pl.DataFrame(points, schema=MARKS, orient="row"), domain),
         hover_layer(pl.concat([_hover_rows(one) for one in ordered]), "nonreturn", "error"),
     ]
-    facts = words.subtitle(
-        ordered,
-        look.region,
-        bands=look.bands if banded else "none",
-        left_out=look.left_out,
-        crossings=bool(look.crossings),
-    )
+    title = look.title
+    if title is None:
+        single = len(look.choices) == 1
+        title = words.choice_title(look.choices[0]) if single else words.neutral_title(ordered, look.region)
+    bands, crossings = look.bands if banded else "none", bool(look.crossings)
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=_plot_title(ordered, look),
-        subtitle=facts,
+        title=title,
+        subtitle=words.subtitle(ordered, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
         description=words.description(ordered, look.region, look.choices),
         table=table,
     )
-
-
-def _plot_title(ordered: Sequence[Drawn], look: _Look) -> str:
-    if look.title is not None:
-        return look.title
-    return words.choice_title(look.choices[0]) if len(look.choices) == 1 else neutral_title(ordered, look.region)
 
 
 def baseline_first(evaluations: Sequence[Evaluation], baseline: str | None = None) -> list[Evaluation]:
@@ -191,10 +196,6 @@ def _banded(ordered: Sequence[Drawn], look: _Look) -> Sequence[Drawn]:
     return [one for one in ordered if one.band is not None] if drawn else []
 
 
-def _highest(table: pl.DataFrame | None, column: str) -> float:
-    return 0.0 if table is None else float(table[column].max() or 0.0)  # type: ignore[arg-type]
-
-
 def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -> list[Any]:
     kinds = reference_names(ordered[0].name) if look.references else ()
     names = [one.name for one in ordered]
@@ -206,14 +207,11 @@ def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -
     curves = alt.Chart().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order="nonreturn:Q")
     if not look.references:
         return [curves]
-    return [alt.Chart(inline(_reference_table(ordered[0]))).mark_line().encode(*axes, *channels), curves]
-
-
-def _reference_table(baseline: Drawn) -> pl.DataFrame:
-    lines = zip(reference_names(baseline.name), (baseline.curve.random(), baseline.curve.oracle()), strict=True)
-    return pl.concat(
+    lines = zip(kinds, (ordered[0].curve.random(), ordered[0].curve.oracle()), strict=True)
+    table = pl.concat(
         [pl.DataFrame({"nonreturn": x, "error": y}).with_columns(system=pl.lit(name)) for name, (x, y) in lines]
     )
+    return [alt.Chart(inline(table)).mark_line().encode(*axes, *channels), curves]
 
 
 def _band_table(evaluations: Sequence[Drawn], *, pointwise: bool) -> pl.DataFrame:
@@ -247,11 +245,14 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
 
 def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
     """Open circles where curves start that do not start at 0, with the intervals of the error rate there."""
-    rows = [
-        {"nonreturn": one.curve.floor, "error": float(one.curve.error[0]), **_start_interval(one), "colour": colour}
-        for one, colour in zip(evaluations, _colours(len(evaluations)), strict=True)
-        if one.curve.floor > 0
-    ]
+    rows = []
+    for one, colour in zip(evaluations, _colours(len(evaluations)), strict=True):
+        error = float(one.curve.error[0])
+        known = one.figures.get("forced_error") if isinstance(one, Evaluation) else None
+        low, high = (error, error) if known is None or math.isnan(known.low) else (known.low, known.high)
+        if one.curve.floor > 0:
+            ends = {"start_low": low, "start_high": high}
+            rows.append({"nonreturn": one.curve.floor, "error": error, **ends, "colour": colour})
     if not rows:
         return []
     base = alt.Chart(inline(pl.DataFrame(rows, infer_schema_length=None)))
@@ -262,57 +263,42 @@ def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
     return [*([bars] if intervals else []), marks.encode(x="nonreturn:Q", y="error:Q")]
 
 
-def _start_interval(one: Drawn) -> dict[str, float]:
-    """The interval of the error rate when all is returned; the rate itself where there is none."""
-    known = one.figures.get("forced_error") if isinstance(one, Evaluation) else None
-    if known is None or math.isnan(known.low):
-        return dict.fromkeys(("start_low", "start_high"), float(one.curve.error[0]))
-    return {"start_low": known.low, "start_high": known.high}
-
-
 def _colours(size: int) -> list[str]:
     return [style_of(place).colour for place in range(size)]
 
 
-def _promise_layer(promises: Sequence[float]) -> list[Any]:
-    """A thin line at each promised bound of the error rate."""
-    if not promises:
-        return []
-    rows = [{"error": bound, "promise": f"promised: {percent(bound)}", "end": 1.0} for bound in promises]
-    base = alt.Chart(inline(pl.DataFrame(rows)))
-    text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
-    return [
-        base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y="error:Q"),
-        text.encode(x="end:Q", y="error:Q", text="promise:N"),
-    ]
-
-
-def _crossing_layer(crossings: Sequence[Crossing]) -> list[Any]:
-    if not crossings:
-        return []
-    rows = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
-    marks = alt.Chart(rows).mark_point(shape="cross", filled=True, angle=45, size=110, color="#111111", opacity=1)
-    return [marks.encode(x="crossing:Q", y="error:Q")]
-
-
-def _choice_marks(choices: Sequence[Choice]) -> pl.DataFrame:
-    points = [(one.nonreturn, one.error, choice_text(one)) for one in choices]
-    return pl.DataFrame(points, schema={"x": pl.Float64, "y": pl.Float64, "text": pl.String}, orient="row")
+def _mark_layers(promises: Sequence[float], crossings: Sequence[Crossing]) -> list[Any]:
+    """A thin line at each promised bound of the error rate, and a cross where the better system changes."""
+    layers = []
+    if promises:
+        rows = [{"error": bound, "promise": f"promised: {percent(bound)}", "end": 1.0} for bound in promises]
+        base = alt.Chart(inline(pl.DataFrame(rows)))
+        text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
+        layers = [
+            base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y="error:Q"),
+            text.encode(x="end:Q", y="error:Q", text="promise:N"),
+        ]
+    if crossings:
+        points = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
+        cross: dict[str, Any] = {"shape": "cross", "filled": True, "angle": 45, "size": 110, "color": "#111111"}
+        layers.append(alt.Chart(points).mark_point(**cross, opacity=1).encode(x="crossing:Q", y="error:Q"))
+    return layers
 
 
 def _hover_rows(evaluation: Drawn) -> pl.DataFrame:
     rows = printed_frame(evaluation.curve, evenly(evaluation.curve.frame(points=2000), 160))
     total = count(evaluation.curve.sweep.total)
-    return rows.select(
-        "nonreturn",
-        "error",
-        pl.col("system"),
-        pl.col("threshold").map_elements(cutoff, return_dtype=pl.String).alias("returned if"),
-        pl.col("nonreturn").map_elements(percent, return_dtype=pl.String).alias("non-return rate"),
-        pl.col("error").map_elements(percent, return_dtype=pl.String).alias("error rate"),
-        pl.col("returned").map_elements(lambda n: f"{count(n)} of {total}", return_dtype=pl.String).alias("returned"),
-        pl.col("wrong_returned").map_elements(count, return_dtype=pl.String).alias("of these wrong"),
-    )
+    texts: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "returned if": ("threshold", cutoff),
+        "non-return rate": ("nonreturn", percent),
+        "error rate": ("error", percent),
+        "returned": ("returned", lambda n: f"{count(n)} of {total}"),
+        "of these wrong": ("wrong_returned", count),
+    }
+    columns = {
+        name: pl.col(field).map_elements(write, return_dtype=pl.String) for name, (field, write) in texts.items()
+    }
+    return rows.select("nonreturn", "error", "system", **columns)
 
 
 TINTS = {"a": "#cfe3f1", "b": "#f8dcc4"}
@@ -330,35 +316,37 @@ def difference_chart(pair: PairComparison) -> Any:
     The band holds over all non-return rates (and all pairs compared) at once; where it leaves zero the ground is
     tinted and named after the better system. Diamonds mark where the curves cross.
     """
-    table = pair.frame()
-    domain = _domain(pair)
+    table, domain = pair.frame(), _domain(pair)
     axes = (
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "difference", "difference in error rate (points)", domain=domain, labelExpr=POINTS),
     )
-    band = alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y="low:Q", y2="high:Q")
-    line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(*axes)
     zero = alt.Chart(inline(pl.DataFrame({"difference": [0.0]}))).mark_rule(color="black", strokeWidth=1)
     layers = [
         *_ground(pair, domain),
-        band,
+        alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y="low:Q", y2="high:Q"),
         zero.encode(y="difference:Q"),
-        line,
+        alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(*axes),
         *_crossing_layers(pair),
         *_side_labels(pair, domain),
         hover_layer(_difference_tooltips(pair), "nonreturn", "difference"),
     ]
-    how = "paired by input" if pair.paired else "unpaired"
+    parts = [
+        f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
+        for part in pair.intervals
+    ]
+    cross = f" The curves cross at {', '.join(percent(one.x) for one in pair.crossings[:5])}." if pair.crossings else ""
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        title=pair_title(pair),
+        title=words.pair_title(pair),
         subtitle=[
-            f"n = {pair.n:,} inputs, {how}",
+            f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
             f"{percent(pair.level)} band for all rates at once",
-            f"above zero {_short(pair, 'a')} errs more",
+            f"above zero {_short_name(pair, 'a')} errs more",
             "tinted: the band leaves zero",
         ],
-        description=_plot_description(pair),
+        description=f"Error rate of {pair.a} less that of {pair.b} against non-return rate: "
+        f"{'; '.join(parts) or 'the band holds zero everywhere'}.{cross}",
         table=table,
     )
 
@@ -373,17 +361,12 @@ def _domain(pair: PairComparison) -> tuple[float, float]:
 def _ground(pair: PairComparison, domain: tuple[float, float]) -> list[Any]:
     if not pair.intervals:
         return []
-    half = float(pair.band.x[1] - pair.band.x[0]) / 2
-    start, stop = float(pair.band.x[0]), float(pair.band.x[-1])
+    x = pair.band.x
+    half = float(x[1] - x[0]) / 2
+    ends = {"bottom": domain[0], "top": domain[1]}
     rows = pl.DataFrame(
         [
-            {
-                "start": max(part.start - half, start),
-                "stop": min(part.stop + half, stop),
-                "bottom": domain[0],
-                "top": domain[1],
-                "better": part.better,
-            }
+            {"start": max(part.start - half, x[0]), "stop": min(part.stop + half, x[-1]), "better": part.better, **ends}
             for part in pair.intervals
         ]
     )
@@ -398,7 +381,7 @@ def _side_labels(pair: PairComparison, domain: tuple[float, float]) -> list[Any]
         {
             "nonreturn": (part.start + part.stop) / 2,
             "difference": domain[1] - edge if part.better == "a" else domain[0] + edge,
-            "text": f"{_short(pair, part.better)} better",
+            "text": f"{_short_name(pair, part.better)} better",
         }
         for part in pair.intervals
         if part.stop - part.start >= WIDE_ENOUGH
@@ -414,12 +397,9 @@ def _crossing_layers(pair: PairComparison) -> list[Any]:
         return []
     rows = [{"nonreturn": one.x, "low_x": one.low, "high_x": one.high, "difference": 0.0} for one in pair.crossings]
     base = alt.Chart(inline(pl.DataFrame(rows)))
-    dot = base.mark_point(
-        filled=True, shape="diamond", size=90, fill="white", stroke="black", strokeWidth=1.8, opacity=1
-    )
     return [
         base.mark_rule(strokeWidth=3, color="#666666").encode(x="low_x:Q", x2="high_x:Q", y="difference:Q"),
-        dot.encode(x="nonreturn:Q", y="difference:Q"),
+        base.mark_point(**DIAMOND).encode(x="nonreturn:Q", y="difference:Q"),
     ]
 
 
@@ -437,18 +417,6 @@ def _difference_tooltips(pair: PairComparison) -> pl.DataFrame:
     )
 
 
-def _plot_description(pair: PairComparison) -> str:
-    parts = [
-        f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
-        for part in pair.intervals
-    ]
-    shown = "; ".join(parts) or "the band holds zero everywhere"
-    crossings = (
-        f" The curves cross at {', '.join(percent(one.x) for one in pair.crossings[:5])}." if pair.crossings else ""
-    )
-    return f"Error rate of {pair.a} less that of {pair.b} against non-return rate: {shown}.{crossings}"
-
-
-def _short(pair: PairComparison, side: Side) -> str:
+def _short_name(pair: PairComparison, side: Side) -> str:
     """The name of a side as a short label, never that of the other."""
     return shortened((pair.a, pair.b), 22)[pair.a if side == "a" else pair.b]

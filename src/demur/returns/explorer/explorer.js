@@ -7,7 +7,7 @@ const cutoffWords = (threshold) => (threshold === null ? "return nothing" : thre
 const clamped = (value, low, high) => Math.min(high, Math.max(low, value));
 
 // Systems up to which each has its part in the sentence, and its label in the plot.
-const MOST_TOLD = 4;
+const MOST_NAMED = 4;
 
 function words(facts, state, points) {
   if (state.align === "cost") return costWords(facts, state, points);
@@ -22,7 +22,7 @@ function words(facts, state, points) {
 function errorWords(state, points) {
   const inputs = ` of ${count(points[0].returned + points[0].withheld)}`;
   const errors = (one, of = "") => `${count(one.wrong)}${of} (${percent(one.error)})`;
-  if (points.length > MOST_TOLD) {
+  if (points.length > MOST_NAMED) {
     const [best, worst] = extremes(points);
     return `${best.name} answers fewest wrongly, ${errors(best, inputs)}, and ${worst.name} most, ${errors(worst)}`;
   }
@@ -55,7 +55,7 @@ function shownBetter(facts, state, points) {
   const worse = facts.pairs.filter(leads).map((pair) => (pair.a === best ? pair.b : pair.a));
   const others = points.length - 1;
   if (!worse.length) return others === 1 ? " No difference is shown here." : ` ${best} is not shown to be better here.`;
-  const named = worse.length <= MOST_TOLD ? listed(worse) : `${worse.length} of the ${others} others`;
+  const named = worse.length <= MOST_NAMED ? listed(worse) : `${worse.length} of the ${others} others`;
   return ` ${best} is shown to err less here${worse.length === others ? "" : ` than ${named}`}.`;
 }
 
@@ -63,7 +63,7 @@ function costWords(facts, state, points) {
   const [cheapest, ...others] = [...points].sort((one, two) => one.cost - two.cost);
   const own = facts.systems.find((system) => system.name === cheapest.name);
   const { from, to } = stretchAt(own, state.ratio);
-  const rest = (others.length < MOST_TOLD ? others : others.slice(0, 1)).map((one) => `${one.name} ${number(one.cost)}`);
+  const rest = (others.length < MOST_NAMED ? others : others.slice(0, 1)).map((one) => `${one.name} ${number(one.cost)}`);
   const lead = `When a non-return costs ${number(state.ratio)} of an error, `;
   const choice = cheapest.threshold === null ? "returning nothing" : `a threshold of ${cutoffWords(cheapest.threshold)}`;
   const first = others.length
@@ -87,7 +87,7 @@ function handleRows(facts, state, points, scales) {
   const rows = facts.systems.map((system, place) => {
     const { nonreturn, error } = points[place];
     const [across, at] = [scales.x(nonreturn), scales.y(error)];
-    return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_TOLD ? "" : percent(error), across, at, own: at };
+    return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_NAMED ? "" : percent(error), across, at, own: at };
   });
   const bottom = scales.y(0) - 8;
   const sorted = [...rows].sort((one, two) => two.at - one.at);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.show import pictures
+from demur.core.show import page, pictures
 from demur.core.show.charts import WIDTH, style_of
 from demur.core.show.html import data_block, data_table, written
 from demur.core.show.markdown import visible
+from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
 from demur.core.show.numbers import count, listed, number, percent, tabled_percent
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
@@ -30,24 +32,20 @@ from demur.returns.threshold import cost_path, short_thresholds
 
 Places = NDArray[np.int64]
 
-_NUMBERS = {"returned": pl.Float64, "wrong": pl.Float64}
-
 
 def system_points(evaluation: Evaluation, order: int, at: float, points: int) -> dict[str, Any]:
-    """A system as the explorer tells it: counts at its cutoffs, its cost path, and the style of its line."""
+    """A system as the explorer shows it: counts at its cutoffs, its cost path, and the style of its line."""
     curve, style = evaluation.curve, style_of(order)
     path = cost_path(curve)
-    corners = np.searchsorted(curve.nonreturn, [stretch.nonreturn for stretch in path])
-    kept = kept_places(curve, corners, at, points)
+    vertices = np.searchsorted(curve.nonreturn, [stretch.nonreturn for stretch in path])
+    kept = kept_places(curve, vertices, at, points)
     returned, wrong = _counts(curve, kept)
-    thresholds = short_thresholds(curve, curve.threshold[corners])
+    thresholds = short_thresholds(curve, curve.threshold[vertices])
     return {
         "name": evaluation.name,
         "n": evaluation.n,
         "total": _tidy(curve.sweep.total),
-        "withheld": evaluation.withheld,
-        "failed": evaluation.failed,
-        "out_of_scope": evaluation.out_of_scope,
+        **{kind: getattr(evaluation, kind) for kind in ("withheld", "failed", "out_of_scope")},
         "right": _tidy(float(curve.sweep.right.sum())),
         "style": {"colour": style.colour, "width": style.width, "dash": list(style.dash)},
         "whole": kept.size == curve.threshold.size,
@@ -61,15 +59,15 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
                 "threshold": threshold,
                 "nonreturn": round(stretch.nonreturn, 7),
                 "error": round(stretch.error, 7),
-                "place": int(np.searchsorted(kept, corner)),
+                "place": int(np.searchsorted(kept, vertex)),
             }
-            for stretch, corner, threshold in zip(path, corners, thresholds, strict=True)
+            for stretch, vertex, threshold in zip(path, vertices, thresholds, strict=True)
         ],
     }
 
 
-def kept_places(curve: ErrorReturnCurve, corners: Places, at: float, points: int) -> Places:
-    """Places of the cutoffs that are told: the ends, those of the cost path, that at `at`, and others evenly by weight.
+def kept_places(curve: ErrorReturnCurve, vertices: Places, at: float, points: int) -> Places:
+    """Places of the cutoffs that are kept: the ends, those of the cost path, that at `at`, and others evenly by weight.
 
     >>> from demur.returns.curves import error_return
     >>> from demur.core.stats.sweep import Sweep
@@ -81,7 +79,7 @@ def kept_places(curve: ErrorReturnCurve, corners: Places, at: float, points: int
     if last < points:
         return np.arange(last + 1)
     here = max(0, int(np.searchsorted(curve.nonreturn, at + 1e-12, side="right")) - 1)
-    wanted = np.union1d(corners, [0, here, last])
+    wanted = np.union1d(vertices, [0, here, last])
     spaced = np.linspace(curve.floor, 1.0, max(0, points - wanted.size))
     return np.union1d(wanted, np.minimum(np.searchsorted(curve.nonreturn, spaced), last))
 
@@ -126,15 +124,11 @@ def points_frame(document: Mapping[str, Any]) -> pl.DataFrame:
     frames = []
     for system in document["systems"]:
         total = system["total"]
-        counts = pl.DataFrame({name: system[name] for name in ("returned", "wrong")}, schema_overrides=_NUMBERS)
-        rates = {
-            "nonreturn": ((total - pl.col("returned")) / total).round(7),
-            "error": (pl.col("wrong") / total).round(7),
-        }
+        counts = {name: pl.Series(system[name], dtype=pl.Float64) for name in ("returned", "wrong")}
+        rates = {"nonreturn": (total - counts["returned"]) / total, "error": counts["wrong"] / total}
         texts = ["" if one is None else threshold_text(float(one)) for one in system["threshold"]]
-        cutoffs = pl.Series("threshold", texts)
-        told = counts.with_columns(**rates).insert_column(0, cutoffs)
-        frames.append(told.select(pl.lit(system["name"]).alias("system"), pl.all()))
+        frame = pl.DataFrame({"threshold": texts, **counts, **{name: rate.round(7) for name, rate in rates.items()}})
+        frames.append(frame.select(pl.lit(system["name"]).alias("system"), pl.all()))
     return pl.concat(frames)
 
 
@@ -144,6 +138,8 @@ MODULES = {
     for name in ("explorer_numbers.js", "explorer_reading.js", "explorer.js")
 }
 """The script's modules, each after those that it imports."""
+
+FRAMED = "html { font-size: 14px; } body { max-width: none; padding: 0 0.25rem; } .explorer { margin: 0; }"
 
 _BETWEEN = re.compile(r"^import .*\n|^export ", re.MULTILINE)
 """What joins modules, and is not needed in one script."""
@@ -157,7 +153,7 @@ POINTS = 1500
 RATIO = 0.3
 """The cost ratio that the table starts with: a non-return costs three tenths of an error."""
 
-MOST_TOLD = 4
+MOST_NAMED = 4
 """Systems up to which each has its part in the sentence, and its label in the plot."""
 
 COLUMNS = {
@@ -179,7 +175,7 @@ def explorer_document(
 ) -> dict[str, Any]:
     """Everything the explorer needs as plain values: counts of each system, pairs, words and the Vega-Lite spec.
 
-    Of each system at most `points` cutoffs are told (more only where its cost path alone has more), evenly by the
+    Of each system at most `points` cutoffs are kept (more only where its cost path alone has more), evenly by the
     weight between them; the counts at each of them are exact. Thresholds have as few digits as split the answers the
     same way; null means: return nothing.
     """
@@ -188,23 +184,32 @@ def explorer_document(
     names = [one.name for one in evaluations]
     if comparison is not None and names != [one.name for one in comparison.evaluations if one.part is None]:
         raise UsageError(f"the comparison is not one of these systems: {listed(names)}")
-    at = max(_asked(evaluations[0]), min(one.curve.floor for one in evaluations))
+    asked = evaluations[0].measures.get("error_at_nonreturn", ErrorAtNonreturn())
+    assert isinstance(asked, ErrorAtNonreturn)
+    point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
+    at = max(point, min(one.curve.floor for one in evaluations))
     drawn = explorer_chart(evaluations, comparison)
     title, subtitle = pictures.titles(drawn)
     lead = lead_rows(evaluations, comparison)
-    shown: dict[str, Any] = plain(
+    shade = []
+    if any(row["better"] for row in lead):
+        others = " than all others" if len(names) > 2 else ""
+        shade = [f"tinted, and named under the plot: where one system is shown to err less{others}"]
+    pairs = [] if comparison is None else [pair.to_dict() for pair in comparison.pairs]
+    kept = ("a", "b", "verdict", "intervals", "crossings")
+    values: dict[str, Any] = plain(
         {
             "title": title,
-            "subtitle": " · ".join([subtitle, *_shade_words(lead, len(names))]),
+            "subtitle": " · ".join([subtitle, *shade]),
             "description": str(drawn.get("description", "")),
             "at": at,
             "ratio": RATIO,
             "systems": [system_points(one, place, at, points) for place, one in enumerate(evaluations)],
-            "pairs": [] if comparison is None else [_pair(pair.to_dict()) for pair in comparison.pairs],
+            "pairs": [{key: pair[key] for key in kept} for pair in pairs],
             "spec": explorer_spec(drawn, lead),
         }
     )
-    return shown
+    return values
 
 
 def explorer_html(
@@ -215,11 +220,15 @@ def explorer_html(
     With `embed` the figure holds its document, otherwise the page has it elsewhere.
     """
     points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
+    plot = ""
+    if picture:
+        svg = base64.b64encode(pictures.svg_of(static_spec(document, points)).encode()).decode()
+        plot = f'<img alt="{escape(visible(document["description"]))}" src="data:image/svg+xml;base64,{svg}">'
     return (
         f'<figure class="explorer" id="{escape(ident)}" data-explorer="{escape(ident)}-document">'
         f"<figcaption><h3>{written(document['title'])}</h3>"
         f'<p class="subtitle">{written(document["subtitle"])}</p></figcaption>'
-        f'<div class="chart explorer-plot" data-part="plot">{_picture(document, points) if picture else ""}</div>'
+        f'<div class="chart explorer-plot" data-part="plot">{plot}</div>'
         f"{_controls(document, escape(ident))}"
         f'<p class="explorer-said" data-part="said">{written(operating_sentence(document, points))}</p>'
         '<p class="explorer-unseen" role="status" data-part="status"></p>'
@@ -238,33 +247,22 @@ def explorer_script() -> str:
 def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
     """What the systems do when each withholds the same share; of many the best and the worst."""
     inputs = f" of {count(points[0]['returned'] + points[0]['withheld'])}"
-    if len(points) > MOST_TOLD:
+
+    def errors(point: Mapping[str, Any], total: str = "") -> str:
+        return f"{count(point['wrong'])}{total} ({percent(point['error'])})"
+
+    if len(points) > MOST_NAMED:
         best, worst = (chosen(points, key=lambda one: float(one["error"])) for chosen in (min, max))
-        fewest = f"{best['name']} answers fewest wrongly, {_errors(best, inputs)}"
-        told = f"{fewest}, and {worst['name']} most, {_errors(worst)}"
+        fewest = f"{best['name']} answers fewest wrongly, {errors(best, inputs)}"
+        counts = f"{fewest}, and {worst['name']} most, {errors(worst)}"
     else:
         first, *others = points
-        told = listed(
-            [
-                f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly ({percent(first['error'])})",
-                *(f"{one['name']} {_errors(one)}" for one in others),
-            ]
-        )
-    return (
-        f"Withholding {percent(document['at'])} of the inputs, {told}."
-        f"{_late_words(document)}{_shown_better(document, points)}"
-    )
-
-
-def _errors(point: Mapping[str, Any], inputs: str = "") -> str:
-    return f"{count(point['wrong'])}{inputs} ({percent(point['error'])})"
-
-
-def _late_words(document: Mapping[str, Any]) -> str:
-    """Which systems withhold more than asked for."""
+        wrong = f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly ({percent(first['error'])})"
+        counts = listed([wrong, *(f"{one['name']} {errors(one)}" for one in others)])
     floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
     late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
-    return f" More is withheld by the system itself: {listed(late)}." if late else ""
+    more = f" More is withheld by the system itself: {listed(late)}." if late else ""
+    return f"Withholding {percent(document['at'])} of the inputs, {counts}.{more}{_shown_better(document, points)}"
 
 
 def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
@@ -272,56 +270,35 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
     if not document["pairs"]:
         return ""
     best = min(points, key=lambda one: float(one["error"]))["name"]
-    worse = [_other(pair, best) for pair in document["pairs"] if _leads(pair, best, document["at"])]
+    worse = [
+        str(pair["b"] if pair["a"] == best else pair["a"])
+        for pair in document["pairs"]
+        for part in pair["intervals"]
+        if pair[part["better"]] == best and part["from"] <= document["at"] <= part["to"]
+    ]
     if not worse:
         return " No difference is shown here." if len(points) == 2 else f" {best} is not shown to be better here."
     others = len(points) - 1
-    named = listed(worse) if len(worse) <= MOST_TOLD else f"{len(worse)} of the {others} others"
+    named = listed(worse) if len(worse) <= MOST_NAMED else f"{len(worse)} of the {others} others"
     return f" {best} is shown to err less here" + ("." if len(worse) == others else f" than {named}.")
-
-
-def _leads(pair: Mapping[str, Any], name: str, x: float) -> bool:
-    return any(pair[part["better"]] == name and part["from"] <= x <= part["to"] for part in pair["intervals"])
-
-
-def _other(pair: Mapping[str, Any], name: str) -> str:
-    return str(pair["b"] if pair["a"] == name else pair["a"])
-
-
-def _shade_words(lead: Sequence[Mapping[str, Any]], systems: int) -> list[str]:
-    if not any(row["better"] for row in lead):
-        return []
-    others = " than all others" if systems > 2 else ""
-    return [f"tinted, and named under the plot: where one system is shown to err less{others}"]
-
-
-def _asked(evaluation: Evaluation) -> float:
-    """The non-return rate that the evaluation was asked about; of a range its middle."""
-    measure = evaluation.measures.get("error_at_nonreturn")
-    if not isinstance(measure, ErrorAtNonreturn):
-        return 0.2
-    return measure.x if measure.to is None else (measure.x + measure.to) / 2
-
-
-def _pair(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: told[key] for key in ("a", "b", "verdict", "intervals", "crossings")}
-
-
-def _cells(point: Mapping[str, Any]) -> list[str]:
-    cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
-    rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
-    counts = [count(point[name]) for name in ("returned", "right", "wrong", "withheld", "missed")]
-    return [cutoff, *rates, *counts, number(point["cost"])]
 
 
 def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in ("system", *COLUMNS.values()))
-    rows = "".join(
-        f'<tr><th scope="row">{_swatch(system["style"])}{written(system["name"])}</th>'
-        + "".join(f"<td>{written(cell)}</td>" for cell in _cells(point))
-        + "</tr>"
-        for system, point in zip(document["systems"], points, strict=True)
-    )
+    rows = ""
+    for system, point in zip(document["systems"], points, strict=True):
+        cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
+        rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
+        counts = [count(point[name]) for name in ("returned", "right", "wrong", "withheld", "missed")]
+        cells = "".join(f"<td>{written(cell)}</td>" for cell in (cutoff, *rates, *counts, number(point["cost"])))
+        style = system["style"]
+        rows += (
+            '<tr><th scope="row">'
+            '<svg class="explorer-swatch" width="30" height="8" aria-hidden="true"><line x1="0" x2="30" y1="4" y2="4" '
+            f'stroke="{style["colour"]}" stroke-width="{style["width"]}" '
+            f'stroke-dasharray="{" ".join(map(str, style["dash"]))}"/></svg>'
+            f"{written(system['name'])}</th>{cells}</tr>"
+        )
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="At the operating point">'
         '<table class="explorer-table"><caption>At the operating point '
@@ -331,16 +308,8 @@ def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
     )
 
 
-def _swatch(style: Mapping[str, Any]) -> str:
-    dash = " ".join(map(str, style["dash"]))
-    return (
-        '<svg class="explorer-swatch" width="30" height="8" aria-hidden="true"><line x1="0" x2="30" y1="4" y2="4" '
-        f'stroke="{style["colour"]}" stroke-width="{style["width"]}" stroke-dasharray="{dash}"/></svg>'
-    )
-
-
 def _controls(document: Mapping[str, Any], ident: str) -> str:
-    """The controls, hidden until the script is there to hear them."""
+    """The controls, hidden until the script is there to use them."""
     alone = " hidden" if len(document["systems"]) == 1 else ""
     kinds = (
         ("share", "the same share withheld"),
@@ -350,6 +319,10 @@ def _controls(document: Mapping[str, Any], ident: str) -> str:
     choices = "".join(
         f'<label><input type="radio" name="{ident}-align" value="{value}" data-part="align"> {words}</label>'
         for value, words in kinds
+    )
+    ends = "".join(
+        f'<label>{end} <input type="number" min="0" max="100" step="any" data-part="{end}"> %</label> '
+        for end in ("from", "to")
     )
     return (
         '<div class="explorer-controls" data-part="controls" hidden>'
@@ -364,27 +337,11 @@ def _controls(document: Mapping[str, Any], ident: str) -> str:
         f'<label for="{ident}-ratio">Cost of a non-return</label>'
         f'<input type="range" id="{ident}-ratio" data-part="ratio" min="0" max="0.99" step="0.01">'
         '<span data-part="price"></span></div>'
-        f"{_region_controls()}</div>"
-    )
-
-
-def _region_controls() -> str:
-    ends = "".join(
-        f'<label>{end} <input type="number" min="0" max="100" step="any" data-part="{end}"> %</label> '
-        for end in ("from", "to")
-    )
-    return (
         '<details class="explorer-region" data-part="marking"><summary>Mark a range of answers</summary>'
         "<p>Hold Shift and drag over the plot, or say from where to where along the share withheld.</p>"
         f"<p>{ends}"
-        '<button type="button" data-part="clear">Clear</button></p><p data-part="marked"></p></details>'
+        '<button type="button" data-part="clear">Clear</button></p><p data-part="marked"></p></details></div>'
     )
-
-
-def _picture(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
-    svg = pictures.svg_of(static_spec(document, points)).encode()
-    picture = base64.b64encode(svg).decode()
-    return f'<img alt="{escape(visible(document["description"]))}" src="data:image/svg+xml;base64,{picture}">'
 
 
 def static_spec(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -401,3 +358,30 @@ def static_spec(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
     ]
     spec = document["spec"]
     return {**spec, "width": WIDTH, "datasets": {**spec["datasets"], "curves": rows, "handles": handles}}
+
+
+def explorer_frame(comparison: Comparison) -> str:
+    """The interactive plot in a frame that can reach nothing outside itself."""
+    whole = [one for one in comparison.evaluations if one.part is None]
+    document = explorer_document(whole, comparison)
+    page = explorer_page(document, picture=False).replace("&", "&amp;").replace('"', "&quot;")  # no more than must be
+    height = FRAME_HEIGHT + ROW_HEIGHT * len(whole)
+    return (
+        f'<iframe title="{escape(document["title"])}" sandbox="allow-scripts" width="100%" height="{height}" '
+        f'frameborder="0" srcdoc="{page}"></iframe>'
+    )
+
+
+def explorer_page(document: dict[str, Any], *, picture: bool = True) -> str:
+    """A whole page of one explorer that needs nothing from outside; `picture` is what shows where no scripts run."""
+    script = pictures.javascript(explorer_script()).replace("</script", "<\\/script")
+    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{own}'; style-src 'unsafe-inline'; img-src data:"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(document['title'])}</title><style>{page.STYLE}{STYLE}{FRAMED}</style></head>"
+        f"<body>{explorer_html(document, picture=picture)}<script>{script}</script></body></html>"
+    )

@@ -19,7 +19,8 @@ from demur.core.show.page import presentation_document
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import Step
 from demur.errors import DataError
-from demur.returns.compare import Comparison, compare_paired
+from demur.returns.compare import Comparison
+from demur.returns.compare import compare as compare_systems
 from demur.returns.evaluate import Evaluation, returns_measures
 from demur.returns.jobs import compare
 from demur.returns.pairing import Pairing, pair
@@ -159,7 +160,7 @@ def _compared_answers(
     store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
 ) -> dict[str, Any]:
     step("reading the runs", 0, 3)
-    found = compare_paired(
+    found = compare_systems(
         _paired(store, runs, **how),
         at=given["at"],
         measures=returns_measures(at=given["at"]),

@@ -25,7 +25,7 @@ from demur.core.show.page import presentation_document
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import Step
 from demur.errors import UsageError
-from demur.returns.evaluate import Evaluation, evaluate_frames, returns_measures
+from demur.returns.evaluate import Evaluation, evaluate, returns_measures
 from demur.returns.presentation import of_choice, of_scores
 from demur.returns.threshold import threshold_by_error
 from demur.store.records import Run
@@ -131,7 +131,7 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     step("reading the run", 0, 3)
     rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
     measures = returns_measures(at=given["at"])
-    found = evaluate_frames(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
+    found = evaluate(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
     step("drawing", 2, 3)
     whole = found[0]
     return {
