@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,42 +40,17 @@ class SentenceCache:
     _sentences: dict[str, list[Sentence]] = field(default_factory=dict)
     _acts: dict[str, str] = field(default_factory=dict)
 
-    def sentences_of(self, scorer: str, utterances: Sequence[Heard]) -> list[list[Sentence]]:
-        """The sentences of utterances."""
+    def score(self, scorer: str, kept: int, utterances: Sequence[Heard]) -> list[ScoredActs]:
+        """The acts of each utterance with their confidences, best first, by a scorer over so many sentences."""
         ear = Hypothesiser(scorer, self.parse, self.sentences, self.ear)
+        names = [where for where, _, _ in utterances]
         for where, asr, cnet in utterances:
             if where not in self._sentences:
                 self._sentences[where] = ear.sentences_of(where, asr, cnet)
-        return [self._sentences[where] for where, _, _ in utterances]
-
-    def acts_of(self, lists: Sequence[Sequence[Sentence]]) -> dict[str, str]:
-        """The acts of all sentences, of which only new ones are parsed."""
+        lists = [self._sentences[where][:kept] for where in names]
         texts = dict.fromkeys(sentence.text for one in lists for sentence in one)
         self._acts |= parse_each(self.parse, [text for text in texts if text not in self._acts])
-        return self._acts
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceScorer:
-    """One scorer over so many sentences of each utterance."""
-
-    cache: SentenceCache
-    scorer: str
-    kept: int
-
-    def __call__(self, utterances: Sequence[Heard]) -> list[ScoredActs]:
-        """The acts of each utterance with their confidences, best first."""
-        lists = [one[: self.kept] for one in self.cache.sentences_of(self.scorer, utterances)]
-        acts = self.cache.acts_of(lists)
-        names = [where for where, _, _ in utterances]
-        return scored_all(lists, scorer=self.scorer, parse=acts.__getitem__, where=names)
-
-
-PAPER_SCORERS = ("const", "avgword", "infev", "infev-tp1")
-"""The scorers of ResultTable 3."""
-
-KEPT = (1, 2, 3, 5, 10, 20, 50, 100)
-"""Numbers of sentences of figure 1."""
+        return scored_all(lists, scorer=scorer, parse=self._acts.__getitem__, where=names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +71,8 @@ class RecordedStudy:
         """The utterances of files, or of the bundled study where there are none."""
         reading = replace(reading, hypothesise=Hypothesiser("const", parse))
         recording = recorded(*study_files(files), reading=reading)
-        return cls(recording, SentenceCache(parse, "network", sentences), reading, settings, study_notes(files))
+        notes = () if files else (BUNDLED,)
+        return cls(recording, SentenceCache(parse, "network", sentences), reading, settings, notes)
 
     @property
     def sampling_note(self) -> str:
@@ -103,10 +80,14 @@ class RecordedStudy:
         return Sampling(self.settings.level, self.settings.replicates, self.settings.seed).note
 
     def lists(self, scorer: str, *, kept: int) -> NBest:
-        """The lists that a scorer makes of so many sentences."""
-        made = replace(self.reading, hypothesise=SentenceScorer(self.cache, scorer, kept))
-        table = self.recording.lists(made)
-        _refuse_shared_ids(table)
+        """The lists that a scorer makes of so many sentences; all systems are one, so each utterance counts once."""
+        table = self.recording.lists(replace(self.reading, hypothesise=partial(self.cache.score, scorer, kept)))
+        several = table.frame.filter(pl.col("id").is_not_null() & pl.col("id").is_duplicated())
+        if several.height:
+            raise DataError(
+                f'the utterance "{several["id"][0]}" is in several systems: {", ".join(table.systems)}',
+                fix="--where system=NAME keeps one, or give the files of one",
+            )
         return renamed(table, scorer)
 
 
@@ -115,24 +96,9 @@ def study_files(files: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(files) or (restaurant_folder() / "turns.jsonl.gz",)
 
 
-def study_notes(files: Sequence[Any]) -> tuple[str, ...]:
-    """What to say of data that are bundled."""
-    return () if files else (BUNDLED,)
-
-
-def _refuse_shared_ids(table: NBest) -> None:
-    """Refuse utterances that several systems have: all are one system here, and each counts once."""
-    named = table.frame.filter(pl.col("id").is_not_null() & pl.col("id").is_duplicated())
-    if named.height:
-        raise DataError(
-            f'the utterance "{named["id"][0]}" is in several systems: {", ".join(table.systems)}',
-            fix="--where system=NAME keeps one, or give the files of one",
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class ScorerTable(Shown):
-    """Scorers by measures (ResultTable 3), all from the same sentences."""
+    """Scorers by measures (Table 3), all from the same sentences."""
 
     evaluations: NBestEvaluations
     sentences: int
@@ -193,9 +159,7 @@ class CurveExperiment(Shown):
         return {**self.smooths.to_dict(), "notes": list(self.notes), "warnings": []}
 
 
-def scorer_table(
-    study: RecordedStudy, *, scorers: Sequence[str] = PAPER_SCORERS, kept: int = 5, step: Step = silent
-) -> ScorerTable:
+def scorer_table(study: RecordedStudy, *, scorers: Sequence[str], kept: int = 5, step: Step = silent) -> ScorerTable:
     """Every measure of the lists that scorers make of the same sentences."""
     tables = []
     for done, scorer in enumerate(scorers):
@@ -207,12 +171,7 @@ def scorer_table(
 
 
 def length_sweep(
-    study: RecordedStudy,
-    *,
-    by: str | None,
-    scorer: str = "infev",
-    kept: Sequence[int] = KEPT,
-    step: Step = silent,
+    study: RecordedStudy, *, by: str | None, scorer: str, kept: Sequence[int], step: Step = silent
 ) -> LengthSweep:
     """Every measure for each number of sentences kept, in each condition."""
     rows: list[dict[str, Any]] = []
@@ -227,7 +186,9 @@ def length_sweep(
                 {"condition": condition, "kept": most, "measure": key, "value": f.value, "low": f.low, "high": f.high}
                 for key, f in one.figures.items()
             ]
-    rows.sort(key=_ice_of_longest(rows, max(kept)))
+    # conditions from the easiest to the hardest, by the ICE of the longest lists
+    ice = {row["condition"]: row["value"] for row in rows if row["measure"] == "ice" and row["kept"] == max(kept)}
+    rows.sort(key=lambda row: float(np.nan_to_num(ice[row["condition"]], nan=np.inf)))
     recording = study.recording
     notes = (
         f"lists made by {scorer} from the best sentences of each utterance",
@@ -274,7 +235,7 @@ def reward_experiment(
     found = evaluate_nbest(table, settings=replace(settings, replicates=50), step=step)
     step("fitting curves", 1, 2)
     curves = reward_curves(found, outcomes, group=group, measure=measure)
-    return CurveExperiment(curves, (*study_notes(files), *table.notes))
+    return CurveExperiment(curves, (*(() if files else (BUNDLED,)), *table.notes))
 
 
 def _dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
@@ -294,18 +255,13 @@ def _dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
     return rows
 
 
-def _ice_of_longest(rows: list[dict[str, Any]], longest: int) -> Callable[[dict[str, Any]], float]:
-    """Orders conditions from the easiest to the hardest, by the ICE of the longest lists."""
-    ice = {row["condition"]: row["value"] for row in rows if row["measure"] == "ice" and row["kept"] == longest}
-    return lambda row: float(np.nan_to_num(ice[row["condition"]], nan=np.inf))
-
-
 TABLE_3 = ("wser", "oracle", "nce", "ice")
+FIGURE_1 = ("ice", "wser", "oracle", "nce")
 """Measures that the figures of experiments show."""
 
 
 def of_scorers(table: ScorerTable) -> Presentation:
-    """Scorers by measures, as in ResultTable 3."""
+    """Scorers by measures, as in Table 3."""
     systems = table.evaluations
     return Presentation(
         title="Confidence scorers",
@@ -323,7 +279,7 @@ def of_scorers(table: ScorerTable) -> Presentation:
 
 
 def _scorer_sentences(table: ScorerTable) -> list[str]:
-    told = []
+    sentences = []
     for key in TABLE_3:
         defined = [one for one in table.evaluations if one.figures[key].defined]
         if not defined:
@@ -333,8 +289,8 @@ def _scorer_sentences(table: ScorerTable) -> list[str]:
         same = [one.system for one in defined if one.figures[key].value == best.figures[key].value]
         whom = best.system if len(same) == 1 else f"{', '.join(same[:-1])} and {same[-1]} alike"
         end = "lowest" if NBEST[key].better == "lower" else "highest"
-        told.append(f"{NAMES[key]} is {end} for {whom} ({shown(key, best.figures[key].value)}).")
-    return told
+        sentences.append(f"{NAMES[key]} is {end} for {whom} ({shown(key, best.figures[key].value)}).")
+    return sentences
 
 
 def scorer_rows(table: ScorerTable) -> pl.DataFrame:
@@ -361,10 +317,10 @@ def of_lengths(sweep: LengthSweep) -> Presentation:
     return Presentation(
         title="Measures by number of sentences",
         sentences=tuple(_length_sentences(sweep)),
-        tables=tuple(_length_table(sweep, key) for key in ("ice", "wser", "oracle", "nce")),
+        tables=tuple(_length_table(sweep, key) for key in FIGURE_1),
         figures=tuple(
             drawing("nbest_lists.charts.sweep_chart", sweep_rows(sweep, key), **sweep_titles(sweep, key)).named(key)
-            for key in ("ice", "wser", "oracle", "nce")
+            for key in FIGURE_1
         ),
         data=sweep.frame,
         document=sweep.to_dict(),
@@ -393,18 +349,15 @@ def _length_sentences(sweep: LengthSweep) -> list[str]:
     lengths = sorted(sweep.rows["kept"].unique())
     if len(lengths) < 2:
         return []
-    ends = f"From {lengths[0]} to {lengths[-1]} sentences"
-    return [
-        f"{ends} {NAMES[key].partition(',')[0]} {_way(_changes(sweep, key))}."
-        for key in ("ice", "wser", "oracle", "nce")
-    ]
-
-
-def _changes(sweep: LengthSweep, key: str) -> list[float]:
-    """By how much a measure gets worse from the shortest lists to the longest, in each condition; NaN if undefined."""
-    sign = 1 if NBEST[key].better == "lower" else -1
-    parts = sweep.of(key).sort("kept").partition_by("condition", maintain_order=True)
-    return [sign * (float(part["value"][-1]) - float(part["value"][0])) for part in parts]
+    sentences = []
+    for key in FIGURE_1:
+        sign = 1 if NBEST[key].better == "lower" else -1
+        parts = sweep.of(key).sort("kept").partition_by("condition", maintain_order=True)
+        # by how much the measure gets worse in each condition; NaN where it is undefined
+        changes = [sign * (float(part["value"][-1]) - float(part["value"][0])) for part in parts]
+        name = NAMES[key].partition(",")[0]
+        sentences.append(f"From {lengths[0]} to {lengths[-1]} sentences {name} {_way(changes)}.")
+    return sentences
 
 
 def _way(changes: Sequence[float]) -> str:

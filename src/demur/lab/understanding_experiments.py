@@ -18,7 +18,7 @@ from demur.core.options import Sampling
 from demur.core.show import numbers
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import ROWS, Wording, tabled_percent
-from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
+from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, plain, register, silent
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
@@ -133,7 +133,7 @@ def _divided(tables: Sequence[Table], name: str, columns: Mapping[str, str], see
     rows = pl.concat([frame for frame, _ in read], how="diagonal")
     if "id" not in rows.columns:
         rows = rows.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-    train, test, told = _by_split(rows) if "split" in rows.columns else _by_chance(rows, seed)
+    train, test, more = _by_split(rows) if "split" in rows.columns else _by_chance(rows, seed)
     known = pl.col("target").is_not_null()
     for which, part in (("to learn from", train.filter(known)), ("to be tested on", test)):
         if part.is_empty():
@@ -144,7 +144,7 @@ def _divided(tables: Sequence[Table], name: str, columns: Mapping[str, str], see
         train.filter(known).select("input", "target"),
         test.select("id", "input", "target"),
         tuple(train.filter(~known)["input"]),
-        tuple(dict.fromkeys(note for notes in (*(notes for _, notes in read), told) for note in notes)),
+        tuple(dict.fromkeys(note for notes in (*(notes for _, notes in read), more) for note in notes)),
     )
 
 
@@ -275,13 +275,13 @@ def tokenizer_experiment(
     if len(set(tokens)) < len(tokens) or len(tokens) < 2:
         raise UsageError(f"the experiment compares two or more tokenizers, each once; got {', '.join(tokens)}")
     test = _Test.of(questions, channel)
-    found = []
+    answers = []
     for done, name in enumerate(tokens):
         step(f"training on {name}", done, len(tokens) + 1)
         model = RelevanceClassifier(tokens=name).fit(questions.texts, questions.labels)
-        found.append(test.answers(name, model))
+        answers.append(test.answers(name, model))
     step("comparing", len(tokens), len(tokens) + 1)
-    return test.experiment("tokenizers", found, tuple(tokens), sampling)
+    return test.experiment("tokenizers", answers, tuple(tokens), sampling)
 
 
 def growth_experiment(
@@ -300,7 +300,7 @@ def growth_experiment(
     if not domains:
         raise UsageError("to grow, a character needs at least one text of another domain")
     test = _Test.of(questions.in_scope(), channel)
-    texts, labels, found = list(questions.texts), list(questions.labels), []
+    texts, labels, answers = list(questions.texts), list(questions.labels), []
     for done, (name, text) in enumerate([(questions.name, ""), *domains.items()]):
         step(f"growing by {name}" if done else "training", done, len(domains) + 2)
         pairs = [(pair.question, f"{name}: {pair.answer}") for pair in make_pairs(text)]
@@ -309,9 +309,9 @@ def growth_experiment(
         texts += [question for question, _ in pairs]
         labels += [label for _, label in pairs]
         model = RelevanceClassifier(tokens=tokens).fit(texts, labels)
-        found.append(test.answers(f"+{done} {name}" if done else name, model))
+        answers.append(test.answers(f"+{done} {name}" if done else name, model))
     step("comparing", len(domains) + 1, len(domains) + 2)
-    return test.experiment("growth", found, (tokens,), sampling)
+    return test.experiment("growth", answers, (tokens,), sampling)
 
 
 def gate_experiment(
@@ -330,32 +330,17 @@ def gate_experiment(
     test = _Test.of(known, channel)
     step("training", 0, 2)
     model = RelevanceClassifier(tokens=tokens).fit(known.texts, known.labels)
-    alone = test.answers(INTERPRETER, model)
+    _, asked, alone = test.answers(INTERPRETER, model)
     gate = DomainGate(tokens=tokens).fit(known.texts, known.off_topic)
-    gated = two_stage(gate, alone.recognised, system=GATE)
-    both = gated.with_columns(system=pl.lit(BOTH), confidence=gated["confidence"] * alone.recognised["confidence"])
-    found = [alone, *(_SystemAnswers(model, alone.asked, answers) for answers in (gated, both))]
+    gated = two_stage(gate, alone, system=GATE)
+    both = gated.with_columns(system=pl.lit(BOTH), confidence=gated["confidence"] * alone["confidence"])
     step("comparing", 1, 2)
-    return test.experiment("gate", found, (tokens,), sampling)
+    answers = [(model, asked, recognised) for recognised in (alone, gated, both)]
+    return test.experiment("gate", answers, (tokens,), sampling)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SystemAnswers:
-    """A system's answers to the questions as asked, and as recognised."""
-
-    model: RelevanceClassifier
-    asked: pl.DataFrame
-    recognised: pl.DataFrame
-
-    def summary(self) -> SystemSummary:
-        return SystemSummary(
-            system=self.recognised["system"][0],
-            pairs=len(self.model.label_of_),
-            labels=len(self.model.classes_),
-            accuracy=accuracy(self.recognised),
-            asked=accuracy(self.asked),
-            scope=scope_auroc(self.recognised),
-        )
+SystemAnswers = tuple[RelevanceClassifier, pl.DataFrame, pl.DataFrame]
+"""A model, and a system's answers to the questions as asked and as recognised."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -371,28 +356,33 @@ class _Test:
         asked, ids = (questions.test[name].to_list() for name in ("input", "id"))
         return cls(questions, channel, None if channel is None else channel.recognise(asked, ids))
 
-    def answers(self, system: str, model: RelevanceClassifier) -> _SystemAnswers:
+    def answers(self, system: str, model: RelevanceClassifier) -> SystemAnswers:
         test = self.questions.test.with_columns(asked=pl.col("input"))
         asked = response_table(system, model, test)
         if self.recognition is None:
-            return _SystemAnswers(model, asked, asked)
+            return model, asked, asked
         noisy = test.with_columns(pl.Series("input", self.recognition.texts))
-        return _SystemAnswers(model, asked, response_table(system, model, noisy))
+        return model, asked, response_table(system, model, noisy)
 
     def experiment(
-        self, name: ExperimentName, found: Sequence[_SystemAnswers], tokens: tuple[str, ...], sampling: Sampling
+        self, name: ExperimentName, answers: Sequence[SystemAnswers], tokens: tuple[str, ...], sampling: Sampling
     ) -> UnderstandingExperiment:
-        table = pl.concat([answers.recognised for answers in found])
+        table = pl.concat([recognised for _, _, recognised in answers])
+        summaries = tuple(
+            SystemSummary(
+                system=recognised["system"][0],
+                pairs=len(model.label_of_),
+                labels=len(model.classes_),
+                accuracy=accuracy(recognised),
+                asked=accuracy(asked),
+                scope=scope_auroc(recognised),
+            )
+            for model, asked, recognised in answers
+        )
+        wer = 0.0 if self.recognition is None else self.recognition.wer
+        comparison = compare(responses(table), **asdict(sampling))
         return UnderstandingExperiment(
-            name,
-            self.questions,
-            compare(responses(table), **asdict(sampling)),
-            tuple(answers.summary() for answers in found),
-            table,
-            0.0 if self.recognition is None else self.recognition.wer,
-            tokens,
-            self.channel,
-            sampling,
+            name, self.questions, comparison, summaries, table, wer, tokens, self.channel, sampling
         )
 
 
@@ -439,36 +429,34 @@ TITLES = {
 }
 
 MOST_BANDS = 4
-"""Systems up to which one plot shows the bands of all."""
+"""Systems up to which one plot shows the bands of all; beyond it another shows the first and the one of least area."""
 
 
 def of_experiment(experiment: UnderstandingExperiment) -> Presentation:
     """An experiment as it is shown: who leads, what was trained and tested, and each system against the first."""
     shown = of_comparison(experiment.comparison)
+    caution = experiment.channel.caution if experiment.channel else ""
+    figures = [shown.main_figure, *shown.figures_named("difference")]
+    systems = experiment.comparison.evaluations
+    if len(systems) > MOST_BANDS:
+        first, best = systems[0], min(systems[1:], key=lambda one: one.figures["augrc"].value)
+        chart = "returns.charts.error_return.error_return_chart"
+        figures.insert(1, drawing(chart, [first, best], region=region_of([first])))
     return replace(
         shown,
         title=TITLES[experiment.name],
         sentences=(
             returns_words.ranking_sentence(experiment.comparison.ranking),
-            *_what_was_done(experiment),
+            _training_sentence(experiment),
             *_against_the_first(experiment),
-            *((experiment.channel.caution,) if experiment.channel and experiment.channel.caution else ()),
+            *((caution,) if caution else ()),
         ),
         tables=(_summary_table(experiment), *shown.tables),
-        figures=(shown.main_figure, *_banded(experiment), *shown.figures_named("difference")),
+        figures=tuple(figures),
         data=experiment.frame,
         document=experiment.to_dict(),
         notes=experiment.notes,
     )
-
-
-def _banded(experiment: UnderstandingExperiment) -> tuple[Drawing, ...]:
-    """The first system and the one of least area with their bands, where there are too many to show all bands."""
-    systems = experiment.comparison.evaluations
-    if len(systems) <= MOST_BANDS:
-        return ()
-    first, best = systems[0], min(systems[1:], key=lambda one: one.figures["augrc"].value)
-    return (drawing("returns.charts.error_return.error_return_chart", [first, best], region=region_of([first])),)
 
 
 def _summary_table(experiment: UnderstandingExperiment) -> ResultTable:
@@ -497,33 +485,31 @@ def _summary_table(experiment: UnderstandingExperiment) -> ResultTable:
     return ResultTable("Before any answer is withheld, of questions that have one", columns, rows)
 
 
-def _what_was_done(experiment: UnderstandingExperiment) -> list[str]:
+def _training_sentence(experiment: UnderstandingExperiment) -> str:
     questions, first, channel = experiment.questions, experiment.summaries[0], experiment.channel
     off = f", {questions.out_of_scope:,} of them without an answer," if questions.out_of_scope else ""
     line = f" through {channel.description} with {numbers.percent(experiment.wer)} word errors" if channel else ""
     learnt = f"{first.pairs:,} questions to {first.labels:,} answers"
     tested = f"tested on {questions.test.height:,} other questions{off}{line}".rstrip(",")
     if experiment.name == "tokenizers":
-        return [f"Each of the {len(experiment.tokens)} models learnt from {learnt}; {tested}."]
+        return f"Each of the {len(experiment.tokens)} models learnt from {learnt}; {tested}."
     if experiment.name == "growth":
         grown = experiment.summaries[-1]
         added = f"{grown.pairs - first.pairs:,} made ones to {grown.labels - first.labels:,} more answers"
-        return [f"{first.system} learnt from {learnt}, {grown.system} from {added} as well; {tested}."]
+        return f"{first.system} learnt from {learnt}, {grown.system} from {added} as well; {tested}."
     gate = f"the gate from these and {len(questions.off_topic):,} questions without an answer"
-    return [f"The interpreter learnt from {learnt}, {gate}; {tested}. All three give the same answers."]
+    return f"The interpreter learnt from {learnt}, {gate}; {tested}. All three give the same answers."
 
 
 def _against_the_first(experiment: UnderstandingExperiment) -> list[str]:
     pairs = [pair for pair in experiment.comparison.pairs if pair.a == experiment.summaries[0].system]
     verdicts = [returns_words.pair_sentences(pair)[0] for pair in pairs]
     if experiment.name == "growth":
-        return [*verdicts, returns_words.pair_sentences(pairs[-1])[1]]
-    return [*verdicts, _scope_sentence(experiment)] if experiment.name == "gate" else verdicts
-
-
-def _scope_sentence(experiment: UnderstandingExperiment) -> str:
-    told = ", ".join(f"{one.system} {numbers.number(one.scope)}" for one in experiment.summaries)
-    return f"AUROC for telling questions with an answer from those without: {told}."
+        verdicts.append(returns_words.pair_sentences(pairs[-1])[1])
+    if experiment.name == "gate":
+        scopes = ", ".join(f"{one.system} {numbers.number(one.scope)}" for one in experiment.summaries)
+        verdicts.append(f"AUROC for telling questions with an answer from those without: {scopes}.")
+    return verdicts
 
 
 register(
