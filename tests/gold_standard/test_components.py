@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.gold_standard.impurity import ConfidenceLevel
-from demur.gold_standard.verdict import analyse_components, check_components
+from demur.gold_standard.impurity import ConfidenceLevel, analyse_components, check_components
 from reference.gold import factorial_effect, interval, weighed
 
 SURE = ConfidenceLevel(0.95, 7)

@@ -14,7 +14,6 @@ from demur.gold_standard.impurity import (
     XInterval,
     area_interval,
     even_interval,
-    joined,
     replicate_p,
     share_interval,
     simultaneous_band,
@@ -23,7 +22,6 @@ from demur.gold_standard.impurity import (
 from reference.gold import interval, runs
 
 SURE = ConfidenceLevel(0.95, 2)
-KINDS = {"positive": "positive", "negative": "negative", "undecided": "undecided"}
 
 
 def test_an_interval_is_students_t_times_the_spread_of_replicates():
@@ -151,9 +149,8 @@ def test_a_place_where_nothing_moves_has_no_width_beside_others_that_do():
 def test_stretches_are_those_of_a_plain_loop_and_cover_the_range(bands):
     x = np.cumsum(np.arange(1.0, len(bands) + 1))
     low, high = np.array(bands).T
-    found = x_intervals(x, low, high, KINDS)
+    found = x_intervals(x, low, high, positive="positive", negative="negative")
     assert [(one.low, one.high, one.holds) for one in found] == runs(list(x), list(low), list(high))
-    assert sum(joined(found, kind) for kind in KINDS.values()) == pytest.approx(x[-1] - x[0])
     assert (found[0].low, found[-1].high) == (x[0], x[-1])
     assert all(one.high == other.low and one.holds != other.holds for one, other in pairwise(found))
 

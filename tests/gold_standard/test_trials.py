@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.io.columns import TRIAL_ALIASES
-from demur.errors import DataError
-from demur.gold_standard.trial_rows import component_names
-from demur.gold_standard.trials import TrialReading, Trials, read_trials, trials
+from demur.gold_standard.trials import TrialReading, Trials, component_names, read_trials, trials
 
 READING = TrialReading(x="wer", y="done")
 
@@ -96,28 +94,9 @@ def test_the_order_of_rows_does_not_matter(pair):
 @given(st.lists(TRIAL_ROWS, max_size=12))
 def test_performers_have_all_trials_between_them(rows):
     found = one([WIZARD, row(), *rows])
-    parts = [found.of(name) for name in found.performers]
-    assert sum(map(len, parts)) == len(found) == len(rows) + 2
-    for name, part in zip(found.performers, parts, strict=True):
-        assert (part.performers, part.performer.tolist()) == ((name,), [0] * len(part))
-        assert part.subjects == found.subjects
-    assert np.concatenate([part.subject for part in parts]).tolist() == found.subject.tolist()
-    assert np.concatenate([part.y for part in parts]).tolist() == found.y.tolist()
-
-
-def test_trials_of_one_performer_keep_its_role_and_an_unknown_one_is_refused():
-    found = one([WIZARD, row()])
-    assert (found.of("wizard").roles, found.of("A").roles) == (("gold",), ("system",))
-    with pytest.raises(DataError, match=r'there is no performer "wizzard" \(did you mean "wizard"\?\)'):
-        found.of("wizzard")
-
-
-def test_taken_trials_keep_all_names():
-    found = one([WIZARD, row(wer=0.3), row(wer=0.1)])
-    taken = found.select_rows(np.array([2, 0]))
-    assert taken.x.tolist() == [0.3, 0.2]
-    assert taken.performers == found.performers
-    assert found.select_rows(found.x < 0.25).x.tolist() == [0.2, 0.1]
+    assert len(found) == len(rows) + 2
+    assert found.performer.tolist() == sorted(found.performer)
+    assert set(found.performer) == set(range(len(found.performers)))
 
 
 def test_the_digest_changes_with_the_data_and_not_with_the_names_of_columns():
@@ -168,7 +147,7 @@ def test_several_gold_performers_are_one_gold_standard_and_the_subjects_of_their
     rows = [row("ann", 0.1, role="gold"), row("bob", 0.2, role="gold"), row("ann", 0.3, role="gold")]
     found = one([*rows, row("A", 0.4, role="system"), row("A", 0.4, role="system")])
     assert found.performers == ("gold standard", "A")
-    assert found.of("gold standard").x.tolist() == [0.1, 0.3, 0.2]
+    assert found.x[found.performer == 0].tolist() == [0.1, 0.3, 0.2]
     assert found.subjects == ("ann", "bob", "trial 1", "trial 2")
     assert found.subject.tolist() == [0, 0, 1, 2, 3]
     assert not found.independent

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from demur.gold_standard.impurity import impurity
-from demur.gold_standard.verdict import compare_pair
+from demur.gold_standard.impurity import compare_pair, impurity
 from reference.gold import ground_of, handmade, interval
 
 SHARE = st.floats(0.02, 0.98)

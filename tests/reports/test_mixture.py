@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError, UsageError
-from demur.gold_standard.trial_rows import measured_columns
-from demur.gold_standard.trials import TrialReading, trials
+from demur.gold_standard.trials import TrialReading, measured_columns, trials
 from demur.nbest_lists.table import nbest
 from demur.outcome.table import dialogues
 from demur.reports.tables import MixtureReading, read_mixture

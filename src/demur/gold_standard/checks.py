@@ -17,7 +17,7 @@ from demur.core.stats.intervals import student
 from demur.errors import UsageError
 from demur.gold_standard.curves import Counts, means
 from demur.gold_standard.fitting import CurveFit, Performer
-from demur.gold_standard.trial_rows import Role
+from demur.gold_standard.trials import Role
 
 ARITHMETIC = 1e-6
 """Part of the size of values below which a difference is what arithmetic leaves of none."""

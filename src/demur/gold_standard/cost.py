@@ -6,7 +6,7 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial, reduce
 from itertools import pairwise, product
 from pathlib import Path
@@ -23,11 +23,11 @@ from demur.errors import DataError, UsageError
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
 from demur.gold_standard.impurity import XRange, breaks, confidence_level, even_interval
+from demur.gold_standard.integrals import Span
 
 VARIABLE = "p"
 _LONGEST = 500
 _DEEPEST = 50
-_MANY = 20
 
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: np.add,
@@ -46,33 +46,19 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[..., Any]] = {
 }
 
 
-def _least(*values: Array) -> Array:
-    return reduce(np.minimum, values)
-
-
-def _greatest(*values: Array) -> Array:
-    return reduce(np.maximum, values)
-
-
-@dataclass(frozen=True, slots=True)
-class _Function:
-    of: Callable[..., Any]
-    fewest: int
-    most: int
-
-
-_FUNCTIONS = {
-    "exp": _Function(np.exp, 1, 1),
-    "log": _Function(np.log, 1, 1),
-    "sqrt": _Function(np.sqrt, 1, 1),
-    "abs": _Function(np.abs, 1, 1),
-    "minimum": _Function(_least, 2, _MANY),
-    "min": _Function(_least, 2, _MANY),
-    "maximum": _Function(_greatest, 2, _MANY),
-    "max": _Function(_greatest, 2, _MANY),
-    "where": _Function(np.where, 3, 3),
-    "clip": _Function(np.clip, 3, 3),
+_FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
+    "exp": (np.exp, 1, 1),
+    "log": (np.log, 1, 1),
+    "sqrt": (np.sqrt, 1, 1),
+    "abs": (np.abs, 1, 1),
+    "minimum": (lambda *values: reduce(np.minimum, values), 2, 20),
+    "min": (lambda *values: reduce(np.minimum, values), 2, 20),
+    "maximum": (lambda *values: reduce(np.maximum, values), 2, 20),
+    "max": (lambda *values: reduce(np.maximum, values), 2, 20),
+    "where": (np.where, 3, 3),
+    "clip": (np.clip, 3, 3),
 }
+"""Each function with the fewest and the most values that it takes."""
 _KNOWN = f"there are numbers, {VARIABLE}, + - * / ** and {', '.join(_FUNCTIONS)}"
 
 
@@ -108,18 +94,21 @@ def parsed(expression: str) -> ast.expr:
 def _check_expression(node: ast.AST, expression: str, depth: int) -> None:
     if depth > _DEEPEST:
         raise UsageError(f'the expression "{expression}" is nested more than {_DEEPEST} deep')
+    inner: list[ast.expr] = []
     match node:
-        case ast.Constant():
-            _check_number(node, expression)
-            inner: list[ast.expr] = []
-        case ast.Name():
-            if node.id != VARIABLE:
-                raise _unknown_part(node, expression)
-            inner = []
-        case ast.BinOp() | ast.UnaryOp():
-            if type(node.op) not in _OPERATORS:
-                raise _unknown_part(node, expression)
-            inner = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.operand]
+        case ast.Constant(value=bool()):
+            raise _unknown_part(node, expression)
+        case ast.Constant(value=int() | float() as number):
+            try:
+                float(number)
+            except OverflowError:
+                raise UsageError(f'a number in the expression "{expression}" is too large') from None
+        case ast.Name(id="p"):
+            pass
+        case ast.BinOp() if type(node.op) in _OPERATORS:
+            inner = [node.left, node.right]
+        case ast.UnaryOp() if type(node.op) in _OPERATORS:
+            inner = [node.operand]
         case ast.Call():
             inner = _arguments(node, expression)
         case _:
@@ -128,24 +117,14 @@ def _check_expression(node: ast.AST, expression: str, depth: int) -> None:
         _check_expression(one, expression, depth + 1)
 
 
-def _check_number(node: ast.Constant, expression: str) -> None:
-    if isinstance(node.value, bool) or not isinstance(node.value, int | float):
-        raise _unknown_part(node, expression)
-    try:
-        float(node.value)
-    except OverflowError:
-        raise UsageError(f'a number in the expression "{expression}" is too large') from None
-
-
 def _arguments(node: ast.Call, expression: str) -> list[ast.expr]:
     """What stands in the brackets of a function, the two sides of a comparison apart."""
     name = ast.unparse(node.func)
-    function = _FUNCTIONS.get(name)
-    if function is None or node.keywords:
+    if name not in _FUNCTIONS or node.keywords:
         raise _unknown_part(node, expression)
-    if not function.fewest <= len(node.args) <= function.most:
-        many = f"{function.fewest} to {function.most}" if function.most > function.fewest else f"{function.most}"
-        wanted = "1 value" if many == "1" else f"{many} values"
+    _, fewest, most = _FUNCTIONS[name]
+    if not fewest <= len(node.args) <= most:
+        wanted = f"{fewest} to {most} values" if most > fewest else f"{most} value{'s' * (most > 1)}"
         raise UsageError(f"{name}() takes {wanted}; got {len(node.args)}: {_quoted_part(node, expression)}")
     if name != "where":
         return node.args
@@ -189,7 +168,7 @@ def _value(node: ast.AST, p: Array) -> Any:
             holds = [_COMPARISONS[type(sign)](*pair) for sign, *pair in zip(node.ops, sides, sides[1:], strict=False)]
             return reduce(np.logical_and, holds)
         case ast.Call():
-            return _FUNCTIONS[ast.unparse(node.func)].of(*(_value(one, p) for one in node.args))
+            return _FUNCTIONS[ast.unparse(node.func)][0](*(_value(one, p) for one in node.args))
     return p
 
 
@@ -285,7 +264,16 @@ def cost_points(
                 where=where,
                 fix="keep one; a sudden rise is two points close together",
             )
-    _check_bounds(rates, lower, upper, where)
+    outside = [rate for rate in rates if rate < lower or (upper is not None and rate > upper)]
+    if outside:
+        percent = lower == 0 and upper == 1 < rates[-1] <= 100 and not any(0 < rate < 1 for rate in rates)
+        limits = f"at least {lower:g}" if upper is None else f"between {lower:g} and {upper:g}"
+        raise DataError(
+            f"the performance must be {limits}, as the metric is",
+            where=where,
+            got=outside[-1],
+            fix="these look like percent: divide them by 100" if percent else "correct it or leave it out",
+        )
     return CostFunction(points=tuple(points))
 
 
@@ -305,14 +293,14 @@ def read_cost(
         if upper is not None:
             _check_finite(cost, lower, upper)
         return cost
+    mapped = columns or {}
     with opened(source) as files:
         tables = [read_source(file, Request()) for file in files]
-    found = [_cost_columns(table, columns or {}) for table in tables]
-    pairs = [pair for table, names in zip(tables, found, strict=True) for pair in _cost_pairs(Cells(table, names))]
+    names = [{part: _cost_column(part, table, mapped) for part in COST_ALIASES} for table in tables]
+    pairs = [pair for parts in zip(tables, names, strict=True) for pair in _cost_pairs(Cells(*parts))]
     cost = cost_points(pairs, lower=lower, upper=upper, where=f"{tables[0].name}:")
-    guessed = [f"{part} <- {name}" for names in found for part, name in names.items() if name != part]
-    notes = dict.fromkeys(note for note in guessed if note.split(" <- ")[0] not in (columns or {}))
-    return CostFunction(points=cost.points, notes=tuple(notes))
+    guessed = [(part, name) for one in names for part, name in one.items() if name != part and part not in mapped]
+    return replace(cost, notes=tuple(dict.fromkeys(f"{part} <- {name}" for part, name in guessed)))
 
 
 def check_covers(cost: CostFunction, low: float, high: float, *, what: str = "the curves") -> None:
@@ -321,11 +309,14 @@ def check_covers(cost: CostFunction, low: float, high: float, *, what: str = "th
         _check_finite(cost, low, high)
         return
     slack = _NEAR * (cost.high - cost.low)
-    gaps = []
-    if low < cost.low - slack:
-        gaps.append(f"down to {_distinct_text(low, cost.low)}")
-    if high > cost.high + slack:
-        gaps.append(f"up to {_distinct_text(high, cost.high)}")
+
+    def text(value: float, other: float) -> str:
+        """A number with as many digits as it takes to tell it from another."""
+        texts = (f"{value:.{digits}g}" for digits in (3, 6, 9) if f"{value:.{digits}g}" != f"{other:.{digits}g}")
+        return next(texts, f"{value}")
+
+    gaps = [f"down to {text(low, cost.low)}"] if low < cost.low - slack else []
+    gaps += [f"up to {text(high, cost.high)}"] if high > cost.high + slack else []
     if gaps:
         goes = "go" if what.startswith("the curves") else "goes"
         raise DataError(
@@ -380,25 +371,6 @@ def _point(pair: Any, where: str) -> Point:
     return rate + 0.0, amount + 0.0
 
 
-def _check_bounds(rates: list[float], lower: float, upper: float | None, where: str) -> None:
-    bound = math.inf if upper is None else upper
-    outside = [rate for rate in rates if not lower <= rate <= bound]
-    if not outside:
-        return
-    percent = bound == 1 and 1 < rates[-1] <= 100 and not any(0 < rate < 1 for rate in rates)
-    limits = f"at least {lower:g}" if upper is None else f"between {lower:g} and {upper:g}"
-    raise DataError(
-        f"the performance must be {limits}, as the metric is",
-        where=where,
-        got=outside[-1],
-        fix="these look like percent: divide them by 100" if percent and lower == 0 else "correct it or leave it out",
-    )
-
-
-def _cost_columns(table: Table, mapped: Mapping[str, str]) -> dict[str, str]:
-    return {part: _cost_column(part, table, mapped) for part in COST_ALIASES}
-
-
 def _cost_column(part: str, table: Table, mapped: Mapping[str, str]) -> str:
     names: Collection[str] = table.columns
     known = (mapped[part],) if part in mapped else (part, *COST_ALIASES[part])
@@ -423,15 +395,7 @@ def _cost_pairs(cells: Cells) -> list[Point]:
     return list(zip(rates.to_list(), amounts.to_list(), strict=True))
 
 
-def _distinct_text(value: float, other: float) -> str:
-    """A number with as many digits as it takes to tell it from another."""
-    return next(
-        (shown for digits in (3, 6, 9) if (shown := f"{value:.{digits}g}") != f"{other:.{digits}g}"), f"{value}"
-    )
-
-
 Gain = tuple[float, float]
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,11 +437,23 @@ def marginal_cost(
         return MarginalCost(system.name, nothing, nothing, (), gain)
     check_covers(cost, *_performance_ends(system, spans), what=f"the curve of {system.name}")
     confidence = confidence_level(gold, system)
-    value, drawn = _mean(gold, system, x_range, spans, gain, _Weighted(cost))
+
+    def amount(performance: Array) -> Array:
+        """The cost, at its ends for replicates that stray beyond the performances that it was stated for."""
+        return np.asarray(cost(np.clip(performance, cost.low, cost.high)))
+
+    def weighted(best: Array, own: Array) -> Array:
+        return amount(own) * np.abs(best - own)
+
+    def apart(best: Array, own: Array) -> Array:
+        return np.asarray(amount(best) - amount(own))
+
+    mean = partial(_mean, gold, system, x_range, spans, gain, _kinks(gold, system, x_range, cost))
+    value, drawn = mean(weighted)
     difference = Figure(float("nan"), why="the cost function does not cover the performance of the gold standard")
     low, high = _performance_ends(gold, spans)
     if cost.low - 1e-9 <= low and high <= cost.high + 1e-9:
-        difference = even_interval(*_mean(gold, system, x_range, spans, gain, _Difference(cost)), confidence)
+        difference = even_interval(*mean(apart), confidence)
     return MarginalCost(system.name, even_interval(value, drawn, confidence), difference, spans, gain, drawn)
 
 
@@ -487,31 +463,6 @@ def cheaper_by(cheaper: MarginalCost, dearer: MarginalCost, gold: Performer, *sy
     assert dearer.replicates is not None
     apart = dearer.average.value - cheaper.average.value
     return even_interval(apart, dearer.replicates - cheaper.replicates, confidence_level(gold, *systems))
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighted:
-    """The distance from gold, weighed by the cost function at the system's performance."""
-
-    cost: CostFunction
-
-    def __call__(self, gold: Array, system: Array) -> Array:
-        return _within(self.cost, system) * np.abs(gold - system)
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """What the gold standard's performance is worth more than the system's."""
-
-    cost: CostFunction
-
-    def __call__(self, gold: Array, system: Array) -> Array:
-        return np.asarray(_within(self.cost, gold) - _within(self.cost, system))
-
-
-def _within(cost: CostFunction, performance: Array) -> Array:
-    """The cost, at its ends for replicates that stray beyond the performances that it was stated for."""
-    return np.asarray(cost(np.clip(performance, cost.low, cost.high)))
 
 
 def _spans(system: Performer, x_range: XRange, gain: Gain | None) -> tuple[Span, ...]:
@@ -534,10 +485,10 @@ def _mean(
     x_range: XRange,
     spans: Sequence[Span],
     gain: Gain | None,
-    worth: _Weighted | _Difference,
+    knots: Sequence[float],
+    worth: Callable[[Array, Array], Array],
 ) -> tuple[float, Array]:
     """The mean over the spans, and the same in each replicate; NaN where a replicate has no such span."""
-    knots = _kinks(gold, system, x_range, worth.cost)
     total = sum(integrals.integral(lambda x: worth(gold.fit(x), system.fit(x)), *span, knots) for span in spans)
     value = total / sum(high - low for low, high in spans)
     nodes = x_range.grid.nodes
@@ -556,14 +507,11 @@ def _mean(
 def _kinks(gold: Performer, system: Performer, x_range: XRange, cost: CostFunction) -> tuple[float, ...]:
     """Where the integrand bends: at knots, where curves meet, and where a performance is at a point of the cost."""
     knots = breaks(gold, system)
-    found = list(integrals.roots(lambda x: gold.fit(x) - system.fit(x), x_range.low, x_range.high, knots))
+    ends = x_range.low, x_range.high
+    kinks = [*knots, *integrals.roots(lambda x: gold.fit(x) - system.fit(x), *ends, knots)]
     for one, level in product((gold, system), cost.breaks):
-        found += integrals.roots(partial(_above_level, one, level), x_range.low, x_range.high, knots)
-    return (*knots, *found)
-
-
-def _above_level(performer: Performer, level: float, x: Array) -> Array:
-    return performer.fit(x) - level
+        kinks += integrals.roots(one.fit, *ends, knots, level=level)
+    return tuple(kinks)
 
 
 def _performance_ends(performer: Performer, spans: Sequence[Span]) -> tuple[float, float]:

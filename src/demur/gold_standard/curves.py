@@ -116,7 +116,16 @@ class SplineFamily(CurveFamily):
 
     def rows(self, x: Array) -> Array:
         """B-splines, or their sums from each to the last where curves keep to a slope."""
-        return self._steps(_b_splines(self._place(x)))
+        # de Boor's recursion over equal pieces of [0, 1], all places at once.
+        knots = np.arange(-3, PIECES + 4) / PIECES
+        inside = np.clip(self._place(x), 0, 1)[:, None]
+        last = np.clip(np.floor(inside * PIECES), 0, PIECES - 1) + 3
+        values = (np.arange(len(knots) - 1) == last).astype(float)
+        for degree in (1, 2, 3):
+            left = (inside - knots[: -degree - 1]) / (degree / PIECES)
+            right = (knots[degree + 1 :] - inside) / (degree / PIECES)
+            values = left * values[:, :-1] + right * values[:, 1:]
+        return self._steps(values)
 
     def _steps(self, columns: Array) -> Array:
         """From B-spline coefficients to the first of them and the steps from each to the next, along the slope."""
@@ -227,23 +236,18 @@ class IsotonicFamily(CurveFamily):
         return ()
 
     def estimate(
-        self,
-        counts: Counts,
-        weights: Array,
-        smoothness: float,
-        start: Array,
-        tolerance: float = TOLERANCE,
+        self, counts: Counts, weights: Array, smoothness: float, start: Array, tolerance: float = TOLERANCE
     ) -> Array:
         """The monotone means nearest the data: neighbours that are out of order are pooled."""
         from scipy.optimize import isotonic_regression
 
-        places, found = np.array(self.places), []
+        places, curves = np.array(self.places), []
         for totals, sizes in zip(*counts.weighted(weights), strict=True):
             seen = sizes > 0
             means = totals[seen] / sizes[seen]
             pooled = isotonic_regression(means, weights=sizes[seen], increasing=self.slope == "rising").x
-            found.append(np.interp(places, places[seen], pooled))
-        return np.stack(found)
+            curves.append(np.interp(places, places[seen], pooled))
+        return np.stack(curves)
 
     def free_parameters(self, coefficients: Array) -> int:
         """The number of levels, not of places."""
@@ -269,21 +273,8 @@ FAMILIES: dict[FitKind, type[CurveFamily]] = {
 """Every family of curves by its name; those names are listed in `options.FitKind` too."""
 
 
-def _b_splines(place: Array) -> Array:
-    """Cubic B-splines over equal pieces of [0, 1] (de Boor's recursion, all places at once)."""
-    knots = np.arange(-3, PIECES + 4) / PIECES
-    inside = np.clip(place, 0, 1)[:, None]
-    last = np.clip(np.floor(inside * PIECES), 0, PIECES - 1) + 3
-    values = (np.arange(len(knots) - 1) == last).astype(float)
-    for degree in (1, 2, 3):
-        left = (inside - knots[: -degree - 1]) / (degree / PIECES)
-        right = (knots[degree + 1 :] - inside) / (degree / PIECES)
-        values = left * values[:, :-1] + right * values[:, 1:]
-    return np.asarray(values)
-
-
 MOST_PLACES = 2000
-"""Most distinct places of x; more are rounded to this part of the range."""
+"""Most distinct places of x."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +353,12 @@ class Counts:
         totals, sizes = self.weighted(np.ones((1, self.totals.shape[0])))
         return totals[0], sizes[0]
 
+    @property
+    def mean_shares(self) -> Array:
+        """The mean share of all trials, once for each place."""
+        totals, sizes = self.whole()
+        return np.full(len(sizes), totals.sum() / sizes.sum())
+
     def squared_distance(self, shares: Array) -> float:
         """Squared distances of what was achieved from these shares, one for each place, times trials."""
         totals, sizes = self.whole()
@@ -369,42 +366,35 @@ class Counts:
         return float(np.maximum(squares - 2 * shares * totals + shares**2 * sizes, 0).sum())
 
 
-def counts_of(trials: Trials, rows: NDArray[np.bool_]) -> Counts:
-    """The counts of these trials."""
+def counts_of(trials: Trials, rows: NDArray[np.bool_], *, most_places: int = MOST_PLACES) -> Counts:
+    """The counts of these trials; x is rounded to this part of its range where there are more places."""
     from scipy.sparse import csr_array
 
-    scale = Scale(trials.lower, trials.upper)
-    x, rounded = _rounded_places(trials.x[rows])
+    scale, n, x = Scale(trials.lower, trials.upper), trials.n[rows], trials.x[rows]
+    rounded = len(np.unique(x)) > most_places
+    if rounded:
+        low, high = x.min(), x.max()
+        step = (high - low) / most_places
+        x = np.clip(low + np.rint((x - low) / step) * step, low, high)
     places, column = np.unique(x, return_inverse=True)
-    shape = (len(trials.subjects), len(places))
-    where = (trials.subject[rows], column)
-    n = trials.n[rows]
     share = scale.share(trials.y[rows])
+    inside = (share > 0) & (share < 1) & (scale.upper is not None)
+    part, weight = share[inside], n[inside]
+
+    def summed(values: Array) -> Any:
+        return csr_array((values, (trials.subject[rows], column)), shape=(len(trials.subjects), len(places)))
+
     return Counts(
         places=places,
-        totals=csr_array((n * share, where), shape=shape),
-        sizes=csr_array((n, where), shape=shape),
-        squares=csr_array((n * share**2, where), shape=shape),
-        entropy=_entropy(share, n) if scale.upper is not None else 0.0,
+        totals=summed(n * share),
+        sizes=summed(n),
+        squares=summed(n * share**2),
+        entropy=float((weight * (part * np.log(part) + (1 - part) * np.log1p(-part))).sum()),
         rows=len(share),
         scale=scale,
         binomial=trials.kind != "scores",
         rounded=rounded,
     )
-
-
-def _entropy(share: Array, n: Array) -> float:
-    inside = (share > 0) & (share < 1)
-    part, weight = share[inside], n[inside]
-    return float((weight * (part * np.log(part) + (1 - part) * np.log1p(-part))).sum())
-
-
-def _rounded_places(x: Array) -> tuple[Array, bool]:
-    low, high = x.min(), x.max()
-    if len(np.unique(x)) <= MOST_PLACES:
-        return x, False
-    step = (high - low) / MOST_PLACES
-    return np.clip(low + np.rint((x - low) / step) * step, low, high), True
 
 
 def separation(counts: Counts) -> str | None:
@@ -491,22 +481,18 @@ def _newton(batch: CurveBatch, pairs: Array, found: Array, totals: Array, sizes:
     size = batch.rows.shape[1]
     hessian = _unpacked(weight @ pairs, size) + batch.penalty + _RIDGE * np.eye(size)
     own = hessian[:, np.arange(size), np.arange(size)]
-    resting = batch.bounded & (gradient > 0) & (found <= _near(batch, found, gradient / own))
+    # A coefficient that is pulled down and near its bound goes there alone, so that it cannot hold up the others. What
+    # counts as near shrinks to 0 as a curve arrives, by how far each coefficient would still move by itself.
+    fall = gradient / own
+    moved = np.where(batch.bounded, np.minimum(fall, found), fall)
+    near = _NEAR * np.sqrt((moved**2).sum(axis=1, keepdims=True))
+    resting = batch.bounded & (gradient > 0) & (found <= near)
     free = ~resting
     hessian = hessian * free[:, :, None] * free[:, None, :]
     hessian[:, np.arange(size), np.arange(size)] += own * resting
     direction = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
     promised = np.where(resting, np.minimum(-direction, found), -direction)
     return np.asarray(direction, dtype=np.float64), np.asarray((gradient * promised).sum(axis=1))
-
-
-def _near(batch: CurveBatch, found: Array, fall: Array) -> Array:
-    """Below what a coefficient that is pulled down goes to its bound alone, so that it cannot hold up the others.
-
-    It shrinks to 0 as a curve arrives, by how far each coefficient would still move by itself.
-    """
-    moved = np.where(batch.bounded, np.minimum(fall, found), fall)
-    return np.asarray(_NEAR * np.sqrt((moved**2).sum(axis=1, keepdims=True)))
 
 
 def _search(
@@ -628,10 +614,13 @@ def _marginal(batch: CurveBatch, found: Array, totals: Array, sizes: Array, coun
 
 def held_out(family: CurveFamily, counts: Counts, smoothness: float) -> float:
     """Deviance of subjects left out in turn, a group at a time."""
-    weights = _without(counts)
-    found = family.estimate(counts, weights, smoothness, np.zeros(family.size))
-    totals, sizes = counts.weighted(np.ones_like(weights) - weights)
-    return deviance(family, means(family.link, family.predictor(counts.places, found)), totals, sizes)
+    present = counts.present
+    folds = min(FOLDS, len(present))
+    weights = np.ones((folds, counts.totals.shape[0]))
+    weights[np.arange(len(present)) % folds, present] = 0.0
+    curves = family.estimate(counts, weights, smoothness, np.zeros(family.size))
+    totals, sizes = counts.weighted(1 - weights)
+    return deviance(family, means(family.link, family.predictor(counts.places, curves)), totals, sizes)
 
 
 def deviance(family: CurveFamily, shares: Array, totals: Array, sizes: Array) -> float:
@@ -640,13 +629,3 @@ def deviance(family: CurveFamily, shares: Array, totals: Array, sizes: Array) ->
         return float((sizes * shares**2 - 2 * totals * shares).sum())
     inside = np.clip(shares, 1e-12, 1 - 1e-12)
     return float(-2 * (totals * np.log(inside) + (sizes - totals) * np.log1p(-inside)).sum())
-
-
-def _without(counts: Counts) -> Array:
-    """Weights of subjects, a row for each group left out."""
-    present = counts.present
-    folds = min(FOLDS, len(present))
-    weights = np.ones((folds, counts.totals.shape[0]))
-    for place, subject in enumerate(present):
-        weights[place % folds, subject] = 0.0
-    return weights

@@ -30,7 +30,7 @@ from demur.gold_standard.curves import (
     with_prior,
 )
 from demur.gold_standard.options import FitChoice, FitKind, XDirection
-from demur.gold_standard.trial_rows import Role
+from demur.gold_standard.trials import Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,27 +68,21 @@ def draw_subjects(performers: Sequence[Counts], replicates: int, seed: int) -> S
     label = strata(performers)
     times = np.zeros((replicates, len(label)), dtype=np.uint8)
     worth = np.ones(len(label))
-    for stratum in np.unique(label[label >= 0]):
-        members = np.flatnonzero(label == stratum)
+    strata_members = [np.flatnonzero(label == stratum) for stratum in np.unique(label[label >= 0])]
+    for members in strata_members:
         worth[members] = len(members) / max(len(members) - 1, 1)
+    present = [one.present for one in performers]
     missing = np.arange(replicates)
     for _ in range(1000):
-        for stratum in np.unique(label[label >= 0]):
-            members = np.flatnonzero(label == stratum)
-            times[np.ix_(missing, members)] = _draw_times(rng, len(members), len(missing))
-        present = [one.present for one in performers]
+        for members in strata_members:
+            n = len(members)
+            drawn = rng.multinomial(n - 1, np.full(n, 1 / n), size=len(missing)) if n > 1 else 1
+            times[np.ix_(missing, members)] = np.minimum(drawn, 255)
         empty = np.any([times[np.ix_(missing, who)].sum(axis=1) == 0 for who in present], axis=0)
         missing = missing[empty]
         if not len(missing):
             return SubjectDraws(times, worth)
     raise DataError("subjects cannot be resampled so that every performer has trials", fix="are there enough subjects?")
-
-
-def _draw_times(rng: np.random.Generator, subjects: int, replicates: int) -> NDArray[np.uint8]:
-    if subjects < 2:
-        return np.ones((replicates, subjects), dtype=np.uint8)
-    drawn = rng.multinomial(subjects - 1, np.full(subjects, 1 / subjects), size=replicates)
-    return np.minimum(drawn, 255).astype(np.uint8)
 
 
 _SLOPES: dict[XDirection, Slope | None] = {"harmful": "falling", "helpful": "rising", "any": None}
@@ -169,13 +163,13 @@ class CurveFit:
     def refits(self, weights: SubjectDraws | Array, *, step: Step = silent, what: str = "refitting") -> Array:
         """The coefficients of the same kind of curve, as smooth, when subjects count by weights: a row each."""
         size = batch_size(self.counts)
-        found = np.empty((len(weights), len(self.coefficients)))
+        refits = np.empty((len(weights), len(self.coefficients)))
         for first in range(0, len(weights), size):
             step(what, first, len(weights))
             part = np.asarray(weights[first : first + size], dtype=float)
-            found[first : first + size] = self.family.estimate(self.counts, part, self.smoothness, self.coefficients)
+            refits[first : first + size] = self.family.estimate(self.counts, part, self.smoothness, self.coefficients)
         step(what, len(weights), len(weights))
-        return found
+        return refits
 
     @property
     def shares(self) -> Array:
@@ -244,20 +238,17 @@ def goes_against(fit: CurveFit, direction: XDirection) -> bool:
         return False
     counts = fit.counts
     free = LinearFamily(counts.low, counts.high, "identity" if counts.scale.upper is None else "logit")
-    found = _estimated(free, counts, 0.0, "")
-    slope = found.coefficients[1] * (1 if direction == "harmful" else -1)
-    totals, sizes = counts.whole()
-    level = np.full(len(sizes), totals.sum() / sizes.sum())
-    gained = deviance(free, level, totals, sizes) - deviance(free, found.shares, totals, sizes)
-    return bool(slope > 0 and gained > _CLEARLY * found.dispersion)
+    line = _estimated(free, counts, 0.0, "")
+    slope = line.coefficients[1] * (1 if direction == "harmful" else -1)
+    gained = deviance(free, counts.mean_shares, *counts.whole()) - deviance(free, line.shares, *counts.whole())
+    return bool(slope > 0 and gained > _CLEARLY * line.dispersion)
 
 
 def _family(kind: FitKind, counts: Counts, options: FitOptions) -> CurveFamily:
-    made = FAMILIES[kind]
-    link: Link = "logit" if made.on_logit and counts.scale.upper is not None else "identity"
-    return made(
-        counts.low, counts.high, link, _SLOPES[options.direction], options.degree, tuple(counts.places.tolist())
-    )
+    family = FAMILIES[kind]
+    link: Link = "logit" if family.on_logit and counts.scale.upper is not None else "identity"
+    places = tuple(counts.places.tolist())
+    return family(counts.low, counts.high, link, _SLOPES[options.direction], options.degree, places)
 
 
 def _estimated(family: CurveFamily, counts: Counts, smoothness: float, reason: str) -> CurveFit:
@@ -332,10 +323,9 @@ class Performer:
     def r2(self) -> float:
         """The share of the variance of trials that the curve accounts for; NaN where all trials came out alike."""
         counts = self.fit.counts
-        totals, sizes = counts.whole()
-        mean = np.full(len(sizes), totals.sum() / sizes.sum())
-        spread = counts.squared_distance(mean)
-        return float("nan") if spread <= 1e-12 * sizes.sum() else 1 - counts.squared_distance(self.fit.shares) / spread
+        spread = counts.squared_distance(counts.mean_shares)
+        nothing = spread <= 1e-12 * counts.sizes.sum()
+        return float("nan") if nothing else 1 - counts.squared_distance(self.fit.shares) / spread
 
     @cached_property
     def deviance_explained(self) -> float:
@@ -343,8 +333,6 @@ class Performer:
         counts = self.fit.counts
         if self.fit.link == "identity" or np.isnan(self.r2):
             return self.r2
-        totals, sizes = counts.whole()
-        mean = np.full(len(sizes), totals.sum() / sizes.sum())
-        full = -2 * counts.entropy
-        left, none = (deviance(self.fit.family, shares, totals, sizes) - full for shares in (self.fit.shares, mean))
+        both = (self.fit.shares, counts.mean_shares)
+        left, none = (deviance(self.fit.family, shares, *counts.whole()) + 2 * counts.entropy for shares in both)
         return 1 - left / none

@@ -1,9 +1,10 @@
-"""How far systems are from the gold standard: impurity along x, its mass, complexity, and their intervals."""
+"""How far systems are from the gold standard, which of two is nearer where, and what components contribute."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import expit, logit
 
 from demur.core.arrays import Array
 from demur.core.stats.intervals import Figure, normal, student, student_p
+from demur.errors import DataError
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
 from demur.gold_standard.integrals import CurveGrid
@@ -81,7 +83,7 @@ def simultaneous_band(values: Array, drawn: Array, confidence: ConfidenceLevel) 
     return values - reach, values + reach
 
 
-Sign = Literal["positive", "negative", "undecided"]
+UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +99,21 @@ class XInterval:
         return {"from": self.low, "to": self.high, "holds": self.holds}
 
 
-def x_intervals(x: Array, low: Array, high: Array, names: dict[Sign, str]) -> tuple[XInterval, ...]:
-    """Where a band lies above 0, below it, or on both sides; neighbours that agree are joined.
+def x_intervals(x: Array, low: Array, high: Array, *, positive: str, negative: str) -> tuple[XInterval, ...]:
+    """Where a band lies above 0, below it, or on both sides (undecided); neighbours that agree are joined.
 
     A border lies halfway between the places that disagree.
     """
     slack = 1e-12
-    signs = np.where(low > slack, "positive", np.where(high < -slack, "negative", "undecided"))
-    change = np.flatnonzero(signs[1:] != signs[:-1]) + 1
+    holds = np.where(low > slack, positive, np.where(high < -slack, negative, UNDECIDED))
+    change = np.flatnonzero(holds[1:] != holds[:-1]) + 1
     borders = [float(x[0]), *((x[change - 1] + x[change]) / 2).tolist(), float(x[-1])]
-    kinds = [names[str(signs[place])] for place in (0, *change)]  # type: ignore[index]
-    return tuple(XInterval(a, b, kind) for a, b, kind in zip(borders[:-1], borders[1:], kinds, strict=True))
-
-
-def joined(found: Sequence[XInterval], holds: str) -> float:
-    """The length of all ranges over which something holds."""
-    return sum(one.high - one.low for one in found if one.holds == holds)
+    kinds = holds[[0, *change]].tolist()
+    return tuple(XInterval(*ends, kind) for ends, kind in zip(pairwise(borders), kinds, strict=True))
 
 
 PLACES = 201
 """Places at which graphs are drawn and ranges are separated."""
-
-_NAMES = {"positive": "below gold", "negative": "above gold", "undecided": "undecided"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +202,8 @@ def impurity(gold: Performer, system: Performer, x_range: XRange) -> Impurity:
     signed = gold.fit(x_range.x) - system.fit(x_range.x)
     around_signed = gold.replicates(x_range.x) - system.replicates(x_range.x)
     reach = confidence.critical * around_signed.std(axis=0, ddof=1)
-    ranges = x_intervals(x_range.x, *simultaneous_band(signed, around_signed, confidence), _NAMES)  # type: ignore[arg-type]
+    band = simultaneous_band(signed, around_signed, confidence)
+    ranges = x_intervals(x_range.x, *band, positive="below gold", negative="above gold")
     net = even_interval(above_zero - below_zero, more - less, confidence)
     below = net.low > 0 or any(one.holds == "below gold" for one in ranges)
     above = net.high < 0 or any(one.holds == "above gold" for one in ranges)
@@ -253,3 +249,244 @@ def mean_performance(performer: Performer, x_range: XRange) -> Figure:
     share = share_interval(float(scale.share(np.array(value))), scale.share(drawn), confidence)
     low, high = scale.performance(np.array([share.low, share.high]))
     return Figure(value, float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class ImpurityCrossing:
+    """Where two impurities are equal, and the undecided stretch around it."""
+
+    x: float
+    low: float
+    high: float
+    shown: bool
+    """Whether one system is shown to be nearer on one side of the stretch, and the other on the other side."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairVerdict:
+    """Two systems side by side by their distance from the gold standard."""
+
+    a: str
+    b: str
+    ranges: tuple[XInterval, ...]
+    """Which is nearer where, all along the range at once: its name, or `undecided`."""
+    crossings: tuple[ImpurityCrossing, ...]
+    mass_difference: Figure
+    """The mass of a less that of b: below 0, a is nearer on the whole."""
+    p: float
+    """That of the difference of masses; of several pairs of a study corrected by Holm's method."""
+    x: Array
+    difference: Array
+    """Impurity of a less that of b."""
+    low: Array
+    high: Array
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict in figures."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "ranges": [{"from": one.low, "to": one.high, "nearer": one.holds} for one in self.ranges],
+            "crossings": [asdict(crossing) for crossing in self.crossings],
+            "mass_difference": {**self.mass_difference.to_dict(), "p": self.p},
+        }
+
+
+def compare_pair(
+    gold: Performer, a: Performer, b: Performer, masses: tuple[Impurity, Impurity], x_range: XRange
+) -> PairVerdict:
+    """Holds two systems against each other by their distance from the gold standard."""
+    confidence = confidence_level(gold, a, b)
+
+    def difference(x: Array) -> Array:
+        best = gold.fit(x)
+        return np.asarray(np.abs(best - a.fit(x)) - np.abs(best - b.fit(x)))
+
+    values = difference(x_range.x)
+    best = gold.replicates(x_range.x)
+    drawn = np.abs(best - a.replicates(x_range.x)) - np.abs(best - b.replicates(x_range.x))
+    low, high = simultaneous_band(values, drawn, confidence)
+    found = x_intervals(x_range.x, low, high, positive=b.name, negative=a.name)
+    crossings = integrals.roots(difference, x_range.low, x_range.high, breaks(gold, a, b))
+    apart = masses[0].mass.value - masses[1].mass.value
+    apart_drawn = masses[0].replicates - masses[1].replicates
+    return PairVerdict(
+        a=a.name,
+        b=b.name,
+        ranges=found,
+        crossings=tuple(_crossing(x, found) for x in crossings),
+        mass_difference=even_interval(apart, apart_drawn, confidence),
+        p=replicate_p(apart, apart_drawn, confidence.freedom),
+        x=x_range.x,
+        difference=values,
+        low=low,
+        high=high,
+    )
+
+
+def _crossing(x: float, found: tuple[XInterval, ...]) -> ImpurityCrossing:
+    place = next((k for k, one in enumerate(found) if one.low <= x <= one.high and one.holds == UNDECIDED), None)
+    if place is None:
+        return ImpurityCrossing(x, x, x, shown=True)
+    before = found[place - 1].holds if place > 0 else None
+    after = found[place + 1].holds if place + 1 < len(found) else None
+    shown = before is not None and after is not None and before != after
+    return ImpurityCrossing(x, found[place].low, found[place].high, shown)
+
+
+def nearest_systems(pairs: Sequence[PairVerdict], names: Sequence[str]) -> tuple[XInterval, ...]:
+    """Which of several systems is shown to be nearer than every other one, and where; otherwise undecided."""
+    if not pairs:
+        return ()
+    edges = sorted({edge for pair in pairs for one in pair.ranges for edge in (one.low, one.high)})
+    found: list[XInterval] = []
+    for low, high in pairwise(edges):
+        x = (low + high) / 2
+        held = [next(one.holds for one in pair.ranges if one.low <= x <= one.high) for pair in pairs]
+        best = next((name for name in names if held.count(name) == len(names) - 1), UNDECIDED)
+        if found and found[-1].holds == best:
+            low = found.pop().low
+        found.append(XInterval(low, high, best))
+    return tuple(found)
+
+
+Combination = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A change of impurity mass: below 0, nearer the gold standard."""
+
+    kind: Literal["lesion", "main", "interaction"]
+    components: tuple[str, ...]
+    change: Figure
+    others: tuple[str, ...] | None = None
+    """Of a lesion: what else was switched on."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effect with its interval."""
+        values = {"kind": self.kind, "components": list(self.components), **self.change.to_dict()}
+        return values if self.others is None else {**values, "others": list(self.others)}
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentAnalysis:
+    """A system taken apart: the mass of each combination that was run, and what each component does to it."""
+
+    system: str
+    masses: tuple[tuple[Combination, Figure], ...]
+    effects: tuple[Effect, ...]
+    missing: tuple[Combination, ...]
+    """Combinations that were not run."""
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Masses, effects and what is missing."""
+        return {
+            "system": self.system,
+            "masses": [{"components": sorted(on), "impurity_mass": mass.to_dict()} for on, mass in self.masses],
+            "effects": [effect.to_dict() for effect in self.effects],
+            "missing": [sorted(on) for on in self.missing],
+        }
+
+
+def check_components(system: str, run: Sequence[Combination]) -> None:
+    """Refuses a system of which nothing was ever switched off, or on."""
+    if len(run) > 1:
+        return
+    on = sorted(run[0])
+    if not on:
+        ran = f"{system} {'were' if ' and ' in system else 'was'} run without any component"
+        raise DataError(
+            f"{ran}, so there is nothing to take apart",
+            fix="the column components names what was switched on in each trial",
+        )
+    rule = f"{' and '.join(on)} {'was' if len(on) == 1 else 'were'} never switched off in the trials of {system}"
+    raise DataError(rule, fix="run trials without a component, or leave --components out")
+
+
+def analyse_components(system: str, run: Mapping[Combination, Impurity], level: ConfidenceLevel) -> ComponentAnalysis:
+    """What components contribute, over the combinations that were run."""
+    ordered = sorted(run, key=lambda on: (len(on), sorted(on)))
+    names = sorted(frozenset().union(*ordered))
+    values = np.array([run[on].mass.value for on in ordered])
+    drawn = np.stack([run[on].replicates for on in ordered], axis=1)
+    always = [name for name in names if all(name in on for on in ordered)]
+    factors = [name for name in names if name not in always]
+    terms = _terms(factors, ordered)
+    every = [frozenset(on) for size in range(len(names) + 1) for on in combinations(names, size)]
+    notes = []
+    if len(factors) > 1 and not any(len(term) == 2 for term in terms):
+        notes.append("too few combinations were run for interactions")
+    if always:
+        notes.append(f"{', '.join(always)}: never switched off in {system}, so nothing is known of it")
+    return ComponentAnalysis(
+        system=system,
+        masses=tuple((on, run[on].mass) for on in ordered),
+        effects=(*_lesions(ordered, values, drawn, level), *_factors(terms, ordered, values, drawn, level)),
+        missing=tuple(on for on in every if on not in run) if len(names) <= 6 else (),
+        notes=tuple(notes),
+    )
+
+
+def _lesions(ordered: Sequence[Combination], values: Array, drawn: Array, level: ConfidenceLevel) -> list[Effect]:
+    """Each component removed from each combination, where both were run; from the fullest first."""
+    place = {on: k for k, on in enumerate(ordered)}
+    effects = []
+    for on in sorted(ordered, key=lambda on: (-len(on), sorted(on))):
+        for name in sorted(on):
+            without = place.get(on - {name})
+            if without is not None:
+                change = float(values[without] - values[place[on]])
+                spread = drawn[:, without] - drawn[:, place[on]]
+                others = tuple(sorted(on - {name}))
+                effects.append(Effect("lesion", (name,), even_interval(change, spread, level), others))
+    return effects
+
+
+def _factors(
+    terms: Sequence[tuple[str, ...]],
+    ordered: Sequence[Combination],
+    values: Array,
+    drawn: Array,
+    level: ConfidenceLevel,
+) -> list[Effect]:
+    """Main effects and interactions by least squares over the combinations; what these cannot tell is undefined."""
+    design = _contrasts(terms, ordered)
+    inverse = np.linalg.pinv(design)
+    known = np.abs(inverse @ design - np.eye(design.shape[1])).max(axis=1) < 1e-9
+    change, spread = inverse @ values, drawn @ inverse.T
+    unknown = Figure(float("nan"), why="the combinations that were run do not separate it from other effects")
+    effects = []
+    for place, term in enumerate(terms, start=1):
+        figure = even_interval(float(change[place]), spread[:, place], level) if known[place] else unknown
+        effects.append(Effect("main" if len(term) == 1 else "interaction", term, figure))
+    return effects
+
+
+def _terms(names: Sequence[str], ordered: Sequence[Combination]) -> list[tuple[str, ...]]:
+    """Main effects; interactions of two where they leave these known; of more where every combination was run."""
+    if len(ordered) == 2 ** len(names):
+        return [term for size in range(1, len(names) + 1) for term in combinations(names, size)]
+    terms: list[tuple[str, ...]] = [(name,) for name in names]
+    pairs = list(combinations(names, 2))
+    if not _all_known(terms, ordered):
+        return [*terms, *pairs]
+    for pair in pairs:
+        if _all_known([*terms, pair], ordered):
+            terms.append(pair)
+    return terms
+
+
+def _all_known(terms: Sequence[tuple[str, ...]], ordered: Sequence[Combination]) -> bool:
+    design = _contrasts(terms, ordered)
+    return bool(np.linalg.matrix_rank(design) == design.shape[1])
+
+
+def _contrasts(terms: Sequence[tuple[str, ...]], ordered: Sequence[Combination]) -> Array:
+    """A column of ones, and for each term half for on and minus half for off, multiplied over its components.
+
+    Then coefficients are differences, and differences of these.
+    """
+    halves = [np.prod([[0.5 if name in on else -0.5 for on in ordered] for name in term], axis=0) for term in terms]
+    return np.stack([np.ones(len(ordered)), *halves], axis=1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from demur.core.arrays import Array
 from demur.errors import UsageError
 
 Curve = Callable[[Array], Array]
+Span = tuple[float, float]
 
 _PANELS = 32
 """Equal panels of the range at least: quadrature cannot overlook what is wider than one."""
@@ -22,6 +25,8 @@ _CELLS = 1024
 _HALVINGS = 60
 _ROUNDING = 1e-14
 """Values this small, beside 1 or beside the largest of the curve, are rounding and count as 0."""
+_LEVEL = 1e-13
+"""How far beyond a value, beside 1 or beside it, a curve still counts as being at it."""
 _SLIVER = 1e-6
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -49,7 +54,7 @@ def integral(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) ->
     >>> round(integral(lambda x: x**2, 0.0, 3.0), 12)
     9.0
     """
-    return float(_panel_integrals(f, _divided(_cuts(low, high, breaks), _PANELS)).sum())
+    return float(_panel_integrals(f, _edges(low, high, breaks, _PANELS)).sum())
 
 
 def parts(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tuple[float, float]:
@@ -59,8 +64,7 @@ def parts(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tu
     (2.0, 0.5)
     """
     known = tuple(breaks)
-    cuts = _cuts(low, high, [*known, *roots(f, low, high, known)])
-    areas = _panel_integrals(f, _divided(cuts, _PANELS))
+    areas = _panel_integrals(f, _edges(low, high, [*known, *roots(f, low, high, known)], _PANELS))
     return float(areas[~(areas < 0)].sum()), float(-areas[~(areas > 0)].sum()) + 0.0
 
 
@@ -69,20 +73,12 @@ def _panel_integrals(f: Curve, edges: Array) -> Array:
     from scipy.integrate import quad_vec
 
     left, width = edges[:-1], np.diff(edges)
-    areas, _ = quad_vec(
-        lambda place: width * _values(f, left + place * width),
-        0.0,
-        1.0,
-        epsabs=_TOLERANCE,
-        epsrel=_TOLERANCE,
-        norm="max",
-        limit=_MOST_HALVINGS,
-    )
-    return np.asarray(areas)
+    exact: dict[str, Any] = {"epsabs": _TOLERANCE, "epsrel": _TOLERANCE, "norm": "max", "limit": _MOST_HALVINGS}
+    return np.asarray(quad_vec(lambda place: width * _values(f, left + place * width), 0.0, 1.0, **exact)[0])
 
 
-def roots(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tuple[float, ...]:
-    """Where a curve changes its sign, in order.
+def roots(f: Curve, low: float, high: float, breaks: Iterable[float] = (), *, level: float = 0.0) -> tuple[float, ...]:
+    """Where a curve less a level changes its sign, in order.
 
     Signs are read on a grid of 1,024 gaps with the breaks in it, and each change is bisected to 1e-12, or as closely
     as values within rounding of 0 allow. A curve that touches 0 and turns back does not cross. A stretch where it is 0
@@ -94,54 +90,52 @@ def roots(f: Curve, low: float, high: float, breaks: Iterable[float] = ()) -> tu
     >>> roots(lambda x: (x - 1) ** 2, 0.0, 3.0)
     ()
     """
-    x = _divided(_cuts(low, high, breaks), _CELLS)
-    zero = _ROUNDING * max(1.0, float(np.max(np.abs(_values(f, x)))))
+    x = _edges(low, high, breaks, _CELLS)
+    zero = _ROUNDING * max(1.0, float(np.max(np.abs(_values(f, x) - level))))
 
     def sign(at: Array) -> Array:
-        found = _values(f, at)
-        return (found > zero).astype(np.float64) - (found < -zero)
+        values = _values(f, at) - level
+        return (values > zero).astype(np.float64) - (values < -zero)
+
+    def last_of_sign(sign_before: Array, inside: Array, outside: Array) -> Array:
+        for _ in range(_HALVINGS if len(inside) else 0):
+            middle = (inside + outside) / 2
+            holds = sign(middle) == sign_before
+            inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
+        return inside
 
     signs = sign(x)
     signed = np.flatnonzero(signs)
-    first, last = signed[:-1], signed[1:]
-    turned = signs[first] != signs[last]
-    first, last = first[turned], last[turned]
-    start = _border(sign, signs[first], x[first], x[first + 1])
-    end = _border(sign, signs[last], x[last], x[last - 1])
+    change = np.flatnonzero(signs[signed[:-1]] != signs[signed[1:]])
+    before, after = signed[change], signed[change + 1]
+    start = last_of_sign(signs[before], x[before], x[before + 1])
+    end = last_of_sign(signs[after], x[after], x[after - 1])
     return tuple(((start + end) / 2).tolist())
 
 
 def between(
     f: Curve, bottom: float, top: float, low: float, high: float, breaks: Iterable[float] = ()
-) -> tuple[tuple[float, float], ...]:
+) -> tuple[Span, ...]:
     """The ranges of x where a curve lies between two values, these included, in order.
 
-    Found as roots are. Stretches shorter than a millionth of the range, where a curve jumps over both values or
-    only touches one, are left out.
+    They end where it crosses one of the values. Ranges shorter than a millionth of the whole, where a curve jumps over
+    both values or only touches one, are left out.
 
     >>> [(round(a, 9), round(b, 9)) for a, b in between(lambda x: 1 - x, 0.25, 0.5, 0.0, 1.0)]
     [(0.5, 0.75)]
     """
     if not bottom <= top:
         raise UsageError(f"a stretch runs from the lower value to the higher; got {bottom:g} to {top:g}")
-    slack = _ROUNDING * max(1.0, abs(bottom), abs(top))
-
-    def side(at: Array) -> Array:
-        found = _values(f, at)
-        return (found > top + slack).astype(np.float64) - (found < bottom - slack)
-
-    x = _divided(_cuts(low, high, breaks), _CELLS)
-    sides = side(x)
-    change = np.flatnonzero(sides[1:] != sides[:-1])
-    leave = _border(side, sides[change], x[change], x[change + 1])
-    enter = _border(side, sides[change + 1], x[change + 1], x[change])
-    starts = np.where(sides[change] == 0, np.nan, np.where(sides[change + 1] == 0, enter, leave))
-    ends = np.where(sides[change] == 0, leave, np.where(sides[change + 1] == 0, np.nan, enter))
-    starts, ends = (
-        np.append(low if sides[0] == 0 else np.nan, starts),
-        np.append(ends, high if sides[-1] == 0 else np.nan),
-    )
-    found = zip(starts[~np.isnan(starts)].tolist(), ends[~np.isnan(ends)].tolist(), strict=True)
+    known, slack = tuple(breaks), _LEVEL * max(1.0, abs(bottom), abs(top))
+    levels = (bottom - slack, top + slack)
+    crossings = sorted(place for level in levels for place in roots(f, low, high, known, level=level))
+    found: list[Span] = []
+    for start, end in pairwise([low, *crossings, high]):
+        inside = levels[0] <= _values(f, np.array([(start + end) / 2]))[0] <= levels[1]
+        if inside and found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        elif inside:
+            found.append((start, end))
     return tuple((start, end) for start, end in found if end - start > _SLIVER * (high - low))
 
 
@@ -163,7 +157,7 @@ class CurveGrid:
         """The grid from `low` to `high` whose panels end at the breaks and are no wider than an equal share."""
         if not low < high:
             raise UsageError(f"a grid needs a range of some width; got {low:g} to {high:g}")
-        edges = _divided(_cuts(low, high, breaks), panels)
+        edges = _edges(low, high, breaks, panels)
         half = np.diff(edges)[:, None] / 2
         nodes = edges[:-1, None] + half * (1 + _NODES)
         return cls(edges, nodes.ravel(), (half * _WEIGHTS).ravel())
@@ -181,11 +175,21 @@ class CurveGrid:
         """The areas above and below 0, both counted positive; their difference is the integral.
 
         The positive part of a curve has a kink where its sign changes, which the nodes of that panel get wrong by a
-        known amount: that of the straight line through the two values around it.
+        known amount, that of the straight line through the two values around it: for a kink at r, slope times
+        (1 - r)^2 / 2 less its node sum, whether it rises or falls. A change of sign between two panels bends neither.
         """
         rows = np.atleast_2d(values).reshape(-1, len(self.nodes))
+        panels = rows.reshape(len(rows), -1, _ORDER)
+        ends = panels @ _TO_ENDS
+        along = np.concatenate([ends[..., :1], panels, ends[..., 1:]], axis=2)
+        curve, panel, gap = np.nonzero((along[:, :, 1:] > 0) != (along[:, :, :-1] > 0))
+        start, end = along[curve, panel, gap], along[curve, panel, gap + 1]
+        root = _WITH_ENDS[gap] + start / (start - end) * np.diff(_WITH_ENDS)[gap]
+        by_nodes = np.maximum(_NODES - root[:, None], 0.0) @ _WEIGHTS
+        slope = np.abs(end - start) / np.diff(_WITH_ENDS)[gap]
+        missed = slope * ((1 - root) ** 2 / 2 - by_nodes) * (np.diff(self.edges)[panel] / 2)
         total = self.integral(rows)
-        above = np.maximum(rows, 0.0) @ self.weights + self._missed_by_kinks(rows)
+        above = np.maximum(rows, 0.0) @ self.weights + np.bincount(curve, weights=missed, minlength=len(rows))
         # Where no value lies on the other side there is no such part, whatever rounding leaves.
         above = np.where((rows > 0).any(axis=1), np.where((rows < 0).any(axis=1), above, total), 0.0)
         above = np.maximum(above, np.maximum(total, 0.0))
@@ -202,65 +206,25 @@ class CurveGrid:
         whole = np.asarray(values, dtype=np.float64)
         steps = whole.reshape(*whole.shape[:-1], -1, _ORDER) @ _TO_STEPS
         slack = _ROUNDING * max(1.0, abs(bottom), abs(top))
-        shares = _straight_share(steps[..., :-1], steps[..., 1:], bottom - slack, top + slack)
+        inside = np.abs(np.diff(np.clip(steps, bottom - slack, top + slack)))
+        climb = np.abs(np.diff(steps))
+        level = ((steps >= bottom - slack) & (steps <= top + slack))[..., :-1].astype(np.float64)
+        shares = np.divide(inside, climb, out=level, where=climb > 0)
         return np.asarray(shares.reshape(*whole.shape, _STEPS).mean(axis=-1))
-
-    def _missed_by_kinks(self, rows: Array) -> Array:
-        """What the nodes miss of the positive parts: for a kink at r, slope times (b - r)^2 / 2 less its node sum.
-
-        It is the same for a rising and a falling line, as the two kinks differ by a line, on which nodes are exact.
-        A change of sign between two panels is at their edge and bends neither.
-        """
-        panels = rows.reshape(len(rows), -1, _ORDER)
-        ends = panels @ _TO_ENDS
-        along = np.concatenate([ends[..., :1], panels, ends[..., 1:]], axis=2)
-        above = along > 0
-        curve, panel, gap = np.nonzero(above[:, :, 1:] != above[:, :, :-1])
-        start, end = along[curve, panel, gap], along[curve, panel, gap + 1]
-        half = np.diff(self.edges)[panel] / 2
-        root = _WITH_ENDS[gap] + start / (start - end) * np.diff(_WITH_ENDS)[gap]
-        by_nodes = np.maximum(_NODES - root[:, None], 0.0) @ _WEIGHTS
-        missed = np.abs(end - start) / np.diff(_WITH_ENDS)[gap] * ((1 - root) ** 2 / 2 - by_nodes) * half
-        return np.asarray(np.bincount(curve, weights=missed, minlength=len(rows)), dtype=np.float64)
-
-
-def _straight_share(start: Array, end: Array, bottom: float, top: float) -> Array:
-    """The part of a straight line from one value to another that lies between two values."""
-    climb = np.abs(end - start)
-    inside = np.abs(np.clip(end, bottom, top) - np.clip(start, bottom, top))
-    level = ((start >= bottom) & (start <= top)).astype(np.float64)
-    return np.asarray(np.divide(inside, climb, out=level, where=climb > 0))
 
 
 def _values(f: Curve, x: Array) -> Array:
     return np.broadcast_to(np.asarray(f(x), dtype=np.float64), x.shape)
 
 
-def _cuts(low: float, high: float, points: Iterable[float]) -> Array:
-    """The ends of the range and the points inside it, in order, those too close to tell apart taken as one."""
+def _edges(low: float, high: float, breaks: Iterable[float], count: int) -> Array:
+    """The ends of a range, the breaks in it, and places between them so that no gap is wider than 1/count of it."""
     if not low <= high or not np.isfinite(high - low):
         raise UsageError(f"a range runs from a number up to a higher one; got {low:g} to {high:g}")
-    gap = 1e-13 * (high - low)
-    inside = np.unique([point for point in points if low + gap < point < high - gap])
-    apart = np.diff(inside, prepend=low) > gap
-    return np.concatenate([[low], inside[apart], [high]])
-
-
-def _divided(cuts: Array, count: int) -> Array:
-    """The cuts and points between them, so that no gap is wider than 1/count of the whole."""
-    widths = np.diff(cuts)
-    whole = cuts[-1] - cuts[0]
-    shares = np.maximum(np.ceil(widths / whole * count - 1e-9), 1.0) if whole > 0 else np.ones(1)
-    counts = shares.astype(np.int64)
-    piece = np.repeat(np.arange(len(counts)), counts)
-    step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.append(cuts[piece] + (widths / counts)[piece] * step, cuts[-1])
-
-
-def _border(state: Curve, wanted: Array, inside: Array, outside: Array) -> Array:
-    """Where each state ends, between a point that has it and one that has not; the last point that has it."""
-    for _ in range(_HALVINGS if len(inside) else 0):
-        middle = (inside + outside) / 2
-        holds = state(middle) == wanted
-        inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
-    return inside
+    least = 1e-13 * (high - low)
+    inside = np.unique([place for place in breaks if low + least < place < high - least])
+    cuts = [low, *inside[np.diff(inside, prepend=low) > least], high]
+    widest = max(high - low, 1e-300) / count
+    steps = np.maximum(np.ceil(np.diff(cuts) / widest - 1e-9), 1).astype(int)
+    gaps = zip(cuts, cuts[1:], steps, strict=False)
+    return np.concatenate([*(np.linspace(*gap, endpoint=False) for gap in gaps), [high]])

@@ -19,8 +19,7 @@ from demur.errors import DataError
 from demur.gold_standard.curves import Counts, Link, counts_of, means
 from demur.gold_standard.fitting import FEW_SUBJECTS, CurveFit, FitOptions, fit_curve, strata
 from demur.gold_standard.integrals import CurveGrid
-from demur.gold_standard.trial_rows import Role
-from demur.gold_standard.trials import Trials
+from demur.gold_standard.trials import Role, Trials
 
 _PERSONS = 32
 """Points of the Gauss-Hermite rule over persons."""
@@ -29,7 +28,8 @@ _WIDEST = 4.0
 _EDGE = 1e-4
 """How near to a bound the curve of a simulated performer may come."""
 _NEWTON = 12
-_MOST_PLACES = 101
+_MOST_PLACES = 100
+"""Few, so that thousands of studies are soon fitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,8 @@ class PilotStudy:
 
 def pilot_study_of(trials: Trials, options: FitOptions) -> PilotStudy:
     """What the trials of a study know of others like it."""
-    counts = [_coarse(trials, trials.performer == place) for place in range(len(trials.performers))]
+    everyone = range(len(trials.performers))
+    counts = [counts_of(trials, trials.performer == place, most_places=_MOST_PLACES) for place in everyone]
     label = strata(counts)
     found = []
     for name, role, one in zip(trials.performers, trials.roles, counts, strict=True):
@@ -100,16 +101,6 @@ def pilot_study_of(trials: Trials, options: FitOptions) -> PilotStudy:
         other = fit_curve(one, replace(options, kind="spline"), who=name) if simple else fit
         found.append(PilotPerformer(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
     return PilotStudy(tuple(found), _correlation(found))
-
-
-def _coarse(trials: Trials, rows: NDArray[np.bool_]) -> Counts:
-    """The counts of trials, with x rounded so that there are few places and thousands of studies are soon fitted."""
-    mine = trials.select_rows(rows)
-    low, high = mine.x.min(), mine.x.max()
-    if len(np.unique(mine.x)) > _MOST_PLACES:
-        gap = (high - low) / (_MOST_PLACES - 1)
-        mine = replace(mine, x=np.clip(low + np.rint((mine.x - low) / gap) * gap, low, high))
-    return counts_of(mine, np.ones(len(mine), dtype=bool))
 
 
 def spread_of(fit: CurveFit) -> float:

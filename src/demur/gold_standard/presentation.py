@@ -16,9 +16,9 @@ from demur.core.show.presentation import Drawing, Presentation, ResultTable, dra
 from demur.core.show.results import register
 from demur.gold_standard.checks import Residuals
 from demur.gold_standard.fitting import Performer
+from demur.gold_standard.impurity import ComponentAnalysis
 from demur.gold_standard.planning import GoldPlan
 from demur.gold_standard.study import Domain, GoldStudies, GoldStudy, study_values
-from demur.gold_standard.verdict import ComponentAnalysis
 from demur.gold_standard.wizards import WizardAgreement
 from demur.gold_standard.words import Units, figure, study_sentences
 

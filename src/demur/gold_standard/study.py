@@ -22,25 +22,22 @@ from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_b
 from demur.gold_standard.curves import counts_of, separation
 from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draw_subjects, fit_curve, goes_against
 from demur.gold_standard.impurity import (
+    ComponentAnalysis,
     Impurity,
+    PairVerdict,
     XInterval,
     XRange,
+    analyse_components,
+    check_components,
+    compare_pair,
     complexity,
     confidence_level,
     impurity,
     mean_performance,
-)
-from demur.gold_standard.options import FitChoice
-from demur.gold_standard.trial_rows import Role
-from demur.gold_standard.trials import Trials
-from demur.gold_standard.verdict import (
-    ComponentAnalysis,
-    PairVerdict,
-    analyse_components,
-    check_components,
-    compare_pair,
     nearest_systems,
 )
+from demur.gold_standard.options import FitChoice
+from demur.gold_standard.trials import Role, Trials
 from demur.gold_standard.wizards import WizardAgreement, wizards
 
 _CURVE = 51

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -15,102 +16,32 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.io.columns import TRIAL_ALIASES, check_mapping, nearest
-from demur.core.io.files import read_source, table_of
+from demur.core.io.columns import TRIAL_ALIASES, check_mapping, filtered, mapping_of, nearest, resolve_clear
+from demur.core.io.files import read_source, read_table, table_of
 from demur.core.io.sources import Source, opened, system_names
-from demur.core.io.tables import Request, first
+from demur.core.io.tables import FALSE, ROW, TRUE, Cells, Request, Table, first
 from demur.core.show.numbers import ROWS, Wording
-from demur.errors import DataError, UsageError
-from demur.gold_standard.trial_rows import Role, TrialRequest, TrialRows, rows_of
+from demur.errors import DataError, UsageError, faults_of
+from demur.returns.table import SOURCE
 
+Role = Literal["gold", "system"]
 Kind = Literal["trials", "rates", "scores"]
 """0 or 1 of each trial, the share of n trials that succeeded, or a score."""
 
-_WHOLE_ENOUGH = 0.05
-"""How far a rate times its n may be from a whole number before a warning says so."""
+ROLES: Mapping[str, Role] = {
+    "gold": "gold",
+    "wizard": "gold",
+    "human": "gold",
+    "reference": "gold",
+    "system": "system",
+    "machine": "system",
+}
+"""What a column role may say, in any letter case."""
 
+NOTHING_ON = "[]"
+"""How the column components says that nothing was switched on."""
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """The column that holds the performance, and what bounds it; without an upper bound it has none."""
-
-    name: str
-    lower: float
-    upper: float | None
-
-    @property
-    def may_be_share(self) -> bool:
-        """Whether the bounds are those of a share, or nothing was said."""
-        return self.lower == 0 and self.upper in (None, 1)
-
-
-def kind_of(rows: TrialRows, metric: Metric) -> tuple[Kind, list[str]]:
-    """What the performance is, and what a reader should know of it; refuses what cannot be."""
-    y = rows.frame["y"]
-    if rows.frame["n"].is_not_null().any():
-        return _of_many(rows, metric)
-    if metric.may_be_share and y.is_in([0.0, 1.0]).all():
-        return "trials", []
-    if metric.may_be_share and metric.upper is None and y.is_between(0, 1).all():
-        raise _rates_without_n(rows, metric)
-    _refuse_outside(rows, metric)
-    unbounded = f"{metric.name} has no upper bound; intellectual complexity needs one: --upper U, or upper=U"
-    return "scores", [unbounded] if metric.upper is None else []
-
-
-def _of_many(rows: TrialRows, metric: Metric) -> tuple[Kind, list[str]]:
-    """What each row sums up n trials for."""
-    _refuse_uncounted(rows, metric)
-    if not metric.may_be_share:
-        _refuse_outside(rows, metric)
-        return "scores", [f"{metric.name} is the mean of n trials in each row"]
-    share = Metric(metric.name, 0.0, 1.0)
-    _refuse_outside(rows, share, fix="with a column n it is a rate; --upper U, or upper=U, for mean scores of n trials")
-    return "rates", _rounded(rows, metric)
-
-
-def _refuse_uncounted(rows: TrialRows, metric: Metric) -> None:
-    n = rows.frame["n"]
-    bad = first(n.is_null() | (n <= 0) | (n != n.round()))
-    if bad is not None:
-        rule = f"must be a whole number of at least 1: the trials that {metric.name} is of"
-        raise rows.fault(bad, "n", rule, got="nothing" if n[bad] is None else n[bad])
-
-
-def _refuse_outside(rows: TrialRows, metric: Metric, fix: str = "") -> None:
-    y = rows.frame["y"]
-    bad = first((y < metric.lower) | (y > metric.upper) if metric.upper is not None else y < metric.lower)
-    if bad is None:
-        return
-    if metric.upper is None:
-        rule = f"must be at least {metric.lower:g}"
-        way_out = "--lower L, or lower=L, gives the lower bound, -inf where there is none"
-    else:
-        rule = f"must lie between {metric.lower:g} and {metric.upper:g}"
-        way_out = "--lower and --upper give the bounds of the metric"
-    raise rows.fault(bad, metric.name, rule, got=float(y[bad]), fix=fix or way_out)
-
-
-def _rates_without_n(rows: TrialRows, metric: Metric) -> DataError:
-    broken = first(~rows.frame["y"].is_in([0.0, 1.0])) or 0
-    return rows.fault(
-        broken,
-        metric.name,
-        "must be 0 or 1 where no column n says how many trials a rate is of: rates without n",
-        got=float(rows.frame["y"][broken]),
-        fix=f"give a column n; or --upper 1, or upper=1, if {metric.name} is a score between 0 and 1",
-    )
-
-
-def _rounded(rows: TrialRows, metric: Metric) -> list[str]:
-    successes = rows.frame["y"] * rows.frame["n"]
-    odd = rows.frame.select(pl.lit((successes - successes.round()).abs() > _WHOLE_ENOUGH)).to_series()
-    place = first(odd)
-    if place is None:
-        return []
-    many = ROWS.told(int(odd.sum()))
-    return [f"{metric.name} times n is no whole number in {many}, first at {rows.place(place)}: was it rounded?"]
-
+_SEPARATORS = re.compile(r"[+,;]")
 
 GOLD_STANDARD = "gold standard"
 """What several gold performers are called together."""
@@ -119,140 +50,16 @@ GOLD_NAMES = ("gold", "wizard", "wizards", "human", "humans")
 """Performers that are taken for the gold standard where nothing else is said, in any letter case."""
 
 IS_GOLD = pl.col("role") == "gold"
-
 _SYSTEM: Role = "system"
+
+_WHOLE_ENOUGH = 0.05
+"""How far a rate times its n may be from a whole number before a warning says so."""
+
 _NAMING = '--gold NAME, or gold=("NAME",), names it, or a column role says gold or system'
 _ALONE = Wording(
     "row names no subject and is taken for one of its own",
     "rows name no subject and are each taken for one of their own",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PerformerRoles:
-    """Who performs in a study: what the gold standard is called, who it is made of, and the systems."""
-
-    gold: str
-    gold_performers: tuple[str, ...]
-    systems: tuple[str, ...]
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """The role of the gold standard, and of each system."""
-        return ("gold", *(_SYSTEM for _ in self.systems))
-
-    @property
-    def pooled(self) -> bool:
-        """Whether several performers are the gold standard together."""
-        return len(self.gold_performers) > 1
-
-
-def with_roles(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
-    """Fills in the roles: as `gold` says, else as the column role says, else by the names of performers."""
-    frame = rows.frame
-    if gold:
-        _refuse_unknown(rows, gold)
-        said = frame["role"].null_count() < frame.height
-        notes = ["the column role is not looked at, as the gold standard was named"] if said else []
-        return _with_notes(rows, frame.with_columns(role=_role_of(pl.col("performer").is_in(list(gold)))), notes)
-    by_name = _role_of(pl.col("performer").str.to_lowercase().is_in(GOLD_NAMES))
-    guessed = frame.filter(pl.col("role").is_null()).with_columns(role=by_name).filter(IS_GOLD)
-    notes = [f'performer "{name}" read as the gold standard' for name in _distinct(guessed)]
-    return _with_notes(rows, frame.with_columns(role=pl.coalesce("role", by_name)), notes)
-
-
-def _refuse_unknown(rows: TrialRows, gold: Sequence[str]) -> None:
-    performers = _distinct(rows.frame)
-    for name in gold:
-        if name not in performers:
-            rule = f'there is no performer "{name}" to be the gold standard'
-            raise DataError(rule, where=f"{rows.tables[0].name}:", fix=nearest(name, performers))
-
-
-def _role_of(gold: pl.Expr) -> pl.Expr:
-    return pl.when(gold).then(pl.lit("gold")).otherwise(pl.lit("system"))
-
-
-def _with_notes(rows: TrialRows, frame: pl.DataFrame, notes: Sequence[str]) -> TrialRows:
-    return replace(rows, frame=frame, notes=(*rows.notes, *notes))
-
-
-def _distinct(frame: pl.DataFrame) -> tuple[str, ...]:
-    return tuple(frame["performer"].unique().sort())
-
-
-def performer_roles(rows: TrialRows, where: str) -> PerformerRoles:
-    """Who performs in a study; refuses one without a gold standard, without a system, or with someone who is both."""
-    gold, systems = _distinct(rows.frame.filter(IS_GOLD)), _distinct(rows.frame.filter(~IS_GOLD))
-    if not gold:
-        fix = f"{_NAMING}{_how_divided(rows)}"
-        raise DataError(f"there is no gold performer among {listed(systems)}", where=where, fix=fix)
-    if not systems:
-        fix = f"what is compared with the gold standard has the role system{_how_divided(rows)}"
-        raise DataError(f"there is no system beside the gold standard, {listed(gold)}", where=where, fix=fix)
-    for name in gold:
-        if name in systems:
-            raise _both(rows, name)
-    called = gold[0] if len(gold) == 1 else GOLD_STANDARD
-    if called in systems:
-        raise DataError(f'a system is called "{called}", as is the gold standard of several performers', where=where)
-    return PerformerRoles(called, gold, systems)
-
-
-def _how_divided(rows: TrialRows) -> str:
-    """Says what made the rows a study of their own, which may not be what was meant."""
-    guessed = [note for note in rows.notes if note.startswith("study <- ")]
-    if guessed:
-        return f"; each {guessed[0].removeprefix('study <- ')} is read as a study of its own"
-    return "; each file is a study of its own unless a column study says otherwise" if len(rows.tables) > 1 else ""
-
-
-def _both(rows: TrialRows, name: str) -> DataError:
-    mine = rows.only(pl.col("performer") == name)
-    roles = mine.frame["role"]
-    later = first(roles != roles[0]) or 0
-    rule = f'performer "{name}" is {roles[later]} here and {roles[0]} at {mine.place(0)}'
-    return DataError(rule, where=f"{mine.place(later)}:", fix="a performer has one role in a study")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in quotes, the first eight of many.
-
-    >>> listed(["A", "B"])
-    '"A", "B"'
-    """
-    shown = ", ".join(f'"{name}"' for name in names[:8])
-    return f"{shown} and {len(names) - 8:,} more" if len(names) > 8 else shown
-
-
-def with_subjects(rows: TrialRows, roles: PerformerRoles) -> TrialRows:
-    """Names subjects after the gold performers where several are taken together, and tells who has no subject."""
-    named = _after_performers(rows, roles) if roles.pooled else rows
-    alone = named.frame["subject"].is_null()
-    if alone.all():
-        return _with_notes(
-            named, named.frame, ["no column names subjects: each trial is taken for a subject of its own"]
-        )
-    if rows.frame["subject"].is_null().all():
-        note = "no column names subjects: each trial of a system is taken for a subject of its own"
-        return _with_notes(named, named.frame, [note])
-    if not alone.any():
-        return named
-    warning = f"{_ALONE.told(int(alone.sum()))}, first {named.place(first(alone) or 0)}"
-    return replace(named, warnings=(*named.warnings, warning))
-
-
-def _after_performers(rows: TrialRows, roles: PerformerRoles) -> TrialRows:
-    notes = [f"{GOLD_STANDARD}: {listed(roles.gold_performers)} taken together"]
-    unnamed = IS_GOLD & pl.col("subject").is_null()
-    if rows.frame.filter(unnamed).height:
-        notes.append("gold performers are the subjects of their trials where no other is named")
-    subject = pl.when(unnamed).then("performer").otherwise("subject")
-    return _with_notes(rows, rows.frame.with_columns(subject=subject), notes)
-
-
-__all__ = ["Kind", "Role", "TrialReading", "Trials", "read_trials", "trials"]
-
 _LEFT_OUT = Wording("row has no {} and is left out", "rows have no {} and are left out")
 
 
@@ -275,14 +82,368 @@ class TrialReading:
     where: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses bounds between which nothing lies."""
+        """Refuses bounds between which nothing lies, and columns that trials do not have."""
         if self.upper is not None and not (isfinite(self.lower) and isfinite(self.upper) and self.lower < self.upper):
             raise UsageError(f"{self.y} cannot lie between {self.lower:g} and {self.upper:g}; --upper exceeds --lower")
-
-    def request(self) -> TrialRequest:
-        """What is asked of a source."""
         check_mapping(self.columns, TRIAL_ALIASES)
-        return TrialRequest(self.x, self.y, self.columns, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRows:
+    """Rows of one or more tables, and the tables they stand in.
+
+    `frame` has study, performer, role (null where no column says it), x, y, n, subject and components, the last as
+    the JSON of the sorted names of what was on. A number or a subject that is missing is null.
+    """
+
+    frame: pl.DataFrame
+    tables: Sequence[Table]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def place(self, position: int) -> str:
+        """Says where in its file a row stands."""
+        table = self.tables[int(self.frame[SOURCE][position])]
+        return table.place(int(self.frame[ROW][position]))
+
+    def fault(self, position: int, column: str, rule: str, *, got: object, fix: str = "") -> DataError:
+        """The fault of one cell."""
+        return DataError(rule, where=f"{self.place(position)}: {column}", got=got, fix=fix)
+
+    def only(self, rows: pl.Series | pl.Expr) -> TrialRows:
+        """Only these rows."""
+        return replace(self, frame=self.frame.filter(rows))
+
+    def with_notes(self, frame: pl.DataFrame, *notes: str) -> TrialRows:
+        """The rows with another frame, and notes on how it came about."""
+        return replace(self, frame=frame, notes=(*self.notes, *notes))
+
+
+def rows_of(tables: Sequence[Table], studies: Sequence[str], reading: TrialReading) -> TrialRows:
+    """The rows of tables; a table without a column study is the study of the name given."""
+    frames, warnings = [], []
+    notes: list[str] = []
+    where = " and ".join(f"{column} is {value}" for column, value in reading.where)
+    for number, (table, study) in enumerate(zip(tables, studies, strict=True)):
+        cells, guesses = _resolved(table, reading)
+        notes += guesses
+        if where:
+            kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {where}"
+            notes.append(f"{table.name}: {kept}")
+        if cells.table.frame.is_empty():
+            warnings.append(f"{table.name}: no row is left where {where}")
+            continue
+        columns, roles = _trial_columns(cells, reading, study)
+        frames.append(pl.DataFrame(columns).with_columns(pl.lit(number).alias(SOURCE)))
+        notes += roles
+    if not frames:
+        raise DataError(f"no row is left where {where}", where=f"{tables[0].name}:")
+    return TrialRows(pl.concat(frames), tables, tuple(dict.fromkeys(notes)), tuple(warnings))
+
+
+def _resolved(table: Table, reading: TrialReading) -> tuple[Cells, tuple[str, ...]]:
+    """The rows of a table that count and the columns they have, with notes; text has no space around it."""
+    if reading.x == reading.y:
+        raise UsageError(f'x and y are both the column "{reading.x}"; performance is measured against something else')
+    for part, column in reading.columns.items():
+        if column in (reading.x, reading.y):
+            option = "x" if column == reading.x else "y"
+            raise UsageError(f'the column "{column}" is {option} and cannot be {part} as well')
+    where = f"{table.name}:"
+    faults = []
+    for option, name in (("x", reading.x), ("y", reading.y)):
+        if name not in table.columns:
+            rule = f'there is no column "{name}"; {nearest(name, table.columns)}'
+            faults.append(DataError(rule, where=where, fix=f"--{option} names the column"))
+    others = [name for name in table.columns if name not in (reading.x, reading.y)]
+    found = resolve_clear(others, reading.columns, where=where, aliases=TRIAL_ALIASES)
+    faults += found.faults.values()
+    if "performer" not in {*found.columns, *found.faults}:
+        rule = f"needs a column performer; there are {', '.join(table.columns[:12])}"
+        faults.append(DataError(rule, where=table.name, fix=mapping_of("performer", "COLUMN")))
+    if faults:
+        raise DataError.joined(faults)
+    bare = pl.col(pl.String).str.strip_chars()
+    stripped = replace(table, frame=table.frame.with_columns(pl.when(bare != "").then(bare)))
+    return filtered(Cells(stripped, found.columns), reading.where), tuple(found.notes)
+
+
+def _trial_columns(cells: Cells, reading: TrialReading, study: str) -> tuple[list[pl.Series], list[str]]:
+    """The columns of trials, each checked, with notes on roles; the faults of all columns are told together."""
+    measured = replace(cells, columns={name: name for name in (reading.x, reading.y)})
+    columns: list[Callable[[], pl.Series]] = [
+        lambda: cells.table.frame[ROW],
+        lambda: (
+            _required_names(cells, "study")
+            if "study" in cells
+            else pl.repeat(study, cells.table.frame.height, eager=True).alias("study")
+        ),
+        lambda: _required_names(cells, "performer"),
+        lambda: _roles(cells),
+        lambda: _finite(measured, reading.x, measured.numbers(reading.x)).alias("x"),
+        lambda: _finite(measured, reading.y, _performance(measured, reading.y)).alias("y"),
+        lambda: _finite(cells, "n", cells.numbers("n")),
+        lambda: cells.text("subject"),
+        lambda: _components(cells),
+    ]
+    try:
+        checked = [column() for column in columns]
+    except DataError:
+        raise DataError.joined(faults_of(columns)) from None
+    words = sorted(set(cells.text("role").str.to_lowercase().drop_nulls()) - {"gold", "system"})
+    return checked, [f'role "{word}" read as {ROLES[word]}' for word in words]
+
+
+def _required_names(cells: Cells, part: str) -> pl.Series:
+    names = cells.text(part)
+    missing = first(names.is_null())
+    if missing is not None:
+        raise cells.fault(part, missing, f"must name the {part}", got="nothing")
+    return names
+
+
+def _roles(cells: Cells) -> pl.Series:
+    given = cells.text("role").str.to_lowercase()
+    roles = given.replace_strict(dict(ROLES), default=None, return_dtype=pl.String)
+    bad = first(roles.is_null()) if "role" in cells else None
+    if bad is not None:
+        got = cells.text("role")[bad]
+        raise cells.fault("role", bad, "must be gold or system", got="nothing" if got is None else got)
+    return roles
+
+
+def _performance(cells: Cells, name: str) -> pl.Series:
+    """Numbers as they are, yes and no in their usual spellings as 1 and 0."""
+    series = cells.table.frame[name]
+    words = set(series.str.to_lowercase().drop_nulls()) if series.dtype == pl.String else {""}
+    if series.dtype == pl.Boolean or words <= {*TRUE, *FALSE}:
+        return cells.flags(name).cast(pl.Float64)
+    return cells.numbers(name)
+
+
+def _finite(cells: Cells, part: str, values: pl.Series) -> pl.Series:
+    """Refuses what is infinite. NaN is a missing value, as frames that know no null have it; -0 is 0."""
+    known = values.fill_nan(None)
+    bad = first(known.is_infinite())
+    if bad is not None:
+        raise cells.fault(part, bad, "must be a finite number", got=str(known[bad]))
+    return pl.select(pl.when(known == 0).then(0.0).otherwise(known).alias(known.name)).to_series()
+
+
+def _components(cells: Cells) -> pl.Series:
+    text = cells.text("components")
+    known = {cell: component_names(cell) for cell in text.drop_nulls().unique()}
+    coded = {cell: msgspec.json.encode(names).decode() for cell, names in known.items() if names is not None}
+    read = text.replace_strict(coded, default=None, return_dtype=pl.String)
+    bad = first(text.is_not_null() & read.is_null())
+    if bad is not None:
+        fix = "write asr+nlu, a list of names, or none"
+        raise cells.fault("components", bad, "must list the names of what was on", got=text[bad], fix=fix)
+    return read.fill_null(NOTHING_ON)
+
+
+def component_names(text: str) -> list[str] | None:
+    """The names a cell lists, each once and sorted; None where it cannot be read as a list of names.
+
+    >>> component_names("repair + asr"), component_names('["asr", "repair"]'), component_names("none")
+    (['asr', 'repair'], ['asr', 'repair'], [])
+    """
+    if text.startswith(("[", "{")):
+        try:
+            names = [name for name in msgspec.json.decode(text, type=list[str | None]) if name is not None]
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+    else:
+        names = [] if text.casefold() == "none" else _SEPARATORS.split(text)
+    return sorted({stripped for name in names if (stripped := name.strip())})
+
+
+_NAMED_COLUMNS = {name for part, others in TRIAL_ALIASES.items() for name in (part, *others)}
+
+
+def measured_columns(tables: Sequence[Any], x: str | None, y: str | None) -> tuple[str, str, list[str]]:
+    """What makes it harder and how well it went, with a note of what was guessed.
+
+    The performance is the only column of 0 and 1 (or, beside a column n, of shares), what makes it harder the only
+    other column of numbers. Where there are several of either, nothing is guessed.
+
+    >>> rows = {"performer": ["wizard", "A"], "wer": [0.1, 0.35], "completed": [1, 0]}
+    >>> measured_columns([rows], None, None)
+    ('wer', 'completed', ['x <- wer, y <- completed: the only columns they could be'])
+    """
+    if x is not None and y is not None:
+        return x, y, []
+    frame = pl.concat([_frame(table) for table in tables], how="diagonal_relaxed")
+    numbers = {name: _as_numbers(frame[name]) for name in frame.columns if name.casefold() not in _NAMED_COLUMNS}
+    known = {name: column for name, column in numbers.items() if column is not None and name not in (x, y)}
+    shares = "n" in frame.columns
+    ends = [name for name, column in known.items() if _is_success(column, shares=shares)]
+    others = [name for name in known if name not in ends]
+    found_y = [y] if y is not None else ends if x is None or len(ends) == 1 else list(known)
+    found_x = [x] if x is not None else others if y is None or len(others) == 1 else list(known)
+    if len(found_x) != 1 or len(found_y) != 1:
+        raise UsageError(
+            "trials need --x, what makes it harder, and --y, how well it went; columns of numbers here: "
+            f"{', '.join(known) or 'none'}"
+        )
+    return found_x[0], found_y[0], [f"x <- {found_x[0]}, y <- {found_y[0]}: the only columns they could be"]
+
+
+def _frame(table: Any) -> pl.DataFrame:
+    return read_table(table) if isinstance(table, str | Path | Source) else table_of(table, Request()).frame.drop(ROW)
+
+
+def _as_numbers(column: pl.Series) -> pl.Series | None:
+    """A column as numbers, or nothing where some cell is none."""
+    if column.dtype == pl.Boolean or column.dtype.is_numeric():
+        return column.cast(pl.Float64).drop_nulls()
+    if column.dtype != pl.String:
+        return None
+    words = column.str.to_lowercase().replace({"true": "1", "yes": "1", "false": "0", "no": "0"})
+    found = words.str.strip_chars().cast(pl.Float64, strict=False)
+    return None if (found.is_null() & column.is_not_null()).any() else found.drop_nulls()
+
+
+def _is_success(column: pl.Series, *, shares: bool) -> bool:
+    return not column.is_empty() and bool(column.is_between(0, 1).all() if shares else column.is_in([0.0, 1.0]).all())
+
+
+def kind_of(rows: TrialRows, reading: TrialReading) -> tuple[Kind, list[str]]:
+    """What the performance is, and what a reader should know of it; refuses what cannot be."""
+    y, n, name = rows.frame["y"], rows.frame["n"], reading.y
+    may_be_share = reading.lower == 0 and reading.upper in (None, 1)
+    if n.is_not_null().any():
+        bad = first(n.is_null() | (n <= 0) | (n != n.round()))
+        if bad is not None:
+            rule = f"must be a whole number of at least 1: the trials that {name} is of"
+            raise rows.fault(bad, "n", rule, got="nothing" if n[bad] is None else n[bad])
+        if may_be_share:
+            fix = "with a column n it is a rate; --upper U, or upper=U, for mean scores of n trials"
+            _refuse_outside(rows, name, 0.0, 1.0, fix)
+            return "rates", _rounded(rows, name)
+        _refuse_outside(rows, name, reading.lower, reading.upper)
+        return "scores", [f"{name} is the mean of n trials in each row"]
+    if may_be_share:
+        broken = first(~y.is_in([0.0, 1.0]))
+        if broken is None:
+            return "trials", []
+        if reading.upper is None and y.is_between(0, 1).all():
+            raise rows.fault(
+                broken,
+                name,
+                "must be 0 or 1 where no column n says how many trials a rate is of: rates without n",
+                got=float(y[broken]),
+                fix=f"give a column n; or --upper 1, or upper=1, if {name} is a score between 0 and 1",
+            )
+    _refuse_outside(rows, name, reading.lower, reading.upper)
+    unbounded = f"{name} has no upper bound; intellectual complexity needs one: --upper U, or upper=U"
+    return "scores", [unbounded] if reading.upper is None else []
+
+
+def _refuse_outside(rows: TrialRows, name: str, lower: float, upper: float | None, fix: str = "") -> None:
+    y = rows.frame["y"]
+    bad = first((y < lower) | (y > upper) if upper is not None else y < lower)
+    if bad is None:
+        return
+    if upper is None:
+        rule = f"must be at least {lower:g}"
+        way_out = "--lower L, or lower=L, gives the lower bound, -inf where there is none"
+    else:
+        rule = f"must lie between {lower:g} and {upper:g}"
+        way_out = "--lower and --upper give the bounds of the metric"
+    raise rows.fault(bad, name, rule, got=float(y[bad]), fix=fix or way_out)
+
+
+def _rounded(rows: TrialRows, name: str) -> list[str]:
+    successes = rows.frame["y"] * rows.frame["n"]
+    odd = (successes - successes.round()).abs() > _WHOLE_ENOUGH
+    place = first(odd)
+    if place is None:
+        return []
+    many = ROWS.told(int(odd.sum()))
+    return [f"{name} times n is no whole number in {many}, first at {rows.place(place)}: was it rounded?"]
+
+
+def with_roles(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
+    """Fills in the roles: as `gold` says, otherwise as the column role says, otherwise by the names of performers."""
+    frame, performers = rows.frame, _performers(rows.frame)
+    for name in gold:
+        if name not in performers:
+            rule = f'there is no performer "{name}" to be the gold standard'
+            raise DataError(rule, where=f"{rows.tables[0].name}:", fix=nearest(name, performers))
+    lower = pl.col("performer").str.to_lowercase()
+    is_gold = pl.col("performer").is_in(list(gold)) if gold else lower.is_in(GOLD_NAMES)
+    role = pl.when(is_gold).then(pl.lit("gold")).otherwise(pl.lit("system"))
+    if gold:
+        stated = frame["role"].null_count() < frame.height
+        notes = ["the column role is not looked at, as the gold standard was named"] if stated else []
+        return rows.with_notes(frame.with_columns(role=role), *notes)
+    guessed = _performers(frame.filter(pl.col("role").is_null() & is_gold))
+    notes = [f'performer "{name}" read as the gold standard' for name in guessed]
+    return rows.with_notes(frame.with_columns(role=pl.coalesce("role", role)), *notes)
+
+
+def _performers(frame: pl.DataFrame) -> tuple[str, ...]:
+    return tuple(frame["performer"].unique().sort())
+
+
+def performer_roles(rows: TrialRows, where: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """What the gold standard of a study is called, who it is made of, and the systems.
+
+    Refuses a study without a gold standard, without a system, or with someone who is both.
+    """
+    gold, systems = _performers(rows.frame.filter(IS_GOLD)), _performers(rows.frame.filter(~IS_GOLD))
+    guessed = [note for note in rows.notes if note.startswith("study <- ")]
+    divided = "; each file is a study of its own unless a column study says otherwise" if len(rows.tables) > 1 else ""
+    if guessed:
+        divided = f"; each {guessed[0].removeprefix('study <- ')} is read as a study of its own"
+    if not gold:
+        raise DataError(f"there is no gold performer among {listed(systems)}", where=where, fix=f"{_NAMING}{divided}")
+    if not systems:
+        fix = f"what is compared with the gold standard has the role system{divided}"
+        raise DataError(f"there is no system beside the gold standard, {listed(gold)}", where=where, fix=fix)
+    for name in gold:
+        if name in systems:
+            mine = rows.only(pl.col("performer") == name)
+            roles = mine.frame["role"]
+            later = first(roles != roles[0]) or 0
+            rule = f'performer "{name}" is {roles[later]} here and {roles[0]} at {mine.place(0)}'
+            raise DataError(rule, where=f"{mine.place(later)}:", fix="a performer has one role in a study")
+    called = gold[0] if len(gold) == 1 else GOLD_STANDARD
+    if called in systems:
+        raise DataError(f'a system is called "{called}", as is the gold standard of several performers', where=where)
+    return called, gold, systems
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in quotes, the first eight of many.
+
+    >>> listed(["A", "B"])
+    '"A", "B"'
+    """
+    shown = ", ".join(f'"{name}"' for name in names[:8])
+    return f"{shown} and {len(names) - 8:,} more" if len(names) > 8 else shown
+
+
+def with_subjects(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
+    """Names subjects after the gold performers where several are taken together, and tells who has no subject."""
+    named = rows
+    if len(gold) > 1:
+        unnamed = IS_GOLD & pl.col("subject").is_null()
+        notes = [f"{GOLD_STANDARD}: {listed(gold)} taken together"]
+        if rows.frame.filter(unnamed).height:
+            notes.append("gold performers are the subjects of their trials where no other is named")
+        subject = pl.when(unnamed).then("performer").otherwise("subject")
+        named = rows.with_notes(rows.frame.with_columns(subject=subject), *notes)
+    alone = named.frame["subject"].is_null()
+    if rows.frame["subject"].is_null().all():
+        of = "" if alone.all() else " of a system"
+        note = f"no column names subjects: each trial{of} is taken for a subject of its own"
+        return named.with_notes(named.frame, note)
+    if not alone.any():
+        return named
+    warning = f"{_ALONE.told(int(alone.sum()))}, first {named.place(first(alone) or 0)}"
+    return replace(named, warnings=(*named.warnings, warning))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -318,21 +479,6 @@ class Trials:
     def __len__(self) -> int:
         return len(self.x)
 
-    def select_rows(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Trials:
-        """Only these trials; all names stay, and stand where they stood."""
-        names = ("performer", "x", "y", "n", "subject", "combination")
-        arrays: dict[str, Any] = {name: _read_only(getattr(self, name)[rows]) for name in names}
-        return replace(self, **arrays)
-
-    def of(self, performer: str) -> Trials:
-        """The trials of one performer; subjects and combinations stand where they stood."""
-        if performer not in self.performers:
-            raise DataError(f'there is no performer "{performer}"', fix=nearest(performer, self.performers))
-        place = self.performers.index(performer)
-        mine = self.select_rows(self.performer == place)
-        alone = _read_only(np.zeros_like(mine.performer))
-        return replace(mine, performers=(performer,), roles=(self.roles[place],), performer=alone)
-
     @property
     def digest(self) -> str:
         """Digest of the data: of all that is analysed, whatever the file and its columns are called."""
@@ -351,10 +497,9 @@ def read_trials(*sources: str | Path | Source, reading: TrialReading) -> tuple[T
 
     A table without a column `study` stands for one study, named after its file.
     """
-    request = reading.request()
     with opened(*sources) as files:
         tables = [read_source(file, Request()) for file in files]
-        return _studies(rows_of(tables, _study_names(files), request), reading)
+        return _studies(rows_of(tables, _study_names(files), reading), reading)
 
 
 def trials(data: object, *, reading: TrialReading) -> tuple[Trials, ...]:
@@ -365,7 +510,7 @@ def trials(data: object, *, reading: TrialReading) -> tuple[Trials, ...]:
     >>> found.performers, found.roles, found.kind
     (('wizard', 'A', 'B'), ('gold', 'system', 'system'), 'trials')
     """
-    return _studies(rows_of([table_of(data, Request())], ["study"], reading.request()), reading)
+    return _studies(rows_of([table_of(data, Request())], ["study"], reading), reading)
 
 
 def _study_names(files: Sequence[Source]) -> list[str]:
@@ -384,12 +529,18 @@ def _studies(rows: TrialRows, reading: TrialReading) -> tuple[Trials, ...]:
 
 def _study(name: str, rows: TrialRows, reading: TrialReading, where: str) -> Trials:
     measured = _measured(rows, reading, where)
-    roles = performer_roles(measured, where)
-    kind, about = kind_of(measured, Metric(reading.y, reading.lower, reading.upper))
-    ready = with_subjects(measured, roles)
-    combinations = _combinations(ready.frame)
-    ordered = _in_order(ready.frame, roles, combinations)
+    called, gold, systems = performer_roles(measured, where)
+    kind, about = kind_of(measured, reading)
+    ready = with_subjects(measured, gold)
+    coded = ready.frame.filter(~IS_GOLD)["components"].unique()
+    components = {code: msgspec.json.decode(code, type=list[str]) for code in coded}
+    combinations = sorted(coded, key=lambda code: (len(components[code]), components[code]))
+    ordered = _in_order(ready.frame, systems, combinations)
     subject, subjects = _subjects(ordered["subject"])
+    columns: dict[str, Any] = {part: ordered[part].to_numpy() for part in ("performer", "x", "y", "n", "combination")}
+    columns["subject"] = subject
+    for array in columns.values():
+        array.setflags(write=False)
     return Trials(
         study=name,
         x_name=reading.x,
@@ -397,19 +548,14 @@ def _study(name: str, rows: TrialRows, reading: TrialReading, where: str) -> Tri
         kind=kind,
         lower=reading.lower,
         upper=reading.upper if kind == "scores" else 1.0,
-        performers=(roles.gold, *roles.systems),
-        roles=roles.roles,
-        performer=_read_only(ordered["performer"].to_numpy()),
-        x=_read_only(ordered["x"].to_numpy()),
-        y=_read_only(ordered["y"].to_numpy()),
-        n=_read_only(ordered["n"].to_numpy()),
-        subject=_read_only(subject),
+        performers=(called, *systems),
+        roles=("gold", *[_SYSTEM] * len(systems)),
         subjects=subjects,
-        combination=_read_only(ordered["combination"].to_numpy()),
-        combinations=tuple(frozenset(_component_list(coded)) for coded in combinations),
+        combinations=tuple(frozenset(components[code]) for code in combinations),
         independent=ready.frame["subject"].is_null().all(),
         notes=(*ready.notes, *about),
         warnings=ready.warnings,
+        **columns,
     )
 
 
@@ -429,19 +575,9 @@ def _measured(rows: TrialRows, reading: TrialReading, where: str) -> TrialRows:
     return replace(kept, warnings=(*kept.warnings, warning))
 
 
-def _component_list(coded: str) -> list[str]:
-    return msgspec.json.decode(coded, type=list[str])
-
-
-def _combinations(frame: pl.DataFrame) -> list[str]:
-    """What was switched on in systems, few things first."""
-    coded = frame.filter(~IS_GOLD)["components"].unique()
-    return sorted(coded, key=lambda code: (len(_component_list(code)), _component_list(code)))
-
-
-def _in_order(frame: pl.DataFrame, roles: PerformerRoles, combinations: Sequence[str]) -> pl.DataFrame:
+def _in_order(frame: pl.DataFrame, systems: Sequence[str], combinations: Sequence[str]) -> pl.DataFrame:
     """The rows in the one order that they have whatever the order they came in."""
-    performer = pl.col("performer").replace_strict(_positions(roles.systems), default=-1, return_dtype=pl.Int64) + 1
+    performer = pl.col("performer").replace_strict(_positions(systems), default=-1, return_dtype=pl.Int64) + 1
     combination = pl.col("components").replace_strict(_positions(combinations), default=0, return_dtype=pl.Int64)
     return frame.select(
         "subject",
@@ -464,8 +600,3 @@ def _subjects(named: pl.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     alone = subject < 0
     subject[alone] = len(names) + np.arange(alone.sum())
     return subject, (*names, *(f"trial {number + 1}" for number in range(alone.sum())))
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    array.setflags(write=False)
-    return array

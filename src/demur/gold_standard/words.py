@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from demur.core.show.numbers import listed, p_value, percent, short, with_interval
 from demur.core.stats.intervals import Figure
-from demur.gold_standard.impurity import Impurity, XInterval
+from demur.gold_standard.impurity import UNDECIDED, ComponentAnalysis, Effect, Impurity, PairVerdict, XInterval
 from demur.gold_standard.trials import Trials
-from demur.gold_standard.verdict import UNDECIDED, ComponentAnalysis, Effect, PairVerdict
 
 if TYPE_CHECKING:
     from demur.gold_standard.study import GoldStudy

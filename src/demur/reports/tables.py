@@ -18,8 +18,7 @@ from demur.core.io.tables import Request
 from demur.core.options import KINDS, Kind
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
-from demur.gold_standard.trial_rows import measured_columns
-from demur.gold_standard.trials import TrialReading, Trials, read_trials, trials
+from demur.gold_standard.trials import TrialReading, Trials, measured_columns, read_trials, trials
 from demur.importers import importer_of
 from demur.importers.kinds import columns_in, columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, joined, nbest, read_nbest
