@@ -12,8 +12,7 @@ from demur.core.show import pictures
 from demur.core.show.charts import chart_table
 from demur.core.stats.intervals import Figure
 from demur.errors import UsageError
-from demur.outcome.charts import coefficient_chart, observed_chart, predicted_chart, sets_chart
-from demur.outcome.price_chart import price_chart
+from demur.outcome.charts import coefficient_chart, observed_chart, predicted_chart, price_chart, sets_chart
 
 LABELS = ["correct", "pc_incomplete", "contradictory", "irrelevant", "non_content"]
 LONG = "a system with a name that is much too long for any axis, of the second trial"

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from demur.outcome.least_squares import least_squares
-from demur.outcome.validation import TrainingRange, diagnose, inflation, ranges, sign_flips, standardised
+from demur.outcome.least_squares import diagnose, inflation, least_squares
 from outcome.oracle import Oracle
 
 
@@ -24,21 +23,22 @@ def test_a_predictor_that_changes_its_sign_beside_another_is_told():
     # y = 2 a - b, and b goes along with a: alone, b has a positive slope.
     a = np.array([0.0, 1.0, 2.0, 3.0])
     b = a + np.array([0.5, -0.5, -0.5, 0.5])
-    (flip,) = sign_flips(np.column_stack([a, b]), 2 * a - b, ["a", "b"])
+    (flip,) = diagnose(np.column_stack([a, b]), 2 * a - b, ["a", "b"]).flips
     assert flip.term == "b"
     assert flip.multiple == pytest.approx(-1)
     assert flip.simple > 0
 
 
 def test_ranges_hold_what_the_rows_held():
-    assert ranges([[1.0], [2.0], [6.0]], ["a"]) == {"a": TrainingRange(1.0, 6.0, 3.0, pytest.approx(np.sqrt(7)))}
+    found = diagnose([[1.0], [2.0], [6.0]], [1.0, 2.0, 4.0], ["a"])
+    assert found.ranges == {"a": {"low": 1.0, "high": 6.0, "mean": 3.0, "sd": pytest.approx(np.sqrt(7))}}
 
 
 def test_standardised_coefficients_are_those_of_z_scores():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 2)) * [1, 50] + 7, rng.normal(size=20)
     z = [(column - column.mean(axis=0)) / column.std(axis=0) for column in (x, y)]
-    assert list(standardised(x, y, ["a", "b"]).values()) == pytest.approx(least_squares(*z).coefficients[1:])
+    assert list(diagnose(x, y, ["a", "b"]).standardised.values()) == pytest.approx(least_squares(*z).coefficients[1:])
 
 
 def test_all_of_it_becomes_plain_values():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
-from demur.outcome.fbeta import ScoreParts, cross_validate_f_beta, fit_f_beta
+from demur.outcome.learners import ScoreParts, cross_validate_f_beta, fit_f_beta
 from demur.returns.classes import ClassAverage, Confusion, class_values
 
 CELLS = st.integers(0, 9)
@@ -77,7 +77,7 @@ def test_no_other_beta_fits_better():
     others = [np.corrcoef(f_beta(confusion, beta), y)[0, 1] ** 2 for beta in np.geomspace(0.05, 20, 2000)]
     assert fitted.r2 == pytest.approx(max(others), abs=1e-8)
     assert fitted.r2 >= max(others) - 1e-12
-    assert fitted.limits["f1"] == pytest.approx(np.corrcoef(f_beta(confusion, 1.0), y)[0, 1] ** 2)
+    assert fitted.r2_of["f1"] == pytest.approx(np.corrcoef(f_beta(confusion, 1.0), y)[0, 1] ** 2)
     assert fitted.mse == pytest.approx(np.square(y - fitted.predict(confusion)).mean())
 
 
@@ -103,8 +103,8 @@ def test_precision_or_recall_alone_drives_beta_to_a_bound_which_is_said(p, place
     assert fitted.at == place
     assert fitted.beta.value == pytest.approx(beta)
     assert fitted.words() == f"beta runs to its {place} bound {beta:g}: {alone} alone predicts as well"
-    assert fitted.limits[alone] == pytest.approx(fitted.r2, abs=0.01)
-    assert fitted.at_bounds[place == "upper"] > 0.9
+    assert fitted.r2_of[alone] == pytest.approx(fitted.r2, abs=0.01)
+    assert fitted.at_bounds[place] > 0.9
 
 
 def test_where_precision_equals_recall_any_beta_fits_and_that_is_said():

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def test_the_document_holds_what_the_fit_knows(fit):
     assert document["grouped"] is False
     assert document["formula"] == fit.model.formula()
     assert document["mean_outcome"] == pytest.approx(fit.design.y.mean())
-    assert document["prices"] == [price.to_dict() for price in fit.prices]
+    assert document["prices"] == [asdict(price) for price in fit.prices]
     assert document["coefficients"] == pytest.approx(dict(fit.model.coefficients))
 
 

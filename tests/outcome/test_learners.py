@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
 from demur.outcome import learners
-from demur.outcome.learners import LEARNERS, LearnedModel, cross_validate, fit_all, fit_lasso, fit_net, fit_tree, r2_of
+from demur.outcome.learners import LEARNERS, LearnedModel, cross_validate, fit_all, fit_lasso, fit_net, fit_tree
+from demur.outcome.validation import r2_of
 from outcome.oracle import Oracle
 
 pytest.importorskip("sklearn")

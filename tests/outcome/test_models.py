@@ -105,7 +105,7 @@ def test_a_formula_reads_as_in_a_paper():
 def test_a_model_by_hand_needs_four_entries(tmp_path: Path):
     found = read_model(saved(tmp_path / "m.json", MINIMAL))
     assert found == model_from_formula("gain", MINIMAL["coefficients"])
-    assert found.by_hand
+    assert not found.digest
     assert found.terms == ("recall.a",)
     assert found.value({"recall.a": 0.5}) == 0.625
 
@@ -143,7 +143,7 @@ def test_an_edited_model_without_digest_covariance_and_ranges_is_a_formula(model
         del document[name]
     document["coefficients"]["(Intercept)"] = 1.0
     found = read_model(saved(tmp_path / "m.json", document))
-    assert found.by_hand
+    assert not found.digest
     assert found.coefficients["(Intercept)"] == 1
 
 

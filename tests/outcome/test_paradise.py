@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.outcome.paradise import paradise
+from demur.outcome.least_squares import paradise
 
 NAMES = ["kappa", "turns", "repairs"]
 

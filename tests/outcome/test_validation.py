@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from demur.errors import DataError, UsageError
 from demur.outcome.least_squares import least_squares
 from demur.outcome.stepwise import Selection, search_terms
-from demur.outcome.validation import folds_of_groups, folds_of_rows, grouped_folds, leave_out, nested
+from demur.outcome.validation import folds_of_groups, grouped_folds, leave_out, nested
 from outcome.oracle import WAYS, Oracle
 
 
@@ -41,7 +41,7 @@ def test_leaving_out_without_fits_gives_what_fits_give(seed, n, p, folds, lonely
     x, y = rng.normal(size=(n, p)), rng.normal(size=n)
     if lonely and p:
         x[:, 0] = np.arange(n) == 2
-    for fold in (folds_of_rows(n), np.arange(n) % folds):
+    for fold in (np.arange(n), np.arange(n) % folds):
         found = leave_out(x, y, folds=fold)
         assert found.predictions == pytest.approx(refitted(x, y, fold), rel=1e-6, abs=1e-8)
         others = [fold != one for one in range(fold.max() + 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from demur.core.io.columns import nearest
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
 from demur.outcome.options import MIN_PER_DIALOGUE, Rejections, Undefined, features_text
-from demur.outcome.table import Dialogues, match_dialogues
+from demur.outcome.table import Dialogues, match_dialogues, number_groups
 from demur.returns.classes import ClassAverage, Confusion, Kappa, class_values
 from demur.returns.table import Responses
 
@@ -69,6 +70,11 @@ class Turns:
         table = self.counts[:, :-1, :]
         return np.asarray(table.sum(axis=(1, 2)) - np.trace(table, axis1=1, axis2=2))
 
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The confusions there can be: a predicted label, and another that is right."""
+        return list(permutations(self.labels, 2))
+
     def cell(self, predicted: str, actual: str) -> Array:
         """How often one label was predicted where the other was right, by dialogue."""
         return self.counts[:, self.labels.index(predicted), self.labels.index(actual)]
@@ -90,26 +96,20 @@ def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejectio
     frame = responses.frame
     if len(responses.systems) > 1:
         raise UsageError(f"the turns are of one system at a time; there are {', '.join(responses.systems)}")
-    unknown = frame["target"].is_null()
-    if unknown.any():
-        raise DataError(
-            f"{int(unknown.sum()):,} turns have no target", fix="confusions need the right label of every turn"
-        )
-    if not pooled and frame["dialogue"].null_count():
-        raise DataError(
-            f"{frame['dialogue'].null_count():,} turns are of no dialogue",
-            fix="name the column with `columns`, as dialogue=COLUMN",
-        )
+    if unknown := frame["target"].null_count():
+        raise DataError(f"{unknown:,} turns have no target", fix="confusions need the right label of every turn")
+    if not pooled and (lost := frame["dialogue"].null_count()):
+        fix = "name the column with `columns`, as dialogue=COLUMN"
+        raise DataError(f"{lost:,} turns are of no dialogue", fix=fix)
     table = frame.select(dialogue=pl.lit("all") if pooled else pl.col("dialogue"), weight="weight", **_turn_labels())
     sums = table.group_by("dialogue", "actual", "predicted").agg(pl.col("weight").sum())
     labels = sorted({*sums["actual"], *sums["predicted"].drop_nulls()})
     names = sorted(sums["dialogue"].unique())
-    place = {label: number for number, label in enumerate(labels)}
+    place = {label: number for number, label in enumerate([*labels, None])}
     rank = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(names), len(labels) + 1, len(labels)))
     for dialogue, actual, predicted, weight in sums.iter_rows():
-        row = len(labels) if predicted is None else place[predicted]
-        counts[rank[dialogue], row, place[actual]] += weight
+        counts[rank[dialogue], place[predicted], place[actual]] = weight
     if rejections == "left-out":
         counts[:, -1] = 0.0
     return Turns(tuple(names), tuple(labels), counts)
@@ -145,31 +145,22 @@ def score_features(turns: Turns, part: str) -> dict[str, Array]:
     """The averages and the class scores of one part of the scores, by dialogue; NaN where undefined."""
     kind = PARTS[part]
     values = class_values(turns.confusion)[kind]
-    found = {
+    return {
         f"{part}.microaverage": np.asarray(ClassAverage("weighted", kind).finish(turns.confusion)),
         f"{part}.macroaverage": np.asarray(ClassAverage("macro", kind).finish(turns.confusion)),
+        **{f"{part}.{label}": values[:, place] for place, label in enumerate(turns.labels)},
     }
-    return found | {f"{part}.{label}": values[:, place] for place, label in enumerate(turns.labels)}
 
 
 def confusion_features(turns: Turns) -> dict[str, Array]:
     """Every confusion as a share of its dialogue's misclassifications; NaN where there are none."""
-    return {
-        confusion_name(predicted, actual): ratio(turns.cell(predicted, actual), turns.misclassified)
-        for predicted in turns.labels
-        for actual in turns.labels
-        if predicted != actual
-    }
+    return {confusion_name(*pair): ratio(turns.cell(*pair), turns.misclassified) for pair in turns.pairs}
 
 
 def frequent_confusions(turns: Turns, least: float = MIN_PER_DIALOGUE) -> tuple[str, ...]:
     """The confusions that occur at least so often in a dialogue, on average."""
-    return tuple(
-        confusion_name(predicted, actual)
-        for predicted in turns.labels
-        for actual in turns.labels
-        if predicted != actual and turns.cell(predicted, actual).sum() >= max(least * len(turns.dialogues), 1e-12)
-    )
+    fewest = max(least * len(turns.dialogues), 1e-12)
+    return tuple(confusion_name(*pair) for pair in turns.pairs if turns.cell(*pair).sum() >= fewest)
 
 
 def all_features(turns: Turns) -> dict[str, Array]:
@@ -177,13 +168,12 @@ def all_features(turns: Turns) -> dict[str, Array]:
 
     Kappa is the agreement with the right labels beyond chance, which PARADISE takes for task success.
     """
-    found: dict[str, Array] = {}
-    for part in PARTS:
-        found |= score_features(turns, part)
-    found |= confusion_features(turns)
-    total = turns.counts.sum(axis=(1, 2))
-    rejected = ratio(turns.counts[:, -1, :].sum(axis=1), total)
-    return {**found, "rejected": rejected, "kappa": np.asarray(Kappa().finish(turns.confusion))}
+    return {
+        **{name: values for part in PARTS for name, values in score_features(turns, part).items()},
+        **confusion_features(turns),
+        "rejected": ratio(turns.counts[:, -1, :].sum(axis=1), turns.counts.sum(axis=(1, 2))),
+        "kappa": np.asarray(Kappa().finish(turns.confusion)),
+    }
 
 
 SETS: Mapping[str, tuple[str, ...]] = {
@@ -200,13 +190,16 @@ SETS: Mapping[str, tuple[str, ...]] = {
 
 def candidates(asked: str | Sequence[str], turns: Turns | None, columns: Sequence[str], *, least: float) -> list[str]:
     """The names of features that a set, several sets joined by +, or a list of names stands for."""
-    pieces = asked.split("+") if isinstance(asked, str) else list(asked)
     names: dict[str, None] = {}
-    for piece in (one.strip() for one in pieces):
-        if piece in SETS:
-            names.update(dict.fromkeys(_of_set(piece, turns, least)))
-        else:
+    for piece in _pieces(asked):
+        if piece not in SETS:
             names[piece] = None
+        elif turns is None:
+            raise UsageError(f'the feature set "{piece}" is made from turns; give a log of turns, or name columns')
+        else:
+            for part in SETS[piece]:
+                made = frequent_confusions(turns, least) if part == "conf" else score_features(turns, part)
+                names.update(dict.fromkeys(made))
     known = {*columns, *(() if turns is None else all_features(turns))}
     for name in names:
         if name not in known:
@@ -214,13 +207,8 @@ def candidates(asked: str | Sequence[str], turns: Turns | None, columns: Sequenc
     return list(names)
 
 
-def _of_set(name: str, turns: Turns | None, least: float) -> list[str]:
-    if turns is None:
-        raise UsageError(f'the feature set "{name}" is made from turns; give a log of turns, or name columns')
-    found: list[str] = []
-    for part in SETS[name]:
-        found += frequent_confusions(turns, least) if part == "conf" else score_features(turns, part)
-    return found
+def _pieces(asked: str | Sequence[str]) -> list[str]:
+    return [piece.strip() for piece in (asked.split("+") if isinstance(asked, str) else asked)]
 
 
 POLICIES: Mapping[Undefined, str] = {
@@ -268,53 +256,88 @@ def design(
     if undefined not in POLICIES:
         raise UsageError(f'undefined features are handled by one of {", ".join(POLICIES)}; got "{undefined}"')
     turns = None if responses is None else turns_of(responses, rejections=rejections)
-    notes: list[str] = []
-    names = tuple(table.frame["dialogue"])
+    names, notes = table.frame["dialogue"].to_list(), list[str]()
     if turns is not None:
-        match = match_dialogues(turns.dialogues, names, allowed=allow_unmatched, why=table.warnings)
-        if match.only_turns or match.only_outcomes:
-            notes.append(
-                f"left out: {len(match.only_turns):,} dialogues without an outcome, {len(match.only_outcomes):,} "
-                "without turns"
-            )
-        names, turns = match.common, turns.only(match.common)
-    columns = [name for name in table.frame.columns if name not in ("dialogue", "outcome", "group")]
+        names, notes = match_dialogues(turns.dialogues, names, allowed=allow_unmatched, why=table.warnings)
+        turns = turns.only(names)
     known = {} if turns is None else all_features(turns)
-    chosen, absent = _known_somewhere(candidates(features, turns, columns, least=least), features, known)
-    if absent:
-        notes.append(f"left out, undefined in every dialogue: {', '.join(absent)}")
-    _refuse_no_features(chosen)
-    kept = table.frame["dialogue"].is_in(list(names)).to_numpy()
-    _refuse_namesakes([name for name in chosen if name in known and name in columns])
-    raw = {name: known[name] if name in known else table.numbers(name).to_numpy()[kept] for name in chosen}
-    y = table.frame["outcome"].to_numpy()[kept].astype(np.float64)
-    x, rows, means, told = _defined(raw, undefined)
-    _refuse_hopeless(y[rows])
+    columns = [name for name in table.frame.columns if name not in ("dialogue", "outcome", "group")]
+    chosen = _chosen_features(candidates(features, turns, columns, least=least), features, known, columns, notes)
+    matched = table.frame["dialogue"].is_in(names)
+    raw = {name: known[name] if name in known else table.numbers(name).filter(matched).to_numpy() for name in chosen}
+    means, kept = _check_defined(raw, undefined, notes)
+    rows = table.frame.filter(matched).filter(kept)
+    y = rows["outcome"].to_numpy().astype(np.float64)
+    if y.size < 2:
+        raise DataError("a model needs at least two dialogues", got=int(y.size))
+    if np.ptp(y) == 0:
+        raise DataError("every dialogue has the same outcome, so there is nothing to explain", got=float(y[0]))
+    dialogues = tuple(rows["dialogue"])
     return Design(
         tuple(chosen),
-        x,
-        y[rows],
-        tuple(np.array(names)[rows].tolist()),
-        _groups(table, kept, rows),
+        fill_undefined(raw, list(raw), undefined, means)[kept],
+        y,
+        dialogues,
+        number_groups(rows["group"], dialogues) if table.grouped else None,
         table.outcome,
         undefined,
         rejections,
         means,
-        None if turns is None else turns.only(np.array(names)[rows].tolist()),
+        None if turns is None else turns.only(dialogues),
         tuple(name for name in chosen if name not in known),
         least,
         features_text(features),
-        (*notes, *told),
+        tuple(notes),
     )
 
 
-def _known_somewhere(
-    names: Sequence[str], asked: str | Sequence[str], known: Mapping[str, Array]
-) -> tuple[list[str], list[str]]:
-    """The features that some dialogue has, and those of a set that none has; features asked for by name all stay."""
-    named = {one.strip() for one in (asked.split("+") if isinstance(asked, str) else asked)}
+def _chosen_features(
+    names: Sequence[str],
+    asked: str | Sequence[str],
+    known: Mapping[str, Array],
+    columns: Sequence[str],
+    notes: list[str],
+) -> list[str]:
+    """The features that some dialogue has; those of a set that none has are left out, those asked for by name stay."""
+    named = {*_pieces(asked)}
     absent = [name for name in names if name not in named and name in known and np.isnan(known[name]).all()]
-    return [name for name in names if name not in absent], absent
+    if absent:
+        notes.append(f"left out, undefined in every dialogue: {', '.join(absent)}")
+    chosen = [name for name in names if name not in absent]
+    if not chosen:
+        raise DataError(
+            "there is no feature to explain the outcome by", fix="lower `min_per_dialogue`, or take another feature set"
+        )
+    for name in chosen:
+        if name in known and name in columns:
+            rule = f'"{name}" is a column of the dialogues and a feature of their turns'
+            raise DataError(rule, fix="give the column another name")
+    return chosen
+
+
+def _check_defined(
+    raw: Mapping[str, Array], undefined: Undefined, notes: list[str]
+) -> tuple[dict[str, float], NDArray[np.bool_]]:
+    """The mean of each feature, and which dialogues stay; what becomes of undefined features is noted."""
+    gaps = {name: np.isnan(np.asarray(values, dtype=np.float64)) for name, values in raw.items()}
+    empty = [name for name, missing in gaps.items() if missing.all()]
+    if empty:
+        raise DataError(
+            f"{', '.join(empty)} is undefined in every dialogue",
+            fix="leave it out of the features, or take another set",
+        )
+    incomplete = np.any(list(gaps.values()), axis=0)
+    kept = ~incomplete if undefined == "drop" else np.ones_like(incomplete)
+    if incomplete.any():
+        worst = sorted((name for name in gaps if gaps[name].any()), key=lambda name: -int(gaps[name].sum()))[:3]
+        listed = ", ".join(f"{name} in {int(gaps[name].sum()):,}" for name in worst)
+        lost = f"; {int(incomplete.sum()):,} of {kept.size:,} dialogues left out ({listed})"
+        filled = f" ({listed} of {kept.size:,} dialogues)"
+        notes.append(f"undefined features: {POLICIES[undefined]}{lost if undefined == 'drop' else filled}")
+    if not kept.any():
+        fix = "impute-mean or zero fills them in; or take fewer features"
+        raise DataError("every dialogue has an undefined feature, so none is left", fix=fix)
+    return {name: float(np.nanmean(values)) for name, values in raw.items()}, kept
 
 
 def fill_undefined(
@@ -328,69 +351,3 @@ def fill_undefined(
             values = np.where(np.isnan(values), 0.0 if undefined == "zero" else means[name], values)
         columns.append(values)
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
-
-
-def _defined(
-    raw: Mapping[str, Array], undefined: Undefined
-) -> tuple[Array, NDArray[np.bool_], dict[str, float], list[str]]:
-    table = np.stack(list(raw.values()), axis=1).astype(np.float64) if raw else np.zeros((0, 0))
-    holes = np.isnan(table)
-    empty = [name for name, column in zip(raw, holes.T, strict=True) if column.all()]
-    if empty:
-        raise DataError(
-            f"{', '.join(empty)} is undefined in every dialogue",
-            fix="leave it out of the features, or take another set",
-        )
-    means = {name: float(np.nanmean(table[:, place])) for place, name in enumerate(raw)}
-    rows: NDArray[np.bool_] = np.ones(table.shape[0], dtype=np.bool_)
-    told = []
-    if holes.any():
-        worst = ", ".join(f"{name} in {int(holes[:, place].sum()):,}" for place, name in _worst(raw, holes))
-        if undefined == "drop":
-            rows = np.asarray(~holes.any(axis=1))
-            left = f"{int((~rows).sum()):,} of {rows.size:,} dialogues left out"
-            told.append(f"undefined features: {POLICIES[undefined]}; {left} ({worst})")
-        else:
-            told.append(f"undefined features: {POLICIES[undefined]} ({worst} of {rows.size:,} dialogues)")
-    if not rows.any():
-        fix = "impute-mean or zero fills them in; or take fewer features"
-        raise DataError("every dialogue has an undefined feature, so none is left", fix=fix)
-    return fill_undefined(raw, list(raw), undefined, means)[rows], rows, means, told
-
-
-def _worst(raw: Mapping[str, Array], holes: NDArray[np.bool_]) -> list[tuple[int, str]]:
-    counts = holes.sum(axis=0)
-    order = sorted((place for place in range(counts.size) if counts[place]), key=lambda place: -int(counts[place]))
-    names = list(raw)
-    return [(place, names[place]) for place in order[:3]]
-
-
-def _groups(table: Dialogues, kept: NDArray[np.bool_], rows: NDArray[np.bool_]) -> NDArray[np.int64] | None:
-    if not table.grouped:
-        return None
-    group = table.frame["group"].filter(kept).filter(rows)
-    alone = [f"\0{name}" for name in table.frame["dialogue"].filter(kept).filter(rows)]
-    named = [own if one is None else one for one, own in zip(group, alone, strict=True)]
-    return np.unique(np.array(named), return_inverse=True)[1].astype(np.int64)
-
-
-def _refuse_hopeless(y: Array) -> None:
-    if y.size < 2:
-        raise DataError("a model needs at least two dialogues", got=int(y.size))
-    if np.ptp(y) == 0:
-        raise DataError("every dialogue has the same outcome, so there is nothing to explain", got=float(y[0]))
-
-
-def _refuse_no_features(names: Sequence[str]) -> None:
-    if not names:
-        raise DataError(
-            "there is no feature to explain the outcome by", fix="lower `min_per_dialogue`, or take another feature set"
-        )
-
-
-def _refuse_namesakes(names: Sequence[str]) -> None:
-    if names:
-        raise DataError(
-            f'"{names[0]}" is a column of the dialogues and a feature of their turns',
-            fix="give the column another name",
-        )

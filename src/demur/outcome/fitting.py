@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,21 +13,17 @@ from numpy.typing import NDArray
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.errors import DataError
-from demur.outcome.fbeta import FBeta, cross_validate_f_beta, fit_f_beta
 from demur.outcome.features import REJECTION_NOTES, Design, design
-from demur.outcome.learners import LEARNERS, cross_validate
+from demur.outcome.learners import LEARNERS, FBeta, cross_validate, cross_validate_f_beta, fit_f_beta
+from demur.outcome.least_squares import Diagnostics, Paradise, diagnose, paradise
 from demur.outcome.models import HIDDEN_PRICES, OutcomeModel, model_of
-from demur.outcome.options import MIN_PER_DIALOGUE, Rejections, Undefined
-from demur.outcome.paradise import Paradise, paradise
 from demur.outcome.prediction import Price, prices
 from demur.outcome.stepwise import Selection, Stepwise, run_search
 from demur.outcome.table import Dialogues
 from demur.outcome.validation import (
     Bootstrap,
-    Diagnostics,
     OutcomeValidation,
     bootstrap,
-    diagnose,
     folds_of_groups,
     grouped_folds,
     leave_out,
@@ -118,26 +114,21 @@ class Regression(Shown):
             first = self.nested.failed[0].why
             warnings.append(f"{len(self.nested.failed)} folds of the nested validation have no model: {first}")
         if self.diagnostics is not None:
-            warnings += [
-                f"{name} goes along with other terms (variance inflation {factor:.3g}): do not read its weight alone"
-                for name, factor in self.diagnostics.inflated.items()
-            ]
-            warnings += [
-                f"{flip.term} has a weight of {flip.multiple:+.3g} beside the others but {flip.simple:+.3g} alone"
-                for flip in self.diagnostics.flips
-            ]
+            for name, factor in self.diagnostics.inflated.items():
+                inflated = f"{name} goes along with other terms (variance inflation {factor:.3g})"
+                warnings.append(f"{inflated}: do not read its weight alone")
+            for name, simple, multiple in self.diagnostics.flips:
+                warnings.append(f"{name} has a weight of {multiple:+.3g} beside the others but {simple:+.3g} alone")
         return tuple(warnings)
 
     @property
     def validation(self) -> dict[str, dict[str, float | None]]:
         """R2, MSE and SD in-sample, leaving out, and nested."""
-        return {
-            "in_sample": plain({"r2": self.chosen.r2, "mse": self.chosen.mse}),
-            **{
-                kind: plain({"r2": one.r2, "mse": one.mse, "sd": one.sd})
-                for kind, one in (("loo", self.loo), ("nested", self.nested))
-            },
-        }
+        in_sample = {"r2": self.chosen.r2, "mse": self.chosen.mse}
+        values: dict[str, dict[str, float | None]] = plain(
+            {"in_sample": in_sample, "loo": self.loo.summary, "nested": self.nested.summary}
+        )
+        return values
 
     def values(self) -> dict[str, Any]:
         """The regression as plain values, without notes and warnings."""
@@ -175,7 +166,7 @@ class SetResult:
             "features": self.name,
             "candidates": self.candidates,
             "terms": list(self.terms),
-            **{kind: dict(values) for kind, values in self.validation.items()},
+            **self.validation,
             **({} if self.why is None else {"why": self.why}),
         }
 
@@ -232,7 +223,7 @@ class OutcomeFit(Shown):
             "rejections": self.design.rejections,
             "mean_outcome": self.model.mean_outcome,
             "formula": self.model.formula(),
-            "prices": [price.to_dict() for price in self.prices],
+            "prices": [asdict(price) for price in self.prices],
             **({"feature_sets": [one.to_dict() for one in self.sets]} if self.sets else {}),
             **({"learners": {name: one.to_dict() for name, one in self.learners.items()}} if self.learners else {}),
             **({} if self.beta is None else {"f_beta": self.beta.to_dict()}),
@@ -258,48 +249,22 @@ def fit_regression(
         raise DataError("all rows are of one group, so none can be left out", fix="leave the column of groups out")
     chosen = run_search(x, y, names, how.selection.plan(names))
     alone = None if groups is None else folds_of_groups(groups.tolist())
-    return Regression(
-        tuple(names),
-        x,
-        y,
-        outcome,
-        chosen,
-        loo=leave_out(x[:, list(chosen.columns)], y, folds=alone),
-        nested=nested(x, y, names, selection=how.selection, folds=how.fold_of(groups, y.size), step=step),
-        bootstrap=bootstrap(
-            x,
-            y,
-            names,
-            selection=how.selection,
-            groups=None if groups is None else groups.tolist(),
-            replicates=how.replicates,
-            seed=how.seed,
-            level=how.level,
-            step=step,
-        )
-        if how.replicates
-        else None,
-        groups=groups,
-        rows=tuple(rows) if rows is not None else tuple(f"row {place + 1}" for place in range(y.size)),
-        row_notes=row_notes,
-    )
+    loo = leave_out(x[:, list(chosen.columns)], y, folds=alone)
+    whole = nested(x, y, names, selection=how.selection, folds=how.fold_of(groups, y.size), step=step)
+    draws = None
+    if how.replicates:
+        settings: dict[str, Any] = {"replicates": how.replicates, "seed": how.seed, "level": how.level}
+        draws = bootstrap(x, y, names, selection=how.selection, groups=alone, **settings, step=step)
+    labels = [f"row {place + 1}" for place in range(y.size)] if rows is None else rows
+    return Regression(tuple(names), x, y, outcome, chosen, loo, whole, draws, groups, tuple(labels), row_notes)
 
 
 def fit_design(made: Design, *, how: Procedure, step: Step = silent) -> OutcomeFit:
     """The model of an outcome by features of dialogues."""
-    found = fit_regression(
-        made.x,
-        made.y,
-        made.names,
-        outcome=made.outcome,
-        how=how,
-        groups=made.groups,
-        rows=made.dialogues,
-        row_notes=made.notes,
-        step=step,
-    )
-    model = model_of(made, found.chosen.terms, direction=str(how.selection.direction), validation=found.validation)
-    return OutcomeFit(found, made, model)
+    settings: dict[str, Any] = {"groups": made.groups, "rows": made.dialogues, "row_notes": made.notes}
+    fit = fit_regression(made.x, made.y, made.names, outcome=made.outcome, how=how, **settings, step=step)
+    model = model_of(made, fit.chosen.terms, direction=str(how.selection.direction), validation=fit.validation)
+    return OutcomeFit(fit, made, model)
 
 
 def feature_sets(
@@ -308,33 +273,24 @@ def feature_sets(
     *,
     sets: Sequence[str] = PAPER_SETS,
     how: Procedure,
-    least: float = MIN_PER_DIALOGUE,
-    undefined: Undefined = "impute-mean",
-    rejections: Rejections = "counted",
-    allow_unmatched: bool = False,
     step: Step = silent,
+    **options: Any,
 ) -> tuple[SetResult, ...]:
-    """Feature sets side by side, each chosen and validated alike; one that cannot be fitted says why."""
-    found = []
+    """Feature sets side by side, each chosen and validated alike; one that cannot be fitted says why.
+
+    Options are those of `design`.
+    """
+    results = []
     quick = replace(how, replicates=0)
     for done, name in enumerate(sets):
         step(f"trying {name}", done, len(sets))
         try:
-            made = design(
-                table,
-                responses,
-                features=name,
-                least=least,
-                undefined=undefined,
-                rejections=rejections,
-                allow_unmatched=allow_unmatched,
-            )
+            made = design(table, responses, features=name, **options)
             one = fit_regression(made.x, made.y, made.names, outcome=made.outcome, how=quick, groups=made.groups)
+            results.append(SetResult(name, len(made.names), one.chosen.terms, one.validation))
         except DataError as fault:
-            found.append(SetResult(name, 0, (), {}, str(fault)))
-            continue
-        found.append(SetResult(name, len(made.names), one.chosen.terms, one.validation))
-    return tuple(found)
+            results.append(SetResult(name, 0, (), {}, str(fault)))
+    return tuple(results)
 
 
 def validate_learners(
@@ -342,25 +298,18 @@ def validate_learners(
 ) -> dict[str, OutcomeValidation]:
     """How well other learners do on the same rows and folds, each fitted without each fold in turn."""
     folds = how.fold_of(made.groups, made.y.size)
-    found = {}
+    results = {}
     for done, name in enumerate(names):
         step(f"trying {name}", done, len(names))
-        found[name] = cross_validate(LEARNERS[name], made.x, made.y, made.names, groups=made.groups, folds=folds)
+        results[name] = cross_validate(LEARNERS[name], made.x, made.y, made.names, groups=made.groups, folds=folds)
     if made.turns is not None:
-        found["f-beta"] = cross_validate_f_beta(made.turns.confusion, made.y, groups=made.groups, folds=folds)
-    return found
+        results["f-beta"] = cross_validate_f_beta(made.turns.confusion, made.y, groups=made.groups, folds=folds)
+    return results
 
 
 def fit_beta(made: Design, *, how: Procedure) -> FBeta | None:
     """The beta for which F of the turns explains most of the outcome; None where the model is not made of turns."""
     if made.turns is None:
         return None
-    return fit_f_beta(
-        made.turns.confusion,
-        made.y,
-        undefined=made.undefined,
-        groups=made.groups,
-        level=how.level,
-        replicates=how.replicates,
-        seed=how.seed,
-    )
+    settings: dict[str, Any] = {"replicates": how.replicates, "seed": how.seed, "level": how.level}
+    return fit_f_beta(made.turns.confusion, made.y, undefined=made.undefined, groups=made.groups, **settings)

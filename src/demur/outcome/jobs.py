@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from demur.core.jobs import Job, Output, job
 from demur.core.options import Level, Seed, Where
@@ -40,6 +40,7 @@ from demur.outcome.options import (
     UndefinedPolicy,
     UnknownLabelPolicy,
 )
+from demur.returns.jobs import read
 from demur.returns.options import WITHHELD, Columns, MissingConfidence, NoLabels, Withheld
 
 if TYPE_CHECKING:
@@ -91,12 +92,8 @@ def fit_outcome(
     step("reading", 0, 1)
     judged = _turns(turns, columns, where, out_of_scope, withheld, missing_confidence)
     table = _dialogues(outcomes, outcome, map_outcomes)
-    common: dict[str, Any] = {
-        "least": min_per_dialogue,
-        "undefined": undefined,
-        "rejections": rejections,
-        "allow_unmatched": matched,
-    }
+    common: dict[str, Any] = {"least": min_per_dialogue, "undefined": undefined}
+    common |= {"rejections": rejections, "allow_unmatched": matched}
     made = design(table, judged, features=features, **common)
     plain = Procedure(Selection(direction, start), folds=folds, replicates=replicates, seed=seed, level=level)
     how = replace(plain, selection=plain.selection.keeping(keep, made.names))
@@ -206,24 +203,9 @@ def compare_outcomes(
     return replace(found, reading_notes=judged.notes, reading_warnings=judged.warnings)
 
 
-def _turns(
-    data: tuple[Any, ...],
-    columns: dict[str, str] | None,
-    where: tuple[tuple[str, str], ...],
-    out_of_scope: tuple[str, ...],
-    withheld: tuple[str, ...],
-    missing_confidence: Literal["error", "lowest"],
-) -> "Responses":
-    from demur.returns.jobs import read
-
-    return read(
-        *data,
-        columns=columns,
-        where=where,
-        out_of_scope=out_of_scope,
-        withheld=withheld,
-        missing_confidence=missing_confidence,
-    )
+def _turns(data: tuple[Any, ...], *reading: Any) -> "Responses":
+    names = ("columns", "where", "out_of_scope", "withheld", "missing_confidence")
+    return read(*data, **dict(zip(names, reading, strict=True)))
 
 
 def _dialogues(data: Any, outcome: str | None, columns: dict[str, str] | None) -> "Dialogues":
@@ -238,11 +220,9 @@ def _dialogues(data: Any, outcome: str | None, columns: dict[str, str] | None) -
         return read_dialogues(data, reading=how) if isinstance(data, str | Path) else dialogues(data, reading=how)
     except DataError as fault:
         # Here --map and `columns` are about the turns, so advice to use them would not help.
-        changed = partial(re.sub, r"--map\b|\bcolumns(?=[={:`])", lambda match: _OF_DIALOGUES[match[0]])
+        names = {"--map": "--map-outcomes", "columns": "map_outcomes"}
+        changed = partial(re.sub, r"--map\b|\bcolumns(?=[={:`])", lambda match: names[match[0]])
         raise fault.rewritten(changed) from None
-
-
-_OF_DIALOGUES = {"--map": "--map-outcomes", "columns": "map_outcomes"}
 
 
 def _model(model: Any) -> "OutcomeModel":
@@ -280,13 +260,13 @@ JOBS = (
     Job(
         "outcome predict",
         predict_outcome,
-        present="demur.outcome.presentation:of_prediction",
+        present="demur.outcome.presentation:of_known_predictions",
         example="demur outcome predict m.json new-system.jsonl",
     ),
     Job(
         "outcome compare",
         compare_outcomes,
-        present="demur.outcome.presentation:of_comparison",
+        present="demur.outcome.presentation:of_known_predictions",
         example="demur outcome compare m.json old.jsonl new.jsonl",
     ),
 )

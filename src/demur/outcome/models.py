@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ import msgspec
 import numpy as np
 
 from demur import __version__
+from demur.core.arrays import Array
 from demur.core.io.writing import write_whole
 from demur.errors import DataError
-from demur.outcome.features import Design, all_features, confusion_features, frequent_confusions
+from demur.outcome.features import Design, Turns, all_features, confusion_features, frequent_confusions
 from demur.outcome.least_squares import least_squares
 from demur.outcome.options import Rejections, Undefined
+from demur.outcome.stepwise import INTERCEPT
 from demur.outcome.validation import VALIDATION_NAMES
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 FORMAT = "demur outcome model"
 NEWEST = 1
-INTERCEPT = "(Intercept)"
 HIDDEN_PRICES = "prices of confusions are not shown, as the model predicts no better than the mean; JSON has them"
 
 
@@ -68,21 +69,11 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return tuple(name for name in self.coefficients if name != INTERCEPT)
 
     @property
-    def by_hand(self) -> bool:
-        """Whether it was not fitted here."""
-        return not self.digest
-
-    @property
     def predicts(self) -> bool:
         """Whether it predicts better than the mean does in nested validation; a model without one is not doubted."""
         if "nested" not in self.validation:
             return True
         return (self.validation["nested"].get("r2") or 0.0) > 0
-
-    @property
-    def uses_confusions(self) -> bool:
-        """Whether confusions are among its features."""
-        return any(name.startswith("predicted-") for name in self.terms)
 
     def value(self, features: Mapping[str, float]) -> float:
         """The outcome that features give.
@@ -91,30 +82,24 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         >>> model.value({"recall.yes": 0.5})
         0.6
         """
-        return float(
-            self.coefficients.get(INTERCEPT, 0.0) + sum(self.coefficients[n] * features[n] for n in self.terms)
-        )
+        weighted = sum(self.coefficients[name] * features[name] for name in self.terms)
+        return float(self.coefficients.get(INTERCEPT, 0.0) + weighted)
 
     def formula(self) -> str:
         """The model as one reads it."""
-        parts = [f"{self.coefficients.get(INTERCEPT, 0.0):.4g}"]
-        parts += [
-            f"{'-' if self.coefficients[n] < 0 else '+'} {abs(self.coefficients[n]):.4g} * {n}" for n in self.terms
-        ]
-        return f"{self.outcome} = {' '.join(parts)}"
+        weights = [(name, self.coefficients[name]) for name in self.terms]
+        terms = [f" {'-' if weight < 0 else '+'} {abs(weight):.4g} * {name}" for name, weight in weights]
+        return f"{self.outcome} = {self.coefficients.get(INTERCEPT, 0.0):.4g}{''.join(terms)}"
 
     def notes(self) -> tuple[str, ...]:
         """The formula, and what it was fitted to."""
         formula = f"formula: {self.formula()}"
-        if self.by_hand:
+        if not self.digest:
             lacks = [] if self.covariance else ["no intervals"]
             lacks += [] if self.ranges else ["nothing to check new systems against"]
             return formula, f"the model was written by hand{': ' if lacks else ''}{', and '.join(lacks)}"
-        shares = ", ".join(
-            f"{VALIDATION_NAMES[kind]} {values['r2']:.2f}"
-            for kind, values in self.validation.items()
-            if values.get("r2") is not None
-        )
+        r2s = {VALIDATION_NAMES[kind]: values.get("r2") for kind, values in self.validation.items()}
+        shares = ", ".join(f"{name} {r2:.2f}" for name, r2 in r2s.items() if r2 is not None)
         return (
             formula,
             f"fitted on {self.n:,} dialogues, features {self.features}, R2 {shares}",
@@ -136,7 +121,7 @@ def model_of(
     terms: tuple[str, ...],
     *,
     direction: str,
-    validation: Mapping[str, Mapping[str, float | None]],
+    validation: Mapping[str, dict[str, float | None]],
 ) -> OutcomeModel:
     """The model that keeps these features of a design."""
     columns = [made.names.index(name) for name in terms]
@@ -144,9 +129,17 @@ def model_of(
     names = (INTERCEPT, *terms)
     estimated = [place for place in range(len(names)) if not np.isnan(fit.coefficients[place])]
     covariance = fit.sigma**2 * fit.inverse[np.ix_(estimated, estimated)]
-    ranges = {
-        name: (float(column.min()), float(column.max())) for name, column in zip(made.names, made.x.T, strict=True)
-    }
+    ranges = {name: _range_of(column) for name, column in zip(made.names, made.x.T, strict=True)}
+    frequent, rare_share = [], None
+    if made.turns is not None:
+        # ranges of what the turns give beyond the candidates, so that any new behaviour can be held against them
+        for name, values in all_features(made.turns).items():
+            if name not in ranges and not np.isnan(values).all():
+                ranges[name] = _range_of(values[~np.isnan(values)])
+        # confusions that the model could learn from: those asked for, too, however rare among the dialogues kept
+        asked = [name for name in confusion_features(made.turns) if name in made.names]
+        frequent = list(dict.fromkeys([*frequent_confusions(made.turns, made.least), *asked]))
+        rare_share = _rare_share(made.turns, frequent)
     model = OutcomeModel(
         format=FORMAT,
         version=NEWEST,
@@ -163,44 +156,24 @@ def model_of(
         mean_outcome=float(made.y.mean()),
         sd_outcome=float(made.y.std(ddof=1)),
         means=dict(made.means),
-        ranges=ranges | _other_ranges(made),
-        rare_share=_rare_share(made),
-        frequent=_frequent(made),
+        ranges=ranges,
+        rare_share=rare_share,
+        frequent=frequent,
         direction=direction,
-        validation={kind: dict(values) for kind, values in validation.items()},
+        validation=dict(validation),
         made_by=f"demur {__version__}",
     )
     return msgspec.structs.replace(model, digest=_digest(model))
 
 
-def _other_ranges(made: Design) -> dict[str, tuple[float, float]]:
-    """Ranges of what the turns give beyond the candidates, so that any new behaviour can be held against them."""
-    if made.turns is None:
-        return {}
-    found = {}
-    for name, values in all_features(made.turns).items():
-        defined = values[~np.isnan(values)]
-        if name not in made.names and defined.size:
-            found[name] = (float(defined.min()), float(defined.max()))
-    return found
+def _range_of(values: Array) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
-def _frequent(made: Design) -> list[str]:
-    """Confusions that the model could learn from: those asked for, too, however rare among the dialogues kept."""
-    if made.turns is None:
-        return []
-    asked = [name for name in confusion_features(made.turns) if name in made.names]
-    return list(dict.fromkeys([*frequent_confusions(made.turns, made.least), *asked]))
-
-
-def _rare_share(made: Design) -> float | None:
+def _rare_share(turns: Turns, frequent: Collection[str]) -> float | None:
     """Twice the share of rare confusions among all answers, or three standard errors by dialogues above it."""
-    if made.turns is None:
-        return None
-    frequent = set(_frequent(made))
-    answers, errors = made.turns.counts[:, :-1].sum(axis=(1, 2)), made.turns.misclassified
-    named = confusion_features(made.turns)
-    shares = [np.nan_to_num(values) for name, values in named.items() if name not in frequent]
+    answers, errors = turns.counts[:, :-1].sum(axis=(1, 2)), turns.misclassified
+    shares = [np.nan_to_num(values) for name, values in confusion_features(turns).items() if name not in frequent]
     rare = np.sum(shares, axis=0) * errors if shares else np.zeros(errors.size)
     if not answers.sum() > 0:
         return None
@@ -216,51 +189,40 @@ def write_model(fit: OutcomeFit, path: Path) -> None:
 
 def read_model(path: str | Path) -> OutcomeModel:
     """Reads a model from a file; one that was changed after it was made, or is of a newer kind, is refused."""
+    where = f"{path}:"
     try:
         text = Path(path).read_bytes()
+        document: Any = msgspec.json.decode(text)
     except FileNotFoundError:
-        raise DataError("there is no such file", where=f"{path}:") from None
+        raise DataError("there is no such file", where=where) from None
     except OSError as fault:
         raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}") from None
-    _check_kind(text, path)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise DataError(f"this is not JSON: {fault}", where=where) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DataError(f'this is no outcome model: its format must be "{FORMAT}"', where=where)
+    version, maker = document.get("version"), document.get("made_by") or "a newer demur"
+    if isinstance(version, int) and version > NEWEST:
+        rule = (
+            f"the model is of kind {version}, made by {maker}; this is demur {__version__}, which reads up to {NEWEST}"
+        )
+        raise DataError(rule, where=where, fix="upgrade demur, or fit the model again")
     try:
         model = msgspec.json.decode(text, type=OutcomeModel)
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise DataError(f"the model does not fit its form: {fault}", where=f"{path}:") from None
-    _check_consistent(model, path)
+        raise DataError(f"the model does not fit its form: {fault}", where=where) from None
+    size = len(model.coefficients)
+    if model.covariance and [len(row) for row in model.covariance] != [size] * size:
+        raise DataError(f"the covariance must be {size} by {size}, as there are coefficients", where=where)
+    if any(low > high for low, high in model.ranges.values()):
+        raise DataError("a range must go from the least to the greatest value", where=where)
     if model.digest and model.digest != _digest(model):
         raise DataError(
             "the model was changed after it was made, so its intervals and ranges may not belong to it",
-            where=f"{path}:",
+            where=where,
             fix="fit it again; or take out digest, covariance and ranges to use it as a formula written by hand",
         )
     return model
-
-
-def _check_kind(text: bytes, path: str | Path) -> None:
-    try:
-        found: Any = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise DataError(f"this is not JSON: {fault}", where=f"{path}:") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise DataError(f'this is no outcome model: its format must be "{FORMAT}"', where=f"{path}:")
-    version = found.get("version")
-    if isinstance(version, int) and version > NEWEST:
-        maker = found.get("made_by") or "a newer demur"
-        raise DataError(
-            f"the model is of kind {version}, made by {maker}; this is demur {__version__}, which reads up to {NEWEST}",
-            where=f"{path}:",
-            fix="upgrade demur, or fit the model again",
-        )
-
-
-def _check_consistent(model: OutcomeModel, path: str | Path) -> None:
-    size = len(model.coefficients)
-    square = not model.covariance or (len(model.covariance) == size and all(len(r) == size for r in model.covariance))
-    if not square:
-        raise DataError(f"the covariance must be {size} by {size}, as there are coefficients", where=f"{path}:")
-    if any(low > high for low, high in model.ranges.values()):
-        raise DataError("a range must go from the least to the greatest value", where=f"{path}:")
 
 
 def _digest(model: OutcomeModel) -> str:

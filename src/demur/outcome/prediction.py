@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from demur.core.arrays import Array
 from demur.core.io.columns import nearest
-from demur.core.show.results import Shown
+from demur.core.show.results import Shown, plain
 from demur.core.stats.intervals import Difference, Figure, holm, student, student_p
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
 from demur.outcome.features import Turns, all_features, confusion_features, fill_undefined, turns_of, unknown_turns
-from demur.outcome.models import HIDDEN_PRICES, INTERCEPT, OutcomeModel
+from demur.outcome.models import HIDDEN_PRICES, OutcomeModel
 from demur.outcome.options import UnknownLabels
+from demur.outcome.stepwise import INTERCEPT
 from demur.returns.table import Responses
 
 SLACK = 1e-9
@@ -53,10 +54,6 @@ class LeftOut:
         'predicted from 3,932 of 3,934 turns'
         """
         return f"predicted from {self.of - self.turns:,} of {self.of:,} turns"
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was left out as plain values."""
-        return {"labels": list(self.labels), "turns": self.turns, "of": self.of, "dialogues": self.dialogues}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +110,7 @@ class Prediction(Shown):
             "outcome": self.model.outcome,
             "formula": self.model.formula(),
             "systems": [self.values()],
-            "prices": [price.to_dict() for price in self.prices],
+            "prices": [asdict(price) for price in self.prices],
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
@@ -126,7 +123,7 @@ class Prediction(Shown):
             "naive": self.naive.to_dict(),
             "dialogues": self.dialogues,
             "pooled": self.pooled,
-            "left_out": self.left_out.to_dict(),
+            "left_out": plain(asdict(self.left_out)),
             "supported": not self.outside if self.checked else None,
             "outside": list(self.outside),
             "extrapolated": self.extrapolated,
@@ -142,10 +139,6 @@ class Price:
     actual: str
     count: float
     change: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The price as plain values."""
-        return {"predicted": self.predicted, "actual": self.actual, "count": self.count, "change": self.change}
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,15 +220,22 @@ def prediction_of(
     known = turns.with_labels(model.labels)
     features = mean_features(model, known)
     outside = _outside(model, known, features)
-    refused = bool(outside) and not extrapolate
-    naive = _naive(model, level)
-    if refused:
+    figure = _with_interval(model, features, level)
+    if outside and not extrapolate:
         figure = Figure(float("nan"), why="the system is unlike the training data: " + "; ".join(outside))
-    else:
-        figure = _with_interval(model, features, level)
-    size, checked = len(turns.dialogues), bool(model.ranges)
-    extrapolated = bool(outside) and extrapolate
-    return Prediction(model, system, figure, naive, features, outside, extrapolated, size, pooled, known, checked)
+    return Prediction(
+        model,
+        system,
+        figure,
+        _naive(model, level),
+        features,
+        outside,
+        extrapolated=bool(outside) and extrapolate,
+        dialogues=len(turns.dialogues),
+        pooled=pooled,
+        turns=known,
+        checked=bool(model.ranges),
+    )
 
 
 def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:
@@ -247,65 +247,54 @@ def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:
             f"the model needs {', '.join(missing)}, which turns do not give",
             fix="no turn has such a label; or it is a column of dialogues, which an untried system does not have",
         )
-    table = fill_undefined(raw, model.terms, model.undefined, _means(model, raw))
+    lacking = [name for name in model.terms if name not in model.means]
+    gaps = [name for name in lacking if np.isnan(raw[name]).any()]
+    if gaps and model.undefined == "impute-mean":  # a model written by hand may hold no means
+        raise DataError(
+            f"{', '.join(gaps)} is undefined in some dialogue, and the model holds no mean of it to take instead",
+            fix='write "undefined": "zero" or "drop" into the model, or give its "means"',
+        )
+    means = {**model.means, **dict.fromkeys(lacking, float("nan"))}
+    table = fill_undefined(raw, model.terms, model.undefined, means)
     kept = table[~np.isnan(table).any(axis=1)] if table.size else table
     if model.terms and not kept.shape[0]:
         raise DataError("every dialogue has an undefined feature, so none is left to predict from")
     return {name: float(kept[:, place].mean()) for place, name in enumerate(model.terms)}
 
 
-def _means(model: OutcomeModel, raw: Mapping[str, Array]) -> dict[str, float]:
-    """What fills undefined features in; a model written by hand may lack it only as long as nothing is undefined."""
-    lacking = [name for name in model.terms if name not in model.means]
-    holes = [name for name in lacking if np.isnan(raw[name]).any()]
-    if holes and model.undefined == "impute-mean":
-        raise DataError(
-            f"{', '.join(holes)} is undefined in some dialogue, and the model holds no mean of it to take instead",
-            fix='write "undefined": "zero" or "drop" into the model, or give its "means"',
-        )
-    return dict(model.means) | dict.fromkeys(lacking, float("nan"))
-
-
 def prices(model: OutcomeModel, turns: Turns, *, share: float = 0.5) -> tuple[Price, ...]:
     """What putting right half of each confusion would do to the predicted outcome, the dearest first."""
     now = model.value(mean_features(model, turns))
-    found = []
-    for predicted in turns.labels:
-        for actual in turns.labels:
-            count = float(turns.cell(predicted, actual).sum())
-            if predicted != actual and count > 0:
-                then = model.value(mean_features(model, turns.corrected(predicted, actual, share)))
-                found.append(Price(predicted, actual, count, then - now))
-    return tuple(sorted(found, key=lambda price: (-abs(price.change), price.predicted, price.actual)))
+    counts = {pair: float(turns.cell(*pair).sum()) for pair in turns.pairs}
+    every = [
+        Price(*pair, count, model.value(mean_features(model, turns.corrected(*pair, share))) - now)
+        for pair, count in counts.items()
+        if count > 0
+    ]
+    return tuple(sorted(every, key=lambda price: (-abs(price.change), price.predicted, price.actual)))
 
 
 def predicted_pairs(
     model: OutcomeModel, predictions: Sequence[Prediction], level: float = 0.95
 ) -> tuple[PredictedPair, ...]:
     """The systems that can be predicted for, pair by pair."""
-    sound = [one for one in predictions if not one.refused]
-    pairs = [PredictedPair(a.system, b.system, _difference(model, a, b, level)) for a, b in combinations(sound, 2)]
-    adjusted = holm(np.array([pair.difference.p for pair in pairs]))
+    sound = combinations([one for one in predictions if not one.refused], 2)
+    pairs = [PredictedPair(a.system, b.system, _difference(model, a, b, level)) for a, b in sound]
+    adjusted = holm(np.array([pair.difference.p for pair in pairs])).tolist()
     return tuple(
-        PredictedPair(pair.a, pair.b, _corrected(pair.difference, float(p)))
+        replace(pair, difference=replace(pair.difference, p_adjusted=p))
         for pair, p in zip(pairs, adjusted, strict=True)
     )
 
 
-def _corrected(one: Difference, p: float) -> Difference:
-    return Difference(one.value, one.low, one.high, one.p, p, one.why)
-
-
 def _difference(model: OutcomeModel, a: Prediction, b: Prediction, level: float) -> Difference:
-    value = a.figure.value - b.figure.value
-    nothing = float("nan")
-    gap = np.array([0.0 if n == INTERCEPT else a.features[n] - b.features[n] for n in model.coefficients])
-    if not model.covariance or model.n <= len(model.coefficients):
-        return Difference(value, nothing, nothing, nothing, nothing)
-    error = float(np.sqrt(max(gap @ _covariance(model) @ gap, 0.0)))
-    freedom = model.n - len(model.coefficients)
+    value, undefined = a.figure.value - b.figure.value, float("nan")
+    gaps = {name: a.features[name] - b.features[name] for name in model.terms}
+    error, freedom = _standard_error(model, {INTERCEPT: 0.0, **gaps})
+    if math.isnan(error):
+        return Difference(value, undefined, undefined, undefined, undefined)
     if error == 0:
-        return Difference(value, value, value, 1.0 if value == 0 else nothing, nothing)
+        return Difference(value, value, value, 1.0 if value == 0 else undefined, undefined)
     reach = student(level, freedom) * error
     p = student_p(value, error, freedom)
     return Difference(value, value - reach, value + reach, p, p)
@@ -313,16 +302,19 @@ def _difference(model: OutcomeModel, a: Prediction, b: Prediction, level: float)
 
 def _with_interval(model: OutcomeModel, features: Mapping[str, float], level: float) -> Figure:
     value = model.value(features)
-    freedom = model.n - len(model.coefficients)
-    if not model.covariance or freedom < 1:
-        return Figure(value)
-    place = np.array([1.0 if name == INTERCEPT else features[name] for name in model.coefficients])
-    reach = student(level, freedom) * float(np.sqrt(max(place @ _covariance(model) @ place, 0.0)))
+    error, freedom = _standard_error(model, {INTERCEPT: 1.0, **features})
+    reach = student(level, freedom) * error
     return Figure(value, value - reach, value + reach)
 
 
-def _covariance(model: OutcomeModel) -> Array:
-    return np.array(model.covariance, dtype=np.float64)
+def _standard_error(model: OutcomeModel, at: Mapping[str, float]) -> tuple[float, int]:
+    """The standard error of a sum of coefficients, each so many times, and its degrees of freedom; NaN if unknown."""
+    freedom = model.n - len(model.coefficients)
+    if not model.covariance or freedom < 1:
+        return float("nan"), freedom
+    point = np.array([at[name] for name in model.coefficients])
+    variance = point @ np.array(model.covariance, dtype=np.float64) @ point
+    return float(np.sqrt(max(variance, 0.0))), freedom
 
 
 def _naive(model: OutcomeModel, level: float) -> Figure:
@@ -335,42 +327,29 @@ def _naive(model: OutcomeModel, level: float) -> Figure:
 
 
 def _outside(model: OutcomeModel, turns: Turns, features: Mapping[str, float]) -> tuple[str, ...]:
-    """What of a system lies beyond what the training dialogues held."""
-    found = []
+    """What of a system lies beyond what the training dialogues held.
+
+    Where confusions are features, those that were too rare in training to be such must not be a far greater part of the
+    answers here. A part of the answers, not of the misclassifications: a system that mends frequent confusions makes no
+    more rare ones.
+    """
+    faults = []
     for name in model.terms:
         low, high = model.ranges.get(name, (-np.inf, np.inf))
-        value = features[name]
-        if not low - SLACK <= value <= high + SLACK:
-            found.append(f"{name} is {value:.3g}, in training it was {low:.3g} to {high:.3g}")
-    if model.uses_confusions and model.rare_share is not None:
-        found += _new_confusions(model, turns)
-    return tuple(found)
-
-
-def _new_confusions(model: OutcomeModel, turns: Turns) -> list[str]:
-    """Confusions that were too rare in training to be features, where they are a far greater part of the answers here.
-
-    A part of the answers, not of the misclassifications: a system that mends frequent confusions makes no more rare
-    ones.
-    """
-    assert model.rare_share is not None
-    every = turns.pooled
-    scale = float(ratio(every.misclassified, every.counts[:, :-1].sum(axis=(1, 2)))[0])
-    shares = {name: scale * float(values[0]) for name, values in confusion_features(every).items()}
-    rare = {name: share for name, share in shares.items() if name not in model.frequent and share > 0}
-    total = sum(rare.values())
-    if not total > model.rare_share + SLACK:
-        return []
-    worst = sorted(rare, key=lambda name: -rare[name])[:3]
-    listed = ", ".join(f"{name} ({rare[name]:.0%})" for name in worst)
-    return [
-        f"{total:.0%} of its answers are confusions that were too rare in training to learn from (there at most "
-        f"{model.rare_share:.0%}): {listed}"
-    ]
-
-
-Corrections = Mapping[tuple[str, str], float]
-"""The share of each confusion, named by predicted and actual label, that is put right."""
+        if not low - SLACK <= features[name] <= high + SLACK:
+            faults.append(f"{name} is {features[name]:.3g}, in training it was {low:.3g} to {high:.3g}")
+    if model.rare_share is not None and any(name.startswith("predicted-") for name in model.terms):
+        every = turns.pooled
+        scale = float(ratio(every.misclassified, every.counts[:, :-1].sum(axis=(1, 2)))[0])
+        shares = {name: scale * float(values[0]) for name, values in confusion_features(every).items()}
+        rare = {name: share for name, share in shares.items() if name not in model.frequent and share > 0}
+        if sum(rare.values()) > model.rare_share + SLACK:
+            worst = sorted(rare, key=lambda name: -rare[name])[:3]
+            faults.append(
+                f"{sum(rare.values()):.0%} of its answers are confusions that were too rare in training to learn from "
+                f"(there at most {model.rare_share:.0%}): {', '.join(f'{name} ({rare[name]:.0%})' for name in worst)}"
+            )
+    return tuple(faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,15 +374,24 @@ class WhatIf:
         }
 
 
-def what_if(model: OutcomeModel, turns: Turns, corrections: Corrections, *, level: float = 0.95) -> WhatIf:
+def what_if(
+    model: OutcomeModel, turns: Turns, corrections: Mapping[tuple[str, str], float], *, level: float = 0.95
+) -> WhatIf:
     """The predicted outcome if shares of confusions were put right, all features computed again.
 
-    What lies beyond the training data is predicted all the same, and `then.outside` says that it does.
+    Confusions are named by predicted and actual label. What lies beyond the training data is predicted all the same,
+    and `then.outside` says that it does.
     """
     known = turns.with_labels(model.labels)
     after, moved = known, 0.0
     for (predicted, actual), share in corrections.items():
-        _check(predicted, actual, share, known)
+        for label in (predicted, actual):
+            if label not in known.labels:
+                raise UsageError(f'there is no label "{label}"; {nearest(label, known.labels)}')
+        if predicted == actual:
+            raise UsageError(f'"{actual}" taken for itself is right already; a confusion has two labels')
+        if not 0 <= share <= 1:
+            raise UsageError(f"the share of a confusion that is put right lies between 0 and 1; got {share:g}")
         moved += share * float(known.cell(predicted, actual).sum())
         after = after.corrected(predicted, actual, share)
     now, then = (
@@ -412,16 +400,6 @@ def what_if(model: OutcomeModel, turns: Turns, corrections: Corrections, *, leve
     )
     difference = predicted_pairs(model, [then, now], level)[0].difference
     return WhatIf(now, then, difference, moved)
-
-
-def _check(predicted: str, actual: str, share: float, turns: Turns) -> None:
-    for label in (predicted, actual):
-        if label not in turns.labels:
-            raise UsageError(f'there is no label "{label}"; {nearest(label, turns.labels)}')
-    if predicted == actual:
-        raise UsageError(f'"{actual}" taken for itself is right already; a confusion has two labels')
-    if not 0 <= share <= 1:
-        raise UsageError(f"the share of a confusion that is put right lies between 0 and 1; got {share:g}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -11,11 +12,13 @@ import polars as pl
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import interval, number, p_value, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
-from demur.core.show.results import register
+from demur.core.show.results import plain, register
 from demur.errors import DataError
 from demur.outcome.fitting import OutcomeFit, Regression, SetResult
 from demur.outcome.prediction import OutcomeComparison, PredictedPair, Prediction, Price
-from demur.outcome.validation import VALIDATION_NAMES
+from demur.outcome.validation import VALIDATION_NAMES, Bootstrap
+
+OBSERVED, PREDICTED = "outcome.charts.observed_chart", "outcome.charts.predicted_chart"
 
 MOST_TERMS = 20
 """Candidates that a table of coefficients shows."""
@@ -23,67 +26,63 @@ MOST_TERMS = 20
 
 def of_regression(found: Regression) -> Presentation:
     """How a stepwise regression is shown."""
-    return Presentation(
-        title="Stepwise regression",
-        sentences=tuple(regression_sentences(found)),
-        tables=(coefficient_table(found), validation_table({"stepwise": found.validation}), trace_table(found)),
-        figures=_figures(found),
-        data=lambda: observed_frame(found),
-        document=found.to_dict(),
-        notes=found.notes,
-        warnings=found.warnings,
-    )
+    return _presentation("Stepwise regression", found, found)
 
 
 def of_fit(fit: OutcomeFit) -> Presentation:
     """How a model of the outcome of dialogues is shown, beside other feature sets and learners."""
-    found = fit.regression
-    rivals = {"stepwise": found.validation} | {
-        name: {"nested": {"r2": one.r2, "mse": one.mse, "sd": one.sd}} for name, one in fit.learners.items()
-    }
-    figures = list(_figures(found))
-    shown = fit.prices if fit.model.predicts else ()
-    if shown:
-        figures.append(drawing("outcome.price_chart.price_chart", price_frame(shown), outcome=found.outcome))
-    if fit.sets:
-        figures.append(drawing("outcome.charts.sets_chart", sets_frame(fit.sets)))
-    return Presentation(
-        title="What the outcome follows from",
-        sentences=(*regression_sentences(found), *price_sentences(shown, found.outcome)),
-        tables=(
-            coefficient_table(found),
-            validation_table(rivals),
-            *([price_table(shown)] if shown else []),
-            *([sets_table(fit.sets)] if fit.sets else []),
-            trace_table(found),
-        ),
-        figures=tuple(figures),
-        data=lambda: observed_frame(found),
-        document=fit.to_dict(),
-        notes=fit.notes,
-        warnings=fit.warnings,
+    prices = fit.prices if fit.model.predicts else ()
+    return _presentation(
+        "What the outcome follows from",
+        fit,
+        fit.regression,
+        price_sentences(prices, fit.regression.outcome),
+        rivals={name: {"nested": one.summary} for name, one in fit.learners.items()},
+        tables=[*([price_table(prices)] if prices else []), *([sets_table(fit.sets)] if fit.sets else [])],
+        figures=[
+            *([_price_figure(prices, fit.regression.outcome)] if prices else []),
+            *([drawing("outcome.charts.sets_chart", sets_frame(fit.sets))] if fit.sets else []),
+        ],
     )
 
 
-def of_prediction(found: Prediction) -> Presentation:
-    """How the predicted outcome of a system is shown; a refused one is an error, as there is nothing to show."""
-    _refuse_unlike(found.predictions)
-    return of_predictions(found)
+def _presentation(
+    title: str,
+    result: Regression | OutcomeFit,
+    regression: Regression,
+    sentences: Sequence[str] = (),
+    *,
+    rivals: Mapping[str, Mapping[str, Mapping[str, float | None]]] | None = None,
+    tables: Sequence[ResultTable] = (),
+    figures: Sequence[Drawing] = (),
+) -> Presentation:
+    """A regression, with the sentences, tables and figures that a fit has besides."""
+    drawings = [drawing(OBSERVED, observed_frame(regression), **_observed_settings(regression))]
+    if regression.bootstrap is not None:
+        rows = coefficient_frame(regression, regression.bootstrap)
+        drawings.append(drawing("outcome.charts.coefficient_chart", rows, outcome=regression.outcome))
+    validation = validation_table({"stepwise": regression.validation, **(rivals or {})})
+    return Presentation(
+        title=title,
+        sentences=(*regression_sentences(regression), *sentences),
+        tables=(coefficient_table(regression), validation, *tables, trace_table(regression)),
+        figures=(*drawings, *figures),
+        data=lambda: observed_frame(regression),
+        document=result.to_dict(),
+        notes=result.notes,
+        warnings=result.warnings,
+    )
 
 
-def of_comparison(found: OutcomeComparison) -> Presentation:
-    """How systems are compared by predicted outcome; that all are refused is an error."""
-    _refuse_unlike(found.predictions)
-    return of_predictions(found)
-
-
-def _refuse_unlike(predictions: Sequence[Prediction]) -> None:
-    if all(one.refused for one in predictions):
-        first = predictions[0]
+def of_known_predictions(found: Prediction | OutcomeComparison) -> Presentation:
+    """How predicted outcomes are shown; that all systems are refused is an error, as there is nothing to show."""
+    if all(one.refused for one in found.predictions):
+        first = found.predictions[0]
         raise DataError(
             f"{first.system} is unlike the training data of the model: {'; '.join(first.outside)}",
             fix="collect dialogues with such a system; `extrapolate` predicts all the same, with a warning",
         )
+    return of_predictions(found)
 
 
 def of_predictions(found: Prediction | OutcomeComparison) -> Presentation:
@@ -91,18 +90,14 @@ def of_predictions(found: Prediction | OutcomeComparison) -> Presentation:
     outcome, predictions = found.model.outcome, found.predictions
     pairs = found.pairs if isinstance(found, OutcomeComparison) else ()
     prices = found.prices if isinstance(found, Prediction) and found.model.predicts else ()
-    figures: list[Any] = []
+    figures = []
     if not all(one.refused for one in predictions):
-        settings: dict[str, Any] = {"outcome": outcome, "naive": predictions[0].naive}
-        figures.append(drawing("outcome.charts.predicted_chart", predicted_frame(predictions), **settings))
+        figures.append(drawing(PREDICTED, predicted_frame(predictions), **_predicted_settings(found)))
     if prices:
-        figures.append(drawing("outcome.price_chart.price_chart", price_frame(prices), outcome=outcome))
+        figures.append(_price_figure(prices, outcome))
     return Presentation(
         title="Predicted outcome",
-        sentences=(
-            *(sentence for one in predictions for sentence in prediction_sentences(one, outcome)),
-            *(sentence for pair in pairs for sentence in pair_sentences(pair)),
-        ),
+        sentences=(*(prediction_sentence(one, outcome) for one in predictions), *map(pair_sentence, pairs)),
         tables=(
             prediction_table(predictions),
             *([pair_table(pairs)] if pairs else []),
@@ -116,26 +111,25 @@ def of_predictions(found: Prediction | OutcomeComparison) -> Presentation:
     )
 
 
+def _price_figure(prices: Sequence[Price], outcome: str) -> Drawing:
+    return drawing("outcome.charts.price_chart", pl.DataFrame([asdict(price) for price in prices]), outcome=outcome)
+
+
 def regression_sentences(found: Regression) -> list[str]:
     """What a regression shows."""
     chosen, nested = found.chosen, found.nested
     if not chosen.terms:
-        told = [f"No candidate explains {found.outcome} better than its mean, {number(float(found.y.mean()))}."]
+        sentences = [f"No candidate explains {found.outcome} better than its mean, {number(float(found.y.mean()))}."]
     else:
         kept = f"{len(chosen.terms)} of {len(found.names)} candidates are kept: {', '.join(chosen.terms)}."
-        told = [kept, f"In-sample they explain {_share(chosen.r2)} of the variance of {found.outcome}."]
-    left = f"{_share(found.loo.r2)} when the chosen model is held against {_units(found)} left out"
+        sentences = [kept, f"In-sample they explain {_share(chosen.r2)} of the variance of {found.outcome}."]
+    units = "groups" if found.groups is not None else "rows" if found.rows[0] == "row 1" else "dialogues"
+    left = f"{_share(found.loo.r2)} when the chosen model is held against {units} left out"
     of_that = "What is left of that" if chosen.terms else "Even so"
-    told.append(f"{of_that}: {left}, {_share(nested.r2)} when the choice itself is made without them.")
+    sentences.append(f"{of_that}: {left}, {_share(nested.r2)} when the choice itself is made without them.")
     if nested.r2 <= 0:
-        told.append("A system's outcome is guessed no better than by the mean: do not use the model to predict.")
-    return told
-
-
-def _units(found: Regression) -> str:
-    if found.groups is not None:
-        return "groups"
-    return "rows" if found.rows[0] == "row 1" else "dialogues"
+        sentences.append("A system's outcome is guessed no better than by the mean: do not use the model to predict.")
+    return sentences
 
 
 def _share(r2: float) -> str:
@@ -154,39 +148,36 @@ def price_sentences(prices: Sequence[Price], outcome: str) -> list[str]:
     ]
 
 
-def prediction_sentences(one: Prediction, outcome: str) -> list[str]:
+def prediction_sentence(one: Prediction, outcome: str) -> str:
     """What is predicted for a system, or why nothing is."""
     if one.refused:
-        return [f"{one.system}: not predicted, as it is unlike the training data: {'; '.join(one.outside)}."]
+        return f"{one.system}: not predicted, as it is unlike the training data: {'; '.join(one.outside)}."
     spans = interval(one.figure, number)
     naive = f"; the naive guess is {number(one.naive.value)}" if one.naive.defined else ""
-    shown = "" if spans == "no interval" else f" ({spans})"
+    ends = "" if spans == "no interval" else f" ({spans})"
     beyond = "; extrapolated beyond the training data" if one.extrapolated else ""
     beyond += f"; {one.left_out.words()}" if one.left_out.turns else ""
-    return [f"{one.system}: predicted {outcome} {number(one.figure.value)}{shown}{naive}{beyond}."]
+    return f"{one.system}: predicted {outcome} {number(one.figure.value)}{ends}{naive}{beyond}."
 
 
-def pair_sentences(pair: PredictedPair) -> list[str]:
+def pair_sentence(pair: PredictedPair) -> str:
     """What two predictions show against each other."""
     one = pair.difference
+    names, value = f"{pair.a} less {pair.b}", f"{one.value:+.4g}"
     if math.isnan(one.p):
-        return [f"{pair.a} less {pair.b}: {one.value:+.4g}; the model has no interval for it."]
-    shown = f"{with_interval(f'{one.value:+.4g}', one.low, one.high, write=number)}, {p_value(one.p_adjusted)}"
-    return [f"{pair.a} less {pair.b}: {shown}."]
+        return f"{names}: {value}; the model has no interval for it."
+    return f"{names}: {with_interval(value, one.low, one.high, write=number)}, {p_value(one.p_adjusted)}."
 
 
 def coefficient_table(found: Regression) -> ResultTable:
     """Coefficients of the chosen terms, and how often each candidate was chosen in the bootstrap."""
-    drawn = found.bootstrap
-    rows = []
-    for name, value in found.chosen.coefficients.items():
-        place = None if drawn is None else drawn.coefficients.get(name)
-        ends = "–" if place is None else f"{number(place.low)} to {number(place.high)}"
-        share = "–" if drawn is None or name not in drawn.selected else f"{100 * drawn.selected[name]:.0f} %"
-        rows.append((name, number(value), ends, share))
-    if drawn is not None:
-        others = [name for name in drawn.selected if name not in found.chosen.coefficients][: MOST_TERMS - len(rows)]
-        rows += [(name, "left out", "–", f"{100 * drawn.selected[name]:.0f} %") for name in others]
+    draws, chosen = found.bootstrap, found.chosen.coefficients
+    spans = {} if draws is None else draws.coefficients
+    ends = {name: f"{number(span.low)} to {number(span.high)}" for name, span in spans.items()}
+    shares = {} if draws is None else {name: f"{100 * share:.0f} %" for name, share in draws.selected.items()}
+    rows = [(name, number(value), ends.get(name, "–"), shares.get(name, "–")) for name, value in chosen.items()]
+    others = [name for name in shares if name not in chosen][: MOST_TERMS - len(rows)]
+    rows += [(name, "left out", "–", shares[name]) for name in others]
     return ResultTable("Terms", ("term", "coefficient", "bootstrap interval", "chosen in"), tuple(rows))
 
 
@@ -267,38 +258,21 @@ def pair_table(pairs: Sequence[PredictedPair]) -> ResultTable:
 
 def observed_frame(found: Regression) -> pl.DataFrame:
     """Observed and predicted outcomes, left out by row and by the whole procedure."""
-    parts = []
-    for kind, one in (("leave-one-out", found.loo), ("nested", found.nested)):
-        parts.append(
-            pl.DataFrame(
-                {
-                    "dialogue": list(found.rows),
-                    "observed": one.observed,
-                    "predicted": one.predictions,
-                    "validation": [kind] * one.observed.size,
-                }
-            )
-        )
-    return pl.concat(parts)
+    rows = pl.DataFrame({"dialogue": list(found.rows), "observed": found.y})
+    return pl.concat(
+        rows.with_columns(predicted=one.predictions, validation=pl.lit(kind))
+        for kind, one in (("leave-one-out", found.loo), ("nested", found.nested))
+    )
 
 
-def coefficient_frame(found: Regression) -> pl.DataFrame:
+def coefficient_frame(found: Regression, draws: Bootstrap) -> pl.DataFrame:
     """Coefficients with bootstrap intervals and selection frequencies, for the figure."""
-    drawn = found.bootstrap
-    assert drawn is not None
-    spans = drawn.coefficients
+    chosen, spans = found.chosen.coefficients, draws.coefficients
     rows = [
-        {
-            "term": name,
-            "coefficient": found.chosen.coefficients.get(name, 0.0),
-            "low": spans[name].low,
-            "high": spans[name].high,
-            "selected": share,
-            "chosen": name in found.chosen.coefficients,
-        }
-        for name, share in drawn.selected.items()
+        (name, chosen.get(name, 0.0), spans[name].low, spans[name].high, share, name in chosen)
+        for name, share in draws.selected.items()
     ]
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, ("term", "coefficient", "low", "high", "selected", "chosen"), orient="row")
 
 
 def sets_frame(sets: Sequence[SetResult]) -> pl.DataFrame:
@@ -311,60 +285,35 @@ def sets_frame(sets: Sequence[SetResult]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"features": pl.String, "validation": pl.String, "r2": pl.Float64})
 
 
-def price_frame(prices: Sequence[Price]) -> pl.DataFrame:
-    """Prices of confusions, for the figure."""
-    return pl.DataFrame([price.to_dict() for price in prices])
-
-
 def predicted_frame(predictions: Sequence[Prediction]) -> pl.DataFrame:
     """Predicted outcomes, for the figure."""
+    figures = ("predicted", "value"), ("low", "low"), ("high", "high")
     rows = [
         {
             "system": one.system,
-            "predicted": None if one.refused else one.figure.value,
-            "low": None if one.refused or math.isnan(one.figure.low) else one.figure.low,
-            "high": None if one.refused or math.isnan(one.figure.high) else one.figure.high,
+            **{name: None if one.refused else plain(getattr(one.figure, part)) for name, part in figures},
             "refused": "; ".join(one.outside) or None,
         }
         for one in predictions
     ]
-    kinds = {"system": pl.String, "predicted": pl.Float64, "low": pl.Float64, "high": pl.Float64, "refused": pl.String}
+    kinds = {"system": pl.String, **dict.fromkeys(("predicted", "low", "high"), pl.Float64), "refused": pl.String}
     return pl.DataFrame(rows, schema=kinds)
-
-
-def _figures(found: Regression) -> tuple[Drawing, ...]:
-    shares = {"leave-one-out": found.loo.r2, "nested": found.nested.r2}
-    observed = drawing("outcome.charts.observed_chart", observed_frame(found), outcome=found.outcome, r2=shares)
-    if found.bootstrap is None:
-        return (observed,)
-    return (observed, drawing("outcome.charts.coefficient_chart", coefficient_frame(found), outcome=found.outcome))
 
 
 def _observed_settings(found: Regression) -> dict[str, Any]:
     return {"outcome": found.outcome, "r2": {"leave-one-out": found.loo.r2, "nested": found.nested.r2}}
 
 
-register(
-    Regression,
-    chart=drawn("outcome.charts.observed_chart", observed_frame, _observed_settings),
-    page=presented(of_regression),
-)
+def _predicted_settings(found: Prediction | OutcomeComparison) -> dict[str, Any]:
+    return {"outcome": found.model.outcome, "naive": found.predictions[0].naive}
+
+
+register(Regression, chart=drawn(OBSERVED, observed_frame, _observed_settings), page=presented(of_regression))
 register(
     OutcomeFit,
-    chart=drawn(
-        "outcome.charts.observed_chart",
-        lambda fit: observed_frame(fit.regression),
-        lambda fit: _observed_settings(fit.regression),
-    ),
+    chart=drawn(OBSERVED, lambda fit: observed_frame(fit.regression), lambda fit: _observed_settings(fit.regression)),
     page=presented(of_fit),
 )
 for _kind in (Prediction, OutcomeComparison):
-    register(
-        _kind,
-        chart=drawn(
-            "outcome.charts.predicted_chart",
-            lambda found: predicted_frame(found.predictions),
-            lambda found: {"outcome": found.model.outcome, "naive": found.predictions[0].naive},
-        ),
-        page=presented(of_predictions),
-    )
+    chart = drawn(PREDICTED, lambda found: predicted_frame(found.predictions), _predicted_settings)
+    register(_kind, chart=chart, page=presented(of_predictions))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,12 +59,12 @@ def after_move(terms: tuple[int, ...], move: int) -> tuple[int, ...]:
 
 
 def extract_aic(n: int, rss: float, rank: int, k: float) -> float:
-    """R's `extractAIC`.
+    """R's `extractAIC`; minus infinity where nothing is left to explain.
 
     >>> extract_aic(10, 10.0, 3, 2.0)
     6.0
     """
-    return n * math.log(rss / n) + k * rank
+    return n * math.log(rss / n) + k * rank if rss > 0 else -math.inf
 
 
 WORST = 1e6
@@ -127,54 +128,37 @@ def search_samples(rows: ScaledRows, weights: Array, plan: SearchPlan) -> list[S
     return found
 
 
-@dataclass(eq=False)
 class _Searches:
-    """Searches under way. First axis of all arrays: the samples; those that have ended keep their place."""
+    """Searches under way. First axis of all arrays: the samples; those that have ended keep their place.
 
-    rows: ScaledRows
-    weights: Array
-    plan: SearchPlan
-    n: Array = field(init=False)
-    swept: Array = field(init=False)
-    """The correlation matrices, the outcome last, with the columns of the models swept in."""
+    `swept` are the correlation matrices, the outcome last, with the columns of the models swept in; `length` the
+    lengths of the columns in the sample; `tolerated` the share of each column's centred square that may be left where
+    it is aliased; `least` the share that must be left beside the model before cross-products are trusted with it.
+    """
 
-    tolerated: Array = field(init=False)
-    """Of each column, the share of its centred square that may be left where it is aliased."""
+    swept: Array
+    length: Array
+    tolerated: Array
+    least: Array
 
-    least: Array = field(init=False)
-    """Share of each column's square that must be left beside the model before cross-products are trusted with it."""
-
-    length: Array = field(init=False)
-    """Lengths of the columns in the sample."""
-
-    inside: Flags = field(init=False)
-    enters: Flags = field(init=False)
-    leaves: Flags = field(init=False)
-    """Columns that may ever enter, and leave."""
-
-    idle: Flags = field(init=False)
-    """Columns of the model that are aliased, and so not swept in."""
-
-    order: Places = field(init=False)
-    """Place in the table of drops and additions, for equal AICs: drops as in the formula, then additions."""
-
-    additions: Places = field(init=False)
-    clear: Flags = field(init=False)
-    moves: list[list[int]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        samples, columns = len(self.weights), self.rows.table.shape[1] - 1
-        self.n = self.weights.sum(axis=1)
-        self.clear = np.ones(samples, dtype=np.bool_)
-        self.inside = np.zeros((samples, columns), dtype=np.bool_)
-        self.idle = np.zeros((samples, columns), dtype=np.bool_)
-        self.enters, self.leaves = _ways(self.plan, columns)
-        self.additions = np.full(columns, -1, dtype=np.int64)
-        self.additions[list(self.plan.upper)] = len(self.plan.start) + self.plan.limit + np.arange(len(self.plan.upper))
+    def __init__(self, rows: ScaledRows, weights: Array, plan: SearchPlan) -> None:
+        samples, columns = len(weights), rows.table.shape[1] - 1
+        self.rows, self.weights, self.plan = rows, weights, plan
+        self.n = weights.sum(axis=1)
+        self.clear: Flags = np.ones(samples, dtype=np.bool_)
+        self.inside: Flags = np.zeros((samples, columns), dtype=np.bool_)
+        self.idle = self.inside.copy()  # columns of the model that are aliased, and so not swept in
+        self.enters, self.leaves = np.zeros((2, columns), dtype=np.bool_)  # columns that may ever enter, and leave
+        self.enters[list(plan.upper)] = plan.forward
+        self.leaves[list(plan.upper)] = plan.backward
+        self.leaves[list(plan.lower)] = False
+        # Place in the table of drops and additions, for equal AICs: drops as in the formula, then additions.
+        self.additions: Places = np.full(columns, -1, dtype=np.int64)
+        self.additions[list(plan.upper)] = len(plan.start) + plan.limit + np.arange(len(plan.upper))
         self.order = np.tile(self.additions, (samples, 1))
-        self.moves = [[] for _ in range(samples)]
+        self.moves: list[list[int]] = [[] for _ in range(samples)]
         self._correlate()
-        for place, term in enumerate(self.plan.start):
+        for place, term in enumerate(plan.start):
             self.inside[:, term] = True
             self.order[:, term] = place
             self._enter_first(term)
@@ -186,7 +170,10 @@ class _Searches:
         squares = np.einsum("bjj->bj", products).copy()
         lost = squares < self.n[:, None] / len(self.rows.table) / WORST
         for sample in np.flatnonzero(lost.any(axis=1)).tolist():
-            products[sample] = self._from_rows(sample)
+            # about the sample's own means: exact where little is left of a column outside the left-out rows
+            weight = self.weights[sample]
+            apart = self.rows.table - weight @ self.rows.table / self.n[sample]
+            products[sample] = cross_product(apart * weight[:, None], apart)
             squares[sample] = np.diag(products[sample])
         whole = squares + np.square(sums + self.n[:, None] * centre) / self.n[:, None]
         constant = squares <= TOLERANCE**2 * whole
@@ -199,12 +186,6 @@ class _Searches:
         self.tolerated = np.where(constant, np.inf, TOLERANCE**2 * whole / np.square(length))[:, :-1]
         self.least = np.maximum(1 / WORST, 2 * self.tolerated)
 
-    def _from_rows(self, sample: int) -> Array:
-        """Products about the sample's own means: exact where little is left of a column outside the left-out rows."""
-        weight = self.weights[sample]
-        apart = self.rows.table - weight @ self.rows.table / self.n[sample]
-        return cross_product(apart * weight[:, None], apart)
-
     def _enter_first(self, term: int) -> None:
         doubtful = self.swept[:, term, term] < self.least[:, term]
         samples = np.flatnonzero(doubtful & self.clear)
@@ -216,23 +197,18 @@ class _Searches:
 
     def _aliased(self, samples: Places, terms: Places) -> Flags:
         """Whether a column is aliased by the model, by what the rows have left of it."""
-        found = np.zeros(samples.size, dtype=np.bool_)
-        step = max(1, MOST_CELLS // len(self.rows.table))
-        for start in range(0, samples.size, step):
-            part = slice(start, start + step)
-            found[part] = self._little_left(samples[part], terms[part])
-        return found
-
-    def _little_left(self, samples: Places, terms: Places) -> Flags:
-        length = self.length[samples, :-1]
-        active = self.inside & ~self.idle
-        weight = self.weights[samples]
-        shares = np.where(active[samples], -self.swept[samples, :-1, terms], 0.0) / length
-        shares[np.arange(samples.size), terms] = 1 / length[np.arange(samples.size), terms]
+        at_once = max(1, MOST_CELLS // len(self.rows.table))
+        if samples.size > at_once:
+            cuts = range(at_once, samples.size, at_once)
+            parts = zip(np.split(samples, cuts), np.split(terms, cuts), strict=True)
+            return np.concatenate([self._aliased(*part) for part in parts])
+        length, weight, each = self.length[samples, :-1], self.weights[samples], np.arange(samples.size)
+        active = (self.inside & ~self.idle)[samples]
+        shares = np.where(active, -self.swept[samples, :-1, terms], 0.0) / length
+        shares[each, terms] = 1 / length[each, terms]
         left = multiply(self.rows.table, np.column_stack([shares, np.zeros(samples.size)]).T).T
         left -= ((weight * left).sum(axis=1) / self.n[samples])[:, None]
-        tolerated = self.tolerated[samples, terms]
-        return np.asarray((weight * np.square(left)).sum(axis=1) <= tolerated)
+        return np.asarray((weight * np.square(left)).sum(axis=1) <= self.tolerated[samples, terms])
 
     def _sweep(self, samples: Places, terms: Places, sign: Array | float) -> None:
         """Move a column of each sample into the model (sign 1) or out of it (sign -1)."""
@@ -341,14 +317,6 @@ class _Searches:
         return SearchEnd(tuple(self.moves[sample]), tuple(terms.tolist()), aic, bool(self.clear[sample]))
 
 
-def _ways(plan: SearchPlan, columns: int) -> tuple[Flags, Flags]:
-    enters, leaves = np.zeros((2, columns), dtype=np.bool_)
-    enters[list(plan.upper)] = plan.forward
-    leaves[list(plan.upper)] = plan.backward
-    leaves[list(plan.lower)] = False
-    return enters, leaves
-
-
 Start = Literal["full", "null"] | Sequence[str] | None
 Scope = tuple[Sequence[str], Sequence[str]] | None
 
@@ -392,7 +360,13 @@ class Selection:
         if self.direction not in ("backward", "forward", "both"):
             raise UsageError(f'direction must be "backward", "forward" or "both"; got "{self.direction}"')
         lower, upper = ((), names) if self.scope is None else self.scope
-        start = self._start(upper)
+        start = self.start or ("null" if self.direction == "forward" and self.start is None else "full")
+        if isinstance(self.start, str) or self.start is None:
+            if start not in ("full", "null"):
+                raise UsageError(f'start must be "full", "null" or a list of predictors; got "{start}"')
+            start = upper if start == "full" else ()
+        else:
+            start = self.start
         places = {name: place for place, name in enumerate(names)}
         unknown = [name for name in (*start, *lower, *upper) if name not in places]
         if unknown:
@@ -409,27 +383,14 @@ class Selection:
             limit=self.limit,
         )
 
-    def _start(self, upper: Sequence[str]) -> Sequence[str]:
-        start = self.start or ("null" if self.direction == "forward" and self.start is None else "full")
-        if isinstance(self.start, str) or self.start is None:
-            if start not in ("full", "null"):
-                raise UsageError(f'start must be "full", "null" or a list of predictors; got "{start}"')
-            return tuple(upper) if start == "full" else ()
-        return tuple(self.start)
 
-
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """A line of the search: "- x" or "+ x" ("" for the start), degrees of freedom gained, AIC and RSS thereafter."""
 
     step: str
     df: int | None
     aic: float
     rss: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The line as plain values."""
-        return {"step": self.step, "df": self.df, "aic": self.aic, "rss": self.rss}
 
 
 @dataclass(frozen=True, eq=False)
@@ -472,7 +433,7 @@ class Stepwise:
             "terms": list(self.terms),
             "coefficients": plain(self.coefficients),
             "aic": self.aic,
-            "trace": [move.to_dict() for move in self.trace],
+            "trace": [move._asdict() for move in self.trace],
             "aliased": list(self.aliased),
             "in_sample": {"r2": plain(self.r2), "mse": self.mse},
         }
@@ -510,39 +471,59 @@ def search_terms(
 def run_search(x: Array, y: Array, names: Sequence[str], plan: SearchPlan) -> Stepwise:
     """The end of the search that a plan describes."""
     path = _quick_path(x, y, plan) if y.size > MANY_ROWS else None
-    return _result(path or _finish(x, y, [_model(x, y, plan.start, None, plan)], plan), y, names)
+    path = path or _finish(x, y, [_model(x, y, plan.start, None, plan)], plan)
+    last, first = path[-1], path[0]
+    terms = tuple(names[term] for term in last.terms)
+    trace = [Move("", None, first.aic, first.fit.rss)]
+    for before, model in pairwise(path):
+        if model.kept and model.move is not None:
+            sign = "+" if model.move in model.terms else "-"
+            df = before.fit.rank - model.fit.rank
+            trace.append(Move(f"{sign} {names[model.move]}", df, model.aic, model.fit.rss))
+    deviations = y - y.mean()
+    return Stepwise(
+        terms,
+        last.terms,
+        dict(zip((INTERCEPT, *terms), last.fit.coefficients.tolist(), strict=True)),
+        last.aic,
+        tuple(trace),
+        tuple(names[first.terms[place]] for place in first.fit.aliased),
+        1 - last.fit.rss / float(deviations @ deviations),
+        last.fit.rss / y.size,
+        last.fit,
+    )
 
 
 def _quick_path(x: Array, y: Array, plan: SearchPlan) -> list[_Model] | None:
     """The path that cross-products lead along, fitted from the rows; None where the rows do not agree."""
-    found = search_samples(ScaledRows.of(x, y), np.ones((1, y.size)), plan)[0]
-    path = _path(x, y, found.moves, plan)
-    if path is None or not _agree(path[-1], found):
+    end = search_samples(ScaledRows.of(x, y), np.ones((1, y.size)), plan)[0]
+    path = [_model(x, y, plan.start, None, plan)]
+    for move in end.moves:
+        path.append(_model(x, y, after_move(path[-1].terms, move), move, plan))
+        if path[-1].aic >= path[-2].aic + SLACK:
+            return None
+    if not path[-1].agrees(end):
         return None
-    return path if found.clear else _finish(x, y, path, plan)
+    return path if end.clear else _finish(x, y, path, plan)
 
 
 def confirm_search(
-    x: Array, y: Array, rows: Places, found: SearchEnd, plan: SearchPlan
+    x: Array, y: Array, rows: Places, end: SearchEnd, plan: SearchPlan
 ) -> tuple[tuple[int, ...], LeastSquares]:
-    """Columns and fit on some rows of what a search on their cross-products found.
+    """Columns and fit on some rows of what a search on their cross-products ended with.
 
     The rows end a search that is not clear, and do all of it where they do not agree.
     """
     outcome = y[rows]
-    if found.clear:
-        model = _model(x[rows[:, None], found.terms], outcome, tuple(range(len(found.terms))), None, plan)
-        if _agree(model, found):
-            return found.terms, model.fit
+    if end.clear:
+        model = _model(x[rows[:, None], end.terms], outcome, tuple(range(len(end.terms))), None, plan)
+        if model.agrees(end):
+            return end.terms, model.fit
     table = x[rows]
-    model = _model(table, outcome, found.terms, None, plan)
-    model = model if _agree(model, found) else _model(table, outcome, plan.start, None, plan)
+    model = _model(table, outcome, end.terms, None, plan)
+    model = model if model.agrees(end) else _model(table, outcome, plan.start, None, plan)
     last = _finish(table, outcome, [model], plan)[-1]
     return last.terms, last.fit
-
-
-def _agree(model: _Model, found: SearchEnd) -> bool:
-    return abs(model.aic - found.aic) <= AGREEMENT * (1 + abs(found.aic))
 
 
 @dataclass(frozen=True, eq=False)
@@ -555,32 +536,21 @@ class _Model:
     aic: float
     kept: bool = True
 
+    def agrees(self, end: SearchEnd) -> bool:
+        return abs(self.aic - end.aic) <= AGREEMENT * (1 + abs(end.aic))
+
 
 def _model(x: Array, y: Array, terms: tuple[int, ...], move: int | None, plan: SearchPlan) -> _Model:
     fit = solve(x[:, terms], y)
-    if fit.rank == fit.n or is_exact(fit.rss, y):
-        raise _exact(fit, y)
-    return _Model(terms, move, fit, extract_aic(fit.n, fit.rss, fit.rank, plan.k))
-
-
-def _exact(fit: LeastSquares, y: Array) -> DataError:
+    if fit.rank < fit.n and not is_exact(fit.rss, y):
+        return _Model(terms, move, fit, extract_aic(fit.n, fit.rss, fit.rank, plan.k))
     if np.ptp(y) == 0:
-        return DataError("must not be the same in every row", where="the outcome", got=float(y[0]))
-    return DataError(
+        raise DataError("must not be the same in every row", where="the outcome", got=float(y[0]))
+    raise DataError(
         f"a model of {fit.rank - 1} predictors fits the {fit.n} rows exactly: its AIC is minus infinity, and nothing "
         "can be chosen by it",
         fix="offer fewer predictors or more rows, and no predictor that the outcome is computed from",
     )
-
-
-def _path(x: Array, y: Array, moves: Sequence[int], plan: SearchPlan) -> list[_Model] | None:
-    """The models on a path that the search found; None where the rows would have ended it sooner."""
-    path = [_model(x, y, plan.start, None, plan)]
-    for move in moves:
-        path.append(_model(x, y, after_move(path[-1].terms, move), move, plan))
-        if path[-1].aic >= path[-2].aic + SLACK:
-            return None
-    return path
 
 
 def _finish(x: Array, y: Array, path: list[_Model], plan: SearchPlan) -> list[_Model]:
@@ -606,24 +576,17 @@ def _best(x: Array, y: Array, now: _Model, plan: SearchPlan) -> int | None:
         idle = [term for term in drops if solve(x[:, after_move(now.terms, term)], y).rank == now.fit.rank]
         if idle:
             return idle[-1]
-    table = _after_drops(now, drops) | _after_additions(x, y, now, adds)
+    slopes, spread = now.fit.coefficients[1:], np.diag(now.fit.inverse)[1:]
+    after = dict(zip(now.terms, (now.fit.rss + np.square(slopes) / spread).tolist(), strict=True))
+    # those apart that are aliased by columns that stay
+    rss_after = {term: after[term] for term in drops if not math.isnan(after[term])}
+    rss_after |= _after_additions(x, y, now, adds)
     n, rank = y.size, now.fit.rank
-    aics = {term: _aic(n, rss, rank + (1 if term in adds else -1), plan.k) for term, rss in table.items()}
+    aics = {term: extract_aic(n, rss, rank + (1 if term in adds else -1), plan.k) for term, rss in rss_after.items()}
     lowest = min([now.aic, *aics.values()])
     if now.aic <= lowest + TIE * n:
         return None
     return next(term for term, aic in aics.items() if aic <= lowest + TIE * n)
-
-
-def _aic(n: int, rss: float, rank: int, k: float) -> float:
-    return extract_aic(n, rss, rank, k) if rss > 0 else float("-inf")
-
-
-def _after_drops(now: _Model, drops: Sequence[int]) -> dict[int, float]:
-    """RSS without each of some columns of the model, those apart that are aliased by columns that stay."""
-    slopes, spread = now.fit.coefficients[1:], np.diag(now.fit.inverse)[1:]
-    after = dict(zip(now.terms, (now.fit.rss + np.square(slopes) / spread).tolist(), strict=True))
-    return {term: after[term] for term in drops if not math.isnan(after[term])}
 
 
 def _after_additions(x: Array, y: Array, now: _Model, adds: Sequence[int]) -> dict[int, float]:
@@ -644,29 +607,3 @@ def _after_additions(x: Array, y: Array, now: _Model, adds: Sequence[int]) -> di
             cancelled = rss < CANCELLED * now.fit.rss
             found[term] = solve(x[:, (*now.terms, term)], y).rss if cancelled else rss
     return found
-
-
-def _result(path: list[_Model], y: Array, names: Sequence[str]) -> Stepwise:
-    last, first = path[-1], path[0]
-    terms = tuple(names[term] for term in last.terms)
-    deviations = y - y.mean()
-    return Stepwise(
-        terms,
-        last.terms,
-        dict(zip((INTERCEPT, *terms), last.fit.coefficients.tolist(), strict=True)),
-        last.aic,
-        tuple(_line(path, place, names) for place, model in enumerate(path) if model.kept),
-        tuple(names[first.terms[place]] for place in first.fit.aliased),
-        1 - last.fit.rss / float(deviations @ deviations),
-        last.fit.rss / y.size,
-        last.fit,
-    )
-
-
-def _line(path: list[_Model], place: int, names: Sequence[str]) -> Move:
-    model = path[place]
-    if model.move is None:
-        return Move("", None, model.aic, model.fit.rss)
-    sign = "+" if model.move in model.terms else "-"
-    df = path[place - 1].fit.rank - model.fit.rank
-    return Move(f"{sign} {names[model.move]}", df, model.aic, model.fit.rss)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,19 +59,13 @@ class Dialogues:
         """A further column as numbers, true and false as 1 and 0."""
         if name not in self.frame.columns:
             raise DataError(f'there is no column "{name}"; {nearest(name, self.frame.columns)}', where="dialogues:")
-        column = self.frame[name]
-        if column.dtype == pl.String:
-            column = column.str.to_lowercase().replace({"true": "1", "yes": "1", "false": "0", "no": "0"})
-        whole = column.dtype.is_numeric() or column.dtype in (pl.String, pl.Boolean, pl.Null)
-        numbers = column.cast(pl.Float64, strict=False) if whole else pl.Series(name, [None] * len(self), pl.Float64)
+        column, numbers = self.frame[name], _cast(self.frame[name])
         bad = column.is_not_null() & (numbers.is_null() | ~numbers.is_finite())
         if bad.any():
             place = bad.arg_max() or 0
-            who = self.frame["dialogue"][place]
-            raise DataError(
-                "must be a finite number", where=f'dialogue "{who}": {name}', got=str(self.frame[name][place])
-            )
-        return numbers.alias(name)
+            where = f'dialogue "{self.frame["dialogue"][place]}": {name}'
+            raise DataError("must be a finite number", where=where, got=str(column[place]))
+        return numbers
 
 
 def read_dialogues(*sources: str | Path | Source, reading: DialogueReading = AS_IT_COMES) -> Dialogues:
@@ -97,28 +91,24 @@ def dialogues(data: object, *, reading: DialogueReading = AS_IT_COMES) -> Dialog
 def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     mapped = {**reading.columns, **({"outcome": reading.outcome} if reading.outcome else {})}
     check_mapping(mapped, DIALOGUE_ALIASES)
-    found = resolve_clear(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES)
-    cells = Cells(table, found.columns)
-    faults = [*found.faults.values(), *_column_faults(cells, found.faults)]
+    resolved = resolve_clear(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES)
+    cells = Cells(table, resolved.columns)
+    faults = [*resolved.faults.values(), *_column_faults(cells, resolved.faults)]
     if faults:
         raise DataError.joined(faults)
-    names = _names(cells)
     outcome, what = _outcome(cells)
-    group = cells.text("group")
-    others = [name for name in table.frame.columns if name not in (ROW, "dialogue", "outcome", "group")]
-    frame = pl.DataFrame({one.name: one for one in (names, outcome, group, *(table.frame[name] for name in others))})
+    others = [one for one in table.frame.drop(ROW) if one.name not in ("dialogue", "outcome", "group")]
+    frame = pl.DataFrame({one.name: one for one in (_names(cells), outcome, cells.text("group"), *others)})
     undefined = frame.filter(pl.col("outcome").is_null())
-    warnings = []
-    if undefined.height:
-        listed = ", ".join(f'"{name}"' for name in undefined["dialogue"].head(5))
-        more = f" and {undefined.height - 5:,} more" if undefined.height > 5 else ""
-        why = " (pre is 1, so nothing was left to gain, or a test is missing)" if what == GAIN else ""
-        warnings.append(f"{_UNDEFINED.told(undefined.height)}{why}: {listed}{more}")
     kept = frame.filter(pl.col("outcome").is_not_null())
     if kept.is_empty():
         raise DataError("no dialogue has an outcome", where=f"{table.name}:")
-    told = (f"outcome: {GAIN}, (post - pre) / (1 - pre)",) if what == GAIN else ()
-    return Dialogues(kept.sort("dialogue"), what, (*found.notes, *told), tuple(warnings))
+    warnings: tuple[str, ...] = ()
+    if undefined.height:
+        why = " (pre is 1, so nothing was left to gain, or a test is missing)" if what == GAIN else ""
+        warnings = (f"{_UNDEFINED.told(undefined.height)}{why}: {_quote_names(undefined['dialogue'].to_list(), 5)}",)
+    gain = (f"outcome: {GAIN}, (post - pre) / (1 - pre)",) if what == GAIN else ()
+    return Dialogues(kept.sort("dialogue"), what, (*resolved.notes, *gain), warnings)
 
 
 def _column_faults(cells: Cells, unclear: Collection[str]) -> list[DataError]:
@@ -155,25 +145,17 @@ def _names(cells: Cells) -> pl.Series:
 
 def _outcome(cells: Cells) -> tuple[pl.Series, str]:
     if "outcome" in cells:
-        column = cells.columns["outcome"]
-        series = cells.table.frame[column]
-        values = cells.flags("outcome").cast(pl.Float64) if _is_flag(series) else cells.numbers("outcome")
-        return _finite(values, cells, "outcome").alias("outcome"), column
+        column = cells.table.frame[cells.columns["outcome"]]
+        words = set(column.drop_nulls().str.to_lowercase().unique()) if column.dtype == pl.String else set()
+        is_flag = column.dtype == pl.Boolean or (words and words <= {"true", "false", "yes", "no"})
+        values = cells.flags("outcome").cast(pl.Float64) if is_flag else cells.numbers("outcome")
+        return _finite(values, cells, "outcome").alias("outcome"), column.name
     if "pre" in cells and "post" in cells:
         pre, post = (_read_share(cells, part) for part in ("pre", "post"))
         gain = pl.select(pl.when(pre < 1).then((post - pre) / (1 - pre))).to_series()
         return gain.alias("outcome"), GAIN
     rule = f"needs a column outcome, or pre and post; there are {', '.join(cells.table.columns[:12])}"
     raise DataError(rule, where=cells.table.name, fix="`outcome` names another")
-
-
-def _is_flag(series: pl.Series) -> bool:
-    if series.dtype == pl.Boolean:
-        return True
-    if series.dtype != pl.String:
-        return False
-    words = set(series.drop_nulls().str.to_lowercase().unique())
-    return bool(words) and words <= {"true", "false", "yes", "no"}
 
 
 def _finite(values: pl.Series, cells: Cells, part: str) -> pl.Series:
@@ -194,41 +176,37 @@ def _read_share(cells: Cells, part: str) -> pl.Series:
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The dialogues that two tables share, and those that only one of them has."""
+def match_dialogues(
+    turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why: Sequence[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The dialogues that have both turns and an outcome, and a note on those that do not, which are refused.
 
-    common: tuple[str, ...]
-    only_turns: tuple[str, ...]
-    only_outcomes: tuple[str, ...]
-
-
-def match_dialogues(turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why: Sequence[str] = ()) -> Match:
-    """Pair dialogues with turns and dialogues with outcomes; what has no counterpart is refused.
-
-    With `allowed` it is left out instead, and the match says what. `why` is what is known about missing outcomes.
+    With `allowed` they are left out instead. `why` is what is known about missing outcomes.
     """
-    have, known = set(turns), set(outcomes)
-    match = Match(tuple(sorted(have & known)), tuple(sorted(have - known)), tuple(sorted(known - have)))
-    if not match.common:
+    common = sorted({*turns} & {*outcomes})
+    only_turns, only_outcomes = sorted({*turns} - {*outcomes}), sorted({*outcomes} - {*turns})
+    if not common:
         raise DataError(
-            f"no dialogue has both turns and an outcome: turns are of {_quote_names(match.only_turns)}, outcomes of "
-            f"{_quote_names(match.only_outcomes)}",
+            f"no dialogue has both turns and an outcome: turns are of {_quote_names(only_turns)}, outcomes of "
+            f"{_quote_names(only_outcomes)}",
             fix="do the names of dialogues agree?",
         )
-    if (match.only_turns or match.only_outcomes) and not allowed:
+    if not (only_turns or only_outcomes):
+        return common, []
+    if not allowed:
         raise DataError(
-            f"{len(match.only_turns):,} dialogues have turns and no outcome ({_quote_names(match.only_turns)}), "
-            f"{len(match.only_outcomes):,} an outcome and no turns ({_quote_names(match.only_outcomes)})"
+            f"{len(only_turns):,} dialogues have turns and no outcome ({_quote_names(only_turns)}), "
+            f"{len(only_outcomes):,} an outcome and no turns ({_quote_names(only_outcomes)})"
             + "".join(f"; {one}" for one in why),
-            fix=f"`matched` goes on with the {len(match.common):,} that have both",
+            fix=f"`matched` goes on with the {len(common):,} that have both",
         )
-    return match
+    note = f"left out: {len(only_turns):,} dialogues without an outcome, {len(only_outcomes):,} without turns"
+    return common, [note]
 
 
-def _quote_names(names: Sequence[str]) -> str:
-    shown = ", ".join(f'"{name}"' for name in names[:3])
-    return (f"{shown} and {len(names) - 3:,} more" if len(names) > 3 else shown) or "none"
+def _quote_names(names: Sequence[str], most: int = 3) -> str:
+    listed = ", ".join(f'"{name}"' for name in names[:most])
+    return (f"{listed} and {len(names) - most:,} more" if len(names) > most else listed) or "none"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,34 +231,33 @@ def table_rows(
     for name in (outcome, *([group] if group else [])):
         if name not in frame.columns:
             raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
-    names = _found(frame, outcome, group) if candidates is None else _asked(frame, outcome, candidates)
+    names = _candidate_names(frame, outcome, candidates, group)
     x = np.stack([_finite_numbers(frame, name) for name in names], axis=1)
     y = _finite_numbers(frame, outcome)
     if y.size < 2:
         raise DataError("a regression needs at least two rows", got=int(y.size))
     if np.ptp(y) == 0:
         raise DataError(f"{outcome} is the same in every row, so there is nothing to explain", got=float(y[0]))
-    return TableRows(names, x, y, None if group is None else _groups(frame, group))
+    return TableRows(names, x, y, None if group is None else number_groups(as_text(frame[group]), range(y.size)))
 
 
-def _asked(frame: pl.DataFrame, outcome: str, candidates: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(candidates))
-    for name in names:
+def _candidate_names(
+    frame: pl.DataFrame, outcome: str, candidates: Sequence[str] | None, group: str | None
+) -> tuple[str, ...]:
+    if candidates is None:
+        others = [frame[name] for name in frame.columns if name not in (outcome, group)]
+        numeric = [one.name for one in others if _cast(one).null_count() == one.null_count() < frame.height]
+        if not numeric:
+            raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
+        return tuple(numeric)
+    if not candidates:
+        raise UsageError("candidates are names of columns; got none")
+    for name in candidates:
         if name not in frame.columns:
             raise UsageError(f'candidates: there is no column "{name}"; {nearest(name, frame.columns)}')
         if name == outcome:
             raise UsageError(f"candidates: {name} is the outcome itself")
-    if not names:
-        raise UsageError("candidates are names of columns; got none")
-    return names
-
-
-def _found(frame: pl.DataFrame, outcome: str, group: str | None) -> tuple[str, ...]:
-    others = (name for name in frame.columns if name not in (outcome, group))
-    names = tuple(name for name in others if _cast(frame[name]).null_count() == frame[name].null_count() < frame.height)
-    if not names:
-        raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
-    return names
+    return tuple(dict.fromkeys(candidates))
 
 
 def _finite_numbers(frame: pl.DataFrame, name: str) -> Any:
@@ -304,9 +281,7 @@ def _cast(column: pl.Series) -> pl.Series:
     return words.replace({"true": "1", "yes": "1", "false": "0", "no": "0"}).cast(pl.Float64, strict=False)
 
 
-def _groups(frame: pl.DataFrame, group: str) -> NDArray[np.int64]:
-    """A number for each group; a row of none is a group of its own."""
-    names = as_text(frame[group])
-    alone = (f"\0{place}" for place in range(len(names)))
-    named = [own if one is None else one for one, own in zip(names, alone, strict=True)]
-    return np.unique(np.array(named), return_inverse=True)[1].astype(np.int64)
+def number_groups(groups: pl.Series, rows: Iterable[object]) -> NDArray[np.int64]:
+    """The number of each row's group; a row without one is a group of its own, under its own name."""
+    names = [f"\0{row}" if group is None else group for group, row in zip(groups, rows, strict=True)]
+    return np.unique(np.array(names), return_inverse=True)[1].astype(np.int64)

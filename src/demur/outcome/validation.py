@@ -1,18 +1,19 @@
-"""How well a regression predicts rows it has not seen, how stable its choices are, and diagnostics."""
+"""How well a regression predicts rows it has not seen, and how stable its choices are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from demur.core.arrays import Array
 from demur.core.show.results import Step, plain, silent
+from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
-from demur.outcome.least_squares import LeastSquares, Places, check_arrays, least_squares
+from demur.outcome.least_squares import LeastSquares, Places, check_arrays, is_constant, solve
 from demur.outcome.stepwise import (
     INTERCEPT,
     ScaledRows,
@@ -34,8 +35,7 @@ FULL_LEVERAGE = 1e-6
 """A row whose leverage is this close to 1 is left out by a fit of its own, for the formula would divide by nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailedFold:
+class FailedFold(NamedTuple):
     """A fold on whose other rows nothing could be fitted, its number of rows, and why."""
 
     fold: int
@@ -89,21 +89,27 @@ class OutcomeValidation:
     @property
     def r2(self) -> float:
         """1 - sum of squared errors / sum of squares about the mean of all these rows; below 0 if worse than it."""
-        seen = self.observed[self._known]
-        return _explained_share(self.errors.sum(), np.square(seen - seen.mean()).sum()) if self.n else float("nan")
+        return r2_of(self.observed[self._known], self.predictions[self._known]) if self.n else float("nan")
 
     @property
     def r2_of_means(self) -> float:
         """The same against the naive guess, the mean of the rows outside the fold: 0 is as good as that."""
-        return _explained_share(self.errors.sum(), np.square(self.observed - self.means)[self._known].sum())
+        whole = np.square(self.observed - self.means)[self._known].sum()
+        return float(1 - self.errors.sum() / whole) if whole > 0 else float("nan")
 
     @property
     def correlation2(self) -> float:
         """Squared correlation of predictions and outcomes; blind to predictions that are off by scale or offset."""
-        seen, said = self.observed[self._known], self.predictions[self._known]
-        across, along = seen - seen.mean() if self.n else seen, said - said.mean() if self.n else said
+        if not self.n:
+            return float("nan")
+        across, along = (part[self._known] - part[self._known].mean() for part in (self.observed, self.predictions))
         below = float((across @ across) * (along @ along))
         return float(across @ along) ** 2 / below if below > 0 else float("nan")
+
+    @property
+    def summary(self) -> dict[str, float]:
+        """R², mean and standard deviation of the squared errors."""
+        return {"r2": self.r2, "mse": self.mse, "sd": self.sd}
 
     @property
     def training_r2(self) -> float:
@@ -122,17 +128,11 @@ class OutcomeValidation:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values."""
         names = ("n", "r2", "mse", "sd", "r2_of_means", "correlation2", "training_r2", "training_r2_sd")
-        shown = {name: plain(getattr(self, name)) for name in names}
-        failed = [{"fold": one.fold, "n": one.n, "why": one.why} for one in self.failed]
-        return {**shown, "selected": dict(self.selected), "models": self.models, "failed": failed}
+        values = {name: plain(getattr(self, name)) for name in (*names, "selected", "models")}
+        return {**values, "failed": [one._asdict() for one in self.failed]}
 
 
-def folds_of_rows(n: int) -> Places:
-    """A fold for every row: leave one out."""
-    return np.arange(n)
-
-
-def folds_of_groups(groups: Sequence[Any]) -> Places:
+def folds_of_groups(groups: Sequence[Any] | Places) -> Places:
     """A fold for every group, numbered as they first appear.
 
     >>> folds_of_groups(["b", "a", "b"]).tolist()
@@ -169,22 +169,22 @@ def leave_out(x: ArrayLike, y: ArrayLike, *, folds: Places | None = None) -> Out
     """
     columns, outcome = check_arrays(x, y)
     fold = _numbered(folds, outcome.size)
-    fit = least_squares(columns, outcome)
-    single = np.bincount(fold).max() == 1
-    apart = _single_errors(fit, outcome) if single else _block_errors(fit, outcome, fold)
+    fit = solve(columns, outcome)
+    apart = _errors_outside(fit, outcome, fold)
     predictions = outcome - apart
     training = np.full(fold.max() + 1, np.nan)
     for one in np.unique(fold[np.isnan(apart)]):
         out = fold == one
-        alone = least_squares(columns[~out], outcome[~out])
+        alone = solve(columns[~out], outcome[~out])
         predictions[out] = alone.predict(columns[out])
-        training[one] = _r2(alone, outcome[~out])
+        training[one] = _r2_of_fit(alone, outcome[~out])
     rss = fit.rss - np.bincount(fold, (outcome - fit.fitted) * (outcome - predictions))
-    means = _outside_means(outcome, fold)
-    tss = _outside_squares(outcome, fold)
+    centred, outside = outcome - outcome.mean(), outcome.size - np.bincount(fold)
+    # the sum of squares of the rows outside each fold about their own mean
+    tss = centred @ centred - np.bincount(fold, np.square(centred)) - np.square(np.bincount(fold, centred)) / outside
     known = np.isnan(training)
     training[known] = 1 - np.divide(rss, tss, out=np.full(rss.size, np.nan), where=tss > 0)[known]
-    return OutcomeValidation(outcome, predictions, means, training, {}, 1)
+    return OutcomeValidation(outcome, predictions, _outside_means(outcome, fold), training, {}, 1)
 
 
 def nested(
@@ -200,46 +200,40 @@ def nested(
     columns, outcome = check_arrays(x, y)
     plan = (selection or Selection()).plan(names)
     fold = _numbered(folds, outcome.size)
+    rows, total = ScaledRows.of(columns, outcome), int(fold.max()) + 1
+    ends: list[SearchEnd] = []
+    for start in range(0, total, AT_ONCE):
+        step("nested validation", start, total)
+        out = np.arange(start, min(start + AT_ONCE, total))
+        ends += search_samples(rows, (fold[None, :] != out[:, None]).astype(np.float64), plan)
+    step("nested validation", total, total)
     predictions = np.full(outcome.size, np.nan)
     training, chosen, failed = [], [], []
-    for one, found in enumerate(_search_folds(columns, outcome, fold, plan, step)):
+    for one, end in enumerate(ends):
         out, others = np.flatnonzero(fold == one), np.flatnonzero(fold != one)
         try:
-            terms, fit = confirm_search(columns, outcome, others, found, plan)
+            terms, fit = confirm_search(columns, outcome, others, end, plan)
         except DataError as fault:
             failed.append(FailedFold(one, out.size, str(fault)))
             continue
         predictions[out] = fit.predict(columns[out[:, None], terms])
-        training.append(_r2(fit, outcome[others]))
+        training.append(_r2_of_fit(fit, outcome[others]))
         chosen.append(terms)
-    means = _outside_means(outcome, fold)
-    models = len({frozenset(terms) for terms in chosen})
-    selected = frequencies(chosen, names)
+    means, selected = _outside_means(outcome, fold), frequencies(chosen, names)
+    models = len({*map(frozenset, chosen)})
     return OutcomeValidation(outcome, predictions, means, np.array(training), selected, models, tuple(failed))
 
 
 def frequencies(chosen: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict[str, float]:
     """Share of models that hold a predictor, the most frequent first."""
-    counts = np.zeros(len(names))
-    for terms in chosen:
-        counts[list(terms)] += 1
+    places = np.array([place for terms in chosen for place in terms], dtype=np.int64)
+    counts = np.bincount(places, minlength=len(names))
     order = np.argsort(-counts, kind="stable")
     return {names[place]: float(counts[place] / len(chosen)) for place in order} if chosen else {}
 
 
-def _search_folds(x: Array, y: Array, fold: Places, plan: SearchPlan, step: Step) -> list[SearchEnd]:
-    rows, total = ScaledRows.of(x, y), int(fold.max()) + 1
-    found: list[SearchEnd] = []
-    for start in range(0, total, AT_ONCE):
-        step("nested validation", start, total)
-        out = np.arange(start, min(start + AT_ONCE, total))
-        found += search_samples(rows, (fold[None, :] != out[:, None]).astype(np.float64), plan)
-    step("nested validation", total, total)
-    return found
-
-
 def _numbered(folds: Places | None, n: int) -> Places:
-    fold = folds_of_rows(n) if folds is None else np.asarray(folds, dtype=np.int64)
+    fold = np.arange(n) if folds is None else np.asarray(folds, dtype=np.int64)
     if fold.size != n:
         raise UsageError(f"every row needs a fold; got {fold.size} for {n} rows")
     fold = np.unique(fold, return_inverse=True)[1]
@@ -248,13 +242,12 @@ def _numbered(folds: Places | None, n: int) -> Places:
     return np.asarray(fold, dtype=np.int64)
 
 
-def _single_errors(fit: LeastSquares, y: Array) -> Array:
-    free = 1 - fit.hat
-    return np.asarray(np.divide(y - fit.fitted, free, out=np.full(y.size, np.nan), where=free > FULL_LEVERAGE))
-
-
-def _block_errors(fit: LeastSquares, y: Array, fold: Places) -> Array:
+def _errors_outside(fit: LeastSquares, y: Array, fold: Places) -> Array:
+    """Errors of rows left out with their fold; NaN where the other rows do not determine the model."""
     errors, residuals = np.full(y.size, np.nan), y - fit.fitted
+    if np.bincount(fold).max() == 1:
+        free = 1 - fit.hat
+        return np.asarray(np.divide(residuals, free, out=errors, where=free > FULL_LEVERAGE))
     for rows in np.split(np.argsort(fold, kind="stable"), np.cumsum(np.bincount(fold))[:-1]):
         block = fit.basis[rows]
         left = np.eye(fit.rank) - block.T @ block
@@ -270,43 +263,22 @@ def _outside_means(y: Array, fold: Places) -> Array:
     return np.asarray(((y.sum() - inside) / (y.size - np.bincount(fold)))[fold])
 
 
-def _outside_squares(y: Array, fold: Places) -> Array:
-    """For every fold the sum of squares of the rows outside it about their own mean."""
-    centred = y - y.mean()
-    outside = y.size - np.bincount(fold)
-    return np.asarray(
-        centred @ centred - np.bincount(fold, np.square(centred)) - np.square(np.bincount(fold, centred)) / outside
-    )
+def r2_of(y: Array, predictions: Array) -> float:
+    """1 - sum of squared errors / sum of squares about the mean; NaN where the outcome is constant."""
+    if is_constant(y[:, None])[0]:
+        return float("nan")
+    return float(1 - np.square(y - predictions).sum() / np.square(y - y.mean()).sum())
 
 
-def _r2(fit: LeastSquares, y: Array) -> float:
-    return _explained_share(fit.rss, np.square(y - y.mean()).sum())
-
-
-def _explained_share(left: float, whole: float) -> float:
-    return float(1 - left / whole) if whole > 0 else float("nan")
+def _r2_of_fit(fit: LeastSquares, y: Array) -> float:
+    whole = np.square(y - y.mean()).sum()
+    return float(1 - fit.rss / whole) if whole > 0 else float("nan")
 
 
 REPLICATES_AT_ONCE = 50
 """Replicates of one piece of work. Draws are made piece by piece, so this number is part of what a seed means."""
 
 WHAT = "resampling the regression"
-
-Counts = NDArray[np.int64]
-"""How often every row is drawn, in some replicates."""
-
-
-@dataclass(frozen=True, slots=True)
-class BootstrapSpan:
-    """A figure of the fit to all rows, and percentiles of it over the replicates."""
-
-    value: float
-    low: float
-    high: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figure as plain values."""
-        return {"value": plain(self.value), "low": plain(self.low), "high": plain(self.high)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,12 +322,12 @@ class Bootstrap:
         return {self.names[place]: float(shares[place]) for place in order}
 
     @property
-    def coefficients(self) -> dict[str, BootstrapSpan]:
+    def coefficients(self) -> dict[str, Figure]:
         """Coefficients with percentiles in which a predictor that is left out counts as 0: the whole procedure's."""
         return self._spans(np.nan_to_num(self.draws))
 
     @property
-    def where_selected(self) -> dict[str, BootstrapSpan]:
+    def where_selected(self) -> dict[str, Figure]:
         """Coefficients with percentiles over those replicates alone that choose the predictor; NaN where none does."""
         return self._spans(self.draws)
 
@@ -369,13 +341,13 @@ class Bootstrap:
         """In-sample R² less its optimism."""
         return self.r2 - self.optimism
 
-    def _spans(self, draws: Array) -> dict[str, BootstrapSpan]:
+    def _spans(self, draws: Array) -> dict[str, Figure]:
         tail = (1 - self.level) / 2
         spans = {}
         for place, name in enumerate((INTERCEPT, *self.names)):
             known = draws[~np.isnan(draws[:, place]), place]
             low, high = np.quantile(known, [tail, 1 - tail]) if known.size else (np.nan, np.nan)
-            spans[name] = BootstrapSpan(float(self.value[place]), float(low), float(high))
+            spans[name] = Figure(float(self.value[place]), float(low), float(high))
         return spans
 
     def to_dict(self) -> dict[str, Any]:
@@ -401,7 +373,7 @@ def bootstrap(
     names: Sequence[str],
     *,
     selection: Selection | None = None,
-    groups: Sequence[Any] | None = None,
+    groups: Sequence[Any] | Places | None = None,
     replicates: int = 1000,
     seed: int = 0,
     level: float = 0.95,
@@ -440,7 +412,7 @@ Replicate = tuple[Array, float, float] | str
 """Coefficients, R² on the rows drawn and on those at hand; or why there is no model."""
 
 
-def _replicate(x: Array, y: Array, count: Counts, end: SearchEnd, plan: SearchPlan) -> Replicate:
+def _replicate(x: Array, y: Array, count: Places, end: SearchEnd, plan: SearchPlan) -> Replicate:
     rows = np.repeat(np.arange(count.size), count)
     try:
         terms, fit = confirm_search(x, y, rows, end, plan)
@@ -448,132 +420,13 @@ def _replicate(x: Array, y: Array, count: Counts, end: SearchEnd, plan: SearchPl
         return str(fault)
     coefficients = np.full(x.shape[1] + 1, np.nan)
     coefficients[[0, *(term + 1 for term in terms)]] = fit.coefficients
-    return coefficients, _bootstrap_r2(fit.fitted, y[rows]), _bootstrap_r2(fit.predict(x[:, terms]), y)
+    return coefficients, r2_of(y[rows], fit.fitted), r2_of(y, fit.predict(x[:, terms]))
 
 
-def _draws(unit: Places, replicates: int, seed: int) -> Iterator[Counts]:
+def _draws(unit: Places, replicates: int, seed: int) -> Iterator[Places]:
     """How often each row is drawn, for some replicates at a time."""
     rng = np.random.default_rng(seed)
     units = int(unit.max()) + 1
     for start in range(0, replicates, REPLICATES_AT_ONCE):
         size = min(REPLICATES_AT_ONCE, replicates - start)
         yield rng.multinomial(units, np.full(units, 1 / units), size=size)[:, unit]
-
-
-def _bootstrap_r2(said: Array, seen: Array) -> float:
-    return float(1 - np.square(seen - said).sum() / np.square(seen - seen.mean()).sum())
-
-
-HIGH_INFLATION = 10.0
-"""Variance inflation from which a coefficient is commonly said to be hard to tell from those of other predictors."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRange:
-    """What the rows of the fit held of a predictor: its least and greatest value, mean and standard deviation."""
-
-    low: float
-    high: float
-    mean: float
-    sd: float
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A predictor whose coefficient alone has another sign than beside the others."""
-
-    term: str
-    simple: float
-    multiple: float
-
-
-@dataclass(frozen=True, eq=False)
-class Diagnostics:
-    """Inflation, sign flips, ranges and standardised coefficients of the predictors of a regression."""
-
-    inflation: dict[str, float]
-    flips: tuple[Flip, ...]
-    ranges: dict[str, TrainingRange]
-    standardised: dict[str, float]
-
-    @property
-    def inflated(self) -> dict[str, float]:
-        """Predictors with a variance inflation of `HIGH_INFLATION` or more."""
-        return {name: factor for name, factor in self.inflation.items() if factor >= HIGH_INFLATION}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures as plain values."""
-        ranges = {
-            name: {"low": one.low, "high": one.high, "mean": one.mean, "sd": plain(one.sd)}
-            for name, one in self.ranges.items()
-        }
-        flips = [{"term": flip.term, "simple": flip.simple, "multiple": flip.multiple} for flip in self.flips]
-        inflation, standardised = plain(self.inflation), plain(self.standardised)
-        return {"inflation": inflation, "flips": flips, "ranges": ranges, "standardised": standardised}
-
-
-def diagnose(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> Diagnostics:
-    """All of it for the regression of `y` on all columns of `x`."""
-    columns, outcome = check_arrays(x, y)
-    return Diagnostics(
-        inflation(columns, names),
-        sign_flips(columns, outcome, names),
-        ranges(columns, names),
-        standardised(columns, outcome, names),
-    )
-
-
-def inflation(x: ArrayLike, names: Sequence[str]) -> dict[str, float]:
-    """Variance inflation 1 / (1 - R²), R² of a predictor on all the others.
-
-    How many times larger the variance of its coefficient is than if it were uncorrelated with them: 1 at best,
-    infinite where others determine it. NaN for a predictor that does not vary.
-
-    >>> inflation([[0, 0], [1, 1], [2, 0], [3, 1]], ["a", "b"])
-    {'a': 1.25, 'b': 1.25}
-    """
-    columns = np.asarray(x, dtype=np.float64)
-    return {name: _inflation(columns, place) for place, name in enumerate(names)}
-
-
-def _inflation(x: Array, place: int) -> float:
-    one, others = x[:, place], np.delete(x, place, axis=1)
-    centred = one - one.mean()
-    total = float(centred @ centred)
-    if least_squares(one[:, None], one).rank == 1:
-        return float("nan")
-    beside = least_squares(others, one)
-    determined = least_squares(np.column_stack([others, one]), one).rank == beside.rank
-    return float("inf") if determined else round(total / beside.rss, 12)
-
-
-def sign_flips(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> tuple[Flip, ...]:
-    """Predictors whose coefficient changes its sign once the others stand beside it.
-
-    Then the coefficient tells what is left of a predictor when others are held still, not what it goes along with.
-    """
-    columns, outcome = check_arrays(x, y)
-    multiple = least_squares(columns, outcome).coefficients[1:]
-    simple = [least_squares(columns[:, [place]], outcome).coefficients[1] for place in range(len(names))]
-    pairs = zip(names, simple, multiple, strict=True)
-    return tuple(Flip(name, float(alone), float(beside)) for name, alone, beside in pairs if alone * beside < 0)
-
-
-def ranges(x: ArrayLike, names: Sequence[str]) -> dict[str, TrainingRange]:
-    """What the rows hold of every predictor."""
-    columns = np.asarray(x, dtype=np.float64)
-    sd = columns.std(axis=0, ddof=1) if len(columns) > 1 else np.full(columns.shape[1], np.nan)
-    parts = (columns.min(axis=0), columns.max(axis=0), columns.mean(axis=0), sd)
-    return {name: TrainingRange(*(float(part[place]) for part in parts)) for place, name in enumerate(names)}
-
-
-def standardised(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> dict[str, float]:
-    """Coefficients with predictors and outcome counted in their standard deviations, so that they can be compared.
-
-    The same as those of a fit to z-scores (PARADISE, Walker et al. 1997); NaN for aliased predictors.
-    """
-    columns, outcome = check_arrays(x, y)
-    slopes = least_squares(columns, outcome).coefficients[1:]
-    apart = outcome.std()
-    beta = slopes * columns.std(axis=0) / apart if apart > 0 else np.full(slopes.size, np.nan)
-    return dict(zip(names, beta.tolist(), strict=True))

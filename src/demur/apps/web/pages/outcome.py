@@ -14,6 +14,7 @@ from demur.apps.web.pages.runs import run_values
 from demur.apps.web.site import Query, Site
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
+from demur.outcome.charts import MOST_LABELS
 from demur.outcome.features import (
     POLICIES,
     REJECTION_NOTES,
@@ -28,7 +29,6 @@ from demur.outcome.models import OutcomeModel
 from demur.outcome.options import MIN_PER_DIALOGUE, Rejections
 from demur.outcome.prediction import WhatIf, compare_predictions, predict, prices
 from demur.outcome.prediction import what_if as mending
-from demur.outcome.price_chart import MOST_LABELS
 
 if TYPE_CHECKING:
     from demur.store.records import Run
