@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="demur[phones] is not in
 @pytest.fixture
 def nothing_read():
     """Neither dictionary nor earlier answers in memory, before and after."""
-    kept = (tokens._lexicon, tokens._guesser, tokens.phones_of)
+    kept = (tokens._lexicon, tokens._guesser, tokens.phones_of, tokens.pronounced)
     for each in kept:
         each.cache_clear()
     yield

@@ -143,7 +143,7 @@ def test_each_word_is_pronounced_once(monkeypatch):
     asked = []
     spoken = tokens.spoken
     monkeypatch.setattr(tokens, "spoken", lambda word: asked.append(word) or spoken(word))
-    tokens._phones.cache_clear()
+    tokens.pronounced.cache_clear()
     tokenizer("phones2")("the tide the tide")
     tokenizer("phones2")("The tide!")
     assert asked == ["the", "tide"]

@@ -59,13 +59,17 @@ class SoundAlikes:
 
     def __init__(self, vocabulary: Iterable[str], steepness: float = STEEPNESS) -> None:
         required()
+        from wordfreq import get_frequency_dict
+
         self._steepness = steepness
         sounds = {word: sound for word in sorted(set(vocabulary)) if (sound := _sound(word))}
         if len(sounds) < 2:
             raise UsageError(f"a recogniser must know two words or more; got {len(sounds)} that can be pronounced")
         self.vocabulary = tuple(sounds)
         self._sounds = list(sounds.values())
-        self._familiar = FAMILIARITY * np.log(_frequencies(self.vocabulary))
+        known = get_frequency_dict("en")
+        frequencies = np.array([max(known.get(word, 0.0), _RAREST) for word in self.vocabulary])
+        self._familiar = FAMILIARITY * np.log(frequencies)
         self._place = {word: place for place, word in enumerate(self.vocabulary)}
         self._found: dict[str, Rivals] = {}
         self.fillers = self._likeliest(self._familiar / FAMILIARITY - _TIES * np.arange(len(self.vocabulary)), _FILLERS)
@@ -75,17 +79,14 @@ class SoundAlikes:
         distinct = list(dict.fromkeys(asked))
         new = [word for word in distinct if word not in self._found]
         for start in range(0, len(new), _AT_ONCE):
-            self._find(new[start : start + _AT_ONCE])
+            batch = new[start : start + _AT_ONCE]
+            scores = self._familiar - self._steepness * _distances(batch, self._sounds)
+            scores -= _TIES * np.arange(len(self.vocabulary))
+            for word, row in zip(batch, scores, strict=True):
+                if word in self._place:
+                    row[self._place[word]] = -np.inf
+                self._found[word] = self._likeliest(row, RIVALS)
         return {word: self._found[word] for word in distinct}
-
-    def _find(self, asked: Sequence[str]) -> None:
-        scores = self._familiar - self._steepness * _distances(asked, self._sounds)
-        scores -= _TIES * np.arange(len(self.vocabulary))
-        for word, row in zip(asked, scores, strict=True):
-            own = self._place.get(word)
-            if own is not None:
-                row[own] = -np.inf
-            self._found[word] = self._likeliest(row, RIVALS)
 
     def _likeliest(self, scores: Array, most: int) -> Rivals:
         count = min(most, int(np.isfinite(scores).sum()))
@@ -153,13 +154,6 @@ def required() -> None:
     phones_required()
 
 
-def _frequencies(spelled: Sequence[str]) -> Array:
-    from wordfreq import get_frequency_dict
-
-    known = get_frequency_dict("en")
-    return np.array([max(known.get(word, 0.0), _RAREST) for word in spelled])
-
-
 _signs: dict[str, str] = {}
 
 
@@ -208,11 +202,6 @@ class Recognition:
         """The word error rate over all texts; NaN where nobody said a word."""
         return sum(self.errors) / self.words if self.words else math.nan
 
-    @property
-    def empty(self) -> int:
-        """Texts of which nothing was recognised although something was said."""
-        return sum(bool(said) and not text for said, text in zip(self.said, self.texts, strict=True))
-
 
 class NoiseChannel(Protocol):
     """A recogniser that errs; `demur.lab.noise.CHANNELS` names those of the experiments."""
@@ -220,21 +209,17 @@ class NoiseChannel(Protocol):
     @property
     def description(self) -> str:
         """What an experiment calls it."""
-        ...
 
     @property
     def caution(self) -> str:
         """What a reader must know of its errors; empty for real ones."""
-        ...
 
     @property
     def snr_db(self) -> float | None:
         """Decibels of the speech above the noise, where there is any sound."""
-        ...
 
     def recognise(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Recognition:
         """What is recognised of texts, by the seed and the ids only; without ids each text is its own."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -295,7 +280,9 @@ class WordChannel:
             raise UsageError(f"the shares of errors must be 0 or more, and not all 0; got {self._shares}")
         if not 0 <= self.steepness < math.inf:
             raise UsageError(f"the steepness must be 0 or more; got {self.steepness:g}")
-        known = None if self.vocabulary is None else _distinct_words(self.vocabulary)
+        known = self.vocabulary
+        if known is not None:
+            known = tuple(sorted({word for text in known for word in words(text)}))
         if known == () or (known is None and self.frequent < 1):
             fix = "leave it out to take the most frequent English words"
             raise UsageError(f"a recogniser must know some words, but the vocabulary has none ({fix})")
@@ -309,16 +296,16 @@ class WordChannel:
 
     def fit(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> WordChannel:
         """The channel at the rate at which these texts have the word error rate asked for."""
-        return self.at(self._fitting(self._draws(texts, ids)))
+        return self.at(self._fitting_rate(self._draws(texts, ids)))
 
     def recognise(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> WordRecognition:
         """What is recognised of texts; without ids each text is its own.
 
         With few words the word error rate comes as near as the texts allow.
         """
-        drawn = self._draws(texts, ids)
-        rate = self._fitting(drawn) if self.rate is None else self.rate
-        pairs = tuple(self._pairs(one, rate) for one in drawn)
+        draws = self._draws(texts, ids)
+        rate = self._fitting_rate(draws) if self.rate is None else self.rate
+        pairs = tuple(self._pairs(one, rate) for one in draws)
         said, texts_of = ([" ".join(words_of(one, side)) for one in pairs] for side in (0, 1))
         return WordRecognition(tuple(checked_ids(texts, ids)), said, texts_of, self.at(rate), pairs)
 
@@ -348,43 +335,46 @@ class WordChannel:
         said = [tuple(words(text)) for text in texts]
         alikes = self.alikes
         rivals = alikes.of(word for one in said for word in one)
-        drawn = []
+        draws = []
         for name, one in zip(ids, said, strict=True):
             chance = generator(self.seed, name).random((len(one), 5))
             instead = tuple(rivals[word].pick(draw) for word, draw in zip(one, chance[:, 2], strict=True))
             added = tuple(alikes.fillers.pick(draw) for draw in chance[:, 4])
-            drawn.append(_Draws(one, instead, added, chance))
-        return drawn
+            draws.append(_Draws(one, instead, added, chance))
+        return draws
 
-    def _pairs(self, drawn: _Draws, rate: float) -> WordPairs:
+    def _pairs(self, draws: _Draws, rate: float) -> WordPairs:
         substitutions, deletions, insertions = self.ratio
-        wrong = drawn.chance[:, 0] < rate * (substitutions + deletions)
-        lost = wrong & (drawn.chance[:, 1] * (substitutions + deletions) >= substitutions)
-        after = drawn.chance[:, 3] < rate * insertions
+        wrong = draws.chance[:, 0] < rate * (substitutions + deletions)
+        lost = wrong & (draws.chance[:, 1] * (substitutions + deletions) >= substitutions)
+        after = draws.chance[:, 3] < rate * insertions
         if len(lost) > 1 and lost.all():
-            lost[np.argmax(drawn.chance[:, 0])] = False  # of several words something is always heard
-        return tuple(drawn.places(wrong.tolist(), lost.tolist(), after.tolist()))
+            lost[np.argmax(draws.chance[:, 0])] = False  # of several words something is always recognised
+        pairs = []
+        for place, word in enumerate(draws.said):
+            pairs.append((word, "" if lost[place] else draws.instead[place] if wrong[place] else word))
+            if after[place]:
+                pairs.append(("", draws.added[place]))
+        return tuple(pairs)
 
-    def _fitting(self, drawn: Sequence[_Draws]) -> float:
+    def _fitting_rate(self, draws: Sequence[_Draws]) -> float:
         """The rate at which the word error rate is nearest to the one asked for, by bisection."""
-        total = sum(len(one.said) for one in drawn)
+        total = sum(len(one.said) for one in draws)
         if not total or self.wer == 0:
             return 0.0
         low, high = 0.0, self.highest
         rate, least = high, math.inf
         for _ in range(_STEPS):
             tried = high if least == math.inf else (low + high) / 2
-            excess = self._errors(drawn, tried) / total - self.wer
+            pairs = (self._pairs(one, tried) for one in draws)
+            errors = sum(word_errors(words_of(one, 0), words_of(one, 1)) for one in pairs)
+            excess = errors / total - self.wer
             if abs(excess) < least:
                 rate, least = tried, abs(excess)
             if least <= CLOSE or (tried == high and excess < 0):
                 break
             low, high = (tried, high) if excess < 0 else (low, tried)
         return rate
-
-    def _errors(self, drawn: Sequence[_Draws], rate: float) -> int:
-        found = (self._pairs(one, rate) for one in drawn)
-        return sum(word_errors(words_of(pairs, 0), words_of(pairs, 1)) for pairs in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,14 +385,6 @@ class _Draws:
     instead: tuple[str, ...]
     added: tuple[str, ...]
     chance: Array
-
-    def places(self, wrong: Sequence[bool], lost: Sequence[bool], after: Sequence[bool]) -> list[tuple[str, str]]:
-        found = []
-        for place, word in enumerate(self.said):
-            found.append((word, "" if lost[place] else self.instead[place] if wrong[place] else word))
-            if after[place]:
-                found.append(("", self.added[place]))
-        return found
 
 
 def words_of(pairs: WordPairs, side: int) -> list[str]:
@@ -426,10 +408,6 @@ def generator(seed: int, name: Hashable, purpose: str = "words") -> np.random.Ge
     """Chance for one utterance and purpose, the same whatever else is drawn."""
     key = f"{purpose}/{seed}/{name}".encode("utf-8", "surrogatepass")
     return np.random.default_rng(list(hashlib.blake2b(key, digest_size=16).digest()))
-
-
-def _distinct_words(vocabulary: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted({word for text in vocabulary for word in words(text)}))
 
 
 SENTENCES = 10
@@ -456,10 +434,16 @@ def networks(found: WordRecognition) -> list[Network]:
     The best words, read off, are the text that was recognised. A slot whose words would be likelier than its best one
     says less than 1 in all. Besides the slots of words there are some in which noise was taken for speech and then not.
     """
-    recogniser = _Recogniser(found.channel)
-    found.channel.alikes.of(word for pairs in found.pairs for pair in pairs for word in pair if word)
+    channel = found.channel
+    if not channel.rate:
+        return [Network(tuple(((word, 1.0),) for word, _ in pairs)) for pairs in found.pairs]
+    substituted, deleted, inserted = (channel.rate * share for share in channel.ratio)
+    right = max(0.0, 1 - substituted - deleted)
+    total = right + substituted + inserted
+    recogniser = _Recogniser(channel.alikes, right / total if total else 0.0, deleted)
+    channel.alikes.of(word for pairs in found.pairs for pair in pairs for word in pair if word)
     return [
-        recogniser.network(pairs, generator(found.channel.seed, name, "lists"))
+        recogniser.network(pairs, generator(channel.seed, name, "lists"))
         for name, pairs in zip(found.ids, found.pairs, strict=True)
     ]
 
@@ -532,44 +516,32 @@ def word_rows(arcs: Iterable[tuple[str, float]]) -> list[dict[str, Any]]:
     return [{"word": word, "confidence": share} for word, share in arcs]
 
 
+@dataclass(frozen=True, slots=True)
 class _Recogniser:
     """Makes networks of what a channel recognised."""
 
-    def __init__(self, channel: WordChannel) -> None:
-        self._alikes = channel.alikes
-        rate = channel.rate or 0.0
-        substituted, deleted, inserted = (rate * share for share in channel.ratio)
-        right = max(0.0, 1 - substituted - deleted)
-        self._noiseless = rate == 0
-        self._right = right / (right + substituted + inserted) if right + substituted + inserted else 0.0
-        # as often as a word is lost there is noise that was nearly taken for one, so half of all silences are right
-        self._ghosts = deleted
+    alikes: SoundAlikes
+    right: float
+    """The share of words recognised that were said."""
+    ghosts: float
+    """How often noise was nearly taken for a word: as often as a word is lost, so half of all silences are right."""
 
     def network(self, pairs: WordPairs, rng: np.random.Generator) -> Network:
-        if self._noiseless:
-            return Network(tuple(((word, 1.0),) for word, _ in pairs))
         slots: list[Slot] = []
         for said, word in pairs:
-            slots.append(self._lost(said, rng) if not word else self._word(said, word, rng))
-            if said and rng.random() < self._ghosts:
-                slots.append(self._ghost(rng))
+            slots.append(self._slot(said, word, rng))
+            if said and rng.random() < self.ghosts:
+                one, other = (self.alikes.fillers.pick(rng.random()) for _ in range(2))
+                slots.append(slot("", posterior(True, 0.5, rng), {other: 0.5, one: 1.0}))
         return Network(tuple(slots))
 
-    def _word(self, said: str, word: str, rng: np.random.Generator) -> Slot:
-        rivals = self._rivals(word)
+    def _slot(self, said: str, word: str, rng: np.random.Generator) -> Slot:
+        found = self.alikes.of([word or said])[word or said]
+        rivals = dict(zip(found.words, found.weights.tolist(), strict=True))
+        if not word:
+            return slot("", posterior(False, 0.5, rng), {said: 1.0, **rivals})
         rivals[""] = _SILENCE if said else 1.0
         if said and said != word:
             ranked = sorted(rivals.values(), reverse=True)[: _ARCS - 1]
             rivals[said] = max(rivals.get(said, 0.0), _NUDGE * ranked[int(rng.integers(len(ranked)))])
-        return slot(word, posterior(said == word, self._right, rng), rivals)
-
-    def _lost(self, said: str, rng: np.random.Generator) -> Slot:
-        return slot("", posterior(False, 0.5, rng), {said: 1.0, **self._rivals(said)})
-
-    def _ghost(self, rng: np.random.Generator) -> Slot:
-        one, other = (self._alikes.fillers.pick(rng.random()) for _ in range(2))
-        return slot("", posterior(True, 0.5, rng), {other: 0.5, one: 1.0})
-
-    def _rivals(self, word: str) -> dict[str, float]:
-        found = self._alikes.of([word])[word]
-        return dict(zip(found.words, found.weights.tolist(), strict=True))
+        return slot(word, posterior(said == word, self.right, rng), rivals)

@@ -6,14 +6,14 @@ import re
 import sqlite3
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ def required() -> None:
         raise UsageError("pronunciations need gruut and its English dictionary: pip install 'demur[phones]'")
 
 
+@lru_cache(_KEPT_WORDS)
 def pronounced(word: str) -> Phones:
     """The phones of a word in the letters of the IPA, without stress; none for what has no letter or digit.
 
@@ -74,7 +75,21 @@ def spoken(word: str) -> tuple[str, ...]:
     (('two', 'pm'), ('three', 'point', 'five'), ('twenty', 'first'), ('nineteen', 'ninety', 'nine'), ('g', 'p', 's'))
     """
     whole = folded(word)
-    return (whole,) if whole in _lexicon() else tuple(_said(_without_accents(whole)))
+    if whole in _lexicon():
+        return (whole,)
+    if not whole.isascii():
+        signs = unicodedata.normalize("NFKD", whole)
+        whole = "".join(sign for sign in signs if not unicodedata.combining(sign))
+    spelled: list[str] = []
+    for piece in _piece.finditer(whole):
+        part = piece[0]
+        if piece["number"]:
+            spelled += _number_in_words(piece["number"], piece["decimals"], ordinal=piece["nth"] is not None)
+        elif part.isascii() and part.isalpha() and part not in _lexicon() and not _vowel.search(part):
+            spelled += part  # most likely an abbreviation that is said letter by letter
+        else:
+            spelled.append(part)
+    return tuple(spelled)
 
 
 def folded(text: str) -> str:
@@ -97,57 +112,26 @@ def phones_of(said: str) -> Phones:
         return tuple(known.translate(_stress).split())
     owner, apostrophe, ending = said.rpartition("'")
     if apostrophe and ending == "s" and (phones := pronounced(owner)):
-        return (*phones, *_possessive(phones[-1]))
+        if phones[-1] in _SIBILANTS:
+            return (*phones, "ɪ", "z")
+        return (*phones, "s" if phones[-1] in _VOICELESS else "z")
     with _guessing:
         found = _guesser()(said)
     return tuple(filter(None, (phone.translate(_stress) for phone in found)))
 
 
-def _possessive(last: str) -> Phones:
-    if last in _SIBILANTS:
-        return ("ɪ", "z")
-    return ("s",) if last in _VOICELESS else ("z",)
-
-
-def _said(text: str) -> Iterator[str]:
-    for piece in _piece.finditer(text):
-        if piece["number"]:
-            yield from _number_in_words(piece["number"], piece["decimals"], ordinal=piece["nth"] is not None)
-        elif _is_spelled(piece[0]):
-            yield from piece[0]
-        else:
-            yield piece[0]
-
-
-def _is_spelled(word: str) -> bool:
-    """Whether a word is most likely an abbreviation that is said letter by letter."""
-    return word.isascii() and word.isalpha() and word not in _lexicon() and not _vowel.search(word)
-
-
 def _number_in_words(number: str, decimals: str | None, *, ordinal: bool) -> list[str]:
-    digits = number.replace(",", "")
-    if len(digits) > _LONGEST_NUMBER or (len(digits) > 1 and int(digits[0]) == 0):
-        words = _digits_in_words(digits)
-    else:
-        is_year = not ordinal and not decimals and len(number) == 4 and int(number) in _YEARS
-        words = _in_words(int(digits), "ordinal" if ordinal else "year" if is_year else "cardinal")
-    return [*words, "point", *_digits_in_words(decimals)] if decimals else words
-
-
-def _digits_in_words(digits: str) -> list[str]:
-    return [word for digit in digits for word in _in_words(int(digit), "cardinal")]
-
-
-def _in_words(number: int, kind: str) -> list[str]:
     from num2words import num2words
 
-    return [word for word in re.findall("[a-z]+", num2words(number, to=kind)) if word != "and"]
-
-
-def _without_accents(text: str) -> str:
-    if text.isascii():
-        return text
-    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    digits = number.replace(",", "")
+    if len(digits) > _LONGEST_NUMBER or (len(digits) > 1 and int(digits[0]) == 0):
+        texts = [num2words(int(digit)) for digit in digits]
+    else:
+        is_year = not ordinal and not decimals and len(number) == 4 and int(number) in _YEARS
+        texts = [num2words(int(digits), to="ordinal" if ordinal else "year" if is_year else "cardinal")]
+    if decimals:
+        texts += ["point", *(num2words(int(digit)) for digit in decimals)]
+    return [word for word in re.findall("[a-z]+", " ".join(texts)) if word != "and"]
 
 
 @cache
@@ -189,11 +173,9 @@ class Tokenizer(Protocol):
     @property
     def name(self) -> str:
         """What `tokenizer` makes the same again from."""
-        ...
 
     def __call__(self, text: str) -> list[str]:
         """The tokens of one text, as often as they occur; none for an empty one."""
-        ...
 
 
 def tokenizer(name: str) -> Tokenizer:
@@ -234,14 +216,11 @@ def words(text: str) -> list[str]:
     return _word.findall(folded(text).translate(_written))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Words:
     """The words of a text."""
 
-    @property
-    def name(self) -> str:
-        """Always `words`."""
-        return "words"
+    name: ClassVar[str] = "words"
 
     def __call__(self, text: str) -> list[str]:
         """The words, in their order."""
@@ -265,7 +244,13 @@ class PhoneRuns:
 
     def __call__(self, text: str) -> list[str]:
         """The runs, in their order."""
-        return _runs_of([phone for word in words(text) for phone in _phones(word)], self.n)
+        phones = [phone for word in words(text) for phone in pronounced(word)]
+        if not phones:
+            return []
+        row = phones if self.n == 1 else [EDGE, *phones, EDGE]
+        # equal tokens are one object, so that counting them is quick and keeping them cheap
+        starts = range(len(row) - self.n + 1)
+        return [sys.intern(f"{self.n}:{' '.join(row[start : start + self.n])}") for start in starts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,31 +277,14 @@ class _Written(dict[int, str]):
     """
 
     def __missing__(self, code: int) -> str:
-        self[code] = _kept(chr(code))
+        sign = chr(code)
+        kind = unicodedata.category(sign)
+        unseen = (kind in ("Cf", "Me") and sign != _BREAK) or "VARIATION SELECTOR" in unicodedata.name(sign, "")
+        self[code] = "" if unseen else sign if kind[0] in "LMN" or sign == "'" else " "
         return self[code]
 
 
 _written = _Written()
-
-
-def _kept(sign: str) -> str:
-    kind = unicodedata.category(sign)
-    if (kind in ("Cf", "Me") and sign != _BREAK) or "VARIATION SELECTOR" in unicodedata.name(sign, ""):
-        return ""
-    return sign if kind[0] in "LMN" or sign == "'" else " "
-
-
-@lru_cache(_KEPT_WORDS)
-def _phones(word: str) -> tuple[str, ...]:
-    return tuple(phone for said in spoken(word) for phone in phones_of(said))
-
-
-def _runs_of(phones: list[str], n: int) -> list[str]:
-    if not phones:
-        return []
-    row = phones if n == 1 else [EDGE, *phones, EDGE]
-    # equal tokens are one object, so that counting them is quick and keeping them cheap
-    return [sys.intern(f"{n}:{' '.join(row[start : start + n])}") for start in range(len(row) - n + 1)]
 
 
 def _kinds(bag: str, *, asked: str) -> list[str]:
@@ -351,7 +319,11 @@ class TokenCounts:
 
     def same_as(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each of some texts (numbered from 0), the texts with the same counts, itself among them."""
-        keys = self._keys()
+        matrix = self.matrix
+        keys = [
+            matrix.indices[start:stop].tobytes() + matrix.data[start:stop].tobytes()
+            for start, stop in pairwise(matrix.indptr)
+        ]
         members: dict[bytes, list[int]] = {}
         for place, key in enumerate(keys):
             members.setdefault(key, []).append(place)
@@ -369,13 +341,6 @@ class TokenCounts:
         row = np.repeat(np.arange(len(rows)), np.diff(mine.indptr))
         elsewhere = total[mine.indices] - copies[row] * mine.data > 0
         return np.asarray(np.bincount(row[elsewhere], minlength=len(rows)) > 0)
-
-    def _keys(self) -> list[bytes]:
-        ends = self.matrix.indptr
-        return [
-            self.matrix.indices[start:stop].tobytes() + self.matrix.data[start:stop].tobytes()
-            for start, stop in pairwise(ends)
-        ]
 
 
 def counted(texts: Sequence[str], tokens: Tokenizer, vocabulary: Vocabulary | None = None) -> TokenCounts:
