@@ -112,7 +112,7 @@ def test_a_file_that_is_cut_off_is_read_again_from_its_start(path):
     steps = taken(log, Time(lambda: path.write_bytes(ROW)), until_idle=3)
     assert texts(steps) == [ROW * 3, ROW]
     assert [step.before for step in steps if step] == [0, 0]
-    assert log.notes == [f"{path} was cut off and begun anew: the counts go on with the new rows"]
+    assert log.notes == [f"{path} was cut off and begun again: the counts go on with the new rows"]
 
 
 def test_a_file_that_was_cut_off_and_has_outgrown_what_was_read_is_noticed_by_how_it_begins(path):

@@ -15,8 +15,7 @@ import pytest
 from demur.core.engines import spark
 from demur.core.engines.duckdb import DuckDBEngine
 from demur.core.engines.engine import EngineFault, collected
-from demur.core.engines.parts import system_of_url
-from demur.core.engines.scanning import scan
+from demur.core.engines.scanning import scan, system_of_url
 from demur.core.engines.spark import SparkEngine, spark_session
 from demur.core.io.tables import Request
 from demur.errors import DataError, UsageError

@@ -12,7 +12,7 @@ from demur.returns.compare import _crossings as crossings_of
 from demur.returns.compare import compare
 from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import augrc_difference
-from demur.returns.pairing import pair as paired
+from demur.returns.table import pair as paired
 from reference import returns as plain
 from reference.answers import answers, made_up, shuffled, table
 from reference.rows import SCORES, arrays, tables

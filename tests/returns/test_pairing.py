@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.returns.pairing import pair
-from demur.returns.table import responses
+from demur.returns.table import pair, responses
 
 
 def rows(system, ids, **cells):

@@ -2,8 +2,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from demur.returns.pairing import pair
-from demur.returns.table import Responses
+from demur.returns.table import Responses, pair
 from demur.store.rows import apart, numbers_of, side_by_side
 from store.tables import write
 

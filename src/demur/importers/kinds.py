@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIAL_ALIASES
-from demur.core.io.delimited import header_of
-from demur.core.io.files import schema_of
+from demur.core.io.files import header_of
 from demur.core.io.json import BYTE_ORDER_MARK, NAMES_FROM, column_names, read_json
 from demur.core.io.sources import Compression, Source, compression_at, first_bytes, opened
 from demur.core.io.tables import Request
@@ -74,9 +73,7 @@ def _first_text(path: Path, compression: Compression, name: str) -> bytes:
 
 def columns_in(source: Source) -> Collection[str]:
     """Gives the names of the columns of an opened file."""
-    if source.format in ("parquet", "arrow"):
-        return schema_of(source)
-    if source.format in ("csv", "tsv"):
+    if source.format != "json":
         return header_of(source)
     if _first_text(source.path, source.compression, source.name).startswith(b"["):
         return read_json(source, Request()).columns

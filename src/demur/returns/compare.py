@@ -26,8 +26,7 @@ from demur.returns.curves import (
 )
 from demur.returns.evaluate import Evaluation, evaluate
 from demur.returns.measures import Estimate, augrc_difference
-from demur.returns.pairing import Pairing, pair
-from demur.returns.table import Responses
+from demur.returns.table import Pairing, Responses, pair
 
 Places = NDArray[np.int64]
 Bands = Mapping[tuple[str, str], DifferenceBand]

@@ -29,8 +29,7 @@ from demur.core.engines.engine import (
     engine_of,
     title_of,
 )
-from demur.core.engines.parts import is_remote
-from demur.core.engines.scanning import Scan, scan
+from demur.core.engines.scanning import Scan, is_remote, scan
 from demur.core.io.columns import nearest, spellings
 from demur.core.io.files import table_of
 from demur.core.io.sources import expand
@@ -335,7 +334,7 @@ def lazy_of_frame(judged: pl.DataFrame, *, by: str | None = None) -> LazyRespons
     if clustered or weighted:
         lone = pl.concat_str(pl.lit("row "), pl.int_range(pl.len()).cast(pl.String))
         named = frame.with_columns(unit=pl.coalesce("dialogue", "id", lone))
-        lazy = bucketed(nw.from_native(named), "unit", "bucket", least="least")
+        lazy = bucketed(nw.from_native(named), "unit")
         columns += ["bucket", "least"]
     if weighted:
         columns.append("weight")

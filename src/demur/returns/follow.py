@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from demur.core.io.columns import JUDGED, filtered, parts_wanted, resolve
+from demur.core.io.columns import filtered, parts_wanted, resolve
 from demur.core.io.files import read_source
 from demur.core.io.growing import LogBatch
 from demur.core.io.sources import Source
@@ -68,7 +68,7 @@ class BatchReader:
                 self._read += table.frame.height
                 return None
             rows = judge(cells, self._reading.rules(), batch.stem)
-            frame = rows.frame.select(ROW, pl.lit(0).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
+            frame = rows.frame
             refuse_duplicates(frame, [table])
             self._agreed(cells, rows, batch)
         self._read += table.frame.height
@@ -80,7 +80,11 @@ class BatchReader:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was recognised so far."""
-        kept = f"{self._kept:,} of {ROWS.told(self._read)} kept where {self._asked()}" if self._reading.where else ""
+        kept = (
+            f"{self._kept:,} of {ROWS.told(self._read)} kept where {self._reading.condition}"
+            if self._reading.where
+            else ""
+        )
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
         lacking = unranked_notes(unranked, len(self._ranked))
@@ -95,11 +99,8 @@ class BatchReader:
     def refuse_nothing(self, name: str) -> None:
         """Refuses a log of which no row was kept."""
         if not self._kept:
-            left = f"holds no row where {self._asked()}" if self._read else "holds no rows"
+            left = f"holds no row where {self._reading.condition}" if self._read else "holds no rows"
             raise DataError(left, where=name)
-
-    def _asked(self) -> str:
-        return " and ".join(f"{column} is {value}" for column, value in self._reading.where)
 
     def _table(self, batch: LogBatch, folder: Path) -> Table:
         """The rows of a batch with the columns seen in earlier ones; places are those in the whole log."""

@@ -7,14 +7,12 @@ engines share these expressions; they differ only in how a fault is located.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.cells import one_of
 from demur.core.engines.engine import Lazy, acceptable, collected, contains
 from demur.core.io.columns import lookalike, mapping_of
 from demur.core.show.numbers import SUCH_ROWS, Wording
@@ -73,43 +71,47 @@ class Rules:
     missing_is_lowest: bool
 
 
-class Located(Protocol):
-    """A staged table that says where in it a fault lies."""
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A staged table: the column of each part, the names of all columns, what it is called, and its faults.
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """The column that plays each part."""
+    `fault` gives the fault of the rows for which a condition holds; engines are told how many these are.
+    """
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of all columns there are."""
-
-    @property
-    def where(self) -> str:
-        """What the table is called."""
-
-    def fault(
-        self, part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = ""
-    ) -> DataError:
-        """The fault of the rows for which a condition holds; `count` says how many they are."""
+    columns: Mapping[str, str]
+    names: Sequence[str]
+    where: str
+    fault: Callable[..., DataError]
 
 
 @dataclass(frozen=True, slots=True)
 class CellRule:
-    """What a cell must be, and the condition that holds where it is not."""
+    """What the cells of a part, staged as `column`, must be, and the condition that holds where they are not."""
 
+    part: str
+    column: str
     bad: nw.Expr
     text: str
     fix: str = ""
+    shows_value: bool = True
 
 
-_WEIGHT = nw.col("weight")
-NOT_NAN = CellRule(nw.col("number").is_nan(), "must not be NaN", "leave it empty if it is missing")
-"""The rule for confidences as read, the column `number`."""
-GOOD_WEIGHT = CellRule(_WEIGHT.is_null() | ~_WEIGHT.is_finite() | (_WEIGHT < 0), "must be a number of 0 or more")
-
-MISSING = nw.col("answered") & nw.col("number").is_null()
+_NUMBER, _WEIGHT = nw.col("number"), nw.col("weight")
+CONFIDENCE_RULE = CellRule(
+    "confidence", "number", _NUMBER.is_nan(), "must not be NaN", "leave it empty if it is missing", shows_value=False
+)
+WEIGHT_RULE = CellRule(
+    "weight", "weight", _WEIGHT.is_null() | ~_WEIGHT.is_finite() | (_WEIGHT < 0), "must be a number of 0 or more"
+)
+_MISSING = nw.col("answered") & _NUMBER.is_null()
 """Where an answer lacks a confidence."""
+
+_UNMARKED = nw.col("answered") & nw.col("correct").is_null()
+
+
+def one_of(column: nw.Expr, labels: Collection[str]) -> nw.Expr:
+    """Whether a text is one of the labels; false where it is null."""
+    return column.is_in(list(labels)).fill_null(value=False) if labels else nw.lit(value=False)
 
 
 def judge_rows(frame: Lazy, rules: Rules, parts: Collection[str], *, lists: bool) -> Lazy:
@@ -161,9 +163,9 @@ def conditions(rules: Rules, parts: Collection[str], *, lists: bool) -> dict[str
         "failed": nw.col("failed"),
         "abstained": nw.col("abstained"),
         "ranked": ~nw.col("number").is_null(),
-        "missing": MISSING,
+        "missing": _MISSING,
         "correct_unanswered": ~answered & nw.col("correct"),
-        "unmarked": _unmarked(),
+        "unmarked": _UNMARKED,
     }
     if "target" in parts:
         for place, label in enumerate(rules.out_of_scope):
@@ -232,11 +234,7 @@ def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:
     lacking = [part for part in ("target", "prediction") if part not in table.columns]
     if lacking and counts["unmarked"]:
         rule = f"must be given for every answer, as there is no column {lacking[0]}"
-        raise table.fault("correct", _unmarked(), rule, count=counts["unmarked"], got="null")
-
-
-def _unmarked() -> nw.Expr:
-    return nw.col("answered") & nw.col("correct").is_null()
+        raise table.fault("correct", _UNMARKED, rule, count=counts["unmarked"], got="null")
 
 
 def unranked_systems(survey: pl.DataFrame) -> list[str]:
@@ -251,7 +249,7 @@ def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, 
         return
     lacking = survey.filter(~pl.col("system").is_in(list(unranked)), pl.col("missing") > 0)
     if not lacking.is_empty():
-        bad = MISSING & ~one_of(nw.col("system"), unranked)
+        bad = _MISSING & ~one_of(nw.col("system"), unranked)
         rule = f"is missing for an answer ({SUCH_ROWS.told(int(lacking['missing'].sum()))} in all)"
         raise table.fault("confidence", bad, rule, fix=RANK_LOWEST)
     free = [name for name in table.names if name not in table.columns.values()]
@@ -285,16 +283,12 @@ def refuse_foreign_labels(
         own = judged.filter(compared(correct) & (nw.col("system") == system))
         predictions = own.select(label=nw.col("prediction")).unique("label")
         if collected(predictions.join(targets, on="label", how="semi").head(1)).is_empty():
-            shown = [collected(some.head(1000))["label"].sort() for some in (targets, predictions)]
-            fault = _foreign(system, *shown)
-            if min(map(len, shown)) > 1:
+            examples = [collected(some.head(1000))["label"].sort() for some in (targets, predictions)]
+            listed = [", ".join(f'"{label}"' for label in some.head(3)) for some in examples]
+            rule = f"no prediction occurs among the targets: targets are {listed[0]}, predictions {listed[1]}"
+            fix = "are they coded differently? judged answers need a column correct"
+            fault = DataError(rule, where=f'system "{system}":', fix=fix)
+            if min(map(len, examples)) > 1:
                 raise fault
             warnings.append(str(fault))
     return warnings
-
-
-def _foreign(system: str, targets: pl.Series, predictions: pl.Series) -> DataError:
-    shown = [", ".join(f'"{label}"' for label in labels.head(3)) for labels in (targets, predictions)]
-    rule = f"no prediction occurs among the targets: targets are {shown[0]}, predictions {shown[1]}"
-    fix = "are they coded differently? judged answers need a column correct"
-    return DataError(rule, where=f'system "{system}":', fix=fix)

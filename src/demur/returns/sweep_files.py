@@ -23,7 +23,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from demur import __version__
-from demur.core.engines.engine import BUCKETS, NUMBERS, engine_faults_told
+from demur.core.engines.engine import BUCKETS, NUMBERS, as_engine_fault
 from demur.core.io.sources import expand, stem_of
 from demur.core.io.writing import write_whole
 from demur.core.show.results import Step, silent
@@ -256,7 +256,7 @@ def _cut_table(
     where = f"{name}: {member}"
     if member not in members:
         raise DataError("is missing", where=where, fix=AGAIN)
-    with engine_faults_told(where):
+    with as_engine_fault(where):
         table = pl.read_parquet(BytesIO(members[member]))
     for column in columns:
         if column not in table.columns or not table.schema[column].is_numeric():

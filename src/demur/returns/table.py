@@ -1,4 +1,4 @@
-"""The table of responses: what systems answered, how sure they were, and whether it was right."""
+"""The table of responses: what systems answered, how sure they were, whether it was right; and systems paired by id."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from demur.core.engines.engine import collected
+from demur.core.io.alignment import Places, align, gathered, hashed, unpaired_note
 from demur.core.io.columns import (
     JUDGED,
     check_mapping,
@@ -24,16 +26,18 @@ from demur.core.io.columns import (
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
-from demur.core.show.numbers import ROWS, Wording, counted
+from demur.core.show.numbers import ROWS, SUCH_IDS, Wording, counted
 from demur.errors import DataError, UsageError, faults_of
 from demur.returns.judging import (
+    CONFIDENCE_RULE,
     EVERY_OR_NONE,
-    GOOD_WEIGHT,
     LOWEST,
     NONE,
-    NOT_NAN,
     OUT_OF_SCOPE,
     RANK_LOWEST,
+    WEIGHT_RULE,
+    CellRule,
+    Located,
     Rules,
     cautions_in,
     compared,
@@ -50,147 +54,6 @@ from demur.returns.judging import (
 
 FLAGS = ("correct", "abstained", "failed")
 """Columns of yes and no."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The judged rows of one table, and how often each thing worth telling happened.
-
-    `unranked` are the systems that answered but of which no row has a confidence.
-    """
-
-    frame: pl.DataFrame
-    recognised: Counter[Wording]
-    cautions: Counter[Wording]
-    unranked: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _JudgedCells:
-    """A table with its rows judged; a fault is located at the first row that has it."""
-
-    cells: Cells
-    frame: nw.DataFrame[Any]
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return self.cells.columns
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self.cells.table.columns
-
-    @property
-    def where(self) -> str:
-        return self.cells.table.name
-
-    def fault(
-        self, part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = ""
-    ) -> DataError:
-        del count
-        return self.cells.fault(part, _first_where(self.frame, bad) or 0, rule, got=got, fix=fix)
-
-
-def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
-    return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
-
-
-def judge(cells: Cells, rules: Rules, system: str) -> Judged:
-    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are told together."""
-    try:
-        return _judge(cells, rules, system)
-    except DataError as fault:
-        raise DataError.joined([fault, *_column_faults(cells)]) from None
-
-
-def _judge(cells: Cells, rules: Rules, system: str) -> Judged:
-    refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
-    staged, lists, several = _staged(cells, rules, system)
-    judged = judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
-    table = _JudgedCells(cells, judged)
-    wanted = conditions(rules, cells.columns, lists=several)
-    counts = judged.select(**{name: condition.sum() for name, condition in wanted.items()}).row(0)
-    found = dict(zip(wanted, map(int, counts), strict=True))
-    refuse_unmarked(found, table)
-    unranked: list[str] = []
-    if found["missing"]:
-        by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
-        survey = by_system.agg(nw.col("ranked", "missing").sum()).to_polars()
-        unranked = unranked_systems(survey)
-        refuse_missing(survey, unranked, rules, table)
-    frame = judged.to_polars()
-    targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
-    return Judged(frame.with_columns(target=targets), recognised_in(found, rules), cautions_in(found), tuple(unranked))
-
-
-def _staged(cells: Cells, rules: Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
-    """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
-    targets, predictions = cells.labels("target"), cells.text("prediction")
-    aside = (*rules.out_of_scope, *rules.withheld)
-    labels, predictions = comparable(targets, predictions, aside), comparable(predictions, targets, aside)
-    lists, several = as_lists(labels)
-    columns = [
-        cells.table.frame[ROW],
-        _complete(cells, "id"),
-        _system(cells, system),
-        cells.text("dialogue"),
-        predictions,
-        lists.alias("target") if several else labels,
-        *(cells.flags(part) for part in FLAGS),
-        _confidence_numbers(cells).alias("number"),
-        _weight(cells),
-    ]
-    return pl.DataFrame(columns), lists, several
-
-
-def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
-    """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
-    known = {**dict.fromkeys(unclear, ""), **cells.columns}
-    checks: list[Callable[[], object]] = [
-        lambda: refuse_unjudgeable(known, cells.table.columns, cells.table.name),
-        lambda: _complete(cells, "id"),
-        lambda: _complete(cells, "system"),
-        *(partial(cells.flags, part) for part in FLAGS),
-        lambda: _confidence_numbers(cells),
-        lambda: _weight(cells),
-    ]
-    return faults_of(checks)
-
-
-def _complete(cells: Cells, part: str) -> pl.Series:
-    values = cells.text(part)
-    position = first(values.is_null()) if 0 < values.null_count() < len(values) else None
-    if position is not None:
-        raise cells.fault(part, position, EVERY_OR_NONE, got="null")
-    return values
-
-
-def _system(cells: Cells, name: str) -> pl.Series:
-    if "system" in cells:
-        systems = _complete(cells, "system")
-        if systems.null_count() == 0:
-            return systems
-    return pl.Series("system", [name]).new_from_index(0, cells.table.frame.height)
-
-
-def _confidence_numbers(cells: Cells) -> pl.Series:
-    numbers = cells.numbers("confidence")
-    position = _first_where(nw.from_native(numbers.alias("number").to_frame()), NOT_NAN.bad)
-    if position is not None:
-        raise cells.fault("confidence", position, NOT_NAN.text, fix=NOT_NAN.fix)
-    return numbers
-
-
-def _weight(cells: Cells) -> pl.Series:
-    if "weight" not in cells:
-        return pl.Series("weight", [1.0]).new_from_index(0, cells.table.frame.height)
-    weights = cells.numbers("weight")
-    position = _first_where(nw.from_native(weights.to_frame()), GOOD_WEIGHT.bad)
-    if position is not None:
-        got = weights[position]
-        raise cells.fault("weight", position, GOOD_WEIGHT.text, got="null" if got is None else got)
-    return weights
-
 
 SOURCE = "demur:source"
 """The column that numbers the table a row came from."""
@@ -209,28 +72,125 @@ _NEAR = Wording(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The judged rows of one table, and how often each thing worth telling happened.
+
+    `unranked` are the systems that answered but of which no row has a confidence.
+    """
+
+    frame: pl.DataFrame
+    recognised: Counter[Wording]
+    cautions: Counter[Wording]
+    unranked: tuple[str, ...]
+
+
+def judge(cells: Cells, rules: Rules, system: str, *, source: int = 0) -> Judged:
+    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are raised together."""
+    try:
+        return _judge(cells, rules, system, source)
+    except DataError as fault:
+        raise DataError.joined([fault, *_column_faults(cells)]) from None
+
+
+def _judge(cells: Cells, rules: Rules, system: str, source: int) -> Judged:
+    refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
+    staged, lists, several = _staged(cells, rules, system)
+    judged = judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
+
+    def fault(part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = "") -> DataError:
+        del count
+        return cells.fault(part, _first_where(judged, bad) or 0, rule, got=got, fix=fix)
+
+    table = Located(cells.columns, cells.table.columns, cells.table.name, fault)
+    wanted = conditions(rules, cells.columns, lists=several)
+    sums = judged.select(**{name: condition.sum() for name, condition in wanted.items()}).row(0)
+    counts = dict(zip(wanted, map(int, sums), strict=True))
+    refuse_unmarked(counts, table)
+    unranked: list[str] = []
+    if counts["missing"]:
+        by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
+        survey = by_system.agg(nw.col("ranked", "missing").sum()).to_polars()
+        unranked = unranked_systems(survey)
+        refuse_missing(survey, unranked, rules, table)
+    targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
+    frame = judged.to_polars().with_columns(target=targets)
+    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
+    return Judged(frame, recognised_in(counts, rules), cautions_in(counts), tuple(unranked))
+
+
+def _staged(cells: Cells, rules: Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
+    """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
+    targets, predictions = cells.labels("target"), cells.text("prediction")
+    aside = (*rules.out_of_scope, *rules.withheld)
+    labels, predictions = comparable(targets, predictions, aside), comparable(predictions, targets, aside)
+    lists, several = as_lists(labels)
+    ids, systems = _complete(cells, "id"), _complete(cells, "system")
+    height = cells.table.frame.height
+    columns = [
+        cells.table.frame[ROW],
+        ids,
+        pl.Series("system", [system]).new_from_index(0, height) if systems.null_count() else systems,
+        cells.text("dialogue"),
+        predictions,
+        lists.alias("target") if several else labels,
+        *(cells.flags(part) for part in FLAGS),
+        _numbers(cells, CONFIDENCE_RULE),
+        _numbers(cells, WEIGHT_RULE) if "weight" in cells else pl.Series("weight", [1.0]).new_from_index(0, height),
+    ]
+    return pl.DataFrame(columns), lists, several
+
+
+def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
+    """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
+    known = {**dict.fromkeys(unclear, ""), **cells.columns}
+    checks: list[Callable[[], object]] = [
+        lambda: refuse_unjudgeable(known, cells.table.columns, cells.table.name),
+        *(partial(_complete, cells, part) for part in ("id", "system")),
+        *(partial(cells.flags, part) for part in FLAGS),
+        *(partial(_numbers, cells, rule) for rule in (CONFIDENCE_RULE, WEIGHT_RULE) if rule.part in cells),
+    ]
+    return faults_of(checks)
+
+
+def _complete(cells: Cells, part: str) -> pl.Series:
+    values = cells.text(part)
+    position = first(values.is_null()) if 0 < values.null_count() < len(values) else None
+    if position is not None:
+        raise cells.fault(part, position, EVERY_OR_NONE, got="null")
+    return values
+
+
+def _numbers(cells: Cells, rule: CellRule) -> pl.Series:
+    numbers = cells.numbers(rule.part).alias(rule.column)
+    position = _first_where(nw.from_native(numbers.to_frame()), rule.bad)
+    if position is not None:
+        got = "null" if numbers[position] is None else numbers[position]
+        raise cells.fault(rule.part, position, rule.text, got=got if rule.shows_value else None, fix=rule.fix)
+    return numbers
+
+
+def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
+    return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
+
+
 def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
-    """Refuses an id that occurs twice within a system."""
+    """Refuses an id that occurs twice within a system.
+
+    Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
+    """
     systems = frame["system"].unique(maintain_order=True)
     for system in systems:
         rows = frame.filter(pl.col("system") == system) if len(systems) > 1 else frame
-        if rows["id"].null_count() == 0 and _has_repeats(rows["id"]):
-            raise _duplicate(system, rows, tables)
-
-
-def _has_repeats(ids: pl.Series) -> bool:
-    """Looks at hashes first: when these are distinct, so are the ids, and numbers compare far faster."""
-    return ids.hash().n_unique() < len(ids) and ids.n_unique() < len(ids)
-
-
-def _duplicate(system: str, rows: pl.DataFrame, tables: Sequence[Table]) -> DataError:
-    repeated = rows.filter(pl.col("id").is_duplicated())
-    name = repeated["id"][0]
-    pair = repeated.filter(pl.col("id") == name).head(2)
-    places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
-    count = _REPEATED.told(repeated["id"].n_unique())
-    rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
-    return DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
+        ids = rows["id"]
+        if ids.null_count() == 0 and ids.hash().n_unique() < len(ids) and ids.n_unique() < len(ids):
+            repeated = rows.filter(pl.col("id").is_duplicated())
+            name = repeated["id"][0]
+            pair = repeated.filter(pl.col("id") == name).head(2)
+            places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
+            count = _REPEATED.told(repeated["id"].n_unique())
+            rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
+            raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
 
 
 def _foreign_labels(frame: pl.DataFrame) -> list[str]:
@@ -247,21 +207,17 @@ def near_matches(frame: pl.DataFrame) -> list[str]:
     """
     rows: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
     wrong = rows.filter(compared(CORRECT) & ~nw.col("right")).select("prediction", "target").collect().to_polars()
-    labels = wrong.select(pl.col("prediction").approx_n_unique()).item()
-    if labels < wrong.height / 10:
-        wrong = wrong.filter(pl.col("prediction").is_in(_twins(wrong).implode()))
+    if wrong.select(pl.col("prediction").approx_n_unique()).item() < wrong.height / 10:
+        targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
+        labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
+        twins = labels.filter(_folded(labels).is_duplicated())
+        wrong = wrong.filter(pl.col("prediction").is_in(twins.implode()))
     pairs = wrong.with_row_index().explode("target")
     near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
     if near.is_empty():
         return []
     example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
     return [_NEAR.about(example).told(near.height)]
-
-
-def _twins(wrong: pl.DataFrame) -> pl.Series:
-    targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
-    labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
-    return labels.filter(_folded(labels).is_duplicated())
 
 
 def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
@@ -306,6 +262,11 @@ class Reading:
     def rules(self) -> Rules:
         """Gives how rows are judged."""
         return Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest")
+
+    @property
+    def condition(self) -> str:
+        """Which rows are kept, in words."""
+        return " and ".join(f"{column} is {value}" for column, value in self.where)
 
 
 AS_IT_COMES = Reading()
@@ -391,76 +352,59 @@ def responses(data: object, *, system: str | None = None, reading: Reading = AS_
 
 
 def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
-    told = [*notes]
-    emptied = []
-    parts = []
+    notes, warnings, parts = [*notes], [], []
     for number, (table, name) in enumerate(zip(tables, names, strict=True)):
         cells, found = _resolved(table, reading)
-        told += found
+        notes += found
         if cells.table.frame.is_empty():
-            emptied.append(table)
+            warnings.append(f"{table.name}: no row is left where {reading.condition}")
             continue
-        parts.append(_judge_table(cells, name, number, reading))
+        judged = judge(cells, reading.rules(), name, source=number)
+        parts.append(replace(judged, frame=judged.frame.with_columns(extras(cells, reading.keep))))
     if not parts:
-        raise _nothing_left(tables, reading)
+        raise _nothing_left(tables[0], reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     refuse_duplicates(frame, tables)
-    warnings = [f"{table.name}: no row is left where {_conditions_text(reading)}" for table in emptied]
     warnings += counted(part.cautions for part in parts) + _foreign_labels(frame) + near_matches(frame)
-    told += counted(part.recognised for part in parts)
+    notes += counted(part.recognised for part in parts)
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
-        told += unranked_notes(unranked, frame["system"].n_unique()) if unranked else ()
-    return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(told)), tuple(warnings))
+        notes += unranked_notes(unranked, frame["system"].n_unique())
+    return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(notes)), tuple(warnings))
 
 
 def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
+    """Gives the rows that are kept, with the column of each part, and what is to note of them.
+
+    Where the columns of some parts are not clear, the faults of the other columns are raised with theirs.
+    """
     wanted = parts_wanted(reading.keep, reading.where)
     resolution = resolve_clear(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
-    everything = Cells(table, resolution.columns)
-    if resolution.faults:
-        raise _unclear(everything, resolution.faults, reading)
-    cells = filtered(everything, reading.where)
+    cells = Cells(table, resolution.columns)
+    faults = resolution.faults
+    if faults and any(column in faults for column, _ in reading.where):
+        raise DataError.joined(faults.values())
+    try:
+        cells = filtered(cells, reading.where)
+    except DataError as fault:
+        raise DataError.joined([*faults.values(), fault]) from None
+    if faults:
+        raise DataError.joined([*faults.values(), *_column_faults(cells, faults)])
     notes = list(resolution.notes)
     if reading.where:
-        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {_conditions_text(reading)}"
+        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {reading.condition}"
         notes.append(f"{table.name}: {kept}")
     return cells, notes
 
 
-def _unclear(cells: Cells, faults: Mapping[str, DataError], reading: Reading) -> DataError:
-    """The faults of parts whose columns are not clear, and of the columns that are, in the rows that are kept."""
-    if any(column in faults for column, _ in reading.where):
-        return DataError.joined(faults.values())
-    others = faults_of([lambda: _refuse_columns(filtered(cells, reading.where), faults)])
-    return DataError.joined([*faults.values(), *others])
-
-
-def _refuse_columns(cells: Cells, unclear: Mapping[str, DataError]) -> None:
-    if found := _column_faults(cells, unclear):
-        raise DataError.joined(found)
-
-
-def _judge_table(cells: Cells, system: str, number: int, reading: Reading) -> Judged:
-    judged = judge(cells, reading.rules(), system)
-    source = pl.lit(number).alias(SOURCE)
-    frame = judged.frame.select(ROW, source, *JUDGED, pl.col("correct").alias(CORRECT))
-    return replace(judged, frame=frame.with_columns(extras(cells, reading.keep)))
-
-
-def _conditions_text(reading: Reading) -> str:
-    return " and ".join(f"{column} is {value}" for column, value in reading.where)
-
-
-def _nothing_left(tables: Sequence[Table], reading: Reading) -> DataError:
+def _nothing_left(table: Table, reading: Reading) -> DataError:
     last = reading.where[-1][0]
-    table = tables[0]
     held = ""
     if last in table.frame.columns:
         found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
-    return DataError(f"no row is left where {_conditions_text(reading)}", where=f"{table.name}:", fix=held)
+    return DataError(f"no row is left where {reading.condition}", where=f"{table.name}:", fix=held)
 
 
 def read_data(data: Sequence[Any], reading: Reading) -> Responses:
@@ -469,11 +413,29 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
         raise UsageError("there is nothing to read: give a file, a frame or a list of rows")
     if all(isinstance(one, str | Path) for one in data):
         return read_responses(*data, reading=reading)
+    parts = []
     if len(data) == 1 and named_systems(data[0]):
-        return _joined([_renamed(read_data((one,), reading), name) for name, one in data[0].items()])
-    unnamed = sum(not isinstance(one, str | Path | Responses) for one in data)
-    parts = [_read_one(one, reading, f"system {place}" if unnamed > 1 else None) for place, one in enumerate(data, 1)]
-    return parts[0] if len(parts) == 1 else _joined(parts)
+        for name, one in data[0].items():
+            part = read_data((one,), reading)
+            if len(part.systems) > 1:
+                several = f'"{name}" holds several systems: {", ".join(part.systems)}'
+                raise UsageError(f"{several}; give the table without a new name")
+            parts.append(named(part, name))
+    else:
+        unnamed = sum(not isinstance(one, str | Path | Responses) for one in data)
+        for place, one in enumerate(data, 1):
+            if isinstance(one, Responses):
+                parts.append(one)
+            elif isinstance(one, str | Path):
+                parts.append(read_responses(one, reading=reading))
+            else:
+                parts.append(responses(one, system=f"system {place}" if unnamed > 1 else None, reading=reading))
+    if len(parts) == 1:
+        return parts[0]
+    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
+    return replace(parts[0], frame=frame, notes=notes, warnings=warnings)
 
 
 def named_systems(data: Any) -> bool:
@@ -508,27 +470,83 @@ def one_system(judged: Responses, system: str | None) -> Responses:
     return judged
 
 
-def _read_one(data: Any, reading: Reading, name: str | None) -> Responses:
-    if isinstance(data, Responses):
-        return data
-    if isinstance(data, str | Path):
-        return read_responses(data, reading=reading)
-    return responses(data, system=name, reading=reading)
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The rows of each system: when paired, the same ids in the same order, without targets and predictions.
+
+    `note` says how the rows were brought together, `dropped` how many rows of each system have no
+    counterpart.
+    """
+
+    frames: Mapping[str, pl.DataFrame]
+    paired: bool
+    note: str
+    dropped: Mapping[str, int]
 
 
-def _renamed(part: Responses, name: str) -> Responses:
-    if len(part.systems) > 1:
-        raise UsageError(
-            f'"{name}" holds several systems: {", ".join(part.systems)}; give the table without a new name'
+def pair(
+    responses: Responses,
+    *,
+    systems: tuple[str, ...] | None = None,
+    matched: bool = False,
+    unpaired: bool = False,
+) -> Pairing:
+    """Brings the responses of two or more systems together by id.
+
+    Ids must be the same in all systems; `matched` keeps those that are. Without ids, or with `unpaired`, each
+    system's rows stand on their own. The order of the rows in the files never matters.
+    """
+    names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
+    if len(names) < 2:
+        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
+    frames = {name: responses.of(name).frame for name in names}
+    unnamed = [name for name, frame in frames.items() if frame["id"].null_count() > 0]
+    if unpaired or unnamed:
+        frames = {name: _in_canonical_order(frame) for name, frame in frames.items()}
+        return Pairing(frames, paired=False, note=unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
+    alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
+    ids = frames[names[0]]["id"].gather(alignment.places[names[0]])
+    _refuse_other_targets(frames, ids, alignment.places)
+    paired = {}
+    for name, frame in frames.items():
+        others = frame.drop("id", "target", "prediction", strict=False)  # labels are only looked at to pair the rows
+        paired[name] = gathered(others, alignment.places[name]).insert_column(0, ids)
+    return Pairing(paired, paired=True, note=alignment.note, dropped=alignment.dropped)
+
+
+def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
+    if frame["id"].null_count() > 0:
+        figures = ("confidence", "right", "answered", "out_of_scope", "failed", "weight")
+        return frame.sort("id", *figures, "dialogue", "prediction")
+    return frame if frame["id"].is_sorted() else frame.sort("id")
+
+
+def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, places: Mapping[str, Places]) -> None:
+    """Refuses an id that has one target here and another there; only those whose hashes differ are looked at."""
+    (name, frame), *others = frames.items()
+    own = hashed(frame["target"])[places[name]]
+    for other_name, other_frame in others:
+        unlike = np.flatnonzero(own != hashed(other_frame["target"])[places[other_name]])
+        both = pl.DataFrame(
+            [
+                ids.gather(unlike).alias("id"),
+                frame["target"].gather(places[name][unlike]),
+                other_frame["target"].gather(places[other_name][unlike]).alias("other"),
+            ]
         )
-    return replace(part, frame=part.frame.with_columns(pl.lit(name).alias("system")))
+        apart = both.filter(pl.col("target").list.sort() != pl.col("other").list.sort())
+        if not apart.is_empty():
+            row = apart.row(0, named=True)
+            rule = (
+                f'the id "{row["id"]}" has the target {_target_text(row["target"])} in {name} '
+                f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.told(apart.height)} in all)"
+            )
+            fix = "do the ids mean the same inputs? `unpaired` compares without pairing"
+            raise DataError(rule, fix=fix)
 
 
-def _joined(parts: list[Responses]) -> Responses:
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
-    return replace(parts[0], frame=frame, notes=notes, warnings=warnings)
+def _target_text(target: list[str]) -> str:
+    return " or ".join(f'"{label}"' for label in sorted(target)) or "out of scope"
 
 
 @dataclass(frozen=True, eq=False)

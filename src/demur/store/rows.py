@@ -28,8 +28,7 @@ from demur.nbest_lists.table import NBest
 from demur.nbest_lists.table import nbest as nbest_in
 from demur.outcome.table import Dialogues
 from demur.outcome.table import dialogues as dialogues_in
-from demur.returns.pairing import Pairing
-from demur.returns.table import Responses
+from demur.returns.table import Pairing, Responses
 from demur.store.intake import BULKY, RunReading
 from demur.store.records import DamagedError, Run, digest_of, read_rows
 

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.engines.engine import NUMBERS, Engine
-from demur.core.engines.parts import FilePart, columns_of_each
+from demur.core.engines.scanning import FilePart, columns_of_each
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
 
@@ -71,7 +71,7 @@ class DuckDBEngine(Engine):
         return kept.select(StarExpression(), SQLExpression(f'"{name}"[1]').alias(first))
 
     @staticmethod
-    def bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
+    def bucketed(native: Any, name: str, buckets: int, least: str) -> Any:
         """Turns texts into buckets by the first digits of their MD5."""
         from duckdb import SQLExpression, StarExpression
 
@@ -79,10 +79,10 @@ class DuckDBEngine(Engine):
         digits = f'"{escaped}"'
         hashed = SQLExpression(f"('0x' || left(md5({digits}), 12))::BIGINT").alias(name)
         bucket = SQLExpression(f"({digits} // {NUMBERS:d} % {buckets:d})::INTEGER").alias(name)
-        rest = [] if least is None else [SQLExpression(f"{digits} % {NUMBERS:d}").alias(least)]
+        rest = SQLExpression(f"{digits} % {NUMBERS:d}").alias(least)
         replaced = [column for column in native.columns if column in (name, least)]
         found = native.select(StarExpression(exclude=[name]), hashed)
-        return found.select(StarExpression(exclude=replaced), bucket, *rest)
+        return found.select(StarExpression(exclude=replaced), bucket, rest)
 
     def _read(self, paths: Sequence[str], partitioned: bool) -> Any:
         options = f"hive_partitioning = {str(partitioned).lower()}, hive_types_autocast = false"

@@ -18,7 +18,7 @@ import polars as pl
 from demur.errors import DataError
 
 if TYPE_CHECKING:
-    from demur.core.engines.parts import FilePart
+    from demur.core.engines.scanning import FilePart
 
 Lazy = nw.LazyFrame[Any]
 
@@ -50,9 +50,6 @@ BUCKETS = 1024
 
 NUMBERS = 2**32
 """Into how many numbers a dialogue is hashed once more: the least in a bucket tells how many dialogues it holds."""
-
-_EXACT = 2.0**53
-"""Up to here every whole number is a float of its own, and every engine writes it alike."""
 
 _PREAMBLE = re.compile(r"An error occurred while calling|Traceback |\s*at |\s*File \"|\W*$")
 _JAVA_CLASS = re.compile(r"^:?\s*(?:[\w$]+\.)+[\w$]+:\s*")
@@ -99,8 +96,8 @@ class Engine(ABC):
 
     @staticmethod
     @abstractmethod
-    def bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
-        """Turns the texts in `name` into buckets, and adds the column `least` where it is named."""
+    def bucketed(native: Any, name: str, buckets: int, least: str) -> Any:
+        """Turns the texts in `name` into buckets, and adds the column `least`."""
 
     @abstractmethod
     def hold(self, frame: pl.DataFrame) -> Any:
@@ -152,26 +149,22 @@ def engine_of(frame: Lazy | nw.DataFrame[Any]) -> str:
 
 
 def collected(frame: Lazy | nw.DataFrame[Any]) -> pl.DataFrame:
-    """Has the engine do what a frame stands for, and gives the result in Polars; whole numbers become Int64.
+    """Has the engine do what a frame stands for, and gives the result in Polars.
+
+    Whole numbers become Int64: DuckDB sums integers to a decimal, and Polars counts in 32 bits.
 
     >>> collected(nw.from_native(pl.LazyFrame({"n": [1, 2]})).select(nw.len())).item()
     2
     """
-    with engine_faults_told():
+    with as_engine_fault():
         if isinstance(frame, nw.DataFrame):
-            return _counts_as_integers(frame.to_polars())
-        name = engine_of(frame)
-        return _counts_as_integers((engine_class(name) if name in ENGINES else Engine).collect(frame))
-
-
-def _counts_as_integers(frame: pl.DataFrame) -> pl.DataFrame:
-    """Undoes that DuckDB sums integers to a decimal, and Polars counts in 32 bits."""
-    whole = [name for name, kind in frame.schema.items() if kind.is_integer() or _is_whole_decimal(kind)]
-    return frame.with_columns(pl.col(whole).cast(pl.Int64)) if whole else frame
-
-
-def _is_whole_decimal(kind: pl.DataType) -> bool:
-    return isinstance(kind, pl.Decimal) and kind.scale == 0
+            result = frame.to_polars()
+        else:
+            name = engine_of(frame)
+            result = (engine_class(name) if name in ENGINES else Engine).collect(frame)
+        kinds = result.schema.items()
+        whole = [name for name, of in kinds if of.is_integer() or (isinstance(of, pl.Decimal) and of.scale == 0)]
+        return result.with_columns(pl.col(whole).cast(pl.Int64)) if whole else result
 
 
 def engine_faults() -> tuple[type[BaseException], ...]:
@@ -191,7 +184,7 @@ class EngineFault(DataError):
 
 
 @contextmanager
-def engine_faults_told(where: str = "") -> Iterator[None]:
+def as_engine_fault(where: str = "") -> Iterator[None]:
     """Turns what an engine raises into an `EngineFault` with the engine's own reason."""
     try:
         yield
@@ -207,14 +200,13 @@ def reason_of(error: BaseException) -> str:
     >>> reason_of(ValueError("An error occurred while calling o1.\n: org.x.SparkError: [X] Bad. SQLSTATE: 1\n\tat y"))
     '[X] Bad.'
     """
-    told = (_bare(line) for line in str(error).splitlines() if not _PREAMBLE.match(line))
-    return next((line for line in told if line and not _EMPTY.match(line)), type(error).__name__)
-
-
-def _bare(line: str) -> str:
-    """Gives a line without the classes and the numbers of tasks that Java puts before a message."""
-    message = _JAVA_CLASS.sub("", line.strip().removeprefix("Caused by: "))
-    return _STATE.sub("", _JAVA_CLASS.sub("", _TASK.sub("", message)))
+    for line in str(error).splitlines():
+        if not _PREAMBLE.match(line):
+            message = _JAVA_CLASS.sub("", line.strip().removeprefix("Caused by: "))
+            bare = _STATE.sub("", _JAVA_CLASS.sub("", _TASK.sub("", message)))
+            if bare and not _EMPTY.match(bare):
+                return bare
+    return type(error).__name__
 
 
 def contains(frame: Lazy, lists: str, item: str, name: str) -> Lazy:
@@ -240,39 +232,19 @@ def acceptable(frame: Lazy, lists: str, refused: Collection[str], name: str, fir
     return found
 
 
-def bucketed(
-    frame: Lazy | nw.DataFrame[Any], column: str, name: str, buckets: int = BUCKETS, *, least: str | None = None
-) -> Lazy:
-    """Adds the column `name`: a bucket from 0 to `buckets` - 1 for the text in `column`, null where that is null.
+def bucketed(frame: Lazy, texts: str, name: str = "bucket", *, least: str = "least") -> Lazy:
+    """Adds the column `name`: a bucket from 0 to `BUCKETS` - 1 for each text, null where that is null.
 
     The bucket is made of the first four hexadecimal digits of the MD5 of the text, so it is the same in every
-    engine, on every machine and in every version: parts of a log that were counted apart can be added. Whole
-    numbers count as their digits. Of numbers with a fraction the whole part counts, and those beyond 2**53
-    as that: different ones may share a bucket, equal ones always do.
-
-    The column `least`, where it is named, has the number that the next eight digits make, from 0 to 2**32 - 1. It
-    does not depend on the bucket, so the least one in a bucket tells about how many texts that holds.
+    engine, on every machine and in every version: parts of a log that were counted apart can be added. The column
+    `least` has the number that the next eight digits make, from 0 to 2**32 - 1. It does not depend on the bucket, so
+    the least one in a bucket tells about how many texts that holds.
 
     >>> rows = nw.from_native(pl.LazyFrame({"d": ["a", None, "a"]}))
-    >>> collected(bucketed(rows, "d", "bucket", least="least").select("bucket", "least")).rows()
+    >>> collected(bucketed(rows, "d").select("bucket", "least")).rows()
     [(193, 1975107825), (None, None), (193, 1975107825)]
     """
-    lazy = frame if isinstance(frame, nw.LazyFrame) else nw.from_native(frame.to_polars().lazy())
-    engine = engine_class(engine_of(lazy))
-    texts = lazy.with_columns(_as_text(column, lazy.collect_schema()[column]).alias(name))
-    result: Lazy = nw.from_native(engine.bucketed(texts.to_native(), name, buckets, least))
+    engine = engine_class(engine_of(frame))
+    copied = frame.with_columns(nw.col(texts).alias(name))
+    result: Lazy = nw.from_native(engine.bucketed(copied.to_native(), name, BUCKETS, least))
     return result
-
-
-def _as_text(column: str, kind: Any) -> nw.Expr:
-    """Gives a column as text that is the same in every engine."""
-    value = nw.col(column)
-    if kind.is_float():
-        number = value.cast(nw.Float64)
-        within = number.clip(-_EXACT, _EXACT)
-        return nw.when(~number.is_nan()).then(within.floor().cast(nw.Int64)).cast(nw.String)
-    alike = kind.is_numeric() or kind in (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date)
-    if not alike:
-        fix = "make it text, or map another column"
-        raise DataError("must be text or numbers", where=f'column "{column}"', got=str(kind), fix=fix)
-    return value.cast(nw.String)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import md5
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from demur.core.engines.engine import NUMBERS, Engine, Lazy
-from demur.core.engines.parts import FilePart, columns_of_each, keys_in
+from demur.core.engines.scanning import FilePart, columns_of_each, keys_in
 from demur.core.io.sources import exactly
 from demur.core.show.results import path_text
 
@@ -29,6 +29,13 @@ _START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
 _SINES = tuple(np.uint32(int(abs(math.sin(step + 1)) * 2**32)) for step in range(64))
 _TURNS = ((7, 12, 17, 22), (5, 9, 14, 20), (4, 11, 16, 23), (6, 10, 15, 21))
 _ORDER = ((1, 0), (5, 1), (3, 5), (7, 0))
+_MIX: tuple[Callable[[Words, Words, Words], Words], ...] = (
+    lambda b, c, d: (c ^ d) & b ^ d,
+    lambda b, c, d: (b ^ c) & d ^ c,
+    lambda b, c, d: b ^ c ^ d,
+    lambda b, c, d: (~d | b) ^ c,
+)
+"""The functions F, G, H and I of RFC 1321, written with one operation less where that is possible."""
 
 
 class PolarsEngine(Engine):
@@ -61,12 +68,11 @@ class PolarsEngine(Engine):
         return kept.with_columns(pl.col(name).list.first().alias(first))
 
     @staticmethod
-    def bucketed(native: pl.LazyFrame, name: str, buckets: int, least: str | None) -> pl.LazyFrame:
+    def bucketed(native: pl.LazyFrame, name: str, buckets: int, least: str) -> pl.LazyFrame:
         """Turns texts into buckets by the first digits of their MD5."""
         digits = pl.col(name)
         hashed = native.with_columns(digits.map_batches(_hashed, return_dtype=pl.Int64, is_elementwise=True))
-        rest = [] if least is None else [(digits % NUMBERS).alias(least)]
-        return hashed.with_columns((digits // NUMBERS % buckets).cast(pl.Int32), *rest)
+        return hashed.with_columns((digits // NUMBERS % buckets).cast(pl.Int32), (digits % NUMBERS).alias(least))
 
     def local(self, parts: Sequence[FilePart], partitioned: bool) -> pl.LazyFrame:
         """Gives the frame of files on this machine."""
@@ -95,10 +101,6 @@ class PolarsEngine(Engine):
         )
 
 
-def _types(url: str) -> dict[str, str]:
-    return {name: str(kind) for name, kind in pl.read_parquet_schema(url).items()}
-
-
 def leading_digits(texts: pl.Series) -> Numbers:
     """Gives the first twelve hexadecimal digits, as a number, of the MD5 of each text's UTF-8 bytes.
 
@@ -106,29 +108,17 @@ def leading_digits(texts: pl.Series) -> Numbers:
     (['d41d8cd98f00', '0cc175b9c0f1'], '0cc175b9c0f1')
     """
     lengths = texts.str.len_bytes().to_numpy()
-    short = lengths <= _ROOM
     digits = np.empty(len(texts), dtype=np.int64)
-    if short.any():
-        digits[short] = _of_short(texts.filter(short), lengths[short])
-    if not short.all():
-        digits[~short] = _of_long(texts.filter(~short))
+    long = np.flatnonzero(lengths > _ROOM)
+    digests = b"".join(md5(text, usedforsecurity=False).digest()[:8] for text in texts.gather(long).cast(pl.Binary))
+    digits[long] = np.frombuffer(digests, dtype=">u8") >> 16
+    short = np.flatnonzero(lengths <= _ROOM)
+    for start in range(0, short.size, _AT_ONCE):
+        some = short[start : start + _AT_ONCE]
+        first, second = _first_words(_blocks(texts.gather(some), lengths[some]))
+        # eight digits of the first word and four of the second; in a digest the lowest byte of a word is first
+        digits[some] = first.byteswap().astype(np.int64) << 16 | second.byteswap() >> 16
     return digits
-
-
-def _of_long(texts: pl.Series) -> Numbers:
-    digests = b"".join(md5(text, usedforsecurity=False).digest()[:8] for text in texts.cast(pl.Binary))
-    return (np.frombuffer(digests, dtype=">u8") >> 16).astype(np.int64)
-
-
-def _of_short(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> Numbers:
-    starts = range(0, len(texts), _AT_ONCE)
-    blocks = (_blocks(texts[at : at + _AT_ONCE], lengths[at : at + _AT_ONCE]) for at in starts)
-    return np.concatenate([_twelve_digits(*_first_words(block)) for block in blocks])
-
-
-def _twelve_digits(first: Words, second: Words) -> Numbers:
-    """Gives eight digits of the first word and four of the second; in a digest the lowest byte of a word is first."""
-    return first.byteswap().astype(np.int64) << 16 | second.byteswap() >> 16
 
 
 def _blocks(texts: pl.Series, lengths: npt.NDArray[np.uint32]) -> Words:
@@ -148,7 +138,7 @@ def _first_words(block: Words) -> tuple[Words, Words]:
     for step, sine in enumerate(_SINES):
         kind, place = divmod(step, 16)
         factor, offset = _ORDER[kind]
-        mixed = _mixed(kind, b, c, d)
+        mixed = _MIX[kind](b, c, d)
         mixed += a
         mixed += sine
         mixed += block[(factor * place + offset) % 16]
@@ -162,32 +152,9 @@ def _first_words(block: Words) -> tuple[Words, Words]:
     return a, b
 
 
-def _mixed(kind: int, b: Words, c: Words, d: Words) -> Words:
-    """The functions F, G, H and I of RFC 1321, written with one operation less where that is possible."""
-    if kind == 0:
-        mixed = c ^ d
-        mixed &= b
-        mixed ^= d
-    elif kind == 1:
-        mixed = b ^ c
-        mixed &= d
-        mixed ^= c
-    elif kind == 2:
-        mixed = b ^ c
-        mixed ^= d
-    else:
-        mixed = ~d
-        mixed |= b
-        mixed ^= c
-    return mixed
-
-
 def _hashed(texts: pl.Series) -> pl.Series:
     """Hashes each run of equal texts once, as the turns of a dialogue mostly stand together."""
     runs = texts.rle().struct.unnest()
-    values = runs["value"]
-    known = values.is_not_null()
-    found = np.zeros(len(values), dtype=np.int64)
-    found[known.to_numpy()] = leading_digits(values.filter(known))
-    whole = pl.Series(found).zip_with(known, pl.Series([None], dtype=pl.Int64))
-    return whole.gather(np.repeat(np.arange(len(values)), runs["len"]))
+    hashes = pl.Series(leading_digits(runs["value"].fill_null("")))
+    known = hashes.zip_with(runs["value"].is_not_null(), pl.Series([None], dtype=pl.Int64))
+    return known.gather(np.repeat(np.arange(len(runs)), runs["len"]))

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from demur.core.engines.engine import Engine, engine_faults, reason_of
-from demur.core.engines.parts import FilePart, columns_of_each
+from demur.core.engines.scanning import FilePart, columns_of_each
 from demur.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class SparkEngine(Engine):
         return kept.withColumn(first, functions.get(name, functions.lit(0)))
 
     @staticmethod
-    def bucketed(native: Any, name: str, buckets: int, least: str | None) -> Any:
+    def bucketed(native: Any, name: str, buckets: int, least: str) -> Any:
         """Turns texts into buckets by the first digits of their MD5."""
         from pyspark.sql import functions
 
@@ -119,8 +119,7 @@ class SparkEngine(Engine):
         def number(first: int, count: int) -> Any:
             return functions.conv(functions.substring(digits, first, count), 16, 10).cast("bigint")
 
-        rest = {} if least is None else {least: number(5, 8)}
-        return native.withColumns({**rest, name: (number(1, 4) % buckets).cast("int")})
+        return native.withColumns({least: number(5, 8), name: (number(1, 4) % buckets).cast("int")})
 
     def _files(self, parts: Sequence[FilePart], **options: str) -> Any:
         for part in parts:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import polars as pl
 
-from demur.core.io.tables import ROW, Cells, Request, Table, as_text
+from demur.core.io.tables import ROW, Cells, Request, as_text
 from demur.errors import DataError
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -148,17 +148,30 @@ def resolve_clear(
     columns: dict[str, str] = {}
     faults: dict[str, DataError] = {}
     for part in aliases if parts is None else parts:
-        try:
-            column = _explicit(part, names, explicit, where)
-            if column is None:
-                column = _guess(part, aliases[part], names, explicit, where)
-        except DataError as fault:
-            faults[part] = fault
-            continue
-        if column is not None:
-            columns[part] = column
+        found = _columns_for(part, aliases[part], names, explicit)
+        if part in explicit and not found:
+            rule = f'there is no column "{explicit[part]}" to map {part} from'
+            faults[part] = DataError(rule, where=where, fix=nearest(explicit[part], names))
+        elif len(found) > 1:
+            rule = f"{part} may be any of the columns " + ", ".join(f'"{name}"' for name in found)
+            fix = f"choose one, for example {mapping_of(part, found[0])}"
+            faults[part] = DataError(rule, where=where, fix=fix)
+        elif found:
+            columns[part] = found[0]
     notes = [f"{part} <- {name}" for part, name in columns.items() if name != part and part not in explicit]
     return Resolution(columns, tuple(notes), faults)
+
+
+def _columns_for(
+    part: str, others: Collection[str], names: Collection[str], explicit: Mapping[str, str]
+) -> Sequence[str]:
+    """Gives the columns that may play a part: the one mapped, else its namesake, else those of its other names."""
+    if part in explicit or part in names:
+        column = explicit.get(part, part)
+        return [column] if column in names else []
+    free = [name for name in names if name not in explicit.values()]
+    namesakes = [name for name in free if name.casefold() == part]
+    return namesakes or [name for name in free if name.casefold() in others]
 
 
 def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> None:
@@ -170,31 +183,6 @@ def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, 
     ]
     if unknown:
         raise DataError.joined(unknown)
-
-
-def _explicit(part: str, names: Collection[str], explicit: Mapping[str, str], where: str) -> str | None:
-    column = explicit.get(part)
-    if column is not None and column not in names:
-        rule = f'there is no column "{column}" to map {part} from'
-        raise DataError(rule, where=where, fix=nearest(column, names))
-    return column
-
-
-def _guess(
-    part: str, others: tuple[str, ...], names: Collection[str], explicit: Mapping[str, str], where: str
-) -> str | None:
-    if part in names:
-        return part
-    free = [name for name in names if name not in explicit.values()]
-    for known in ((part,), others):
-        found = [name for name in free if name.casefold() in known]
-        if len(found) > 1:
-            listed = ", ".join(f'"{name}"' for name in found)
-            rule = f"{part} may be any of the columns {listed}"
-            raise DataError(rule, where=where, fix=f"choose one, for example {mapping_of(part, found[0])}")
-        if found:
-            return found[0]
-    return None
 
 
 JUDGED = (
@@ -246,9 +234,7 @@ def filtered(cells: Cells, where: Where) -> Cells:
     """Keeps the rows whose columns equal the values asked for."""
     frame = cells.table.frame
     for column, value in where:
-        name = column if column in cells.table.columns else cells.columns.get(column)
-        if name is None:
-            raise unknown_column(column, cells.table.columns, cells.table.name)
+        name = column_named(column, cells.table.columns, cells.columns, cells.table.name)
         frame = frame.filter(as_text(frame[name]) == value)
     return replace(cells, table=replace(cells.table, frame=frame))
 
@@ -260,30 +246,27 @@ def extras(cells: Cells, keep: Sequence[str]) -> list[pl.Series]:
         if name in _OURS and name in table.columns:
             rule = f'"{name}" is what a judged row is called here, too'
             raise DataError(rule, where=f"{table.name}:", fix="rename the column to keep it or to slice by it")
-    asked = list(dict.fromkeys(name for name in keep if name != EVERYTHING))
+    wanted = list(dict.fromkeys(name for name in keep if name != EVERYTHING))
     if EVERYTHING in keep:
-        asked += [name for name in (*_ON_REQUEST, *_unplayed(cells)) if name not in asked and _is_there(name, cells)]
-    return [_extra(cells, name) for name in asked if name not in JUDGED and _must_be_there(name, cells, table)]
+        others = (name for name in table.frame.columns if name not in {ROW, *cells.columns.values()})
+        known = {*cells.columns, *table.columns}
+        wanted += [name for name in (*_ON_REQUEST, *others) if name not in wanted and name in known]
+    found = []
+    for name in wanted:
+        if name not in JUDGED:
+            column = column_named(name, table.columns, cells.columns, table.name)
+            column = cells.columns.get(name, column) if name in _ON_REQUEST else column
+            series = table.frame[column].alias(name)
+            found.append(series if name == "nbest" else as_text(series))
+    return found
 
 
-def _unplayed(cells: Cells) -> list[str]:
-    return [name for name in cells.table.frame.columns if name not in {ROW, *cells.columns.values()}]
-
-
-def _is_there(name: str, cells: Cells) -> bool:
-    return name in cells.columns or name in cells.table.columns
-
-
-def _must_be_there(name: str, cells: Cells, table: Table) -> bool:
-    if not _is_there(name, cells):
-        raise unknown_column(name, table.columns, table.name)
-    return True
-
-
-def _extra(cells: Cells, name: str) -> pl.Series:
-    column = cells.columns.get(name, name) if name in _ON_REQUEST else name
-    series = cells.table.frame[column if column in cells.table.columns else cells.columns[name]].alias(name)
-    return series if name == "nbest" else as_text(series)
+def column_named(name: str, names: Collection[str], columns: Mapping[str, str], where: str) -> str:
+    """Gives the column that goes by a name, else the one that plays the part of that name; refuses one not there."""
+    column = name if name in names else columns.get(name)
+    if column is None:
+        raise unknown_column(name, names, where)
+    return column
 
 
 def unknown_column(name: str, names: Collection[str], where: str) -> DataError:

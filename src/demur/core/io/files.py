@@ -1,53 +1,28 @@
-"""Files, frames and plain Python rows become tables."""
+"""Files, frames and plain Python rows become tables: each format has its reader; JSON has a module of its own."""
 
-from collections.abc import Collection, Mapping, Sequence
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import narwhals as nw
 import polars as pl
 
-from demur.core.io.delimited import read_delimited
 from demur.core.io.json import read_json
-from demur.core.io.sources import UNREADABLE, Source, exactly, opened
+from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8, opened
 from demur.core.io.tables import ROW, Request, Table, numbered
 from demur.errors import DataError
 
+if TYPE_CHECKING:
+    from _csv import Reader
 
-def read_columnar(source: Source, request: Request) -> Table:
-    """Reads those columns of a Parquet or Arrow file that are wanted."""
-    try:
-        rows = _scanned(source)
-        names = rows.collect_schema().names()
-        frame = rows.select(request.among(names)).collect()
-    except UNREADABLE as error:
-        raise _damaged(source, error) from None
-    if frame.is_empty():
-        raise DataError("holds no rows", where=source.name)
-    return numbered(frame, columns=names, name=source.name, place=lambda row: f"{source.name}: row {row + 1}")
-
-
-def schema_of(source: Source) -> list[str]:
-    """Gives the names of the columns, without reading the rows."""
-    try:
-        return _scanned(source).collect_schema().names()
-    except UNREADABLE as error:
-        raise _damaged(source, error) from None
-
-
-def _damaged(source: Source, error: BaseException) -> DataError:
-    reason = str(error).split("\n", 1)[0]
-    rule = f"is cut off, damaged or not {source.format.capitalize()}: {reason}"
-    return DataError(rule, where=source.name, fix="copy or write it again")
-
-
-def _scanned(source: Source) -> pl.LazyFrame:
-    if source.format == "parquet":
-        return pl.scan_parquet(exactly(source.path))
-    with source.path.open("rb") as file:
-        streamed = not file.read(6).startswith(b"ARROW1")
-    return pl.read_ipc_stream(source.path).lazy() if streamed else pl.scan_ipc(exactly(source.path))
+_TAIL = 1 << 16
 
 
 def read_source(source: Source, request: Request) -> Table:
@@ -55,8 +30,8 @@ def read_source(source: Source, request: Request) -> Table:
     if source.format == "json":
         return read_json(source, request)
     if source.format in ("csv", "tsv"):
-        return read_delimited(source, request)
-    return read_columnar(source, request)
+        return _read_delimited(source, request)
+    return _read_columnar(source, request)
 
 
 def read_table(path: str | Path | Source) -> pl.DataFrame:
@@ -131,3 +106,169 @@ def _cell_text(value: Any) -> str | None:
     if isinstance(value, float) and value != value:
         return None
     return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _read_columnar(source: Source, request: Request) -> Table:
+    """Reads those columns of a Parquet or Arrow file that are wanted."""
+    try:
+        rows = _scan_columnar(source)
+        names = rows.collect_schema().names()
+        frame = rows.select(request.among(names)).collect()
+    except UNREADABLE as error:
+        raise damaged(source.name, source.format, error) from None
+    if frame.is_empty():
+        raise DataError("holds no rows", where=source.name)
+    return numbered(frame, columns=names, name=source.name, place=lambda row: f"{source.name}: row {row + 1}")
+
+
+def _scan_columnar(source: Source) -> pl.LazyFrame:
+    if source.format == "parquet":
+        return pl.scan_parquet(exactly(source.path))
+    with source.path.open("rb") as file:
+        streamed = not file.read(6).startswith(b"ARROW1")
+    return pl.read_ipc_stream(source.path).lazy() if streamed else pl.scan_ipc(exactly(source.path))
+
+
+def damaged(where: str, kind: str, error: BaseException) -> DataError:
+    """Gives the fault of a Parquet or Arrow file that cannot be read to its end."""
+    reason = str(error).split("\n", 1)[0]
+    rule = f"is cut off, damaged or not {kind.capitalize()}: {reason}"
+    return DataError(rule, where=where, fix="copy or write it again")
+
+
+def header_of(source: Source) -> list[str]:
+    """Gives the names of the columns of a file other than JSON, without reading the rows."""
+    if source.format in ("csv", "tsv"):
+        return _header(source, _separator(source))
+    try:
+        return _scan_columnar(source).collect_schema().names()
+    except UNREADABLE as error:
+        raise damaged(source.name, source.format, error) from None
+
+
+def _read_delimited(source: Source, request: Request) -> Table:
+    """Reads a CSV or TSV file with a header; every cell arrives as text, an empty one as null."""
+    separator = _separator(source)
+    names = _header(source, separator)
+    frame, quote = _read_cells(source, separator, request.among(names))
+    table = numbered(frame, columns=names, name=source.name, place=_line_finder(source, separator))
+    table = replace(table, frame=_without_blank_lines(table.frame, source, quote))
+    if table.frame.is_empty():
+        raise DataError("holds a header but no rows", where=source.name)
+    _refuse_cut_off_row(source, separator, names)
+    return table
+
+
+def _separator(source: Source) -> str:
+    if source.format == "tsv":
+        return "\t"
+    header = next(_decoded_lines(source), "")
+    return next((mark for mark in ",;\t" if mark in header), ",")
+
+
+def _header(source: Source, separator: str) -> list[str]:
+    try:
+        names = next(_reader(source, separator), [])
+    except csv.Error:
+        rule = "the header cannot be read: a carriage return stands inside it"
+        raise DataError(rule, where=f"{source.name}:1:", fix="end lines with a line feed") from None
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f'the header names the column "{name}" twice', where=f"{source.name}:1:")
+    return names
+
+
+def _read_cells(source: Source, separator: str, wanted: list[str]) -> tuple[pl.DataFrame, str | None]:
+    """Gives the wanted columns, and the quote that cells were read with."""
+    for quote in ('"', None) if separator == "\t" else ('"',):
+        try:
+            frame = pl.read_csv(
+                exactly(source.path),
+                separator=separator,
+                quote_char=quote,
+                columns=wanted,
+                infer_schema=False,
+                null_values=[""],
+            )
+            return frame.select(wanted), quote
+        except UNREADABLE as error:
+            reason = str(error).split("\n", 1)[0]
+    raise _fault(source, separator, reason)
+
+
+def _without_blank_lines(frame: pl.DataFrame, source: Source, quote: str | None) -> pl.DataFrame:
+    """Removes the rows that Polars makes of blank lines; a row of empty cells stays, as it has separators."""
+    empty = pl.all_horizontal(pl.exclude(ROW).is_null())
+    if not frame.select(empty.any()).item():
+        return frame
+    blank = pl.Series(list(_blank_lines(source, quote)), dtype=pl.UInt32)
+    return frame.filter(~pl.col(ROW).is_in(blank.implode()))
+
+
+def _blank_lines(source: Source, quote: str | None) -> Iterator[int]:
+    """Gives the numbers of the rows that are blank lines, counted from 0 after the header.
+
+    A line within an open quote belongs to a cell. Quotes open and close as in Polars, wherever they stand.
+    """
+    mark = (quote or "").encode()
+    rows, is_open = 0, False
+    for line in source.lines():
+        is_blank = not is_open and not line.rstrip(b"\r\n")
+        if is_blank and not rows:
+            continue
+        if is_blank:
+            yield rows - 1
+        is_open ^= bool(mark) and line.count(mark) % 2 == 1
+        rows += not is_open
+
+
+def _fault(source: Source, separator: str, reason: str) -> DataError:
+    """Looks through the file once more, row by row, for what Polars could not read."""
+    rows = _reader(source, separator)
+    width = len(next(rows, []))
+    try:
+        for row in rows:
+            if len(row) > width:
+                rule = f"the row has {len(row)} cells, the header {width}"
+                where = f"{source.name}:{rows.line_num}:"
+                return DataError(rule, where=where, fix="put quotes around cells that hold a separator")
+    except csv.Error as error:
+        return DataError(f"the row cannot be read: {error}", where=f"{source.name}:{rows.line_num}:")
+    return DataError(f"cannot be read: {reason}", where=source.name, fix="is a quote left open?")
+
+
+def _reader(source: Source, separator: str) -> Reader:
+    return csv.reader(_decoded_lines(source), delimiter=separator, strict=True)
+
+
+def _decoded_lines(source: Source) -> Iterator[str]:
+    for number, line in enumerate(source.lines(), start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, f"{source.name}:{number}:") from None
+
+
+def _line_finder(source: Source, separator: str) -> Callable[[int], str]:
+    def place(row: int) -> str:
+        rows = _reader(source, separator)
+        try:
+            next(islice(rows, row + 1, None), None)
+        except csv.Error:
+            return f"{source.name}: row {row + 1}"
+        return f"{source.name}:{rows.line_num}"
+
+    return place
+
+
+def _refuse_cut_off_row(source: Source, separator: str, names: list[str]) -> None:
+    if source.compression:
+        return
+    with source.path.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        tail = file.read().decode(errors="replace")
+    last = tail.rsplit("\n", 1)[-1]
+    if last.strip() and '"' not in last and len(last.split(separator)) < len(names):
+        fix = "write the file again or delete the line"
+        raise DataError("the last line is cut off", where=source.name, got=last[-60:], fix=fix)

@@ -13,7 +13,6 @@ from io import FileIO
 from pathlib import Path
 from typing import Literal
 
-from demur.core.io.delimited import ended, first_row_end, line_count, open_row, same_names
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, HEAD, compression_of, expand, format_of, stem_of
 from demur.core.show.results import path_text
 from demur.errors import DataError
@@ -29,6 +28,11 @@ AT_ONCE = 1 << 20
 
 Kind = Literal["json", "csv", "tsv"]
 
+MOST_HEADER_LINES = 100
+"""Lines over which the names of columns may run, where quotes hold line ends."""
+
+_QUOTED_LINE = re.compile(rb'[^\n]*"[^\n]*(?:\n|\Z)')
+_OPENING = re.compile(rb'(?:\A|[,;\t])\s*"')
 _ENDINGS: dict[Kind, str] = {"json": ".jsonl", "csv": ".csv", "tsv": ".tsv"}
 _PLAIN = "a log can be followed if it has one JSON object a line, or is CSV or TSV with a header"
 UNPACK = "unpack it on the way: zcat LOG.gz | demur follow -"
@@ -53,7 +57,7 @@ class LogBatch:
     @property
     def lines(self) -> str:
         """Which lines of the log these are."""
-        last = self.before + line_count(self.text)
+        last = self.before + _line_count(self.text)
         return f"{self.log}: lines {self.before + 1:,} to {last:,}:"
 
     def sound_part(self, fault: DataError) -> LogBatch | None:
@@ -63,7 +67,7 @@ class LogBatch:
         if count < 1:
             return None
         text = b"".join(self.text.splitlines(keepends=True)[:count])
-        text = text if self.kind == "json" else text[: open_row(text)]
+        text = text if self.kind == "json" else text[: _open_row(text)]
         return replace(self, text=text) if _has_rows(text, self.kind) and text != self.text else None
 
 
@@ -103,8 +107,8 @@ class GrowingLog:
             return self._cut_off_files.popleft()
         return self._rows(last=last)
 
-    def tell_rest(self) -> None:
-        """Says if a line is left that has no end."""
+    def note_rest(self) -> None:
+        """Notes a line that is left and has no end."""
         if _has_rows(self._held, self._kind):
             self.notes.append(f"{self.name}:{self._before + 1}: the last line has no end yet and was not counted")
 
@@ -118,32 +122,35 @@ class GrowingLog:
             return None
         end = len(self._held) if last else self._end_of_rows()
         text, self._held = self._held[:end], self._held[end:]
-        if self._begins and self._kind != "json" and _has_rows(text, self._kind):
-            text = self._without_header(text)
-        if _has_rows(text, self._kind):
+        if self._begins and _has_rows(text, self._kind):
             self._begins = False
-        before, self._before = self._before, self._before + line_count(text)
+            if self._kind != "json":
+                text = self._without_header(text)
+        before, self._before = self._before, self._before + _line_count(text)
         if not _has_rows(text, self._kind):
             return None
         return LogBatch(self.name, self.stem, self._kind, self._header, text, before)
 
     def _without_header(self, text: bytes) -> bytes:
-        """Takes the line of names off; a file that goes on after another may do without it."""
-        end = first_row_end(text)
+        """Takes the line of names off; a file that goes on after another may do without it.
+
+        A line holds names if more than half of its cells are in the header that is known.
+        """
+        end = _first_row_end(text)
         first = text[:end]
-        if not self._header or same_names(first, self._header):
-            self._header, self._before, self._begins = ended(first), line_count(first), False
-            return text[end:]
-        return text
+        cells, known = (set(re.split(rb"[,;\t]", row.strip())) for row in (first, self._header))
+        if self._header and 2 * len(cells & known) <= len(cells):
+            return text
+        self._header = first if first.endswith(b"\n") else first + b"\n"
+        self._before = _line_count(first)
+        return text[end:]
 
     def _end_of_rows(self) -> int:
         whole = self._held.rfind(b"\n") + 1
-        if self._kind == "json":
+        start = None if self._kind == "json" else _open_row(self._held[:whole])
+        if start is None or (start == 0 and len(self._held) >= self._most):
             return whole
-        opened = open_row(self._held[:whole])
-        if opened is None or (opened == 0 and len(self._held) >= self._most):
-            return whole
-        return opened
+        return start
 
     def _take(self, text: bytes) -> None:
         self._held += text
@@ -185,17 +192,19 @@ class Tail(GrowingLog):
             raise _unfollowed(str(self._path), "is no text", _PLAIN)
         self._file: FileIO | None = None
         self._head = b""
-        self._found = False
+        self.missing = True
+        """Whether the file has not come yet."""
 
     def more(self) -> bool:
         """Reads what was added, up to a batch of it; tells whether there was anything."""
         file = self._file or self._opened()
         if file is None:
             return False
-        if self._rewritten(file):
+        is_shorter = os.fstat(file.fileno()).st_size < file.tell()
+        if is_shorter or _start_of(file, len(self._head)) != self._head:
             file.seek(0)
             self._head = b""
-            self._restart("was cut off and begun anew")
+            self._restart("was cut off and begun again")
         text = file.read(self._most) or b""
         if not text:
             return self._replaced(file) and self.more()
@@ -203,11 +212,6 @@ class Tail(GrowingLog):
             self._head = _start_of(file, HEAD)
         self._take(text)
         return True
-
-    @property
-    def missing(self) -> bool:
-        """Whether the file has not come yet."""
-        return not self._found
 
     def refuse_missing(self) -> None:
         """Refuses a file that has not come."""
@@ -228,13 +232,8 @@ class Tail(GrowingLog):
             raise DataError("is a folder, not a file", where=self.name, fix="name the log to follow") from None
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", where=self.name) from None
-        self._found = True
+        self.missing = False
         return self._file
-
-    def _rewritten(self, file: FileIO) -> bool:
-        """Whether the file is shorter than what was read of it, or begins otherwise."""
-        short = os.fstat(file.fileno()).st_size < file.tell()
-        return short or _start_of(file, len(self._head)) != self._head
 
     def _replaced(self, file: FileIO) -> bool:
         """Opens the file that has taken the name of the one that was read to its end, if there is one."""
@@ -303,42 +302,62 @@ def batches(
     Ends with the log, when nothing has come for `until_idle` seconds, or when stopped. A line without its end waits
     for it, and counts as it is when the log ends or rests.
     """
+    moved = due = clock()
+    fresh = over = False
     try:
-        yield from _steps(log, every, until_idle, clock, wait, stopped)
+        while not stopped() and not over:
+            if not log.full and log.more():
+                moved = clock()
+            elif not log.full:
+                over = log.ended or (until_idle is not None and clock() - moved >= until_idle)
+            if log.full or over or clock() >= due:
+                while (batch := log.batch(last=over)) is not None:
+                    fresh = True
+                    yield batch
+            if fresh and not over and clock() >= due:
+                fresh = False
+                yield None
+            now = clock()
+            due = due if due > now else now + every
+            if not log.full and not over:
+                rest = due if until_idle is None else min(due, moved + until_idle)
+                wait(max(0.0, rest - now), log.descriptor)
         while (batch := log.batch()) is not None:
             yield batch
-        log.tell_rest()
+        log.note_rest()
     finally:
         log.close()
 
 
-def _steps(
-    log: GrowingLog,
-    every: float,
-    until_idle: float | None,
-    clock: Callable[[], float],
-    wait: Wait,
-    stopped: Callable[[], bool],
-) -> Iterator[LogBatch | None]:
-    moved = due = clock()
-    fresh = over = False
-    while not stopped() and not over:
-        if not log.full and log.more():
-            moved = clock()
-        elif not log.full:
-            over = log.ended or (until_idle is not None and clock() - moved >= until_idle)
-        if log.full or over or clock() >= due:
-            while (batch := log.batch(last=over)) is not None:
-                fresh = True
-                yield batch
-        if fresh and not over and clock() >= due:
-            fresh = False
-            yield None
-        now = clock()
-        due = due if due > now else now + every
-        if not log.full and not over:
-            rest = due if until_idle is None else min(due, moved + until_idle)
-            wait(max(0.0, rest - now), log.descriptor)
+def _line_count(text: bytes) -> int:
+    r"""How many lines there are, the last with or without its end.
+
+    >>> _line_count(b"a\nb"), _line_count(b"a\nb\n"), _line_count(b"")
+    (2, 2, 0)
+    """
+    return text.count(b"\n") + (bool(text) and not text.endswith(b"\n"))
+
+
+def _open_row(text: bytes) -> int | None:
+    """Where the row begins of which a cell is opened by a quote and not closed; None where every row is whole."""
+    start = None
+    for line in _QUOTED_LINE.finditer(text):
+        odd = line[0].count(b'"') % 2 == 1
+        if start is not None:
+            start = None if odd else start
+        elif odd and _OPENING.search(line[0]):
+            start = line.start()
+    return start
+
+
+def _first_row_end(text: bytes) -> int:
+    """The end of the first row: of its line, or of the line soon after that closes its quotes."""
+    first = end = text.find(b"\n") + 1 or len(text)
+    for _ in range(MOST_HEADER_LINES):
+        if _open_row(text[:end]) is None:
+            return end
+        end = text.find(b"\n", end) + 1 or len(text)
+    return first
 
 
 def _has_rows(text: bytes, kind: Kind | None) -> bool:

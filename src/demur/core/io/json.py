@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from demur.core.io.sources import UNREADABLE, Source, exactly, first_bytes, lines, not_utf8
+from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8
 from demur.core.io.tables import Request, Table, numbered
 from demur.errors import DataError
 
@@ -37,7 +37,7 @@ def read_json(source: Source, request: Request) -> Table:
     Column names are taken from the first thousand rows; a column that was asked for by name is found in
     whichever row it first appears. Lists and objects arrive as their JSON text.
     """
-    head = first_bytes(source.path, source.compression, source.name)
+    head = source.head()
     if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
         return _read_array(source, request)
     marked = head.startswith(BYTE_ORDER_MARK)
@@ -94,7 +94,7 @@ def _read_records(data: str | io.BytesIO, names: Collection[str], request: Reque
 def column_names(source: Source, limit: int | None) -> list[str]:
     """Gives the names of columns in the first lines, or in all of them."""
     names: dict[str, None] = {}
-    for line in lines(source.path, source.compression, source.name, limit=limit):
+    for line in source.lines(limit):
         try:
             names.update(dict.fromkeys(_keys.decode(line)))
         except NOT_JSON:
@@ -112,7 +112,7 @@ def _lenient_keys(line: bytes) -> Collection[str]:
 
 def whole_text(source: Source) -> io.BytesIO:
     """Gives all of a file, decompressed."""
-    text = b"".join(lines(source.path, source.compression, source.name))
+    text = b"".join(source.lines())
     return io.BytesIO(text.removeprefix(BYTE_ORDER_MARK))
 
 
@@ -121,7 +121,7 @@ def line_finder(source: Source) -> Callable[[int], str]:
 
     def place(row: int) -> str:
         found = -1
-        for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+        for number, line in enumerate(source.lines(), start=1):
             found += bool(line.strip())
             if found == row:
                 return f"{source.name}:{number}"
@@ -133,7 +133,7 @@ def line_finder(source: Source) -> Callable[[int], str]:
 def _mended(source: Source, numeric: Collection[str]) -> io.BytesIO:
     """Gives the lines with lists, NaN and Infinity written so that they are read right, or raises the first fault."""
     whole = io.BytesIO()
-    for number, line in enumerate(lines(source.path, source.compression, source.name), start=1):
+    for number, line in enumerate(source.lines(), start=1):
         bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
         if source.compression == "zstd" and REPLACED in bare:
             raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=CONVERT)

@@ -9,11 +9,10 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import partial
 from io import BufferedReader
 from itertools import count, islice
 from pathlib import Path
@@ -136,22 +135,18 @@ _MUCH = 0.02
 _SEVERAL = 8
 
 
-def refuse_other_kinds(head: bytes, name: str, readable: str) -> None:
-    """Refuses a file that begins as one of a known kind which is not a table."""
-    for start, kind in MAGIC:
-        if head.startswith(start):
-            raise DataError("is a binary file", where=name, fix=f"looks like {kind}; {readable}")
-
-
-def refuse_binary(head: bytes, name: str, readable: str) -> None:
+def _refuse_binary(head: bytes, name: str) -> None:
     """Refuses what begins with UTF-16 or with control bytes that text does not have."""
+    convert = f"convert it: iconv -f UTF-16 -t UTF-8 {name} > converted"
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError("is not UTF-8: it begins with the mark of UTF-16 at byte 0", where=name, fix=_convert(name))
-    if _is_utf16(head):
-        raise DataError("is not UTF-8: it looks like UTF-16 without its mark", where=name, fix=_convert(name))
+        raise DataError("is not UTF-8: it begins with the mark of UTF-16 at byte 0", where=name, fix=convert)
+    # UTF-16 has zeros in most of the even or most of the odd bytes, and in hardly any of the others
+    zeros = sorted(half.count(0) / max(len(half), 1) for half in (head[::2], head[1::2]))
+    if zeros[0] < 0.05 and zeros[1] > 0.7:
+        raise DataError("is not UTF-8: it looks like UTF-16 without its mark", where=name, fix=convert)
     count = _control_bytes(head)
     if count > max(_SEVERAL, _MUCH * len(head)):
-        fix = f"{count:,} of its first {len(head):,} bytes are control characters; {readable}"
+        fix = f"{count:,} of its first {len(head):,} bytes are control characters; {READABLE}"
         raise DataError("is a binary file", where=name, fix=fix)
 
 
@@ -166,18 +161,8 @@ def not_utf8(error: UnicodeDecodeError, where: str) -> DataError:
     return DataError(f"{rule}; it looks like {guess}", where=where, fix=fix)
 
 
-def _convert(name: str) -> str:
-    return f"convert it: iconv -f UTF-16 -t UTF-8 {name} > converted"
-
-
 def _control_bytes(text: bytes) -> int:
     return len(text) - len(text.translate(None, _CONTROL))
-
-
-def _is_utf16(head: bytes) -> bool:
-    """Tells UTF-16 by its zeros: most of the even or most of the odd bytes, and hardly any of the others."""
-    zeros = sorted(half.count(0) / max(len(half), 1) for half in (head[::2], head[1::2]))
-    return zeros[0] < 0.05 and zeros[1] > 0.7
 
 
 Format = Literal["json", "csv", "tsv", "parquet", "arrow"]
@@ -214,6 +199,14 @@ class Source:
     compression: Compression
     stem: str
 
+    def head(self) -> bytes:
+        """Gives the beginning of the file, decompressed."""
+        return first_bytes(self.path, self.compression, self.name)
+
+    def lines(self, limit: int | None = None) -> Iterator[bytes]:
+        """Gives the lines of a text file, decompressed, at most `limit` of them."""
+        return lines(self.path, self.compression, self.name, limit=limit)
+
 
 @contextmanager
 def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
@@ -235,22 +228,18 @@ def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
                 continue
             for path in expand(item):
                 if path.is_file():
-                    readable = path if _is_text(path) else stack.enter_context(_linked(path))
-                    sources.append(_source(readable, path_text(path), stem_of(path)))
+                    name = path_text(path)
+                    readable = path if name == str(path) else stack.enter_context(_linked(path))
+                    sources.append(_source(readable, name, stem_of(path)))
                 else:
                     sources.append(stack.enter_context(_piped(path, {source.stem for source in sources})))
-        _refuse_repeats(sources)
+        refuse_repeats((source.path, source.name) for source in sources)
         yield sources
-
-
-def _is_text(path: Path) -> bool:
-    """Whether a path is text; one that Python could not decode has surrogates, which Polars does not take."""
-    return path_text(path) == str(path)
 
 
 @contextmanager
 def _linked(path: Path) -> Iterator[Path]:
-    """Gives a link to a file under a name of ASCII with the same endings."""
+    """Gives a link to a file under a name of ASCII with the same endings; Polars does not take surrogates."""
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:
         link = Path(folder) / f"link{_ascii_endings(path)}"
         link.symlink_to(path.resolve())
@@ -277,13 +266,13 @@ def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
         yield _source(spool, name, stem)
 
 
-def _refuse_repeats(sources: list[Source]) -> None:
+def refuse_repeats(files: Iterable[tuple[Path, str]]) -> None:
+    """Refuses a file, a path and what it is called, that is given twice."""
     seen = set()
-    for source in sources:
-        path = source.path.resolve()
-        if path in seen:
-            raise DataError("is given twice", where=source.name, fix="its rows would count twice")
-        seen.add(path)
+    for path, name in files:
+        if path.resolve() in seen:
+            raise DataError("is given twice", where=name, fix="its rows would count twice")
+        seen.add(path.resolve())
 
 
 def is_pipe(item: str | Path) -> bool:
@@ -295,22 +284,19 @@ def expand(item: str | Path) -> list[Path]:
     """Gives the files a path or glob stands for, in sorted order."""
     path = Path(item)
     if path.is_dir():
-        raise DataError("is a folder, not a file", where=f"{path}", fix=_inside(path))
+        fix = f'try "{path}/*.jsonl"'
+        if any(path.rglob("*.parquet")):
+            engines = "score, threshold and classes take the folder as one log with --engine polars"
+            fix = f'try "{path}/*.parquet"; {engines}'
+        raise DataError("is a folder, not a file", where=f"{path}", fix=fix)
     if path.exists():
         return [path]
     if glob.has_magic(str(item)):
         found = sorted(Path(match) for match in glob.glob(str(item), recursive=True) if Path(match).is_file())
         if found:
             return found
-        raise DataError("matches no file", where=str(item), fix=_near_misses(path))
-    raise DataError("does not exist", where=str(item), fix=_near_misses(path))
-
-
-def _inside(folder: Path) -> str:
-    """Says how to name the files in a folder; `score` takes one of Parquet as it is."""
-    if any(folder.rglob("*.parquet")):
-        return f'try "{folder}/*.parquet"; score, threshold and classes take the folder as one log with --engine polars'
-    return f'try "{folder}/*.jsonl"'
+    rule = "matches no file" if glob.has_magic(str(item)) else "does not exist"
+    raise DataError(rule, where=str(item), fix=_near_misses(path))
 
 
 def stem_of(path: Path) -> str:
@@ -320,18 +306,15 @@ def stem_of(path: Path) -> str:
 
 
 def _near_misses(path: Path) -> str:
+    """Names the files that are called much alike, endings apart, as any two of a kind share these."""
     folder = path.parent
     if not folder.is_dir():
         return f'the folder "{folder}" does not exist either'
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
-    near = sorted((name for name in names if _likeness(path.name, name) >= _NEAR), key=partial(_likeness, path.name))
+    stem = stem_of(path).casefold()
+    likeness = {name: SequenceMatcher(None, stem, stem_of(Path(name)).casefold()).ratio() for name in names}
+    near = sorted((name for name in names if likeness[name] >= _NEAR), key=lambda name: likeness[name])
     return "did you mean " + " or ".join(f'"{name}"' for name in near[:-4:-1]) + "?" if near else ""
-
-
-def _likeness(name: str, other: str) -> float:
-    """Compares names without their endings, as any two of a kind share these."""
-    stem, other_stem = (stem_of(Path(each)).casefold() for each in (name, other))
-    return SequenceMatcher(None, stem, other_stem).ratio()
 
 
 @contextmanager
@@ -371,12 +354,14 @@ def format_of(path: Path, head: bytes, name: str) -> Format:
     by_content = _sniffed(head)
     if by_content in _COLUMNAR:
         return by_content
-    refuse_other_kinds(head, name, READABLE)
+    for start, kind in MAGIC:
+        if head.startswith(start):
+            raise DataError("is a binary file", where=name, fix=f"looks like {kind}; {READABLE}")
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
     by_ending = EXTENSIONS.get(endings[-1]) if endings else None
     if by_ending in _COLUMNAR:
         return by_ending
-    refuse_binary(head, name, READABLE)
+    _refuse_binary(head, name)
     found = by_ending or by_content
     if found is None:
         raise DataError("is in no format known here", where=name, fix=READABLE)

@@ -1,21 +1,37 @@
-"""A table as read, with the place of each row; cells become labels, flags or numbers, or a fault with its row."""
+"""A table as read, in memory or in an engine; cells become text, labels, flags or numbers, or a fault.
+
+In memory a fault names its row. In an engine columns are expressions that any engine understands; with one that may
+hold cells of no use comes an expression that is true for these, to be counted.
+"""
 
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
+import narwhals as nw
 import polars as pl
 from polars.exceptions import PolarsError
 
+from demur.core.show.numbers import SUCH_ROWS
 from demur.errors import DataError
 
 ROW = "demur:row"
 """The column that numbers the rows of a table as they stood in its source, from 0."""
 
+LABELS = pl.List(pl.String)
+NOT_FLAG, NOT_NUMBER = "must be true or false", "must be a number"
 
-def _all_names(names: Collection[str]) -> Collection[str]:
-    return names
+_TRUE, _FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
+"""How yes and no may be written, in any letter case."""
+
+_WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
+_TEXTS = (nw.String, nw.Categorical, nw.Enum)
+_EXACT = 2.0**53
+"""Up to here every whole number is a float of its own, and every engine writes it alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +43,7 @@ class Request:
     all rows, not only those of the first thousand.
     """
 
-    candidates: Callable[[Collection[str]], Collection[str]] = _all_names
+    candidates: Callable[[Collection[str]], Collection[str]] = lambda names: names
     numeric: frozenset[str] = frozenset()
     every_name: bool = True
 
@@ -50,17 +66,6 @@ class Table:
 def numbered(frame: pl.DataFrame, *, columns: Collection[str], name: str, place: Callable[[int], str]) -> Table:
     """Gives the table of a frame whose rows stand in the order of the source."""
     return Table(frame.with_row_index(ROW), tuple(columns), name, place)
-
-
-LABELS = pl.List(pl.String)
-
-TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
-"""How yes and no may be written, in any letter case."""
-
-_FLAGS = {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}
-_WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
-_PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +96,12 @@ class Cells:
         series = self._series(part, pl.Boolean())
         if series.dtype == pl.Boolean:
             return series
-        text = as_text(series).str.strip_chars().str.to_lowercase()
-        flags = text.replace_strict(_FLAGS, default=None, return_dtype=pl.Boolean)
-        self._refuse(part, text.is_not_null() & flags.is_null(), "must be true or false")
-        return flags
+        numeric = series.dtype.is_float() or series.dtype.is_integer()
+        cells = nw.from_native((series if numeric else as_text(series)).to_frame())
+        flag, bad = flag_of(nw.col(part), cells.schema[part])
+        found = cells.select(flag=flag, bad=bad).to_polars()
+        self._refuse(part, found["bad"], NOT_FLAG)
+        return found["flag"].alias(part)
 
     def numbers(self, part: str) -> pl.Series:
         """Gives a column of numbers, null where the cell is empty or the table has no such column."""
@@ -105,7 +112,7 @@ class Cells:
             numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
         else:
             numbers = pl.Series(part, [None] * len(series), dtype=pl.Float64)
-        self._refuse(part, series.is_not_null() & numbers.is_null(), "must be a number", _number_hint)
+        self._refuse(part, series.is_not_null() & numbers.is_null(), NOT_NUMBER, _number_hint)
         return numbers
 
     def fault(self, part: str, position: int, rule: str, *, got: object = None, fix: str = "") -> DataError:
@@ -131,6 +138,120 @@ class Cells:
             cell = self._series(part, pl.String())[position]
             got = cell.to_list() if isinstance(cell, pl.Series) else cell
             raise self.fault(part, position, rule, got=got, fix=hint(got))
+
+
+@dataclass(frozen=True, slots=True)
+class LazyColumns:
+    """The columns of a lazy frame under the parts they play."""
+
+    schema: Mapping[str, Any]
+    columns: Mapping[str, str]
+    where: str
+    names: tuple[str, ...]
+    """All columns of the log, those too that were not read: what a misspelt name may have meant."""
+
+    def __contains__(self, part: str) -> bool:
+        return part in self.columns
+
+    def kind(self, part: str) -> Any:
+        """The type of the column that plays a part."""
+        return self.schema[self.columns[part]]
+
+    def text(self, part: str) -> nw.Expr:
+        """A column as text: whole numbers without `.0`, NaN as null; all null when the table has none."""
+        if part not in self:
+            return nw.lit(None, dtype=nw.String)
+        return text_of(self.columns[part], self.kind(part), self._place(part))
+
+    def empty(self, part: str) -> nw.Expr:
+        """Where a column has nothing to be read as text."""
+        cell = nw.col(self.columns[part])
+        return cell.is_null() | cell.is_nan() if self.kind(part).is_float() else cell.is_null()
+
+    def flag(self, part: str) -> tuple[nw.Expr, nw.Expr | None]:
+        """A column of yes and no, null where the cell is empty or the table has no such column."""
+        if part not in self:
+            return nw.lit(None, dtype=nw.Boolean), None
+        cell, kind = nw.col(self.columns[part]), self.kind(part)
+        if kind == nw.Boolean:
+            return cell, None
+        if not (kind.is_integer() or kind.is_float() or kind in _TEXTS):
+            raise DataError(NOT_FLAG, where=self._place(part), got=kind)
+        return flag_of(cell, kind)
+
+    def number(self, part: str) -> nw.Expr:
+        """A column of numbers as 64-bit floats, null where the cell is empty or the table has no such column."""
+        if part not in self:
+            return nw.lit(None, dtype=nw.Float64)
+        kind = self.kind(part)
+        if not kind.is_numeric():
+            fix = "store it as a number; only --engine memory reads text as the number it spells"
+            raise DataError(NOT_NUMBER, where=self._place(part), got=kind, fix=fix)
+        return nw.col(self.columns[part]).cast(nw.Float64)
+
+    def fault(
+        self, part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = ""
+    ) -> DataError:
+        """Gives the fault of the rows for which a condition holds: by the name of the log, and how many they are."""
+        del bad
+        counted = f"{rule} ({SUCH_ROWS.told(count)} in all)" if count else rule
+        return DataError(counted, where=f"{self.where}: {part}", got=got, fix=fix)
+
+    def _place(self, part: str) -> str:
+        column = self.columns[part]
+        mapped = f' (column "{column}")' if column != part else ""
+        return f"{self.where}: {part}{mapped}"
+
+
+def flag_of(cell: nw.Expr, kind: Any) -> tuple[nw.Expr, nw.Expr]:
+    """Whether a number or a text says yes, null where it does not say, and whether it is given and does not say."""
+    given = ~cell.is_null()
+    if kind.is_numeric():
+        yes, no = cell == 1, cell == 0
+        given = given & ~cell.is_nan() if kind.is_float() else given
+    else:
+        plain = cell.cast(nw.String).str.strip_chars().str.to_lowercase()
+        yes, no = plain.is_in(_TRUE), plain.is_in(_FALSE)
+    return nw.when(yes | no).then(yes), given & ~(yes | no)
+
+
+def text_of(column: str, kind: Any, where: str) -> nw.Expr:
+    """A column as text, the same in every engine: texts as they are, whole numbers without a fraction.
+
+    Whole numbers may be decimals, as which Spark reads unsigned 64-bit integers.
+    """
+    cell = nw.col(column)
+    whole_decimal = kind == nw.Decimal and getattr(kind, "scale", None) == 0
+    if kind.is_integer() or whole_decimal or kind in (*_TEXTS, nw.Boolean, nw.Date):
+        return cell.cast(nw.String)
+    if kind.is_float():
+        whole = _is_whole(cell)
+        return nw.when(whole).then(nw.when(whole).then(cell).otherwise(0.0).cast(nw.Int64).cast(nw.String))
+    fix = "store it as text or as whole numbers"
+    raise DataError("cannot be read as text inside an engine", where=where, got=kind, fix=fix)
+
+
+def no_text(column: str, kind: Any) -> nw.Expr | None:
+    """Where `text_of` has no text for a number: one with a fraction, or so large that engines write it differently."""
+    cell = nw.col(column)
+    return ~cell.is_null() & ~cell.is_nan() & ~_is_whole(cell) if kind.is_float() else None
+
+
+def _is_whole(number: nw.Expr) -> nw.Expr:
+    """Whether a number is whole and written alike by every engine; Spark rounds down only what fits an integer."""
+    tame = nw.when(~number.is_nan() & (number.abs() < _EXACT)).then(number).otherwise(0.5)
+    return tame.floor() == tame
+
+
+def has_value(column: str, kind: Any, value: str, where: str) -> nw.Expr:
+    """Whether a column, read as text, has a value; numbers are compared as numbers, whose text engines differ on."""
+    if not kind.is_float():
+        return text_of(column, kind, where) == value
+    spelled = pl.Series([value]).cast(pl.Float32 if kind == nw.Float32 else pl.Float64, strict=False)
+    if as_text(spelled).item() != value:
+        return nw.col(column).is_null() & ~nw.col(column).is_null()  # never: a literal cannot filter
+    number: float = spelled.cast(pl.Float64).item()
+    return (nw.col(column) == number) & ~nw.col(column).is_nan()  # statistics that leave NaN out mislead DuckDB
 
 
 def _number_hint(got: object) -> str:
@@ -171,7 +292,8 @@ def comparable(labels: pl.Series, others: pl.Series, aside: Collection[str]) -> 
     >>> comparable(pl.Series(["1.0", "2.0"]), pl.Series(["1.0", "x"]), ["oos"]).to_list()
     ['1.0', '2.0']
     """
-    if not _pointed(labels, aside) or (_holds_point_zero(others) and not _pointed(others, aside)):
+    texts = others.explode() if others.dtype == LABELS else others
+    if not _pointed(labels, aside) or (texts.str.contains(r"\d\.0").any() and not _pointed(others, aside)):
         return labels
     return labels.str.replace(_WHOLE_AS_FLOAT, "$1")
 
@@ -186,11 +308,6 @@ def _pointed(labels: pl.Series, aside: Collection[str]) -> bool:
     return len(plain) > 0 and plain.str.contains(_WHOLE_AS_FLOAT).all()
 
 
-def _holds_point_zero(labels: pl.Series) -> bool:
-    texts = labels.explode() if labels.dtype == LABELS else labels
-    return texts.str.contains(r"\d\.0").any()
-
-
 def as_lists(labels: pl.Series) -> tuple[pl.Series, bool]:
     """Gives each cell as a list of acceptable labels, null staying null, and whether any was given as a list.
 
@@ -198,7 +315,9 @@ def as_lists(labels: pl.Series) -> tuple[pl.Series, bool]:
     """
     if labels.dtype == LABELS:
         return labels.list.drop_nulls(), True
-    single = _null_where(labels.reshape((-1, 1)).arr.to_list(), labels.is_null())
+    single = labels.reshape((-1, 1)).arr.to_list()
+    if labels.null_count():
+        single = pl.select(pl.when(labels.is_not_null()).then(single)).to_series()
     spelled = labels.filter(labels.str.starts_with("[")).unique().to_list()
     lists = {text: found for text in spelled if (found := _spelled_list(text)) is not None}
     if not lists:
@@ -210,24 +329,11 @@ def as_lists(labels: pl.Series) -> tuple[pl.Series, bool]:
 
 def _spelled_list(text: str) -> list[str] | None:
     try:
-        found = msgspec.json.decode(text, type=list[str | int | float | bool | None])
+        labels = msgspec.json.decode(text, type=list[str | int | float | bool | None])
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return [_spelled(label) for label in found if label is not None]
-
-
-def _spelled(label: str | float | bool) -> str:
-    if isinstance(label, str):
-        return label
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return msgspec.json.encode(label).decode()
-
-
-def _null_where(lists: pl.Series, missing: pl.Series) -> pl.Series:
-    if not missing.any():
-        return lists
-    return pl.select(pl.when(missing).then(None).otherwise(lists)).to_series()
+    whole = (int(one) if isinstance(one, float) and one.is_integer() else one for one in labels if one is not None)
+    return [one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in whole]
 
 
 def _text_of(column: pl.Expr, *, has_fractions: bool) -> pl.Expr:

@@ -23,9 +23,8 @@ from demur.returns.compare import Comparison
 from demur.returns.compare import compare as compare_systems
 from demur.returns.evaluate import Evaluation, returns_measures
 from demur.returns.jobs import compare
-from demur.returns.pairing import Pairing, pair
 from demur.returns.presentation import of_comparison
-from demur.returns.table import Responses
+from demur.returns.table import Pairing, Responses, pair
 from demur.store.records import Run
 from demur.store.rows import Filed, apart, numbers_of, rows_of, side_by_side
 from demur.store.runs import Store
