@@ -12,7 +12,7 @@ import demur as package
 from commands import Demur, log
 from demur.errors import DataError
 from demur.returns.counting import tallies_of_frame
-from demur.returns.sweep_files import read_sweep, rules_of, write_sweep
+from demur.returns.sweep_files import SweepFile, read_sweep, rules_of
 from demur.returns.table import Reading, read_responses
 
 
@@ -22,14 +22,7 @@ def sweep_of(path: Path, *, by: str | None = None, **options: Any) -> Path:
     judged = read_responses(path, reading=reading)
     tallies = tallies_of_frame(judged.frame, by=by)
     target = path.with_suffix(".sweep")
-    write_sweep(
-        target,
-        tallies,
-        reading=rules_of(reading),
-        sources=[path.name],
-        notes=judged.notes,
-        warnings=judged.warnings,
-    )
+    SweepFile(tuple(tallies), rules_of(reading), (path.name,), judged.notes, judged.warnings).write(target)
     return target
 
 

@@ -19,13 +19,11 @@ from demur.returns.measures import RETURNS, term_measures
 from demur.returns.sweep_files import (
     SweepFile,
     called_after_files,
-    gathered,
     merged,
     parsed_sweep,
     read_sweep,
+    read_sweeps,
     rules_of,
-    sweep_bytes,
-    write_sweep,
 )
 from demur.returns.table import Reading, responses
 from demur.returns.tally import UNIT_LEVELS, UNITS, ConfidenceGrid, Tally, summed_units
@@ -86,7 +84,7 @@ def file_of(*tallies, name="part.sweep", **told):
 
 
 def kept(*tallies):
-    return parsed_sweep(sweep_bytes(tallies, reading=RULES), name="part.sweep")
+    return parsed_sweep(SweepFile(tallies, RULES).to_bytes(), name="part.sweep")
 
 
 def rows_of(*pairs):
@@ -133,14 +131,12 @@ def test_equal_content_gives_equal_bytes():
     sweep = whole.sweep
     small = replace(sweep, right=sweep.right.astype(np.uint8), wrong=sweep.wrong.astype(np.float64))
     turned = replace(whole, sweep=small, units=whole.units.reverse())
-    assert sweep_bytes([whole], reading=RULES) == sweep_bytes([turned], reading=RULES)
+    assert SweepFile((whole,), RULES).to_bytes() == SweepFile((turned,), RULES).to_bytes()
 
 
 def test_the_header_can_be_read_by_people(tmp_path):
     tally = tally_of(SMALL, system="Führer", part="domain=Kunst")
-    write_sweep(
-        tmp_path / "a.sweep", [tally], reading=RULES, sources=["a.parquet"], notes=["so it is"], warnings=["beware"]
-    )
+    SweepFile((tally,), RULES, ("a.parquet",), ("so it is",), ("beware",)).write(tmp_path / "a.sweep")
     with zipfile.ZipFile(tmp_path / "a.sweep") as archive:
         assert archive.namelist() == ["sweep.json", "levels.parquet"]
         text = archive.read("sweep.json").decode()
@@ -217,7 +213,7 @@ def test_the_order_of_files_does_not_matter(parts, random):
     files = [file_of(tally_of(rows, units=True), name=f"{place}.sweep") for place, rows in enumerate(parts)]
     one, other = merged(files), merged(random.sample(files, len(files)))
     assert_same(one.tallies[0], other.tallies[0])
-    assert sweep_bytes(one.tallies, reading=RULES) == sweep_bytes(other.tallies, reading=RULES)
+    assert SweepFile(one.tallies, RULES).to_bytes() == SweepFile(other.tallies, RULES).to_bytes()
 
 
 def test_many_levels_of_units_are_joined_as_in_one_count_of_all_rows():
@@ -251,9 +247,9 @@ def test_200_files_are_merged(tmp_path):
     rows = rows_of(*zip(confidence.tolist(), right.tolist(), strict=True))
     for place in range(200):
         part = tally_of(rows[20 * place : 20 * place + 20])
-        write_sweep(tmp_path / f"{place:03}.sweep", [part], reading=RULES, sources=[f"{place:03}.parquet"])
+        SweepFile((part,), RULES, (f"{place:03}.parquet",)).write(tmp_path / f"{place:03}.sweep")
     heard = []
-    files = gathered(str(tmp_path / "*.sweep"), step=lambda *said: heard.append(said))
+    files = read_sweeps(str(tmp_path / "*.sweep"), step=lambda *said: heard.append(said))
     whole = merged(files)
     assert whole.tallies[0].sweep == tally_of(rows).sweep
     assert len(whole.sources) == 200
@@ -373,10 +369,10 @@ def test_dialogues_in_one_part_only_are_refused():
 
 
 def test_a_file_given_twice_is_refused(tmp_path):
-    write_sweep(tmp_path / "a.sweep", [tally_of(SMALL)], reading=RULES)
+    SweepFile((tally_of(SMALL),), RULES).write(tmp_path / "a.sweep")
     with pytest.raises(DataError, match=r"a\.sweep is given twice \(its rows would count twice\)"):
-        gathered(tmp_path / "a.sweep", str(tmp_path / "*.sweep"))
+        read_sweeps(tmp_path / "a.sweep", str(tmp_path / "*.sweep"))
     with pytest.raises(DataError, match=r"is a folder, not a file \(try .*\*\.sweep"):
-        gathered(tmp_path)
+        read_sweeps(tmp_path)
     with pytest.raises(DataError, match=r"b\.sweep does not exist"):
-        gathered(tmp_path / "b.sweep")
+        read_sweeps(tmp_path / "b.sweep")

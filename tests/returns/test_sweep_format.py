@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.returns.sweep_files import parsed_sweep, read_sweep, sweep_bytes
+from demur.returns.sweep_files import SweepFile, parsed_sweep, read_sweep
 from demur.returns.tally import ConfidenceGrid
 from returns.test_sweep_files import RULES, SMALL, tally_of
 
-PLAIN = sweep_bytes([tally_of(SMALL), tally_of(SMALL, part="domain=a")], reading=RULES)
-WITH_UNITS = sweep_bytes([tally_of(SMALL, units=True)], reading=RULES)
-JOINED = sweep_bytes([tally_of(SMALL).joined(ConfidenceGrid.over(1.0, 1))], reading=RULES)
+PLAIN = SweepFile(
+    (
+        tally_of(SMALL),
+        tally_of(SMALL, part="domain=a"),
+    ),
+    RULES,
+).to_bytes()
+WITH_UNITS = SweepFile((tally_of(SMALL, units=True),), RULES).to_bytes()
+JOINED = SweepFile((tally_of(SMALL).joined(ConfidenceGrid.over(1.0, 1)),), RULES).to_bytes()
 
 
 def members(content):
@@ -197,7 +203,7 @@ def test_a_measure_that_is_not_known_here_is_left_out():
 
 def test_weights_whose_sum_moves_in_its_last_digit_are_accepted():
     rows = [row._replace(weight=0.1) for row in SMALL]
-    content = sweep_bytes([tally_of(rows, units=True)], reading=RULES)
+    content = SweepFile((tally_of(rows, units=True),), RULES).to_bytes()
     right = json.loads(members(content)["sweep.json"])["tallies"][0]["right"]
     moved = with_header(content, right=float(np.nextafter(right, 1)))
     assert parsed_sweep(moved, name="part.sweep").tallies[0].sweep.total == pytest.approx(0.6)

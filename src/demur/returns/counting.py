@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.engines.engine import (
-    EngineFault,
-    Lazy,
-    bucketed,
-    collected,
-    engine_class,
-    engine_of,
-    title_of,
-)
+from demur.core.engines.engine import EngineFault, Lazy, bucketed, collected, engine_class, engine_of, title_of
 from demur.core.engines.scanning import Scan, is_remote, scan
 from demur.core.io.columns import nearest, spellings
 from demur.core.io.files import table_of
@@ -66,21 +59,6 @@ class Counting:
     exact_up_to: int = EXACT_UP_TO
     check_ids: bool = False
     name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What was counted inside an engine, and what there is to say of it."""
-
-    tallies: tuple[Tally, ...]
-    reading: Reading
-    sources: tuple[str, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    def sweep_file(self) -> SweepFile:
-        """The tallies as they are kept in a file."""
-        return SweepFile(self.tallies, rules_of(self.reading), self.sources, self.notes, self.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +110,7 @@ def _too_much_for_memory(files: list[str]) -> bool:
 
 def count(
     data: Sequence[Any], reading: Reading, how: Counting, *, by: str | None = None, step: Step = silent
-) -> Counted | None:
+) -> SweepFile | None:
     """The tallies of files or of a lazy frame, counted by an engine; None for data that memory is to count."""
     with _judged(data, reading, how, by=by, step=step) as found:
         if found is None:
@@ -141,7 +119,7 @@ def count(
         made = tallies(judged, exact_up_to=how.exact_up_to, step=step)
     if how.name is not None:
         made = [replace(one, system=how.name) for one in made]
-    return Counted(tuple(made), reading, log.sources, (*log.notes, *judged.notes), judged.warnings)
+    return SweepFile(tuple(made), rules_of(reading), log.sources, (*log.notes, *judged.notes), judged.warnings)
 
 
 def count_labels(data: Sequence[Any], reading: Reading, how: Counting, *, step: Step = silent) -> CountedLabels | None:
@@ -257,9 +235,9 @@ def sweep_of_rows(judged: Responses, reading: Reading, data: Sequence[Any], by: 
 
     def made() -> SweepFile:
         files = [str(one) for one in data if isinstance(one, str | Path)]
-        sources = tuple("<stdin>" if file == "-" else path_text(path) for file in files for path in _paths(file))
+        paths = [["<stdin>"] if file == "-" else map(path_text, expand(file)) for file in files]
         found = tuple(tallies_of_frame(frame, by=by))
-        return SweepFile(found, rules_of(reading), sources, judged.notes, judged.warnings)
+        return SweepFile(found, rules_of(reading), tuple(chain(*paths)), judged.notes, judged.warnings)
 
     return made
 
@@ -269,10 +247,6 @@ def write_sweep(result: Any, path: Path) -> None:
     if result.sweep_file is None:
         raise UsageError("these evaluations keep no totals that could be merged")
     result.sweep_file().write(path)
-
-
-def _paths(file: str) -> list[Path]:
-    return [Path(file)] if file == "-" else expand(file)
 
 
 def tallies(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO, step: Step = silent) -> list[Tally]:
@@ -311,8 +285,7 @@ def label_cells(responses: LazyResponses, *, step: Step = silent) -> dict[str, p
     if "weight" not in cells.columns:
         count = pl.col("rows").cast(pl.Float64)
         cells = cells.with_columns(weight=count, squares=count)
-    order = [name for name in ("actual", "predicted", "bucket") if name in cells.columns]
-    ordered = cells.sort(*order)
+    ordered = cells.sort(*(name for name in ("actual", "predicted", "bucket") if name in cells.columns))
     return {system: ordered.filter(pl.col("system") == system) for system in sorted(cells["system"].unique())}
 
 
@@ -326,62 +299,43 @@ def lazy_of_frame(judged: pl.DataFrame, *, by: str | None = None) -> LazyRespons
     clustered = judged["dialogue"].null_count() < judged.height
     weighted = bool((judged["weight"] != 1.0).any())
     columns = ["system", "answered", "right", "failed", "out_of_scope", "confidence"]
-    frame = judged.lazy()
     if by is not None:
-        frame = frame.with_columns(slice_values(judged, by).alias("slice"))
+        judged = judged.with_columns(slice_values(judged, by).alias("slice"))
         columns.append("slice")
-    lazy: nw.LazyFrame[Any] = nw.from_native(frame)
+    lazy: Lazy = nw.from_native(judged.lazy())
     if clustered or weighted:
         lone = pl.concat_str(pl.lit("row "), pl.int_range(pl.len()).cast(pl.String))
-        named = frame.with_columns(unit=pl.coalesce("dialogue", "id", lone))
-        lazy = bucketed(nw.from_native(named), "unit")
+        lazy = bucketed(nw.from_native(judged.lazy().with_columns(unit=pl.coalesce("dialogue", "id", lone))), "unit")
         columns += ["bucket", "least"]
     if weighted:
         columns.append("weight")
-    lazy = lazy.select(columns)
-    return LazyResponses(lazy, _survey(judged, by), by, clustered)
-
-
-def _survey(judged: pl.DataFrame, by: str | None) -> pl.DataFrame:
-    keys: list[pl.Expr | pl.Series] = [pl.col("system")]
-    if by is not None:
-        keys.append(slice_values(judged, by).alias("slice"))
     finite = pl.col("confidence").filter(pl.col("confidence").is_finite())
-    return judged.group_by(keys, maintain_order=True).agg(
+    survey = judged.group_by("system", *(() if by is None else ("slice",)), maintain_order=True).agg(
         pl.len().alias("rows"),
         pl.col("answered", "failed", "out_of_scope").sum(),
         pl.col("weight").sort().pow(2).sum().alias("squares"),
         finite.min().alias("lowest"),
         finite.max().alias("highest"),
     )
+    return LazyResponses(lazy.select(columns), survey, by, clustered)
 
 
 def sweeps(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO) -> list[Sweep]:
-    """The sweep of each system and slice, in the order of the survey."""
-    if responses.n <= exact_up_to and _few_enough_to_sort(responses):
-        return [_sorted_sweep(responses)]
+    """The sweep of each system and slice, in the order of the survey.
+
+    Where the rows are in this process anyway, one sort of them is quicker than a table of groups.
+    """
+    few = responses.n <= min(exact_up_to, EXACT_UP_TO) and engine_class(engine_of(responses.frame)).in_process
+    if few and not responses.keys and "weight" not in responses.columns:
+        rows = collected(responses.frame.select("confidence", "right", "answered"))
+        answers = rows.filter("answered")
+        if answers["confidence"].null_count():
+            raise DataError("confidence must be a number for every answered row", got="none")
+        confidence, right = answers["confidence"].to_numpy(), answers["right"].to_numpy()
+        return [Sweep.of(confidence, right, withheld=float(rows.height - answers.height))]
     groups = _grouped(responses, exact_up_to)
-    return [Sweep.from_groups(_of_row(responses, groups, row)) for row in responses.survey.iter_rows(named=True)]
-
-
-def _few_enough_to_sort(responses: LazyResponses) -> bool:
-    """Whether the rows are in this process anyway, and one sort of them is quicker than a table of groups."""
-    return (
-        responses.n <= EXACT_UP_TO
-        and engine_class(engine_of(responses.frame)).in_process
-        and not responses.keys
-        and "weight" not in responses.columns
-    )
-
-
-def _sorted_sweep(responses: LazyResponses) -> Sweep:
-    rows = collected(responses.frame.select("confidence", "right", "answered"))
-    answers = rows.filter("answered")
-    if answers["confidence"].null_count():
-        raise DataError("confidence must be a number for every answered row", got="none")
-    return Sweep.of(
-        answers["confidence"].to_numpy(), answers["right"].to_numpy(), withheld=float(rows.height - answers.height)
-    )
+    wanted = responses.survey.iter_rows(named=True)
+    return [Sweep.from_groups(_of(groups, row["system"], row.get("slice"))) for row in wanted]
 
 
 def _grouped(responses: LazyResponses, exact_up_to: int) -> pl.DataFrame:
@@ -413,10 +367,14 @@ def _too_dense(groups: pl.DataFrame, responses: LazyResponses, grid: ConfidenceG
     return frozenset(found)
 
 
-def _of_row(responses: LazyResponses, groups: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
-    """The groups of one row of the survey."""
-    mine = groups.filter(pl.col("system") == row["system"])
-    return mine if responses.by is None else mine.filter(pl.col("slice") == row["slice"])
+def _of(groups: pl.DataFrame, system: str, part: str | None) -> pl.DataFrame:
+    """The groups of one system, and of one slice where it is given."""
+    mine = groups.filter(pl.col("system") == system)
+    return mine if part is None else mine.filter(pl.col("slice") == part)
+
+
+def _slice_of(responses: LazyResponses, one: Tally) -> str | None:
+    return None if one.part is None else one.part.removeprefix(f"{responses.by}=")
 
 
 def _tally(responses: LazyResponses, row: dict[str, Any], sweep: Sweep) -> Tally:
@@ -458,25 +416,15 @@ def _with_terms(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     sums = [nw.col(name).sum() for name in terms]
     table = collected(named.group_by(*responses.keys).agg(*sums) if responses.keys else named.select(*sums))
     table = responses.named(table)
-    return [
-        replace(one, terms=_exact_terms(responses, table, one)) if one.sweep.upper is not None else one for one in found
-    ]
 
+    def exact(one: Tally) -> dict[str, NDArray[np.float64]]:
+        mine = _of(table, one.system, _slice_of(responses, one))
+        return {
+            key: np.array([float(mine[f"{key}:{name}"].sum()) for name in measure.terms()] + [float(one.n)])
+            for key, measure in term_measures().items()
+        }
 
-def _exact_terms(responses: LazyResponses, table: pl.DataFrame, one: Tally) -> dict[str, NDArray[np.float64]]:
-    mine = _of(responses, table, one)
-    return {
-        key: np.array([float(mine[f"{key}:{name}"].sum()) for name in measure.terms()] + [float(one.n)])
-        for key, measure in term_measures().items()
-    }
-
-
-def _of(responses: LazyResponses, table: pl.DataFrame, one: Tally) -> pl.DataFrame:
-    """The rows of a table that belong to a tally."""
-    mine = table.filter(pl.col("system") == one.system)
-    if one.part is None or responses.by is None:
-        return mine
-    return mine.filter(pl.col("slice") == one.part.removeprefix(f"{responses.by}="))
+    return [one if one.sweep.upper is None else replace(one, terms=exact(one)) for one in found]
 
 
 def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
@@ -490,8 +438,6 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     groups = responses.named(all_counts(groups))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")
-    return [replace(one, units=summed_units([_of(responses, groups, one).select(_unit_columns())])) for one in found]
-
-
-def _unit_columns() -> list[pl.Expr]:
-    return [pl.col(name).cast(kind) for name, kind in UNITS.items()]
+    columns = [pl.col(name).cast(kind) for name, kind in UNITS.items()]
+    tables = [_of(groups, one.system, _slice_of(responses, one)).select(columns) for one in found]
+    return [replace(one, units=summed_units([table])) for one, table in zip(found, tables, strict=True)]

@@ -25,7 +25,7 @@ from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate_tallies
 from demur.returns.judging import LOWEST, RANK_LOWEST, unranked_notes
 from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
-from demur.returns.tally import UNITS, Tally, grid_for, summed_units
+from demur.returns.tally import UNITS, Tally, grid_for, joined_units
 
 MOST_LABELS = 1000
 """Labels remembered of a system that has not been right yet."""
@@ -304,17 +304,10 @@ def _fewer_cutoffs(tally: Tally, most: int) -> Tally:
 
 
 def _fewer_units(tally: Tally, units: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The table of units at coarser levels: each confidence becomes the start of its cell."""
+    """The table of units at coarser levels."""
     levels = max(1, most // (2 * max(1, tally.buckets)))
-    fewer = _releveled(tally, units, levels)
+    fewer = joined_units(units, grid_for(tally.sweep, levels))
     while fewer.height > most and levels > 1:
         levels //= 2
-        fewer = _releveled(tally, units, levels)
+        fewer = joined_units(units, grid_for(tally.sweep, levels))
     return fewer
-
-
-def _releveled(tally: Tally, units: pl.DataFrame, levels: int) -> pl.DataFrame:
-    confidence = units["confidence"]
-    cells = grid_for(tally.sweep, levels).of(confidence.fill_null(np.nan).to_numpy())
-    moved = pl.Series("confidence", cells).fill_nan(None)
-    return summed_units([units.with_columns(moved)])

@@ -120,7 +120,7 @@ def score(
         found.sweep_file = sweep_of_rows(judged, reading, data, by)
     else:
         found = evaluate_tallies(counted.tallies, **asked).with_notes(counted.notes, counted.warnings)
-        found.sweep_file = counted.sweep_file
+        found.sweep_file = lambda: counted
     found.with_curves = curve
     return found.with_notes((sampling.note,))
 
@@ -148,11 +148,11 @@ def merge(
 ) -> "Evaluations":
     """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
     from demur.returns.evaluate import evaluate_tallies, returns_measures
-    from demur.returns.sweep_files import gathered, merged
+    from demur.returns.sweep_files import merged, read_sweeps
 
     sampling = Sampling(level, replicates, seed)
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
-    sweeps = gathered(*parts, step=step)
+    sweeps = read_sweeps(*parts, step=step)
     whole = merged(sweeps, system=name, apart=apart, allow_repeats=allow_repeats)
     found = evaluate_tallies(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))
     logs = f" of {len(whole.sources):,} logs" if whole.sources else ""

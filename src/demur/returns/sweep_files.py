@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from io import BytesIO
@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from demur import __version__
 from demur.core.engines.engine import BUCKETS, NUMBERS, as_engine_fault
-from demur.core.io.sources import expand, stem_of
+from demur.core.io.sources import expand, refuse_repeats, stem_of
 from demur.core.io.writing import write_whole
 from demur.core.show.results import Step, silent
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.returns.measures import term_measures
 from demur.returns.table import Reading
-from demur.returns.tally import UNIT_LEVELS, UNITS, Tally, grid_for, summed_units
+from demur.returns.tally import UNIT_LEVELS, UNITS, Tally, grid_for, joined_units
 
 FORMAT: Literal["demur sweep"] = "demur sweep"
 VERSION = 1
@@ -91,34 +91,6 @@ class Header(Stamp, kw_only=True):
     warnings: list[str]
 
 
-def packed(
-    tallies: Sequence[Tally],
-    *,
-    reading: Mapping[str, Any],
-    sources: Sequence[str],
-    notes: Sequence[str],
-    warnings: Sequence[str],
-) -> bytes:
-    """The content of a `.sweep` file."""
-    header = Header(
-        format=FORMAT,
-        version=VERSION,
-        demur=__version__,
-        reading=dict(reading),
-        tallies=[_entry(tally) for tally in tallies],
-        sources=list(sources),
-        notes=list(notes),
-        warnings=list(warnings),
-    )
-    parts = {
-        HEADER: msgspec.json.format(msgspec.json.encode(header), indent=2) + b"\n",
-        LEVELS: _parquet(_level_table(tallies)),
-    }
-    if any(tally.units is not None for tally in tallies):
-        parts[UNIT_TABLE] = _parquet(_unit_table(tallies))
-    return _archive(parts)
-
-
 def _entry(tally: Tally) -> SweepEntry:
     sweep = tally.sweep
     return SweepEntry(
@@ -152,19 +124,26 @@ def _term(value: float) -> Term:
 
 def _level_table(tallies: Sequence[Tally]) -> pl.DataFrame:
     sweeps = [tally.sweep for tally in tallies]
-    threshold = _joined([sweep.threshold for sweep in sweeps]).astype(np.float64)
-    highest = _joined([sweep.highest for sweep in sweeps]).astype(np.float64)
-    upper = pl.Series("upper", highest).set(pl.Series(highest == threshold), None)
-    tally = np.repeat(np.arange(len(sweeps), dtype=np.int32), [sweep.threshold.size for sweep in sweeps])
-    right, wrong = (_as_integers(_joined([getattr(sweep, kind) for sweep in sweeps])) for kind in ("right", "wrong"))
-    return pl.DataFrame({"tally": tally, "threshold": threshold, "upper": upper, "right": right, "wrong": wrong})
+    columns = {
+        kind: np.concatenate([getattr(sweep, kind) for sweep in sweeps] or [np.empty(0)])
+        for kind in ("threshold", "highest", "right", "wrong")
+    }
+    threshold, highest = (columns[kind].astype(np.float64) for kind in ("threshold", "highest"))
+    return pl.DataFrame(
+        {
+            "tally": np.repeat(np.arange(len(sweeps), dtype=np.int32), [sweep.threshold.size for sweep in sweeps]),
+            "threshold": threshold,
+            "upper": pl.Series(highest).set(pl.Series(highest == threshold), None),
+            "right": _as_integers(columns["right"]),
+            "wrong": _as_integers(columns["wrong"]),
+        }
+    )
 
 
 def _unit_table(tallies: Sequence[Tally]) -> pl.DataFrame:
+    columns = [pl.col(name).cast(kind) for name, kind in UNITS.items()]
     tables = [
-        tally.units.select(
-            pl.lit(place, pl.Int32).alias("tally"), *(pl.col(name).cast(kind) for name, kind in UNITS.items())
-        )
+        tally.units.select(pl.lit(place, pl.Int32).alias("tally"), *columns)
         for place, tally in enumerate(tallies)
         if tally.units is not None
     ]
@@ -172,22 +151,18 @@ def _unit_table(tallies: Sequence[Tally]) -> pl.DataFrame:
     return table.with_columns(pl.Series(name, _as_integers(table[name].to_numpy())) for name in _SUMS)
 
 
-def _joined(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.empty(0)
-
-
 def _as_integers(values: NDArray[Any]) -> NDArray[Any]:
     """The values as integers, where all are whole."""
     return values.astype(np.int64) if np.array_equal(np.rint(values), values) else values.astype(np.float64)
 
 
-def _parquet(table: pl.DataFrame) -> bytes:
-    buffer = BytesIO()
-    table.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()
-
-
-def _archive(parts: Mapping[str, bytes]) -> bytes:
+def _archive(header: Header, tables: Mapping[str, pl.DataFrame]) -> bytes:
+    """The header and tables in a ZIP file, without times, so that equal tallies give equal files."""
+    parts = {HEADER: msgspec.json.format(msgspec.json.encode(header), indent=2) + b"\n"}
+    for name, table in tables.items():
+        buffer = BytesIO()
+        table.write_parquet(buffer, compression="zstd")
+        parts[name] = buffer.getvalue()
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
@@ -196,21 +171,6 @@ def _archive(parts: Mapping[str, bytes]) -> bytes:
             member.compress_type = ZIP_DEFLATED if name == HEADER else ZIP_STORED
             archive.writestr(member, content)
     return buffer.getvalue()
-
-
-def unpacked(content: bytes, *, name: str) -> tuple[Header, tuple[Tally, ...]]:
-    """The header of a `.sweep` file and its tallies, which agree with it; `name` is what messages call the file."""
-    members = _members(content, name)
-    header = _header(members[HEADER], name)
-    entries = header.tallies
-    levels = _cut_table(members, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries], name)
-    sizes = [entry.units or 0 for entry in entries]
-    wanted = any(entry.units is not None for entry in entries)
-    units = _cut_table(members, UNIT_TABLE, ("tally", *UNITS), sizes, name) if wanted else [None] * len(entries)
-    return header, tuple(
-        _tally(entry, of_levels, None if entry.units is None else of_units, f"{name}: {_entry_title(entry)}:")
-        for entry, of_levels, of_units in zip(entries, levels, units, strict=True)
-    )
 
 
 def _members(content: bytes, name: str) -> dict[str, bytes]:
@@ -245,10 +205,6 @@ def _header(content: bytes, name: str) -> Header:
     return header
 
 
-def _entry_title(entry: SweepEntry) -> str:
-    return f'"{entry.system}"' if entry.part is None else f'"{entry.system}" [{entry.part}]'
-
-
 def _cut_table(
     members: Mapping[str, bytes], member: str, columns: Sequence[str], sizes: Sequence[int], name: str
 ) -> list[pl.DataFrame]:
@@ -278,7 +234,9 @@ def _tally(entry: SweepEntry, levels: pl.DataFrame, units: pl.DataFrame | None, 
         squares=float(entry.squares),
         clustered=entry.clustered,
         units=None if units is None else _units(entry, units, where),
-        terms={key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in _TERMS},
+        terms={
+            key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in term_measures()
+        },
     )
     _check_counts(tally, where)
     _check_terms(tally, where)
@@ -292,8 +250,8 @@ def _sweep(entry: SweepEntry, levels: pl.DataFrame, where: str) -> Sweep:
     _demand(not np.isnan(lowest).any() and not np.isnan(highest).any(), "a threshold is not a number", where)
     _demand(bool((highest >= lowest).all()), "no upper end may lie below its threshold", where)
     _demand(bool((lowest[1:] > highest[:-1]).all()), "thresholds must rise", where)
-    for kind, counts, said in (("right", right, entry.right), ("wrong", wrong, entry.wrong)):
-        _check_sum(kind, counts, said, where)
+    for kind, counts, stated in (("right", right, entry.right), ("wrong", wrong, entry.wrong)):
+        _check_sum(kind, counts, stated, where)
     upper = highest if (highest > lowest).any() else None
     return Sweep(lowest, _as_integers(right), _as_integers(wrong), float(entry.withheld_weight), entry.n, upper)
 
@@ -305,17 +263,17 @@ def _units(entry: SweepEntry, units: pl.DataFrame, where: str) -> pl.DataFrame:
     sound = bool(((least >= 0) & (least < NUMBERS)).fill_null(units["bucket"].is_null()).all())
     _demand(sound, f"the least number of a bucket must be one from 0 to {NUMBERS - 1}", where)
     _demand(not units["confidence"].cast(pl.Float64).is_nan().any(), "a confidence of the units is not a number", where)
-    for kind, said in zip(_SUMS, (entry.right, entry.wrong, entry.withheld_weight), strict=True):
-        _check_sum(f"{kind} in units", units[kind].to_numpy(), said, where)
+    for kind, stated in zip(_SUMS, (entry.right, entry.wrong, entry.withheld_weight), strict=True):
+        _check_sum(f"{kind} in units", units[kind].to_numpy(), stated, where)
     return units.select(pl.col(column).cast(kind) for column, kind in UNITS.items())
 
 
-def _check_sum(kind: str, counts: NDArray[Any], said: float, where: str) -> None:
+def _check_sum(kind: str, counts: NDArray[Any], stated: float, where: str) -> None:
     _demand(bool((np.isfinite(counts) & (counts >= 0)).all()), f"counts of {kind} must be numbers of at least 0", where)
     found = _plain_number(counts.sum())
-    if not isclose(found, said, rel_tol=_LAST_DIGITS):
+    if not isclose(found, stated, rel_tol=_LAST_DIGITS):
         raise DataError(
-            f"{kind} must add up to {_plain_number(said)}, as {HEADER} says", where=where, got=found, fix=AGAIN
+            f"{kind} must add up to {_plain_number(stated)}, as {HEADER} says", where=where, got=found, fix=AGAIN
         )
 
 
@@ -379,16 +337,31 @@ class SweepFile:
     name: str = "a sweep"
     """What the file is called in messages."""
 
+    def to_bytes(self) -> bytes:
+        """The content of the file."""
+        header = Header(
+            format=FORMAT,
+            version=VERSION,
+            demur=__version__,
+            reading=dict(self.reading),
+            tallies=[_entry(tally) for tally in self.tallies],
+            sources=list(self.sources),
+            notes=list(self.notes),
+            warnings=list(self.warnings),
+        )
+        tables = {LEVELS: _level_table(self.tallies)}
+        if any(tally.units is not None for tally in self.tallies):
+            tables[UNIT_TABLE] = _unit_table(self.tallies)
+        return _archive(header, tables)
+
     def write(self, path: str | Path) -> None:
         """Write the file; it appears whole or not at all."""
-        write_sweep(
-            path,
-            self.tallies,
-            reading=self.reading,
-            sources=self.sources,
-            notes=self.notes,
-            warnings=self.warnings,
-        )
+        write_whole(path, self.to_bytes())
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems, in order of first appearance."""
+        return list(dict.fromkeys(tally.system for tally in self.tallies))
 
 
 def rules_of(reading: Reading) -> dict[str, Any]:
@@ -406,31 +379,6 @@ def rules_of(reading: Reading) -> dict[str, Any]:
     }
 
 
-def write_sweep(
-    path: str | Path,
-    tallies: Sequence[Tally],
-    *,
-    reading: Mapping[str, Any],
-    sources: Sequence[str] = (),
-    notes: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-) -> None:
-    """Write tallies to a file that appears whole or not at all; `reading` is what `rules_of` gives."""
-    write_whole(path, sweep_bytes(tallies, reading=reading, sources=sources, notes=notes, warnings=warnings))
-
-
-def sweep_bytes(
-    tallies: Sequence[Tally],
-    *,
-    reading: Mapping[str, Any],
-    sources: Sequence[str] = (),
-    notes: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-) -> bytes:
-    """The content of a `.sweep` file."""
-    return packed(tallies, reading=reading, sources=sources, notes=notes, warnings=warnings)
-
-
 def read_sweep(path: str | Path) -> SweepFile:
     """The tallies in a `.sweep` file, checked against what its header says of them."""
     try:
@@ -440,14 +388,17 @@ def read_sweep(path: str | Path) -> SweepFile:
     return parsed_sweep(content, name=str(path))
 
 
-def gathered(*parts: str | Path | SweepFile, step: Step = silent) -> list[SweepFile]:
+def read_sweeps(*parts: str | Path | SweepFile, step: Step = silent) -> list[SweepFile]:
     """The sweeps that paths and globs stand for, each file once; those already read are taken as they are."""
-    found = [one for part in parts for one in ([part] if isinstance(part, SweepFile) else _paths(part))]
-    seen = set()
-    for path in (one for one in found if isinstance(one, Path)):
-        if path.resolve() in seen:
-            raise DataError("is given twice", where=str(path), fix="its rows would count twice")
-        seen.add(path.resolve())
+    found: list[Path | SweepFile] = []
+    for part in parts:
+        if isinstance(part, SweepFile):
+            found.append(part)
+        elif Path(part).is_dir():
+            raise DataError("is a folder, not a file", where=str(part), fix=f'try "{part}/*.sweep"')
+        else:
+            found += expand(part)
+    refuse_repeats((one, str(one)) for one in found if isinstance(one, Path))
     files = []
     for done, one in enumerate(found):
         step("reading", done, len(found))
@@ -455,17 +406,21 @@ def gathered(*parts: str | Path | SweepFile, step: Step = silent) -> list[SweepF
     return files
 
 
-def _paths(item: str | Path) -> list[Path]:
-    if Path(item).is_dir():
-        raise DataError("is a folder, not a file", where=str(item), fix=f'try "{item}/*.sweep"')
-    return expand(item)
-
-
 def parsed_sweep(content: bytes, *, name: str) -> SweepFile:
-    """The tallies in the content of a `.sweep` file; `name` is what messages call it."""
-    header, tallies = unpacked(content, name=name)
+    """The tallies in the content of a `.sweep` file, which agree with its header; `name` is what messages call it."""
+    members = _members(content, name)
+    header = _header(members[HEADER], name)
+    entries = header.tallies
+    levels = _cut_table(members, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries], name)
+    units: Sequence[pl.DataFrame | None] = [None] * len(entries)
+    if any(entry.units is not None for entry in entries):
+        units = _cut_table(members, UNIT_TABLE, ("tally", *UNITS), [entry.units or 0 for entry in entries], name)
+    tallies = []
+    for entry, of_levels, of_units in zip(entries, levels, units, strict=True):
+        title = f'"{entry.system}"' if entry.part is None else f'"{entry.system}" [{entry.part}]'
+        tallies.append(_tally(entry, of_levels, None if entry.units is None else of_units, f"{name}: {title}:"))
     sources, notes, warnings = (tuple(lines) for lines in (header.sources, header.notes, header.warnings))
-    return SweepFile(tallies, header.reading, sources, notes, warnings, name)
+    return SweepFile(tuple(tallies), header.reading, sources, notes, warnings, name)
 
 
 def merged(
@@ -482,11 +437,10 @@ def merged(
         raise UsageError("there is nothing to merge: name the .sweep files")
     together = system is None and not apart and called_after_files(files)
     if together:
-        system = common_name([name for file in files for name in _systems(file)])
+        system = common_name([name for file in files for name in file.systems])
     if system is not None:
         files = [_renamed(file, system) for file in files]
     _refuse_other_rules(files)
-    _refuse_other_slices(files)
     repeats = _repeats(files)
     if repeats and not allow_repeats:
         raise DataError(
@@ -497,9 +451,9 @@ def merged(
         tallies=tuple(_added(files)),
         reading=files[0].reading,
         sources=tuple(dict.fromkeys(source for file in files for source in file.sources)),
-        notes=_lines_by_part(files, lambda file: file.notes),
+        notes=_lines_by_part(files, [file.notes for file in files]),
         warnings=(
-            *_lines_by_part(files, lambda file: file.warnings),
+            *_lines_by_part(files, [file.warnings for file in files]),
             *repeats,
             *_asides(files, system if together else None),
         ),
@@ -509,7 +463,7 @@ def merged(
 
 def called_after_files(files: Sequence[SweepFile]) -> bool:
     """Whether every part is of one system called as its log is, and not all alike: nothing would be added up."""
-    names = {name for file in files for name in _systems(file)}
+    names = {name for file in files for name in file.systems}
     return len(names) > 1 and all(_called_after_its_log(file) for file in files)
 
 
@@ -520,8 +474,7 @@ def _called_after_its_log(file: SweepFile) -> bool:
         return False
     folders = {Path(source).parent.name for source in file.sources}
     usual = {common_name(stems), *(stems if len(stems) == 1 else ["log"]), *(folders if len(folders) == 1 else ())}
-    systems = _systems(file)
-    return len(systems) == 1 and systems[0] in usual
+    return len(file.systems) == 1 and file.systems[0] in usual
 
 
 def common_name(names: Sequence[str]) -> str:
@@ -530,38 +483,36 @@ def common_name(names: Sequence[str]) -> str:
     >>> common_name(["day-01", "day-02"]), common_name(["monday", "tuesday"])
     ('day', 'log')
     """
-    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
-    return "".join(letters[0] for letters in alike).rstrip("0123456789-_. =") or "log"
+    alike = takewhile(lambda characters: len(set(characters)) == 1, zip(*names, strict=False))
+    return "".join(characters[0] for characters in alike).rstrip("0123456789-_. =") or "log"
 
 
 def _asides(files: Sequence[SweepFile], taken_as: str | None) -> list[str]:
     """What a reader should know of how the parts were taken: for one log, or some of them for systems of their own."""
-    told = []
+    warnings = []
     if taken_as is not None:
-        told.append(
+        warnings.append(
             f'the logs name no system, so they were taken for parts of one, here called "{taken_as}"; if they are '
             "different systems, --apart (apart=True) keeps them apart"
         )
     alike = Counter(_content(tally) for file in files for tally in file.tallies if tally.part is None)
     if any(count > 1 for count in alike.values()):
-        told.append("two parts hold exactly the same counts: is it one log twice, under two names?")
-    return told
-
-
-def _systems(file: SweepFile) -> list[str]:
-    return list(dict.fromkeys(tally.system for tally in file.tallies))
+        warnings.append("two parts hold exactly the same counts: is it one log twice, under two names?")
+    return warnings
 
 
 def _renamed(file: SweepFile, system: str) -> SweepFile:
-    if len(_systems(file)) > 1:
-        raise UsageError(
-            f'{file.name} holds several systems, so they cannot all be "{system}": {", ".join(_systems(file))}'
-        )
+    if len(file.systems) > 1:
+        several = f'{file.name} holds several systems, so they cannot all be "{system}"'
+        raise UsageError(f"{several}: {', '.join(file.systems)}")
     return replace(file, tallies=tuple(replace(tally, system=system) for tally in file.tallies))
 
 
 def _added(files: Sequence[SweepFile]) -> list[Tally]:
-    """The sums by system and slice: systems as they first appear, each whole and then by its slices in order."""
+    """The sums by system and slice: systems as they first appear, each whole and then by its slices in order.
+
+    Tables of units keep as few levels as one count of all rows would have kept.
+    """
     found: dict[tuple[str, str | None], list[tuple[str, Tally]]] = {}
     for file in files:
         for tally in file.tallies:
@@ -570,21 +521,12 @@ def _added(files: Sequence[SweepFile]) -> list[Tally]:
     keys = sorted(found, key=lambda key: (systems.index(key[0]), key[1] is not None, key[1] or ""))
     for key in keys:
         _refuse_mixed_units(found[key])
-    return _releveled([_sum(sorted((tally for _, tally in found[key]), key=_content)) for key in keys])
-
-
-def _releveled(tallies: list[Tally]) -> list[Tally]:
-    """The tallies with as few levels in their tables of units as one count of all rows would have kept."""
+    tallies = [_sum(sorted((tally for _, tally in found[key]), key=_content)) for key in keys]
     sweeps = [tally.sweep for tally in tallies if tally.part is None]
     if all(tally.units is None for tally in tallies) or all(one.threshold.size <= UNIT_LEVELS for one in sweeps):
         return tallies
     grid = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2)
-
-    def leveled(units: pl.DataFrame) -> pl.DataFrame:
-        cells = pl.Series("confidence", grid.of(units["confidence"].fill_null(np.nan).to_numpy()))
-        return summed_units([units.with_columns(cells.fill_nan(None))])
-
-    return [replace(tally, units=None if tally.units is None else leveled(tally.units)) for tally in tallies]
+    return [replace(tally, units=None if tally.units is None else joined_units(tally.units, grid)) for tally in tallies]
 
 
 def _content(tally: Tally) -> tuple[Any, ...]:
@@ -602,24 +544,25 @@ def _sum(tallies: Sequence[Tally]) -> Tally:
 
 
 def _refuse_other_rules(files: Sequence[SweepFile]) -> None:
+    """Refuses parts that were judged by other rules, or sliced by other columns."""
     for rule in dict.fromkeys(rule for file in files for rule in file.reading):
-        groups = _grouped(files, lambda file, rule=rule: _canonical(file.reading.get(rule)))  # type: ignore[misc]
-        if len(groups) > 1:
-            option = f" with the same {OPTIONS[rule]}" if rule in OPTIONS else " in the same way"
-            raise DataError(
-                f"the parts were judged by different rules, so they cannot be added: {rule} is {_groups_text(groups)}",
-                fix=f"make all parts{option}",
-            )
+        option = f" with the same {OPTIONS[rule]}" if rule in OPTIONS else " in the same way"
+        fault = f"the parts were judged by different rules, so they cannot be added: {rule} is"
+        _refuse_differences(files, [_canonical(file.reading.get(rule)) for file in files], fault, option)
+    columns = [
+        sorted({tally.part.partition("=")[0] for tally in file.tallies if tally.part is not None}) for file in files
+    ]
+    listed = [", ".join(f'"{column}"' for column in of_file) or "no column" for of_file in columns]
+    _refuse_differences(files, listed, "the parts are sliced by", " with the same --by")
 
 
-def _refuse_other_slices(files: Sequence[SweepFile]) -> None:
-    def sliced_by(file: SweepFile) -> str:
-        columns = {tally.part.partition("=")[0] for tally in file.tallies if tally.part is not None}
-        return ", ".join(f'"{column}"' for column in sorted(columns)) or "no column"
-
-    groups = _grouped(files, sliced_by)
+def _refuse_differences(files: Sequence[SweepFile], values: Sequence[str], rule: str, option: str) -> None:
+    groups: dict[str, list[str]] = {}
+    for file, value in zip(files, values, strict=True):
+        groups.setdefault(value, []).append(file.name)
     if len(groups) > 1:
-        raise DataError(f"the parts are sliced by {_groups_text(groups)}", fix="make all parts with the same --by")
+        parts = "; ".join(f"{value} in {_names_text(names)}" for value, names in groups.items())
+        raise DataError(f"{rule} {parts}", fix=f"make all parts{option}")
 
 
 def _refuse_mixed_units(members: Sequence[tuple[str, Tally]]) -> None:
@@ -643,13 +586,13 @@ def _repeats(files: Sequence[SweepFile]) -> tuple[str, ...]:
     )
 
 
-def _lines_by_part(files: Sequence[SweepFile], lines: Callable[[SweepFile], Iterable[str]]) -> tuple[str, ...]:
-    """What was told of the parts, with the parts it was told of: their counts are not those of the whole."""
+def _lines_by_part(files: Sequence[SweepFile], lines: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Notes or warnings of the parts, with the parts they are about: their counts are not those of the whole."""
     if len(files) == 1:
-        return tuple(lines(files[0]))
+        return tuple(lines[0])
     parts: dict[str, list[str]] = {}
-    for file in files:
-        for line in dict.fromkeys(lines(file)):
+    for file, own in zip(files, lines, strict=True):
+        for line in dict.fromkeys(own):
             parts.setdefault(line, []).append(file.name)
     return tuple(
         f"{names[0]}: {line}" if len(names) == 1 else f"{line} (in each of {len(names)} parts)"
@@ -657,21 +600,10 @@ def _lines_by_part(files: Sequence[SweepFile], lines: Callable[[SweepFile], Iter
     )
 
 
-def _grouped(files: Sequence[SweepFile], value: Callable[[SweepFile], str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for file in files:
-        groups.setdefault(value(file), []).append(file.name)
-    return groups
-
-
 def _canonical(value: Any) -> str:
     """A rule as text; in which order labels or conditions were given does not matter."""
     ordered = sorted(value, key=json.dumps) if isinstance(value, list | tuple) else value
     return json.dumps(ordered, ensure_ascii=False, sort_keys=True)
-
-
-def _groups_text(groups: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{value} in {_names_text(names)}" for value, names in groups.items())
 
 
 def _names_text(names: Sequence[str]) -> str:

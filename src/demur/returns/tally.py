@@ -233,6 +233,12 @@ def summed_units(tables: list[pl.DataFrame]) -> pl.DataFrame:
     return sums.with_columns(alike).sort("bucket", "confidence").select(*UNITS)
 
 
+def joined_units(units: pl.DataFrame, grid: ConfidenceGrid) -> pl.DataFrame:
+    """The table of units at coarser levels: each confidence becomes the start of its cell."""
+    cells = pl.Series("confidence", grid.of(units["confidence"].fill_null(np.nan).to_numpy()))
+    return summed_units([units.with_columns(cells.fill_nan(None))])
+
+
 def dialogues_in(units: pl.DataFrame) -> float:
     """About how many dialogues are hashed into the buckets of a table, told by the least number in each.
 

@@ -35,7 +35,7 @@ from demur.returns import presentation
 from demur.returns.evaluate import Evaluation, returns_measures
 from demur.returns.follow import BatchReader, RunningTally
 from demur.returns.live import Moment, screen, update_lines
-from demur.returns.sweep_files import rules_of, write_sweep
+from demur.returns.sweep_files import SweepFile, rules_of
 from demur.returns.table import Reading
 
 LIVE_REPLICATES = 200
@@ -195,14 +195,8 @@ class Session:
 
     def write_sweep(self, path: Path, shown: Presentation) -> None:
         """Write the totals, to be merged with those of other logs."""
-        write_sweep(
-            path,
-            self.running.tallies,
-            reading=rules_of(self.reading),
-            sources=[self.log.name],
-            notes=shown.notes,
-            warnings=shown.warnings,
-        )
+        tallies = tuple(self.running.tallies)
+        SweepFile(tallies, rules_of(self.reading), (self.log.name,), shown.notes, shown.warnings).write(path)
 
     def refuse_nothing(self) -> NoReturn:
         """Refuse to show what holds no rows."""
