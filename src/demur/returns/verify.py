@@ -56,6 +56,10 @@ class EngineDifference:
         allowed = 0.0 if self.exact else TOLERANCE * max(1.0, abs(self.expected))
         return self.same_counts and self.difference <= allowed
 
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison of one measure."""
+        return {**asdict(self), "holds": self.holds}
+
 
 @dataclass(frozen=True, slots=True)
 class Equality:
@@ -77,16 +81,12 @@ class Equality:
 
     def frame(self) -> pl.DataFrame:
         """One row for each measure."""
-        return pl.DataFrame([_difference_dict(one) for one in self.differences], infer_schema_length=None)
+        return pl.DataFrame([one.to_dict() for one in self.differences], infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values, null for a value that is undefined."""
-        told = [plain(_difference_dict(one)) for one in self.differences]
-        return {"engine": self.engine, "n": self.n, "holds": self.holds, "differences": told}
-
-
-def _difference_dict(one: EngineDifference) -> dict[str, Any]:
-    return {**asdict(one), "holds": one.holds}
+        differences = [plain(one.to_dict()) for one in self.differences]
+        return {"engine": self.engine, "n": self.n, "holds": self.holds, "differences": differences}
 
 
 def equality(
@@ -138,25 +138,20 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
 def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> EngineDifference:
     """The errors of both, how far the counts at any one place are apart, and whether all else is the same."""
     if found is None or expected is None:  # a slice that only one of them has
-        mine, theirs = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
+        value, reference = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
         part = next(one.part for one in (found, expected) if one is not None)
-        return EngineDifference(f"{what}, {part}", mine, theirs, math.inf, whole, same_counts=False)
-    same = (found.n, found.failed, found.unanswered, found.out_of_scope) == (
-        expected.n,
-        expected.failed,
-        expected.unanswered,
-        expected.out_of_scope,
-    )
-    same = same and np.array_equal(found.sweep.threshold, expected.sweep.threshold)
-    same = same and np.array_equal(found.sweep.highest, expected.sweep.highest)
-    apart = max(_furthest(found, expected), _units_apart(found.units, expected.units)) if same else math.inf
+        return EngineDifference(f"{what}, {part}", value, reference, math.inf, whole, same_counts=False)
+    kinds = ("n", "failed", "unanswered", "out_of_scope")
+    mine, theirs = found.sweep, expected.sweep
+    same = all(getattr(found, kind) == getattr(expected, kind) for kind in kinds)
+    same = same and np.array_equal(mine.threshold, theirs.threshold) and np.array_equal(mine.highest, theirs.highest)
+    apart = math.inf
+    if same:
+        pairs = ((mine.right, theirs.right), (mine.wrong, theirs.wrong))
+        furthest = max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs)
+        apart = max(furthest, _units_apart(found.units, expected.units))
     name = f"{what}, {'all rows' if expected.part is None else expected.part}"
-    return EngineDifference(name, float(found.sweep.errors), float(expected.sweep.errors), apart, whole, same)
-
-
-def _furthest(found: Tally, expected: Tally) -> float:
-    pairs = ((found.sweep.right, expected.sweep.right), (found.sweep.wrong, expected.sweep.wrong))
-    return max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs)
+    return EngineDifference(name, float(mine.errors), float(theirs.errors), apart, whole, same)
 
 
 def _units_apart(one: pl.DataFrame | None, two: pl.DataFrame | None) -> float:
@@ -194,15 +189,9 @@ def _scores(measures: Mapping[str, Measure], reduce: Callable[[Measure], Any]) -
 def _difference(name: str, found: Score, expected: Score, *, whole: bool) -> EngineDifference:
     exact = whole and isinstance(expected.totals, Sweep | Confusion)
     same = found.n == expected.n and (not exact or (found == expected and found.totals == expected.totals))
-    return EngineDifference(name, found.value, expected.value, _apart(found.value, expected.value), exact, same)
-
-
-def _apart(one: float, two: float) -> float:
-    """How far apart two values are: not at all where both are undefined, infinitely where one is."""
-    if one == two or (math.isnan(one) and math.isnan(two)):
-        return 0.0
-    apart = abs(one - two)
-    return math.inf if math.isnan(apart) else apart
+    undefined = math.isnan(found.value), math.isnan(expected.value)
+    apart = 0.0 if found.value == expected.value or all(undefined) else abs(found.value - expected.value)
+    return EngineDifference(name, found.value, expected.value, math.inf if math.isnan(apart) else apart, exact, same)
 
 
 def judged_columns(frame: pl.DataFrame) -> pl.DataFrame:
@@ -221,8 +210,16 @@ def sample_log(n: int, seed: int) -> pl.DataFrame:
     if n < 1:
         raise UsageError(f"a log needs at least 1 row; got {n}")
     rng = np.random.default_rng(seed)
-    confidence = _confidences(n, rng)
-    target, prediction = _labels(confidence, rng)
+    distinct = rng.beta(2.0, 1.0, size=n)
+    kind = rng.random(n)
+    tied = np.where(kind < 0.6, np.round(distinct, 2), distinct)
+    confidence = np.where(kind < 0.05, rng.choice([0.0, -0.0, 1.0], size=n), tied)
+    label = rng.integers(0, len(_LABELS), size=n)
+    other = (label + rng.integers(1, len(_LABELS), size=n)) % len(_LABELS)
+    predicted = np.where(rng.random(n) < confidence, label, other)  # right about as often as the confidence says
+    names = np.array(_LABELS, dtype=object)
+    target = np.where(rng.random(n) < 0.05, "oos", names[label]).tolist()
+    prediction = np.where(rng.random(n) < 0.03, "nlu_fallback", names[predicted]).tolist()
     failed = rng.random(n) < 0.02
     silent = failed | (rng.random(n) < 0.08)
     number = rng.integers(1, max(2, n // 8), size=n)
@@ -239,28 +236,6 @@ def sample_log(n: int, seed: int) -> pl.DataFrame:
             "failed": failed,
         }
     ).with_columns(pl.when(~pl.lit(pl.Series(silent))).then(pl.col("prediction", "confidence")))
-
-
-def _confidences(n: int, rng: np.random.Generator) -> Any:
-    distinct = rng.beta(2.0, 1.0, size=n)
-    kind = rng.random(n)
-    tied = np.where(kind < 0.6, np.round(distinct, 2), distinct)
-    edges = rng.choice([0.0, -0.0, 1.0], size=n)
-    return np.where(kind < 0.05, edges, tied)
-
-
-def _labels(confidence: Any, rng: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Targets, and predictions that are right about as often as their confidence says."""
-    size = confidence.size
-    target = rng.integers(0, len(_LABELS), size=size)
-    other = (target + rng.integers(1, len(_LABELS), size=size)) % len(_LABELS)
-    predicted = np.where(rng.random(size) < confidence, target, other)
-    names = np.array(_LABELS, dtype=object)
-    outside = rng.random(size) < 0.05
-    withheld = rng.random(size) < 0.03
-    return np.where(outside, "oos", names[target]).tolist(), np.where(
-        withheld, "nlu_fallback", names[predicted]
-    ).tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,28 +302,20 @@ def of_verification(found: Verification) -> Presentation:
 
 def _sentence(one: Equality) -> str:
     name, many = title_of(one.engine), f"{len(one.differences)} numbers of {one.n:,} rows"
-    exact = sum(each.exact for each in one.differences)
     if one.holds:
-        return (
-            f"{name}: no differences in {many}; the {exact} that follow from whole counts are the same to the last bit."
-        )
+        exact = f"the {sum(each.exact for each in one.differences)} that follow from whole counts"
+        return f"{name}: no differences in {many}; {exact} are the same to the last bit."
     worst = ", ".join(each.measure for each in one.faults[:5])
     return f"{name}: {len(one.faults)} of {many} differ: {worst}."
 
 
 def _equality_table(one: Equality) -> ResultTable:
     name = title_of(one.engine)
-    columns, title = ("number", name, "in memory", "difference", "verdict"), f"{name}, {one.n:,} rows"
-    return ResultTable(title, columns, tuple(_row(each) for each in one.differences))
-
-
-def _row(one: EngineDifference) -> tuple[str, ...]:
-    verdict = (
-        "same" if one.holds and one.difference == 0 else "same but for the last digits" if one.holds else "DIFFERS"
-    )
-    apart = "0" if one.difference == 0 else f"{one.difference:.1e}"
-    return one.measure, _value_text(one.value), _value_text(one.expected), apart, verdict
-
-
-def _value_text(value: float) -> str:
-    return "undefined" if value != value else f"{value:.10g}"
+    rows = []
+    for each in one.differences:
+        same = "same" if each.difference == 0 else "same but for the last digits"
+        values = ("undefined" if value != value else f"{value:.10g}" for value in (each.value, each.expected))
+        apart = "0" if each.difference == 0 else f"{each.difference:.1e}"
+        rows.append((each.measure, *values, apart, same if each.holds else "DIFFERS"))
+    columns = ("number", name, "in memory", "difference", "verdict")
+    return ResultTable(f"{name}, {one.n:,} rows", columns, tuple(rows))

@@ -23,7 +23,7 @@ ROW = "demur:row"
 LABELS = pl.List(pl.String)
 NOT_FLAG, NOT_NUMBER = "must be true or false", "must be a number"
 
-_TRUE, _FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
+TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 """How yes and no may be written, in any letter case."""
 
 _WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
@@ -211,7 +211,7 @@ def flag_of(cell: nw.Expr, kind: Any) -> tuple[nw.Expr, nw.Expr]:
         given = given & ~cell.is_nan() if kind.is_float() else given
     else:
         plain = cell.cast(nw.String).str.strip_chars().str.to_lowercase()
-        yes, no = plain.is_in(_TRUE), plain.is_in(_FALSE)
+        yes, no = plain.is_in(TRUE), plain.is_in(FALSE)
     return nw.when(yes | no).then(yes), given & ~(yes | no)
 
 
