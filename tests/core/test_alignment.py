@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.io.alignment import Ids, gathered, sorted_places
+from demur.core.io.alignment import Ids, gathered
 from demur.returns import table
 
 NAMES = st.lists(st.text(max_size=20), min_size=1, max_size=30, unique=True)
@@ -49,4 +49,3 @@ def test_ids_that_share_a_hash_are_told_apart_or_not_placed_at_all(monkeypatch, 
 def test_rows_are_gathered_in_the_order_of_places_out_of_pieces_too():
     pieces = pl.concat([pl.DataFrame({"x": [1, 2]}), pl.DataFrame({"x": [3]})], rechunk=False)
     assert gathered(pieces, np.array([2, 0], dtype=np.uint32))["x"].to_list() == [3, 1]
-    assert sorted_places(pl.Series(["b", "a"])).tolist() == [1, 0]

@@ -409,7 +409,7 @@ def test_java_that_is_missing_is_told(monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("no_session")
 def test_a_master_that_does_not_answer_is_told_at_once(monkeypatch):
-    monkeypatch.setattr(spark, "_need_java", lambda: None)
+    monkeypatch.setattr(SparkEngine, "why_unusable", staticmethod(lambda: None))
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
         closed = server.server_port
     with pytest.raises(UsageError, match=rf"spark://127\.0\.0\.1:{closed} does not answer .*; is it running\?"):

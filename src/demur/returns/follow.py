@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,28 +73,30 @@ class BatchReader:
             self._agreed(cells, rows, batch)
         self._read += table.frame.height
         self._kept += frame.height
-        self._told(frame, rows)
+        self._remember(frame, rows)
         grouped = bool({"dialogue", "weight"} & cells.columns.keys())
-        return JudgedBatch((_with_ids(frame, batch) if grouped else frame).drop(ROW, SOURCE, CORRECT), grouped)
+        if grouped:  # a row without an id goes by its number in the log, so that no two batches share a row
+            number = pl.concat_str(pl.lit("row "), (pl.col(ROW) + batch.before).cast(pl.String))
+            frame = frame.with_columns(id=pl.coalesce("id", number))
+        return JudgedBatch(frame.drop(ROW, SOURCE, CORRECT), grouped)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was recognised so far."""
-        kept = (
-            f"{self._kept:,} of {ROWS.told(self._read)} kept where {self._reading.condition}"
-            if self._reading.where
-            else ""
-        )
+        where = self._reading.condition
+        kept = f"{self._kept:,} of {ROWS.told(self._read)} kept where {where}" if where else ""
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
         lacking = unranked_notes(unranked, len(self._ranked))
-        told = [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids]
-        return tuple(filter(None, told))
+        return tuple(filter(None, [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids]))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What looks doubtful so far."""
-        return (*counted([self._cautions]), *self._near, *self._foreign_systems())
+        foreign = [system for system, labels in self._foreign.items() if labels and not labels[0] & labels[1]]
+        asked = "occurs among the targets so far: are they coded differently?"
+        unknown = [f'no prediction of system "{system}" {asked}' for system in foreign]
+        return (*counted([self._cautions]), *self._near, *unknown)
 
     def refuse_nothing(self, name: str) -> None:
         """Refuses a log of which no row was kept."""
@@ -121,11 +123,7 @@ class BatchReader:
         if batch.kind != "json":
             return self._request
         request, known = self._request, dict(self._known)
-
-        def candidates(names: Collection[str]) -> Collection[str]:
-            return request.candidates(dict.fromkeys((*known, *names)))
-
-        return replace(request, candidates=candidates)
+        return replace(request, candidates=lambda names: request.candidates(dict.fromkeys((*known, *names))))
 
     def _cells(self, table: Table, batch: LogBatch) -> Cells:
         wanted = parts_wanted(self._reading.keep, self._reading.where)
@@ -152,39 +150,24 @@ class BatchReader:
                 rule = f'the confidence is there for some answers of system "{system}" and missing for others'
                 raise DataError(rule, where=batch.lines, fix=RANK_LOWEST)
 
-    def _told(self, frame: pl.DataFrame, rows: Judged) -> None:
+    def _remember(self, frame: pl.DataFrame, rows: Judged) -> None:
+        """Keeps what notes and warnings tell, and the labels of a system until one of its predictions is a target."""
         self._recognised += rows.recognised
         self._cautions += rows.cautions
         if not self._near:
-            self._near = [f"in row {self._read:,} or shortly before: {told}" for told in near_matches(frame)]
+            self._near = [f"in row {self._read:,} or shortly before: {near}" for near in near_matches(frame)]
         compared = frame.filter("answered", ~pl.col("out_of_scope"), pl.col(CORRECT).is_null())
-        for (system,), part in compared.group_by("system"):
-            self._remember(str(system), part)
-
-    def _remember(self, system: str, rows: pl.DataFrame) -> None:
-        """Keeps the labels of a system until one of its predictions is a target."""
-        held = self._foreign.setdefault(system, (set(), set()))
-        if held is None:
-            return
-        targets, predictions = held
-        if rows["right"].any() or len(targets) + len(predictions) > MOST_LABELS:
-            self._foreign[system] = None
-            return
-        targets.update(rows["target"].explode().drop_nulls().unique())
-        predictions.update(rows["prediction"].unique())
-
-    def _foreign_systems(self) -> list[str]:
-        return [
-            f'no prediction of system "{system}" occurs among the targets so far: are they coded differently?'
-            for system, held in self._foreign.items()
-            if held is not None and not held[0] & held[1]
-        ]
-
-
-def _with_ids(frame: pl.DataFrame, batch: LogBatch) -> pl.DataFrame:
-    """The rows with their numbers in the log for ids where there are none, so that no two batches share a row."""
-    number = pl.concat_str(pl.lit("row "), (pl.col(ROW) + batch.before).cast(pl.String))
-    return frame.with_columns(id=pl.coalesce("id", number))
+        for (name,), part in compared.group_by("system"):
+            system = str(name)
+            labels = self._foreign.setdefault(system, (set(), set()))
+            if labels is None:
+                continue
+            targets, predictions = labels
+            if part["right"].any() or len(targets) + len(predictions) > MOST_LABELS:
+                self._foreign[system] = None
+                continue
+            targets.update(part["target"].explode().drop_nulls().unique())
+            predictions.update(part["prediction"].unique())
 
 
 def _renumbered(batch: LogBatch) -> Callable[[str], str]:
@@ -233,9 +216,17 @@ class RunningTally:
     def add(self, frame: pl.DataFrame, *, grouped: bool = False) -> None:
         """Counts judged rows; with `grouped` the log has columns that may put rows in dialogues or weigh them."""
         self._clustered |= set(frame.filter(pl.col("dialogue").is_not_null())["system"].unique())
-        for tally in _tallies_of(_in_units(frame) if grouped else frame):
+        if grouped:  # rows outside any dialogue are dialogues of one row, so that every batch is counted by units alike
+            frame = frame.with_columns(dialogue=pl.coalesce("dialogue", "id"))
+        for tally in _tallies_of(frame):
             known = self._tallies.get(tally.system)
-            self._tallies[tally.system] = self._bounded(tally if known is None else _added(known, tally))
+            if known is not None and (known.units is None) != (tally.units is None):
+                of_system = f'dialogues (or weights) of system "{tally.system}"'
+                raise DataError(
+                    f"{of_system} begin only after {known.n:,} rows that have none",
+                    fix="the rows before cannot be told apart any more; read the log as a whole with demur score",
+                )
+            self._tallies[tally.system] = self._bounded(tally if known is None else known + tally)
         if len(self._tallies) > MOST_SYSTEMS:
             rule = f"the column system has more than {MOST_SYSTEMS} values"
             raise DataError(rule, fix="does it name systems? name another one with --map system=COLUMN")
@@ -247,16 +238,22 @@ class RunningTally:
         return evaluate_tallies(self.tallies, measures=measures, level=level, replicates=replicates, seed=seed)
 
     def _bounded(self, tally: Tally) -> Tally:
-        if tally.sweep.threshold.size > self._cutoffs:
-            tally = _fewer_cutoffs(tally, self._cutoffs)
-        if tally.units is not None and tally.units.height > self._units:
-            tally = replace(tally, units=_fewer_units(tally, tally.units, self._units))
-        return tally
+        """The tally with close confidences joined, in the sweep and in the units, where there are too many of them.
 
-
-def _in_units(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows outside any dialogue as dialogues of one row, so that every batch is counted by units alike."""
-    return frame.with_columns(dialogue=pl.coalesce("dialogue", "id"))
+        About half are left, so that the next batches have room.
+        """
+        cells = max(1, self._cutoffs // 2)
+        bounded = tally
+        while bounded.sweep.threshold.size > self._cutoffs and cells >= 1:
+            bounded = tally.joined(grid_for(tally.sweep, cells))
+            cells //= 2
+        if tally.units is not None:
+            units, levels = tally.units, max(1, self._units // (2 * max(1, tally.buckets)))
+            while units.height > self._units and levels >= 1:
+                units = joined_units(tally.units, grid_for(bounded.sweep, levels))
+                levels //= 2
+            bounded = replace(bounded, units=units)
+        return bounded
 
 
 def _tallies_of(frame: pl.DataFrame) -> list[Tally]:
@@ -282,32 +279,3 @@ def _weightless(rows: pl.DataFrame) -> Tally:
         squares=0.0,
         units=pl.DataFrame(schema=UNITS),
     )
-
-
-def _added(known: Tally, tally: Tally) -> Tally:
-    if (known.units is None) != (tally.units is None):
-        raise DataError(
-            f'dialogues (or weights) of system "{tally.system}" begin only after {known.n:,} rows that have none',
-            fix="the rows before cannot be told apart any more; read the log as a whole with demur score",
-        )
-    return known + tally
-
-
-def _fewer_cutoffs(tally: Tally, most: int) -> Tally:
-    """Close confidences joined until about half of the cutoffs are left, so that the next batches have room."""
-    cells = max(1, most // 2)
-    joined = tally.joined(grid_for(tally.sweep, cells))
-    while joined.sweep.threshold.size > most and cells > 1:
-        cells //= 2
-        joined = tally.joined(grid_for(tally.sweep, cells))
-    return joined
-
-
-def _fewer_units(tally: Tally, units: pl.DataFrame, most: int) -> pl.DataFrame:
-    """The table of units at coarser levels."""
-    levels = max(1, most // (2 * max(1, tally.buckets)))
-    fewer = joined_units(units, grid_for(tally.sweep, levels))
-    while fewer.height > most and levels > 1:
-        levels //= 2
-        fewer = joined_units(units, grid_for(tally.sweep, levels))
-    return fewer

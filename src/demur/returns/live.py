@@ -13,9 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from demur.core.show import numbers
 from demur.core.show.numbers import middle_cut, percent, shortened
-from demur.core.show.presentation import ResultTable
 from demur.returns import words
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, joined_notes
@@ -26,7 +24,7 @@ LEAST_WIDTH = 40
 LEAST_HEIGHT = 7
 """Room below which a plot cannot be read."""
 
-TOLD_FIRST, TOLD_AFTER, LEAST_NAME = 20, 16, 8
+RATE_FIRST, RATE_AFTER, LEAST_NAME = 20, 16, 8
 """Characters of a legend beside the names: of the first curve, of each further one; and of a name at least."""
 
 MARGIN = 6
@@ -43,13 +41,13 @@ _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """How a curve is told from others: its colour, a pattern of dots (drawn, left out), and a letter for ASCII."""
+    """How a curve differs from others: its colour, a pattern of dots (set, left out), and a character for ASCII."""
 
     colour: str
     pattern: tuple[int, int]
-    letter: str
+    character: str
 
-    def drawn(self, column: int) -> bool:
+    def has_dot(self, column: int) -> bool:
         """Whether the curve has a dot in this column of dots."""
         return column % sum(self.pattern) < self.pattern[0]
 
@@ -98,7 +96,7 @@ class Canvas:
         if self.braille:
             self._dots[place] |= _DOTS[down % self.up, column % self.across]
         else:
-            self._signs[place] = stroke.letter
+            self._signs[place] = stroke.character
         self._styles[place] = stroke.colour
 
     def put(self, column: int, row: int, sign: str, style: str, *, over: bool = True) -> None:
@@ -117,7 +115,7 @@ class Canvas:
 def plot(
     curves: Sequence[ErrorReturnCurve], *, width: int, height: int, braille: bool = True, mark: float | None = None
 ) -> Text:
-    """The curves over the non-return rate, lower ones better; `mark` is the rate at which the error rate is told.
+    """The curves over the non-return rate, lower ones better; `mark` is the rate at which error rates are given.
 
     >>> from demur.returns.curves import error_return
     >>> from demur.core.stats.sweep import Sweep
@@ -176,7 +174,7 @@ def _draw(canvas: Canvas, curve: ErrorReturnCurve, top: float, stroke: Stroke) -
     heights = _heights(canvas, curve.error_at(x[inside]), top)
     for place, (column, height) in enumerate(zip(inside.tolist(), heights.tolist(), strict=True)):
         before = heights[place - 1] if place else height
-        if not canvas.braille or stroke.drawn(column):
+        if not canvas.braille or stroke.has_dot(column):
             for row in range(height, max(height, int(before) - 1) + 1):
                 canvas.dot(column, row, stroke)
 
@@ -193,16 +191,22 @@ def _mark(canvas: Canvas, curves: Sequence[ErrorReturnCurve], top: float, x: flo
 
 
 def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: float | None) -> Text:
-    """What stands on the axis of errors, and which curve is which, as far as there is room."""
+    """What the axis of errors is, and which curve is which with its error at the mark, as far as there is room."""
     text = Text(f"{'error':>{MARGIN}}  ", "dim")
-    spare = room - TOLD_FIRST - TOLD_AFTER * (len(curves) - 1)
+    spare = room - RATE_FIRST - RATE_AFTER * (len(curves) - 1)
     names = shortened([curve.name for curve in curves], max(LEAST_NAME, spare // max(1, len(curves))))
     for place, curve in enumerate(curves):
         stroke = STROKES[place % len(STROKES)]
-        part = Text(f"{_sample(stroke) if signs is BRAILLE else stroke.letter} ", stroke.colour)
-        part.append(
-            _in_letters_of(signs, names[curve.name]) + _rate_at_mark(curve, mark, first=place == 0), style="default"
-        )
+        name, sample = names[curve.name], _sample(stroke)
+        if signs is ASCII:
+            name, sample = name.replace("…", "~").encode("ascii", "replace").decode(), stroke.character
+        rate = ""
+        if mark is not None and mark < curve.floor:
+            rate = f": starts at {percent(curve.floor)}"
+        elif mark is not None:
+            at = f" at {percent(mark)}" if place == 0 else ""
+            rate = f": {percent(float(curve.error_at(mark)))}{at}"
+        part = Text(f"{sample} ", stroke.colour).append(f"{name}{rate}", style="default")
         if cell_len(text.plain) + cell_len(part.plain) > room + MARGIN + 2:
             text.truncate(room + MARGIN - 1)
             return text.append("...")
@@ -211,24 +215,11 @@ def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: f
     return text
 
 
-def _in_letters_of(signs: Signs, name: str) -> str:
-    return name if signs is BRAILLE else name.replace("…", "~").encode("ascii", "replace").decode()
-
-
 def _sample(stroke: Stroke) -> str:
     """A short piece of a curve's line."""
-    columns = [stroke.drawn(column) for column in range(6)]
+    columns = [stroke.has_dot(column) for column in range(6)]
     cells = (sum(dot for dot, on in zip((0x02, 0x10), columns[at : at + 2], strict=True) if on) for at in (0, 2, 4))
     return "".join(chr(BLANK_BRAILLE + cell) for cell in cells)
-
-
-def _rate_at_mark(curve: ErrorReturnCurve, mark: float | None, *, first: bool) -> str:
-    if mark is None:
-        return ""
-    if mark < curve.floor:
-        return f": starts at {percent(curve.floor)}"
-    rate = percent(float(curve.error_at(mark)))
-    return f": {rate} at {percent(mark)}" if first else f": {rate}"
 
 
 def _axis(room: int, signs: Signs) -> list[Text]:
@@ -248,7 +239,7 @@ def _axis(room: int, signs: Signs) -> list[Text]:
     return [Text(f"{margin}{signs.corner}{''.join(rule)}", "dim"), Text(f"{margin} {''.join(labels)}".rstrip(), "dim")]
 
 
-MOST_SAID = 0.3
+SENTENCE_SHARE = 0.3
 """Share of the screen that sentences may take."""
 
 
@@ -277,16 +268,20 @@ def status(moment: Moment) -> str:
     counts = [f"{sum(one.n for one in moment.evaluations):,} rows", f"{moment.per_second:,.0f} a second"]
     withheld, failed = (sum(getattr(one, kind) for one in moment.evaluations) for kind in ("withheld", "failed"))
     counts += [f"{withheld:,} withheld", f"{failed:,} failed"]
-    told = counts if moment.evaluations else ["no rows yet"]
-    return " | ".join([middle_cut(moment.log), *told, time])
+    return " | ".join([middle_cut(moment.log), *(counts if moment.evaluations else ["no rows yet"]), time])
 
 
 def update_lines(moment: Moment, time: str) -> list[str]:
     """One line for each system: time, name, rows, and the two error rates asked for most."""
-    return [
-        f"{time}  {one.name}  {one.n:,} rows  " + "  ".join(_named_value(one, key) for key in BRIEF[:2])
-        for one in moment.evaluations
-    ]
+    lines = []
+    for one in moment.evaluations:
+        line = f"{time}  {one.name}  {one.n:,} rows"
+        for key in BRIEF[:2]:
+            figure = one.figures[key]
+            value = percent(figure.value) if figure.defined else f"undefined ({figure.why})"
+            line += f"  {measure_name(key, one.measures[key])} {value}"
+        lines.append(line)
+    return lines
 
 
 def screen(moment: Moment, console: Console, *, braille: bool = True) -> RenderableType:
@@ -297,57 +292,45 @@ def screen(moment: Moment, console: Console, *, braille: bool = True) -> Rendera
         head.append(f"\n{moment.news}", "yellow")
     if not moment.evaluations:
         return head
-    said = _said(moment.evaluations, console, width, int(height * MOST_SAID))
+    sentences = _sentences(moment.evaluations, console, width, int(height * SENTENCE_SHARE))
     rows = _measures(moment.evaluations, height // 3)
-    used = 1 + bool(moment.news) + len(said) + (rows.row_count or 0)
-    parts: list[RenderableType] = [head, *said, rows]
+    used = 1 + bool(moment.news) + len(sentences) + (rows.row_count or 0)
+    parts: list[RenderableType] = [head, *sentences, rows]
     if height - used >= LEAST_HEIGHT:
         curves = [one.curve for one in moment.evaluations[:MOST_IN_COLUMNS]]
-        parts.append(
-            plot(curves, width=width, height=height - used, braille=braille, mark=_live_mark(moment.evaluations[0]))
-        )
+        measure = moment.evaluations[0].measures["error_at_nonreturn"]
+        mark = measure.x if isinstance(measure, ErrorAtNonreturn) and measure.to is None else None
+        parts.append(plot(curves, width=width, height=height - used, braille=braille, mark=mark))
     return Group(*parts)
 
 
-def _named_value(one: Evaluation, key: str) -> str:
-    figure = one.figures[key]
-    value = numbers.percent(figure.value) if figure.defined else f"undefined ({figure.why})"
-    return f"{measure_name(key, one.measures[key])} {value}"
+def _sentences(evaluations: Sequence[Evaluation], console: Console, width: int, most: int) -> list[Text]:
+    """The verdict on each system in lines, as many as there is room for; the bound of a joined curve comes last.
 
-
-def _said(evaluations: Sequence[Evaluation], console: Console, width: int, most: int) -> list[Text]:
-    """The verdict on each system in lines, as many as there is room for; the bound of a joined curve comes last."""
-    single = len(evaluations) == 1
-    sentences = [" ".join(_main_sentences(one)[: 2 if single else 1]) for one in evaluations]
+    The sentence about where a curve starts is left out.
+    """
+    sentences = []
+    for one in evaluations:
+        first, *others = words.score_sentences(one)
+        others = others[one.curve.floor > 0 :] if len(evaluations) == 1 else []
+        sentences.append(" ".join([first, *others[:1]]))
     sentences += joined_notes(evaluations)
     lines = [line for sentence in sentences for line in Text(sentence).wrap(console, width)]
     return lines if len(lines) <= most else [*lines[: most - 1], Text("...", "dim")]
 
 
-def _main_sentences(evaluation: Evaluation) -> list[str]:
-    """What is said of a system, without the sentence about where its curve starts."""
-    first, *others = words.score_sentences(evaluation)
-    return [first, *others[evaluation.curve.floor > 0 :]]
-
-
 def _measures(evaluations: Sequence[Evaluation], most: int) -> Grid:
     """The measures asked for most: side by side with intervals for few systems, a row for each of many."""
     grid = Grid.grid(padding=(0, 2, 0, 0))
-    table = _few(evaluations) if len(evaluations) <= MOST_IN_COLUMNS else brief_table(evaluations)
+    if len(evaluations) <= MOST_IN_COLUMNS:
+        whole = measure_table(evaluations)
+        rows = tuple(row for key, row in zip(evaluations[0].measures, whole.rows, strict=True) if key in BRIEF)
+        columns = tuple(shortened(whole.columns, 24)[name] for name in whole.columns)
+    else:
+        brief = brief_table(evaluations)
+        columns, rows = brief.columns, brief.rows
     if len(evaluations) > 1:
-        grid.add_row(*(Text(name, "bold", no_wrap=True, overflow="ellipsis") for name in table.columns))
-    for row in table.rows[:most]:
+        grid.add_row(*(Text(name, "bold", no_wrap=True, overflow="ellipsis") for name in columns))
+    for row in rows[:most]:
         grid.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
     return grid
-
-
-def _few(evaluations: Sequence[Evaluation]) -> ResultTable:
-    whole = measure_table(evaluations)
-    rows = tuple(row for key, row in zip(evaluations[0].measures, whole.rows, strict=True) if key in BRIEF)
-    short = shortened(whole.columns, 24)
-    return ResultTable(whole.title, tuple(short[name] for name in whole.columns), rows)
-
-
-def _live_mark(evaluation: Evaluation) -> float | None:
-    measure = evaluation.measures["error_at_nonreturn"]
-    return measure.x if isinstance(measure, ErrorAtNonreturn) and measure.to is None else None

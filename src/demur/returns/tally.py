@@ -266,9 +266,8 @@ def joined_sweep(sweep: Sweep, grid: ConfidenceGrid) -> Sweep:
     """The sweep with the confidences of one cell joined into its lowest."""
     cell = grid.of(sweep.threshold)
     starts = np.flatnonzero(np.append(True, cell[1:] > cell[:-1]))
-    kinds = (np.result_type(part, np.int64) for part in (sweep.right, sweep.wrong))
     right, wrong = (
-        np.add.reduceat(part, starts, dtype=kind) for part, kind in zip((sweep.right, sweep.wrong), kinds, strict=True)
+        np.add.reduceat(part, starts, dtype=np.result_type(part, np.int64)) for part in (sweep.right, sweep.wrong)
     )
     threshold, upper = sweep.threshold[starts], np.asarray(sweep.highest[np.append(starts[1:], sweep.highest.size) - 1])
     return Sweep(threshold, right, wrong, sweep.withheld, sweep.n, upper if (upper > threshold).any() else None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -66,7 +66,11 @@ def follow(
     cutoffs: int,
 ) -> None:
     """Show what a growing log has come to, again and again, and in full when it ends or is left."""
-    _check(outputs)
+    sweeps = [path for path in outputs.output if path.suffix.lower() == SWEEP]
+    for path in sweeps:
+        if path.is_dir():
+            raise UsageError(f"-o {path}: this is a directory; name a file in it")
+    output.check(replace(outputs, output=[path for path in outputs.output if path not in sweeps]))
     source = growing_log(log)
     measures = returns_measures(at=at, error=at_error)
     session = Session(source, reading, sampling, measures, RunningTally(cutoffs=cutoffs))
@@ -75,70 +79,64 @@ def follow(
         _watch(session, outputs, every=every, until_idle=until_idle)
     except DataError as error:
         fault = error
-    finish(session, outputs, fault)
+    _finish(session, outputs, fault)
 
 
 def _watch(session: Session, outputs: OutputOptions, *, every: float, until_idle: float | None) -> None:
-    """Count what is added to the log and show it, until the log ends, rests, or the user asks to stop."""
-    files = LiveFiles(session, outputs.output)
-    with stopping() as stop, showing(outputs) as shown:
+    """Count what is added to the log and show it, until the log ends, rests, or the user asks to stop.
+
+    The files asked for are written again and again, but not so often that it costs much.
+    """
+    write_next = 0.0
+    with stopping() as stop, showing(outputs) as view:
 
         def wait(seconds: float, descriptor: int | None) -> None:
             if session.rested():
-                shown.rest(session.moment())
+                view.rest(session.moment())
             stop.wait(seconds, descriptor)
 
         times: dict[str, Any] = {"every": every, "until_idle": until_idle, "clock": time.monotonic}
-        for batch in batches(session.log, **times, wait=wait, stopped=stop.asked):
+        for batch in batches(session.log, **times, wait=wait, stopped=lambda: stop.requested):
             if batch is not None:
                 session.count(batch)
-            else:
-                shown.update(session.moment(fresh=True), session)
-                files.write_if_due()
+                continue
+            view.update(session.moment(fresh=True), session)
+            start = time.monotonic()
+            if outputs.output and start >= write_next:
+                session.write(session.presented(live=True), outputs.output)
+                now = time.monotonic()
+                write_next = now + (now - start) / WRITING_SHARE
 
 
-def finish(session: Session, outputs: OutputOptions, fault: DataError | None) -> None:
+def _finish(session: Session, outputs: OutputOptions, fault: DataError | None) -> None:
     """Show and write the last result; a fault that ended the following is raised after it."""
     if not session.running.rows:
         if fault is not None:
             raise fault
         session.refuse_nothing()
-    shown = session.presented(fault=fault)
-    rest = replace(outputs, output=[path for path in outputs.output if path.suffix.lower() != SWEEP])
-    for path in outputs.output:
-        if path.suffix.lower() == SWEEP:
-            session.write_sweep(path, shown)
+    result = session.presented(fault=fault)
+    sweeps = [path for path in outputs.output if path.suffix.lower() == SWEEP]
+    others = [path for path in outputs.output if path not in sweeps]
+    session.write(result, sweeps)
     if not (outputs.json or outputs.quiet or sys.stdout.isatty()):
         typer.echo()
+    ended = None
     if outputs.json:
-        broken = failures(outputs.fail_if, shown.document)
-        output.write_all(shown, rest.output)
-        typer.echo(json_line(shown, final=True))
+        broken = failures(outputs.fail_if, result.document)
+        output.write_all(result, others)
+        typer.echo(json_line(result, final=True))
         for failure in broken:
             typer.echo(f"gate: {failure}", err=True)
         ended = typer.Exit(1) if broken else None
     else:
-        ended = _delivered(shown, rest)
+        try:
+            output.deliver(result, replace(outputs, output=others))
+        except typer.Exit as exit_:
+            ended = exit_
     if fault is not None:
         raise fault
     if ended is not None:
         raise ended
-
-
-def _delivered(shown: Presentation, outputs: OutputOptions) -> typer.Exit | None:
-    try:
-        output.deliver(shown, outputs)
-    except typer.Exit as ended:
-        return ended
-    return None
-
-
-def _check(outputs: OutputOptions) -> None:
-    sweeps = [path for path in outputs.output if path.suffix.lower() == SWEEP]
-    for path in sweeps:
-        if path.is_dir():
-            raise UsageError(f"-o {path}: this is a directory; name a file in it")
-    output.check(replace(outputs, output=[path for path in outputs.output if path not in sweeps]))
 
 
 @dataclass
@@ -184,19 +182,23 @@ class Session:
     def presented(self, *, fault: DataError | None = None, live: bool = False) -> Presentation:
         """The result as `score` would show it, with what is to be told of the log."""
         replicates = min(LIVE_REPLICATES, self.sampling.replicates) if live else self.sampling.replicates
-        shown = presentation.of_scores(self._evaluations if live else self._evaluated(replicates))
+        result = presentation.of_scores(self._evaluations if live else self._evaluated(replicates))
         seed = f"seed {self.sampling.seed}, {replicates:,} replicates"
         until = (f"counted only up to a fault: {fault.faults[0]}",) if fault is not None else ()
         return replace(
-            shown,
-            notes=(*shown.notes, *self.reader.notes, *self.log.notes, seed),
-            warnings=(*shown.warnings, *self.reader.warnings, *until),
+            result,
+            notes=(*result.notes, *self.reader.notes, *self.log.notes, seed),
+            warnings=(*result.warnings, *self.reader.warnings, *until),
         )
 
-    def write_sweep(self, path: Path, shown: Presentation) -> None:
-        """Write the totals, to be merged with those of other logs."""
-        tallies = tuple(self.running.tallies)
-        SweepFile(tallies, rules_of(self.reading), (self.log.name,), shown.notes, shown.warnings).write(path)
+    def write(self, result: Presentation, paths: list[Path]) -> None:
+        """Write the result to files; a `.sweep` file has the totals, to be merged with those of other logs."""
+        for path in paths:
+            if path.suffix.lower() == SWEEP:
+                rules, sources = rules_of(self.reading), (self.log.name,)
+                SweepFile(tuple(self.running.tallies), rules, sources, result.notes, result.warnings).write(path)
+            else:
+                output.write_all(result, [path])
 
     def refuse_nothing(self) -> NoReturn:
         """Refuse to show what holds no rows."""
@@ -219,63 +221,36 @@ class Session:
         return (self.running.rows - rows) / (now - start) if now > start else 0.0
 
 
-@dataclass
-class LiveFiles:
-    """The files asked for, written again and again while a log is followed, but not so often that it costs much."""
-
-    session: Session
-    paths: list[Path]
-    _next: float = 0.0
-
-    def write_if_due(self) -> None:
-        """Write the files if the last time is long enough ago."""
-        start = time.monotonic()
-        if not self.paths or start < self._next:
-            return
-        shown = self.session.presented(live=True)
-        for path in self.paths:
-            if path.suffix.lower() == SWEEP:
-                self.session.write_sweep(path, shown)
-            else:
-                output.write_all(shown, [path])
-        now = time.monotonic()
-        self._next = now + (now - start) / WRITING_SHARE
-
-
 class Stop:
-    """Whether the user asked to stop, and a way to wait that ends as soon as he does."""
+    """Whether the user asked to stop, and a way to wait that ends as soon as that happens."""
 
     def __init__(self) -> None:
-        self._asked = False
-        self._ear, self._bell = socket.socketpair()
-        self._bell.setblocking(False)
+        self.requested = False
+        self._receiver, self._sender = socket.socketpair()
+        self._sender.setblocking(False)
 
-    def ask(self, *_: Any) -> None:
+    def request(self, *_: Any) -> None:
         """Ask to stop, from a signal."""
-        if not self._asked:
-            self._asked = True
-            self._bell.send(b"!")
-
-    def asked(self) -> bool:
-        """Whether it was asked."""
-        return self._asked
+        if not self.requested:
+            self.requested = True
+            self._sender.send(b"!")
 
     def wait(self, seconds: float, descriptor: int | None) -> None:
         """Wait for some seconds at most, less if there is more to read."""
-        awaited: list[Any] = [self._ear] if descriptor is None else [self._ear, descriptor]
+        awaited: list[Any] = [self._receiver] if descriptor is None else [self._receiver, descriptor]
         select.select(awaited, [], [], seconds)
 
     def close(self) -> None:
-        """Let go of what was waited on."""
-        self._ear.close()
-        self._bell.close()
+        """Close what was waited on."""
+        self._receiver.close()
+        self._sender.close()
 
 
 @contextmanager
 def stopping() -> Iterator[Stop]:
     """Ctrl-C and SIGTERM ask to stop between two batches; once that is done they act as ever."""
     stop = Stop()
-    before = {one: signal.signal(one, stop.ask) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.signal(one, stop.request) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
@@ -284,27 +259,17 @@ def stopping() -> Iterator[Stop]:
         stop.close()
 
 
-class View(Protocol):
-    """How a log is shown while it is followed."""
+class LiveView:
+    """How a log is shown while it is followed: here not at all."""
 
     def update(self, moment: Moment, session: Session) -> None:
         """Show what was counted."""
 
     def rest(self, moment: Moment) -> None:
-        """Hear that there is nothing new."""
+        """Show that there is nothing new."""
 
 
-class Silence:
-    """Shows nothing until the end."""
-
-    def update(self, moment: Moment, session: Session) -> None:
-        """Show nothing."""
-
-    def rest(self, moment: Moment) -> None:
-        """Say nothing."""
-
-
-class JsonLines(Silence):
+class JsonLines(LiveView):
     """One JSON document a line."""
 
     def update(self, moment: Moment, session: Session) -> None:
@@ -312,11 +277,11 @@ class JsonLines(Silence):
         typer.echo(json_line(session.presented(live=True), final=False))
 
 
-class Lines:
+class TextLines(LiveView):
     """One line for each system; what happens to the log goes to standard error."""
 
     def __init__(self) -> None:
-        self._said = ""
+        self._last_news = ""
 
     def update(self, moment: Moment, session: Session) -> None:
         """Print the lines."""
@@ -324,13 +289,13 @@ class Lines:
             typer.echo(line)
 
     def rest(self, moment: Moment) -> None:
-        """Say what is new of the log itself."""
-        if moment.news and moment.news != self._said:
-            self._said = moment.news
+        """Print what is new of the log itself."""
+        if moment.news and moment.news != self._last_news:
+            self._last_news = moment.news
             typer.echo(f"note: {moment.news}", err=True)
 
 
-class LiveScreen:
+class LiveScreen(LiveView):
     """One screen of a terminal, drawn over and over."""
 
     def __init__(self, live: Live) -> None:
@@ -347,12 +312,12 @@ class LiveScreen:
 
 
 @contextmanager
-def showing(outputs: OutputOptions) -> Iterator[View]:
+def showing(outputs: OutputOptions) -> Iterator[LiveView]:
     """The way to show a log that fits where the output goes."""
     if outputs.json or outputs.quiet:
-        yield JsonLines() if outputs.json else Silence()
+        yield JsonLines() if outputs.json else LiveView()
     elif not sys.stdout.isatty():
-        yield Lines()
+        yield TextLines()
     else:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a name that the terminal cannot spell must not end the following
@@ -361,9 +326,9 @@ def showing(outputs: OutputOptions) -> Iterator[View]:
             yield LiveScreen(live)
 
 
-def json_line(shown: Presentation, *, final: bool) -> str:
+def json_line(result: Presentation, *, final: bool) -> str:
     """The document of a result in one line, with the time and whether more will come."""
-    told = {"notes": list(shown.notes), "warnings": list(shown.warnings)}
     when = datetime.now().astimezone().isoformat(timespec="seconds")
-    document = {"time": when, "final": final, **shown.document, **told}
+    notes = {"notes": list(result.notes), "warnings": list(result.warnings)}
+    document = {"time": when, "final": final, **result.document, **notes}
     return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)

@@ -32,7 +32,19 @@ class DuckDBEngine(Engine):
     """DuckDB with a connection of its own."""
 
     def __init__(self, *, memory: str | None = None, spark_master: str | None = None) -> None:
-        self.connection = _connected(memory or os.environ.get("DEMUR_MEMORY") or MEMORY)
+        try:
+            import duckdb
+        except ImportError:
+            raise UsageError('--engine duckdb needs DuckDB: pip install "demur[duckdb]"') from None
+        amount = memory or os.environ.get("DEMUR_MEMORY") or MEMORY
+        spill = _spill_folder() / str(next(_CONNECTIONS))
+        try:
+            self.connection = duckdb.connect(config={"memory_limit": amount, "temp_directory": str(spill)})
+        except duckdb.Error as error:
+            raise UsageError(f'DEMUR_MEMORY must be an amount such as "{MEMORY}", not "{amount}" ({error})') from None
+        self.connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
+        # Parquet's statistics leave NaN out
+        self.connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         self.holder = self.connection
 
     def local(self, parts: Sequence[FilePart], partitioned: bool) -> Any:
@@ -106,21 +118,6 @@ class DuckDBEngine(Engine):
                 raise DataError("matches no file", where=pattern)
             files += [file for (file,) in found]
         return files
-
-
-def _connected(memory: str) -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise UsageError('--engine duckdb needs DuckDB: pip install "demur[duckdb]"') from None
-    spill = _spill_folder() / str(next(_CONNECTIONS))
-    try:
-        connection = duckdb.connect(config={"memory_limit": memory, "temp_directory": str(spill)})
-    except duckdb.Error as error:
-        raise UsageError(f'DEMUR_MEMORY must be an amount such as "{MEMORY}", not "{memory}" ({error})') from None
-    connection.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
-    connection.execute("SET disabled_optimizers = 'statistics_propagation'")  # Parquet's statistics leave NaN out
-    return connection
 
 
 @cache

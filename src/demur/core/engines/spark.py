@@ -37,16 +37,16 @@ _STANDALONE = "spark://"
 _LOOPBACK = ("127.", "localhost", "[::1]")
 _QUERY_LOG = "SQLQueryContextLogger"
 
-_SETTINGS = {
+_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
+_SETTINGS: dict[str, bool | float | int | str | None] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    _INFERENCE: "false",
 }
-_INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 _READ_ALL = {
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
@@ -69,10 +69,9 @@ class SparkEngine(Engine):
         """Reads the parts of each base by themselves, as Spark takes but one base at a time."""
         if not partitioned:
             return self._files(parts)
-        for part in parts:
-            _refuse_escapes(part)
         by_base: dict[Path, list[FilePart]] = {}
         for part in parts:
+            _refuse_escapes(part)
             by_base.setdefault(part.base.resolve(), []).append(part)
         frames = [self._files(some, basePath=f"file://{base}") for base, some in by_base.items()]
         return reduce(lambda frame, other: frame.unionByName(other, allowMissingColumns=True), frames)
@@ -91,8 +90,12 @@ class SparkEngine(Engine):
 
     @staticmethod
     def why_unusable() -> str | None:
-        """Says why Java cannot be started."""
-        return why_no_java()
+        """Says why Java cannot be started, or nothing where it can."""
+        home = os.environ.get("JAVA_HOME")
+        if shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java"):
+            return None
+        found = f'JAVA_HOME is "{home}", where there is none' if home else "no java is on the PATH"
+        return f"needs Java 17 or newer: {found}"
 
     @staticmethod
     def contains(native: Any, lists: str, item: str, name: str) -> Any:
@@ -122,9 +125,11 @@ class SparkEngine(Engine):
         return native.withColumns({least: number(5, 8), name: (number(1, 4) % buckets).cast("int")})
 
     def _files(self, parts: Sequence[FilePart], **options: str) -> Any:
+        paths = []
         for part in parts:
             _refuse_unseen(part)
-        frame = self._read(*map(_spark_path, parts), **options)
+            paths.append("file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(part.path.resolve())))
+        frame = self._read(*paths, **options)
         if len(frame.inputFiles()) != len(parts):
             raise DataError("Spark passes over some of the files", where=f"{parts[0].name} and others:")
         return frame
@@ -146,16 +151,12 @@ def _refuse_unseen(part: FilePart) -> None:
 
 
 def _refuse_escapes(part: FilePart) -> None:
-    """Refuses names of folders in which letters beyond ASCII are escaped, which Spark takes byte for byte."""
+    """Refuses names of folders in which characters beyond ASCII are escaped, which Spark takes byte for byte."""
     for folder in part.path.relative_to(part.base).parts[:-1]:
         if _ESCAPED_BEYOND_ASCII.search(folder):
             rule = f'lies in the folder "{folder}", whose name Spark reads wrongly'
             fix = f'call it "{unquote(folder)}", or use --engine polars or duckdb'
             raise DataError(rule, where=part.name, fix=fix)
-
-
-def _spark_path(part: FilePart) -> str:
-    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(part.path.resolve()))
 
 
 @contextmanager
@@ -182,28 +183,23 @@ def spark_session(master: str | None = None, *, patience: float = PATIENCE) -> S
     A session that is already active is used as it is. Its own log is kept off the terminal only where it is
     started here.
     """
-    _need_spark()
-    active = _running()
+    try:
+        active = _running()
+    except ImportError:
+        raise UsageError('--engine spark needs PySpark: pip install "demur[spark]"') from None
     if active is not None:
         running = active.conf.get("spark.master", "")
         if master is not None and master != running:
             raise UsageError(f"a Spark session already runs on {running}; stop it to use {master}")
         return active
     asked = master or LOCAL
-    _need_java()
+    if (lacking := SparkEngine.why_unusable()) is not None:
+        raise UsageError(f"--engine spark {lacking}")
     _refuse_unreachable(asked)
     session = _started(asked)
     if asked.startswith(_STANDALONE):
         _wait_for_worker(session, asked, patience)
     return session
-
-
-def _need_spark() -> None:
-    try:
-        with _quiet_pandas():
-            import pyspark  # noqa: F401
-    except ImportError:
-        raise UsageError('--engine spark needs PySpark: pip install "demur[spark]"') from None
 
 
 def _running() -> SparkSession | None:
@@ -226,20 +222,6 @@ def _quiet_pandas() -> Iterator[None]:
         yield
 
 
-def _need_java() -> None:
-    if (lacking := why_no_java()) is not None:
-        raise UsageError(f"--engine spark {lacking}")
-
-
-def why_no_java() -> str | None:
-    """Says why Java cannot be started, or nothing where it can."""
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java"):
-        return None
-    found = f'JAVA_HOME is "{home}", where there is none' if home else "no java is on the PATH"
-    return f"needs Java 17 or newer: {found}"
-
-
 def _refuse_unreachable(master: str) -> None:
     """Knocks at a standalone master first, as Spark itself knocks for a minute and then fails obscurely."""
     if not master.startswith(_STANDALONE):
@@ -260,9 +242,11 @@ def _refuse_unreachable(master: str) -> None:
 def _started(master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName("demur")
-    for key, value in {**_SETTINGS, **_where_it_runs(master)}.items():
-        builder = builder.config(key, value)
+    builder = SparkSession.builder.master(master).appName("demur").config(map=_SETTINGS)
+    if master.startswith("local") or master.removeprefix(_STANDALONE).startswith(_LOOPBACK):
+        # a cluster on this machine is kept off its network, and has few reducers where there are few cores
+        host = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        builder = builder.config(map={**host, "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))})
     faults: tuple[type[BaseException], ...] = (*engine_faults(), RuntimeError)
     with _log_in_file() as log, _quiet_pandas():
         try:
@@ -271,15 +255,6 @@ def _started(master: str) -> SparkSession:
             raise UsageError(f"Spark does not start on {master}: {_why(error, log)}") from error
     logging.getLogger(_QUERY_LOG).setLevel(logging.CRITICAL + 1)
     return session
-
-
-def _where_it_runs(master: str) -> dict[str, str]:
-    """Keeps a cluster on this machine off its network, and has few reducers where there are few cores."""
-    here = master.startswith("local") or master.removeprefix(_STANDALONE).startswith(_LOOPBACK)
-    if not here:
-        return {}
-    host = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return {**host, "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
 
 
 @contextmanager

@@ -17,8 +17,6 @@ from demur.errors import DataError
 Places = NDArray[np.uint32]
 Hashes = NDArray[np.uint64]
 
-_WAYS_OUT = "`matched` compares the common ones; `unpaired` compares all without pairing"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ids:
@@ -47,15 +45,15 @@ class Ids:
     def places(self, column: pl.Series) -> Places | None:
         """Where in the column each id stands; None where the column has not these very ids, or lacks any.
 
-        Should two ids share the first hash, which can be, it is not told which of them stands where: None as well.
+        Should two ids share the first hash, which can be, it is not known which of them stands where: None as well.
         """
         if column.len() != len(self) or column.null_count():
             return None
         hashes = hashed(column, 0)
-        found = np.empty_like(self.order)
-        found[self.order] = _order(hashes)
-        same = np.array_equal(hashes[found], self.first) and np.array_equal(hashed(column, 1)[found], self.second)
-        return found if same else None
+        places = np.empty_like(self.order)
+        places[self.order] = _order(hashes)
+        same = np.array_equal(hashes[places], self.first) and np.array_equal(hashed(column, 1)[places], self.second)
+        return places if same else None
 
 
 def gathered(frame: pl.DataFrame, places: Places) -> pl.DataFrame:
@@ -63,18 +61,13 @@ def gathered(frame: pl.DataFrame, places: Places) -> pl.DataFrame:
     return frame.rechunk().select(pl.all().gather(places))
 
 
-def sorted_places(column: pl.Series) -> Places:
-    """Places of the values of a column in rising order."""
-    return cast(Places, column.arg_sort().to_numpy())
-
-
-def _order(hashes: Hashes) -> Places:
-    return sorted_places(pl.Series(hashes))
-
-
 def hashed(column: pl.Series, seed: int = 0) -> Hashes:
     """The hash of each value of a column."""
     return cast(Hashes, column.hash(seed).to_numpy())
+
+
+def _order(hashes: Hashes) -> Places:
+    return cast(Places, pl.Series(hashes).arg_sort().to_numpy())
 
 
 def common_ids(columns: Iterable[pl.Series]) -> pl.Series:
@@ -110,52 +103,34 @@ def align(columns: Mapping[str, pl.Series], *, matched: bool = False, what: Word
     >>> align({"a": pl.Series(["x", "y"]), "b": pl.Series(["z", "y"])}, matched=True).places["b"].tolist()
     [1]
     """
-    places = _places_in_each(columns)
-    if places is not None:
-        return Alignment(places, dict.fromkeys(columns, 0), what)
+    ids = Ids.of(next(iter(columns.values())))
+    same = {name: found for name, column in columns.items() if (found := ids.places(column)) is not None}
+    if len(same) == len(columns):
+        return Alignment(same, dict.fromkeys(columns, 0), what)
     common = common_ids(columns.values())
     dropped = {name: len(column) - len(common) for name, column in columns.items()}
     if any(dropped.values()) and (not matched or common.is_empty()):
         raise _unmatched(columns, common, dropped, what)
-    return Alignment({name: _places_of(column, common) for name, column in columns.items()}, dropped, what)
-
-
-def _places_in_each(columns: Mapping[str, pl.Series]) -> dict[str, Places] | None:
-    """Where the ids stand in each column, in one order for all; None where the columns have not the same ones."""
-    ids: Ids | None = None
-    found = {}
-    for name, column in columns.items():
-        ids = ids or Ids.of(column)
-        places = ids.places(column)
-        if places is None:
-            return None
-        found[name] = places
-    return found
-
-
-def _places_of(column: pl.Series, wanted: pl.Series) -> Places:
-    """Where the wanted ids stand in a column, by rising id."""
-    kept = column.is_in(wanted.implode()).arg_true()
-    return cast(Places, kept.gather(column.gather(kept).arg_sort()).to_numpy())
+    kept = {name: column.is_in(common.implode()).arg_true() for name, column in columns.items()}
+    places = {name: kept[name].gather(column.gather(kept[name]).arg_sort()) for name, column in columns.items()}
+    return Alignment({name: cast(Places, of.to_numpy()) for name, of in places.items()}, dropped, what)
 
 
 def _unmatched(
     columns: Mapping[str, pl.Series], common: pl.Series, dropped: Mapping[str, int], what: Wording
 ) -> DataError:
     sizes = ", ".join(f"{name} has {len(column):,}" for name, column in columns.items())
-    apart = [name for name in columns if dropped[name]][:3]
-    alone = "; ".join(f"without counterpart in {name}: {_examples(columns[name], common)}" for name in apart)
+    lonely = []
+    for name in [name for name in columns if dropped[name]][:3]:
+        alone = columns[name].filter(~columns[name].is_in(common.implode())).sort()
+        listed = ", ".join(f'"{one}"' for one in alone.head(3))
+        more = f" and {len(alone) - 3:,} more" if len(alone) > 3 else ""
+        lonely.append(f"without counterpart in {name}: {listed}{more}")
     ids = "ids" if what == INPUTS else what.many
-    rule = f"the systems do not have the same {ids}: {sizes}, common to all are {len(common):,}; {alone}"
-    if common.is_empty():
-        return DataError(rule, fix="no id is shared: compare with `unpaired`")
-    return DataError(rule, fix=_WAYS_OUT)
-
-
-def _examples(column: pl.Series, common: pl.Series) -> str:
-    alone = column.filter(~column.is_in(common.implode())).sort()
-    shown = ", ".join(f'"{name}"' for name in alone.head(3))
-    return f"{shown} and {len(alone) - 3:,} more" if len(alone) > 3 else shown
+    sizes = f"the systems do not have the same {ids}: {sizes}, common to all are {len(common):,}"
+    fix = "`matched` compares the common ones; `unpaired` compares all without pairing"
+    fix = "no id is shared: compare with `unpaired`" if common.is_empty() else fix
+    return DataError(f"{sizes}; {'; '.join(lonely)}", fix=fix)
 
 
 def paired_note(common: int, dropped: Mapping[str, int], what: Wording = INPUTS) -> str:

@@ -45,27 +45,20 @@ def read_json(source: Source, request: Request) -> Table:
     place = line_finder(source)
     try:
         frame = _read_records(whole_text(source) if marked else exactly(source.path), names, request)
-        if not _has_blank_row(frame) and not _has_doubtful_lists(frame):
+        # older Polars reads a line that is no object as a row of nulls
+        has_blank_row = frame.width and frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
+        if not has_blank_row and not _has_doubtful_lists(frame):
             return _numbered_rows(frame, names, source.name, place)
     except UNREADABLE:
         pass
-    return _numbered_rows(_read_records(_mended(source, request.numeric), names, request), names, source.name, place)
+    return _numbered_rows(_read_records(_repaired(source, request.numeric), names, request), names, source.name, place)
 
 
 def _numbered_rows(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
     if frame.is_empty():
         raise DataError("holds no rows", where=name)
-    late = [column for column in frame.columns if column not in names and not _is_blank(frame[column])]
+    late = [column for column in frame.columns if column not in names and frame[column].null_count() < frame.height]
     return numbered(frame, columns=(*names, *late), name=name, place=place)
-
-
-def _is_blank(column: pl.Series) -> bool:
-    return column.null_count() == len(column)
-
-
-def _has_blank_row(frame: pl.DataFrame) -> bool:
-    """Tells of rows in which nothing was found: older Polars reads a line that is no object as such a row."""
-    return bool(frame.width) and bool(frame.select(pl.all_horizontal(pl.all().is_null()).any()).item())
 
 
 def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
@@ -130,36 +123,33 @@ def line_finder(source: Source) -> Callable[[int], str]:
     return place
 
 
-def _mended(source: Source, numeric: Collection[str]) -> io.BytesIO:
+def _repaired(source: Source, numeric: Collection[str]) -> io.BytesIO:
     """Gives the lines with lists, NaN and Infinity written so that they are read right, or raises the first fault."""
     whole = io.BytesIO()
     for number, line in enumerate(source.lines(), start=1):
         bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
         if source.compression == "zstd" and REPLACED in bare:
             raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=CONVERT)
-        whole.write(_mended_line(bare, f"{source.name}:{number}:", numeric))
+        whole.write(_repaired_line(bare, f"{source.name}:{number}:", numeric))
     whole.seek(0)
     return whole
 
 
-def _mended_line(line: bytes, where: str, numeric: Collection[str]) -> bytes:
+def _repaired_line(line: bytes, where: str, numeric: Collection[str]) -> bytes:
     if not line.strip():
         return line
     row = parsed_line(line, where)
     if not isinstance(row, dict):
         got = line.strip().decode(errors="replace")[:60]
         raise DataError("each line must be a JSON object", where=where, got=got)
-    if not any(map(_needs_mending, row.values())):
+    repaired = {key: _readable(key, value, numeric) for key, value in row.items()}
+    if all(repaired[key] is value for key, value in row.items()):
         return line if line.endswith(b"\n") else line + b"\n"
-    return msgspec.json.encode({key: _readable(key, value, numeric) for key, value in row.items()}) + b"\n"
-
-
-def _needs_mending(value: Any) -> bool:
-    return isinstance(value, list | dict) or (isinstance(value, float) and not math.isfinite(value))
+    return msgspec.json.encode(repaired) + b"\n"
 
 
 def _readable(key: str, value: Any, numeric: Collection[str]) -> Any:
-    """Spells lists and objects as text, which keeps all their letters, and numbers that JSON has no sign for too.
+    """Gives lists and objects as text, which keeps all their characters, and numbers that JSON has no sign for too.
 
     Outside numeric columns NaN is a missing value.
     """
@@ -189,12 +179,8 @@ def parsed_line(line: bytes, where: str) -> Any:
         pass
     got = line.strip().decode()
     if not line.endswith(b"\n") or "truncated" in reason:
-        raise DataError(
-            "the line is cut off",
-            where=where,
-            got=got[-60:],
-            fix="each line must hold one whole object, or the file one array of objects",
-        )
+        fix = "each line must hold one whole object, or the file one array of objects"
+        raise DataError("the line is cut off", where=where, got=got[-60:], fix=fix)
     raise DataError(f"the line is not JSON: {reason}", where=where, got=got[:60])
 
 
@@ -206,9 +192,8 @@ def _read_array(source: Source, request: Request) -> Table:
     def place(row: int) -> str:
         return f"{source.name}: element {row + 1}"
 
-    whole = io.BytesIO(
-        b"".join(_mended_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
-    )
+    lines = (_repaired_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
+    whole = io.BytesIO(b"".join(lines))
     names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
     return _numbered_rows(_read_records(whole, names, request), names, source.name, place)
 

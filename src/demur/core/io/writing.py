@@ -6,9 +6,9 @@ import gzip
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -24,37 +24,32 @@ def write_atomically(path: str | Path) -> Iterator[Path]:
     Missing folders are created. The temporary file keeps the ending of the real one and lies beside it.
     """
     target = Path(path)
-    temporary = _temporary(target)
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder; name a file to write to")
+    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
+    with _unwritable(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch(exist_ok=False)
     try:
         yield temporary
-        try:
+        with _unwritable(target):
             os.replace(temporary, target)
-        except OSError as error:
-            raise _unwritable(target, error) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _unwritable(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror or error}") from None
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Writes text or bytes to a file that appears whole or not at all."""
     with write_atomically(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def _temporary(target: Path) -> Path:
-    if target.is_dir():
-        raise UsageError(f"{target} is a folder; name a file to write to")
-    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch(exist_ok=False)
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    return temporary
-
-
-def _unwritable(target: Path, error: OSError) -> UsageError:
-    return UsageError(f"{target} cannot be written: {error.strerror or error}")
 
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
@@ -77,32 +72,26 @@ def as_lines(rows: Iterable[Any]) -> Iterator[bytes]:
 
 
 def write_rows(path: Path, rows: Iterable[Any]) -> int:
-    """Writes rows to a file that appears whole or not at all; tells how many there were."""
+    """Writes rows to a file that appears whole or not at all; returns how many there were.
+
+    Equal rows give equal files: gzip writes no name and no time. Polars compresses with zstd, older Pythons do not.
+    """
     count = 0
-    with write_atomically(path) as temporary, _opened(temporary) as file:
-        for line in as_lines(rows):
-            file.write(line)
-            count += 1
+    with write_atomically(path) as temporary:
+        with ExitStack() as stack:
+            file: Any = stack.enter_context(temporary.open("wb"))
+            if path.suffix == ".gz":
+                file = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0))
+            for line in as_lines(rows):
+                file.write(line)
+                count += 1
+        if path.suffix == ".zst":
+            lines = pl.read_csv(
+                exactly(temporary), has_header=False, separator=_NOT_IN_JSON, quote_char=None, infer_schema=False
+            )
+            try:
+                lines.write_csv(temporary, include_header=False, quote_style="never", compression="zstd")
+            except TypeError:
+                fix = "write .jsonl.gz, or install a newer Polars"
+                raise UsageError(f"-o: this Polars does not write .zst; {fix}") from None
     return count
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    if path.suffix == ".gz":
-        # no name and no time inside, so that equal rows give equal files
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0) as file:
-            yield cast(BinaryIO, file)
-        return
-    with path.open("wb") as plain:
-        yield plain
-    if path.suffix == ".zst":
-        _compress(path)
-
-
-def _compress(path: Path) -> None:
-    """Compresses a file of lines in place with what Polars has for it; older Pythons have no zstd."""
-    whole = pl.read_csv(exactly(path), has_header=False, separator=_NOT_IN_JSON, quote_char=None, infer_schema=False)
-    try:
-        whole.write_csv(path, include_header=False, quote_style="never", compression="zstd")
-    except TypeError:
-        raise UsageError("-o: this Polars does not write .zst; write .jsonl.gz, or install a newer Polars") from None
