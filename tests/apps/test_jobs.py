@@ -18,8 +18,7 @@ import demur
 from commands import Demur, log
 from demur.apps.cli.app import app
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
-from demur.apps.cli.options import OutputOptions, parameters_of
-from demur.apps.cli.output import as_json
+from demur.apps.cli.output import OutputOptions, as_json, parameters_of
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS

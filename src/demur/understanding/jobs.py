@@ -49,7 +49,13 @@ OffTopicLabels = Annotated[
     ),
 ]
 NoSeed = Annotated[int, Option("Taken as by every command; nothing here is random.")]
+ModelFolder = Annotated[
+    "RelevanceClassifier | str | Path", Argument("Folder of a model, as train and tune write it.", "MODEL_DIR")
+]
 _NUMBER: dict[str, Any] = {"metavar": "T", "takes": "a number", "check": lambda one: one is None or math.isfinite(one)}
+LeastConfidence = Annotated[
+    float | None, Option("Least confidence of an answer that is returned; by default the model's.", **_NUMBER)
+]
 
 
 @job
@@ -162,18 +168,13 @@ def tune(
 
 @job
 def respond(
-    model: Annotated[
-        "RelevanceClassifier | str | Path", Argument("Folder of a model, as train and tune write it.", "MODEL_DIR")
-    ],
+    model: ModelFolder,
     data: Annotated[
         Any, Argument(f"Table of texts: input, perhaps id and target; other columns are kept: {TABLES}.", "INPUTS")
     ],
     *,
     nbest: Annotated[int, Option("Labels in the list of the best.", minimum=1, metavar="N")] = 5,
-    threshold: Annotated[
-        float | None,
-        Option("Least confidence of an answer that is returned; by default the model's.", **_NUMBER),
-    ] = None,
+    threshold: LeastConfidence = None,
     withhold: Annotated[
         bool,
         Option("No prediction below the threshold; by default it stays, so that score can try all thresholds."),

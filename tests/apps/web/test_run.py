@@ -1,7 +1,7 @@
 import pytest
 
 from apps.web.logs import MARKUP, QUOTES, answers, written
-from demur.apps.web.pages.run import facts_of
+from demur.apps.web.pages.runs import facts_of
 
 
 def page(client, run, **query):

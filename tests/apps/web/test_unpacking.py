@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.apps.web.pages.uploading import ZSTD_BLOCK, gzip_size, refuse_bomb, size_within, zstd_size
+from demur.apps.web.pages.adding import ZSTD_BLOCK, gzip_size, refuse_bomb, size_within, zstd_size
 from demur.errors import DataError
 
 contents = st.lists(st.tuples(st.binary(max_size=50), st.integers(1, 20_000)), max_size=4).map(

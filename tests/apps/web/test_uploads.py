@@ -7,8 +7,8 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from apps.web.logs import MARKUP, answers
-from demur.apps.web.pages import uploading
-from demur.apps.web.pages.uploading import ending_of, shown_name
+from demur.apps.web.pages import adding
+from demur.apps.web.pages.adding import ending_of, shown_name
 from demur.apps.web.site import Site
 from demur.errors import UsageError
 
@@ -138,7 +138,7 @@ def test_an_upload_beyond_the_limit_is_refused_with_the_limit(store, site, clien
 
 
 def test_an_upload_that_is_sent_in_pieces_is_put_together_again(client, site, monkeypatch):
-    monkeypatch.setattr(uploading, "PIECE", 100)
+    monkeypatch.setattr(adding, "PIECE", 100)
     answer = client.post("/api/uploads?file=a.jsonl", content=iter([LOG[:7], LOG[7:500], LOG[500:]]))
     job = site.worker.job(answer.json()["job"]["number"])
     assert job.ended.wait(30)
@@ -150,7 +150,7 @@ def test_a_full_disk_is_told_of_and_nothing_is_added(client, monkeypatch, store)
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(uploading, "_piece_written", full)
+    monkeypatch.setattr(adding, "_write_piece", full)
     answer = client.post("/api/uploads?file=a.jsonl", content=LOG)
     assert answer.status_code == 507
     assert "disk of the store is full; nothing was added" in answer.json()["error"]
@@ -168,7 +168,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(store, site, client_for):
 
 
 def test_uploads_under_way_are_bounded(client, monkeypatch):
-    monkeypatch.setattr(uploading, "AT_ONCE", 0)
+    monkeypatch.setattr(adding, "AT_ONCE", 0)
     assert client.post("/api/uploads?file=a.jsonl", content=LOG).status_code == 503
 
 
@@ -188,14 +188,14 @@ def test_a_file_without_a_name_is_called_so():
 
 
 def test_an_upload_that_stands_still_is_given_up(monkeypatch):
-    monkeypatch.setattr(uploading, "STANDSTILL", 0.02)
+    monkeypatch.setattr(adding, "STANDSTILL", 0.02)
 
     async def stalling():
         yield b"first"
         await anyio.sleep_forever()
 
     async def taken():
-        return [chunk async for chunk in uploading._steadily(stalling())]
+        return [chunk async for chunk in adding._steadily(stalling())]
 
     # In a thread of its own: a browser that other tests of this process use has its event loop in this one.
     with ThreadPoolExecutor(1) as thread, pytest.raises(HTTPException, match="nothing more came") as refused:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from demur.apps.cli.chat import chat
 from demur.apps.cli.commands import add_jobs, call, new_app, run_import
-from demur.apps.cli.options import OutputOptions, with_options
+from demur.apps.cli.output import OutputOptions
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import Argument, Job, Option
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
@@ -34,9 +33,9 @@ from demur.returns.options import (
 from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import StoreFolder
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
+from demur.understanding.jobs import LeastConfidence, ModelFolder, NoSeed
 
 app = new_app()
-add_jobs(app, RETURN_JOBS)
 
 
 def follow(
@@ -121,41 +120,49 @@ def serve(
 
     address = Address(host=host, port=port, token=token or os.environ.get("DEMUR_TOKEN"))
     with suppress(KeyboardInterrupt):  # to end a server is no failure
-        serve_store(store, address, most_uploaded=max_upload * 1024**2, told=announce)
+        serve_store(store, address, most_uploaded=max_upload * 1024**2, announce=announce)
 
 
+def chat(
+    model: ModelFolder,
+    *,
+    threshold: LeastConfidence = None,
+    json: Annotated[bool, Option("A line of JSON for each line of text.")] = False,
+    quiet: Annotated[bool, Option("Only what is said; no label, confidence or reason.", short="-q")] = False,
+    seed: NoSeed = 0,  # noqa: ARG001
+) -> None:
+    """Talk to a model: what it answers, how confident it is, and why it withholds; Ctrl-D or Ctrl-C ends it."""
+    from demur.apps.cli.chat import talk
+    from demur.understanding.relevance import model_in
+
+    talk(model_in(model, threshold), json=json, quiet=quiet)
+
+
+GROUPS = {
+    "outcome": "Which misunderstandings cost the outcome: models of what dialogues achieve, and predictions from them.",
+    "understand": "A relevance model that answers questions or says that it does not understand: train, tune, respond, "
+    "chat.",
+    "experiment": "Experiments of the literature, on data of your own or on a bundled simulated study.",
+    "import": "Turn corpora in other formats into tables that the other commands read.",
+}
+"""Commands of two words, by the first."""
+
+for name, about in GROUPS.items():
+    app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name)
+add_jobs(app, RETURN_JOBS)
 add_jobs(app, [Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")], call)
-
-
 add_jobs(app, NBEST_JOBS)
 add_jobs(app, REPORT_JOBS, run_report)
-outcome = typer.Typer(
-    help="Which misunderstandings cost the outcome: models of what dialogues achieve, and predictions from them.",
-    no_args_is_help=True,
-)
-app.add_typer(outcome, name="outcome")
-add_jobs(app, OUTCOME_JOBS)
-add_jobs(app, GOLD_JOBS)
-add_jobs(app, STORE_JOBS)
+add_jobs(app, (*OUTCOME_JOBS, *GOLD_JOBS, *STORE_JOBS))
 add_jobs(app, [Job("serve", serve, present="", example="demur serve --port 8400")], call)
-understand = typer.Typer(
-    help="A relevance model that answers questions or says that it does not understand: train, tune, respond, chat.",
-    no_args_is_help=True,
-)
-app.add_typer(understand, name="understand")
 add_jobs(app, UNDERSTANDING_JOBS)
-understand.command(epilog="Example: `echo 'when do you open?' | demur understand chat guide`")(with_options(chat))
-experiments = typer.Typer(
-    help="Experiments of the literature, on data of your own or on a bundled simulated study.", no_args_is_help=True
+CHAT = Job(
+    "understand chat",
+    chat,
+    present="",
+    example="echo 'when do you open?' | demur understand chat guide",
+    about="From a pipe each line is a text, and gives one line.",
 )
-app.add_typer(experiments, name="experiment")
+add_jobs(app, [CHAT], call)
 add_jobs(app, LAB_JOBS)
-app.add_typer(
-    typer.Typer(
-        help="Turn corpora in other formats into tables that the other commands read.",
-        no_args_is_help=True,
-        rich_markup_mode="markdown",
-    ),
-    name="import",
-)
 add_jobs(app, (*DSTC_JOBS, *SLF_JOBS), run_import)

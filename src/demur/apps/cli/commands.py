@@ -7,22 +7,21 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from demur import __version__
 from demur.apps.cli import output
-from demur.apps.cli.options import OutputOptions, RowOptions, parameters_of
-from demur.apps.cli.output import steps
-from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, Parameter, check_values, load, with_flags
+from demur.apps.cli.output import OutputOptions, RowOptions, parameters_of, steps
+from demur.core.jobs import REQUIRED, Argument, Job, Option, Parameter, check_values, load, with_flags
 from demur.core.show.results import path_text
 from demur.errors import DemurError, Interrupted, UsageError
 
 TYPES = (bool, int, float, Path)
 """Types that the command line reads itself; anything else is a text that the option parses."""
 
-
+Group = TypeVar("Group", OutputOptions, RowOptions)
 Run = Callable[[Job, dict[str, Any]], None]
 """Runs a job with what its command was given, and delivers the result."""
 
@@ -71,7 +70,10 @@ def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> N
 def command_of(job: Job, run: Run) -> Callable[..., None]:
     """The command of a job: the options of its function, and those that say where the result goes."""
     declared = [_declared(one) for one in job.parameters]
-    declared += [_declared_output(one) for one in job.outputs]
+    declared += [
+        _keyword(one.name, Path | None, _option((one.flag, one.short), one.help, one.metavar), None)
+        for one in job.outputs
+    ]
     if run is not call or job.takes("outputs"):
         declared += parameters_of(RowOptions if run is run_import else OutputOptions)
 
@@ -93,41 +95,35 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
 
 def run_job(job: Job, given: dict[str, Any]) -> None:
     """Call the function of a job with what the command was given, write and show its result."""
-    outputs = outputs_from(given)
-    files = {one: given.pop(one.name) for one in job.outputs}
-    given_files = outputs.output
-    extra, outputs = _apart(outputs, job)
-    for one, path in files.items():
+    outputs = options_from(OutputOptions, given)
+    extra, rest = _apart(outputs, job)
+    files = [(one, path) for one in job.outputs if (path := given.pop(one.name)) is not None]
+    for one, path in files:
         _refuse_path(path, one.flag, one.ending)
-        if path is not None and one.check is not None:
+        if one.check is not None:
             positional, options = values_from(job, given)
             load(one.check)(path, *positional, **options)
     result = result_of(job, given, quiet=outputs.quiet or outputs.json)
     if job.says_files:
-        result.files = tuple(str(path) for path in given_files)
-    if outputs.json and not (outputs.output or extra or any(files.values())):
+        result.files = tuple(str(path) for path in outputs.output)
+    if outputs.json and not (outputs.output or files):
         output.print_json(result.to_dict(), outputs)
     else:
-        _show(job, result, outputs, [*extra, *((path, one.write) for one, path in files.items() if path is not None)])
+        shown = load(job.present)(result)
+        output.refuse_undeliverable(shown, rest)
+        for path, write in [*extra, *((path, one.write) for one, path in files)]:
+            load(write)(result, path)
+            if not (outputs.quiet or outputs.json):
+                typer.echo(f"wrote {path}", err=True)
+        output.deliver(shown, rest)
     if job.fails(result):
         raise typer.Exit(1)
 
 
-def _show(job: Job, result: Any, outputs: OutputOptions, files: list[tuple[Path, str]]) -> None:
-    shown = load(job.present)(result)
-    output.refuse_undeliverable(shown, outputs)
-    for path, write in files:
-        load(write)(result, path)
-        if not (outputs.quiet or outputs.json):
-            typer.echo(f"wrote {path}", err=True)
-    output.deliver(shown, outputs)
-
-
 def call(job: Job, given: dict[str, Any]) -> None:
     """Call the function of a job that shows its result itself; it takes `outputs` if the command has them."""
-    outputs = {"outputs": outputs_from(given)} if job.takes("outputs") else {}
+    outputs = {"outputs": options_from(OutputOptions, given)} if job.takes("outputs") else {}
     positional, options = values_from(job, given)
-    check_values(job.function, options)
     job.function(*positional, **options, **outputs)
 
 
@@ -135,13 +131,12 @@ def run_import(job: Job, given: dict[str, Any]) -> None:
     """Write the rows that a job gives, to a file or to standard output, and say what was imported."""
     from demur.core.io.writing import as_lines, check_rows_file, write_rows
 
-    to = RowOptions(**{part.name: given.pop(part.name) for part in fields(RowOptions)})
+    to = options_from(RowOptions, given)
     if to.output is not None:
         check_rows_file(to.output)
     elif to.json:
         raise UsageError("--json: the rows need a file of their own; name it with -o")
     positional, options = values_from(job, given)
-    check_values(job.function, options)
     with steps(quiet=to.quiet or to.json) as step:
         rows, count = job.function(*positional, **options, step=step), 0
         if to.output is not None:
@@ -159,29 +154,28 @@ def run_import(job: Job, given: dict[str, Any]) -> None:
             typer.echo(line, err=True)
 
 
-def outputs_from(given: dict[str, Any]) -> OutputOptions:
-    """The options that say where the result goes, taken out of what a command was given."""
-    return OutputOptions(**{part.name: given.pop(part.name) for part in fields(OutputOptions)})
+def options_from(group: type[Group], given: dict[str, Any]) -> Group:
+    """A group of options, taken out of what a command was given."""
+    return group(**{part.name: given.pop(part.name) for part in fields(group)})
 
 
 def result_of(job: Job, given: dict[str, Any], *, quiet: bool) -> Any:
     """What the function of a job gives for what its command was given; progress is shown unless it must be quiet."""
+
+    def confirm(question: str) -> bool:
+        if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return True
+        output.let_interrupts_end_waiting()
+        return typer.confirm(question, err=True)
+
     positional, options = values_from(job, given)
-    check_values(job.function, options)
     with steps(quiet=quiet) as step:
-        calls = {"step": step, "confirm": lambda question: quiet or _is_confirmed(question)}
+        calls = {"step": step, "confirm": confirm}
         return job.function(*positional, **options, **{name: call for name, call in calls.items() if job.takes(name)})
 
 
-def _is_confirmed(question: str) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return True
-    output.let_interrupts_end_waiting()
-    return typer.confirm(question, err=True)
-
-
 def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The positional values and the options for the function; what was not given is left to its defaults."""
+    """The positional values and the options for the function, checked; what was not given is left to its defaults."""
     positional: list[Any] = []
     options: dict[str, Any] = {}
     for one in job.parameters:
@@ -193,6 +187,7 @@ def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, A
                 options[one.name] = one.option.collect(tuple(one.parsed(path_text(text)) for text in value))
         elif value is not None:
             options[one.name] = one.parsed(path_text(value)) if isinstance(value, str) else value
+    check_values(job.function, options)
     return positional, options
 
 
@@ -210,19 +205,19 @@ def _declared(parameter: Parameter) -> inspect.Parameter:
     option = parameter.option
     if isinstance(option, Argument):
         kind: Any = list[str] if parameter.several else str
-        about = typer.Argument(help=option.help, metavar=parameter.flag)
+        argument = typer.Argument(help=option.help, metavar=parameter.flag)
         if option.optional:
-            return _keyword(parameter.name, Annotated[kind | None, about], None)
-        return _keyword(parameter.name, Annotated[kind, about], REQUIRED)
-    kind = str if option.parse is not None or not _is_read(parameter) else parameter.type
-    flags = [flag for flag in (parameter.flag, option.short) if flag]
-    about = typer.Option(*flags, help=help_of(option), metavar=option.metavar)
+            return _keyword(parameter.name, kind | None, argument, None)
+        return _keyword(parameter.name, kind, argument, REQUIRED)
+    is_read = option.parse is None and (parameter.choices or parameter.type in TYPES)
+    kind = parameter.type if is_read else str
+    about = _option((parameter.flag, option.short), help_of(option), option.metavar)
     if option.repeat:
-        return _keyword(parameter.name, Annotated[list[kind] | None, about], None)
+        return _keyword(parameter.name, list[kind] | None, about, None)
     if parameter.default is REQUIRED:
-        return _keyword(parameter.name, Annotated[kind, about], REQUIRED)
+        return _keyword(parameter.name, kind, about, REQUIRED)
     default = parameter.text if kind is str else parameter.default
-    return _keyword(parameter.name, Annotated[kind if default is not None else kind | None, about], default)
+    return _keyword(parameter.name, kind if default is not None else kind | None, about, default)
 
 
 def help_of(option: Option) -> str:
@@ -230,47 +225,39 @@ def help_of(option: Option) -> str:
     return f"{option.help} Must be {option.range}." if option.range else option.help
 
 
-def _is_read(parameter: Parameter) -> bool:
-    return bool(parameter.choices) or parameter.type in TYPES
+def _option(flags: Iterable[str | None], text: str, metavar: str | None) -> Any:
+    return typer.Option(*filter(None, flags), help=text, metavar=metavar)
 
 
-def _declared_output(one: Output) -> inspect.Parameter:
-    flags = [flag for flag in (one.flag, one.short) if flag]
-    about = typer.Option(*flags, help=one.help, metavar=one.metavar)
-    return _keyword(one.name, Annotated[Path | None, about], None)
-
-
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _keyword(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
+    annotation = Annotated[kind, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _apart(outputs: OutputOptions, job: Job) -> tuple[list[tuple[Path, str]], OutputOptions]:
     """The files of endings that only this job writes, and the options without them; refuse what cannot be written."""
-    extra = [(path, write) for path in outputs.output if (write := _writer(path, job)) is not None]
+    extra: list[tuple[Path, str]] = []
+    usual: list[Path] = []
+    for path in outputs.output:
+        ends = [path.name.lower().endswith(ending) if ending else not path.suffix for ending, _ in job.endings]
+        write = next((write for (_, write), fits in zip(job.endings, ends, strict=True) if fits), None)
+        if write is None:
+            usual.append(path)
+        else:
+            extra.append((path, write))
     if job.check:
         load(job.check)([path for path, _ in extra])
     else:
         for path, _ in extra:
             _refuse_path(path)
-    rest = replace(outputs, output=[path for path in outputs.output if _writer(path, job) is None])
+    rest = replace(outputs, output=usual)
     output.check(rest, [ending for ending, _ in job.endings])
     if not job.figures:
         output.refuse_figures(rest)
     return extra, rest
 
 
-def _writer(path: Path, job: Job) -> str | None:
-    """What writes the result to a path with an ending of the job's own; None where the ending is not one of them."""
-    name = path.name.lower()
-    for ending, write in job.endings:
-        if name.endswith(ending) if ending else not path.suffix:
-            return write
-    return None
-
-
-def _refuse_path(path: Path | None, flag: str = "-o", ending: str = "") -> None:
-    if path is None:
-        return
+def _refuse_path(path: Path, flag: str = "-o", ending: str = "") -> None:
     if not path.name.lower().endswith(ending):
         raise UsageError(f"{flag} {path}: the extension must be {ending}")
     if path.is_dir():

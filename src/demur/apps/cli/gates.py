@@ -48,24 +48,25 @@ def failures(conditions: list[str], document: Mapping[str, Any]) -> list[str]:
     return [gate.failure for gate in gates if gate.failure is not None]
 
 
-def judged(conditions: list[str], documents: Sequence[Mapping[str, Any]]) -> list[GateResult]:
+def gate_results(conditions: list[str], documents: Sequence[Mapping[str, Any]]) -> list[GateResult]:
     """Every gate, passed or not: each condition is asked of the first document that knows what it names.
 
     >>> one = {"systems": [{"system": "guide", "measures": {"augrc": {"value": 0.2}}}]}
-    >>> [gate.failure for gate in judged(["augrc > 0.5"], [one])]
+    >>> [gate.failure for gate in gate_results(["augrc > 0.5"], [one])]
     [None]
     """
-    return [gate for condition in conditions for gate in _of_first(condition, documents)]
-
-
-def _of_first(condition: str, documents: Sequence[Mapping[str, Any]]) -> list[GateResult]:
-    fault: UsageError | None = None
-    for document in documents:
-        try:
-            return list(_gates_of(condition, document))
-        except UsageError as unknown:
-            fault = fault or unknown
-    raise fault or UsageError(f'"{condition}": there is nothing here that a gate could be asked of')
+    results: list[GateResult] = []
+    for condition in conditions:
+        fault = UsageError(f'"{condition}": there is nothing here that a gate could be asked of')
+        for place, document in enumerate(documents):
+            try:
+                results += _gates_of(condition, document)
+                break
+            except UsageError as unknown:
+                fault = unknown if place == 0 else fault
+        else:
+            raise fault
+    return results
 
 
 def check_syntax(conditions: list[str]) -> None:
@@ -87,7 +88,7 @@ def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[GateResul
     assert match is not None
     name, limit = match[1], float(match[3]) / (100 if match[4] else 1)
     for subject in _subjects(document, name):
-        value, failure = _looked_up(subject, name), None
+        value, failure = _value_of(subject, name), None
         if value is None:
             failure = f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
         elif _COMPARE[match[2]](value, limit):
@@ -96,17 +97,22 @@ def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[GateResul
 
 
 def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
-    """What a name is asked of: in a comparison the pairs or, if they know no such name, the systems; else the whole."""
-    pairs = [_pair(pair) for pair in document.get("pairs", ())]
+    """What a name is asked of: the pairs of a comparison or, if they know no such name, the systems, or the whole."""
+    pairs = [
+        Subject(
+            f"{pair['a']} against {pair['b']}",
+            {**pair, **{f"{key}_difference": one for key, one in pair.get("differences", {}).items()}},
+        )
+        for pair in document.get("pairs", ())
+    ]
     systems = [_system(part) for part in _systems(document, alone=not pairs)]
     whole = [_system(study) for study in document.get("studies", (document,))]
     first = name.partition(".")[0]
     for subjects in (pairs, systems, whole):
         if subjects and first in subjects[0].values:
             return subjects
-    raise UsageError(
-        _unknown_name(name, {key: value for one in (*systems[:1], *pairs[:1]) for key, value in one.values.items()})
-    )
+    known = {key: value for one in (*systems[:1], *pairs[:1]) for key, value in one.values.items()}
+    raise _unknown_name(name, known)
 
 
 def _systems(document: Mapping[str, Any], *, alone: bool) -> list[Mapping[str, Any]]:
@@ -118,45 +124,37 @@ def _systems(document: Mapping[str, Any], *, alone: bool) -> list[Mapping[str, A
     return list(document.get("systems", (document,) if alone else ()))
 
 
-def _pair(pair: Mapping[str, Any]) -> Subject:
-    differences = {f"{key}_difference": one for key, one in pair.get("differences", {}).items()}
-    return Subject(f"{pair['a']} against {pair['b']}", {**pair, **differences})
-
-
 def _system(part: Mapping[str, Any]) -> Subject:
-    return Subject(_subject_name(part), {**part, **part.get("measures", {}), **part.get("intervals", {})})
-
-
-def _subject_name(part: Mapping[str, Any]) -> str:
     name = str(part.get("system", part.get("performer", part.get("study", "result"))))
-    return f"{name} [{part['slice']}]" if "slice" in part else name
+    name += f" [{part['slice']}]" if "slice" in part else ""
+    return Subject(name, {**part, **part.get("measures", {}), **part.get("intervals", {})})
 
 
-def _looked_up(subject: Subject, name: str) -> float | None:
-    found: Any = subject.values
+def _value_of(subject: Subject, name: str) -> float | None:
+    value: Any = subject.values
     for step in name.split("."):
-        if not isinstance(found, Mapping) or step not in found:
-            raise UsageError(_unknown_name(name, subject.values))
-        found = found[step]
-    if isinstance(found, Mapping):
-        if "value" not in found:
-            raise UsageError(_unknown_name(name, subject.values))
-        found = found["value"]
-    if found is not None and not isinstance(found, int | float):
+        if not isinstance(value, Mapping) or step not in value:
+            raise _unknown_name(name, subject.values)
+        value = value[step]
+    if isinstance(value, Mapping):
+        if "value" not in value:
+            raise _unknown_name(name, subject.values)
+        value = value["value"]
+    if value is not None and not isinstance(value, int | float):
         raise UsageError(f"--fail-if compares numbers; {name} is not one")
-    return found
+    return value
 
 
-def _unknown_name(name: str, values: Mapping[str, Any]) -> str:
-    known = sorted(key for key, value in values.items() if _comparable(value))
+def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
+    known = sorted(
+        key
+        for key, value in values.items()
+        if (isinstance(value, int | float) and not isinstance(value, bool))
+        or (isinstance(value, Mapping) and "value" in value)
+    )
     near = difflib.get_close_matches(name, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
-    return f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}'
-
-
-def _comparable(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number or (isinstance(value, Mapping) and "value" in value)
+    return UsageError(f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}')
 
 
 def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[GateResult]:
@@ -169,13 +167,12 @@ def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str,
         for side, other in (("a", "b"), ("b", "a")):
             if name == (pair[side] if name in names else side):
                 loser = side if worse == "worse" else other
-                said = f"{pair[side]} is significantly {worse} than {pair[other]}"
-                yield GateResult(
-                    condition, f"{pair['a']} against {pair['b']}", said if _shown_worse(pair, loser) else None
-                )
+                failure = f"{pair[side]} is significantly {worse} than {pair[other]}"
+                subject = f"{pair['a']} against {pair['b']}"
+                yield GateResult(condition, subject, failure if _is_worse(pair, loser) else None)
 
 
-def _shown_worse(pair: Mapping[str, Any], side: str) -> bool:
+def _is_worse(pair: Mapping[str, Any], side: str) -> bool:
     """The other side dominates, or the areas differ significantly (after correction) to this side's disadvantage.
 
     Of N-best lists: the other side's ICE is lower, shown after correction.

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields
 from io import BytesIO
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from demur.apps.cli.gates import check_syntax, failures
-from demur.apps.cli.options import OutputOptions
 from demur.core.show.results import Step, path_text, plain, silent
 from demur.errors import UsageError
 
@@ -25,6 +26,74 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0
 """Seconds of work before anything is shown."""
+
+FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
+
+SWEEP = ".sweep"
+"""The ending of totals that can be merged; only commands that count a log write them."""
+
+UNBOUNDED = 10_000
+"""Width of tables that go into a file or a pipe, where nothing sets one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputOptions:
+    """Where results go."""
+
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")] = False
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write to FILE: .html .svg .png .pdf .json .csv .md .parquet; score, merge and follow also .sweep. "
+            "Repeatable.",
+            metavar="FILE",
+        ),
+    ] = field(default_factory=list)
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict; no tables, notes or progress.")] = (
+        False
+    )
+    fail_if: Annotated[
+        list[str],
+        typer.Option(
+            "--fail-if", help='Exit with 1 if this holds: "error_at_nonreturn > 0.05". Repeatable.', metavar="CONDITION"
+        ),
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions:
+    """Where rows go."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the rows to FILE: .jsonl, .jsonl.gz or .jsonl.zst; by default to standard output.",
+            metavar="FILE",
+        ),
+    ] = None
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON document about the import on standard output; needs -o for the rows."),
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes or progress.")] = False
+
+
+def parameters_of(group: Any) -> list[inspect.Parameter]:
+    """The fields of a group of options as parameters of a command."""
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            part.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=part.default if part.default_factory is MISSING else part.default_factory(),
+            annotation=hints[part.name],
+        )
+        for part in fields(group)
+    ]
 
 
 @contextmanager
@@ -52,15 +121,6 @@ def steps(*, quiet: bool) -> Iterator[Step]:
 def let_interrupts_end_waiting() -> None:
     """Have Ctrl-C end a wait for the keyboard: Polars, once loaded, has the system go on reading after it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
-
-SWEEP = ".sweep"
-"""The ending of totals that can be merged; only commands that count a log write them."""
-
-UNBOUNDED = 10_000
-"""Width of tables that go into a file or a pipe, where nothing sets one."""
 
 
 def check(options: OutputOptions, own: Sequence[str] = ()) -> None:

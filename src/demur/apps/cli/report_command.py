@@ -16,14 +16,15 @@ from xml.sax.saxutils import escape, quoteattr
 import typer
 
 from demur.apps.cli import output
-from demur.apps.cli.commands import outputs_from, result_of
-from demur.apps.cli.gates import GateResult, check_syntax, judged
-from demur.apps.cli.options import OutputOptions
+from demur.apps.cli.commands import options_from, result_of
+from demur.apps.cli.gates import GateResult, check_syntax, gate_results
+from demur.apps.cli.output import OutputOptions
 from demur.core.jobs import Job
 from demur.core.show.results import path_text
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
+    from demur.core.show.presentation import Presentation
     from demur.reports.report import Report
 
 FORMATS = (".html", ".md", ".json", ".xml")
@@ -33,16 +34,32 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     """Make the report that `demur report` was asked for, write it, and exit with 1 if a gate does not hold."""
     from demur.core.io.writing import write_whole
 
-    outputs = outputs_from(given)
+    outputs = options_from(OutputOptions, given)
     _check_outputs(outputs, given["data"])
     began = time.monotonic()
-    made = result_of(job, given, quiet=outputs.quiet or outputs.json)
-    gates = judged(outputs.fail_if, made.documents)
+    report: Report = result_of(job, given, quiet=outputs.quiet or outputs.json)
+    gates = gate_results(outputs.fail_if, report.documents)
     seconds = time.monotonic() - began
-    contents = [(path, _rendered(made, path, gates, seconds)) for path in outputs.output]
-    for path, content in contents:
-        write_whole(path, content)
-    _show(made, gates, outputs)
+    document = output.as_json({**report.document, "gates": [_gate_values(gate) for gate in gates]})
+
+    def content(suffix: str) -> str:
+        if suffix == ".json":
+            return document + "\n"
+        return junit_of(report, gates, seconds) if suffix == ".xml" else report.rendered(suffix)
+
+    contents = [(path, content(path.suffix.lower())) for path in outputs.output]
+    for path, text in contents:
+        write_whole(path, text)
+    if outputs.json:
+        typer.echo(document)
+    else:
+        _summarise(report, gates, outputs)
+    asides = [f"gate: {gate.failure}" for gate in gates if gate.failure is not None]
+    if not (outputs.quiet or outputs.json):
+        asides += [f"warning: {warning}" for warning in report.warnings]
+        asides += [f"wrote {path_text(path)}" for path in outputs.output]
+    for line in asides:
+        typer.echo(line, err=True)
     if any(gate.failure is not None for gate in gates):
         raise typer.Exit(1)
 
@@ -59,71 +76,36 @@ def _check_outputs(outputs: OutputOptions, files: Sequence[str]) -> None:
     check_syntax(outputs.fail_if)
 
 
-def _rendered(made: Report, path: Path, gates: Sequence[GateResult], seconds: float) -> str:
-    suffix = path.suffix.lower()
-    if suffix == ".json":
-        return output.as_json({**made.document, "gates": _gate_values(gates)}) + "\n"
-    return junit_of(made, gates, seconds) if suffix == ".xml" else made.rendered(suffix)
+def _gate_values(gate: GateResult) -> dict[str, Any]:
+    passed = gate.failure is None
+    return {"condition": gate.condition, "subject": gate.subject, "passed": passed, "failure": gate.failure}
 
 
-def _gate_values(gates: Sequence[GateResult]) -> list[dict[str, Any]]:
-    return [
-        {"condition": gate.condition, "subject": gate.subject, "passed": gate.failure is None, "failure": gate.failure}
-        for gate in gates
-    ]
-
-
-def junit_of(made: Report, gates: Sequence[GateResult], seconds: float) -> str:
-    """The gates and the files read as test cases; verdict and warnings as what the suite printed."""
-    cases = [JUnitCase("files", f"{one.name} is read as {one.kind}") for one in made.analyses.mixture.files]
-    cases += [JUnitCase(gate.subject, f"not {gate.condition}", gate.failure) for gate in gates]
-    said = [*made.verdict, *(f"warning: {warning}" for warning in made.warnings)]
-    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0).isoformat()
-    return junit(made.title, cases, timestamp=now, seconds=seconds, output=said)
-
-
-def _show(made: Report, gates: Sequence[GateResult], outputs: OutputOptions) -> None:
-    """The summary on standard output; warnings, broken gates and what was written go aside."""
-    if outputs.json:
-        typer.echo(output.as_json({**made.document, "gates": _gate_values(gates)}))
-    else:
-        _summarise(made, gates, outputs)
-    for gate in gates:
-        if gate.failure is not None:
-            typer.echo(f"gate: {gate.failure}", err=True)
-    if outputs.quiet or outputs.json:
-        return
-    for warning in made.warnings:
-        typer.echo(f"warning: {warning}", err=True)
-    for path in outputs.output:
-        typer.echo(f"wrote {path_text(path)}", err=True)
-
-
-def _summarise(made: Report, gates: Sequence[GateResult], outputs: OutputOptions) -> None:
+def _summarise(report: Report, gates: Sequence[GateResult], outputs: OutputOptions) -> None:
     """Verdict, a small table, a line for each gate; without colours and lines where these would be in the way."""
-    told = [
+    verdicts = [
         f"PASS {gate.subject}: not {gate.condition}" if gate.failure is None else f"FAIL {gate.failure}"
         for gate in gates
     ]
+    shown, tables = report.summary(), not outputs.quiet
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         from rich.console import Console
 
         from demur.core.show import terminal
 
         console = Console(highlight=False)
-        terminal.show(made.summary(), console, tables=not outputs.quiet)
-        for line in told:
+        terminal.show(shown, console, tables=tables)
+        for line in verdicts:
             console.print(line, markup=False)
     else:
-        for line in [*plain_summary(made, tables=not outputs.quiet), *told]:
-            print(_in_plain_signs(line))  # typer.echo writes UTF-8 where standard output is ASCII
+        for line in [*plain_summary(shown, tables=tables), *verdicts]:  # typer.echo writes UTF-8 even where that is not
+            print(line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "}))
     if not outputs.output and not outputs.quiet:
         typer.echo("-o report.html writes the whole story (also .md .json .xml)", err=True)
 
 
-def plain_summary(made: Report, *, tables: bool = True) -> list[str]:
-    """The lines of the summary for a log: sentences, then tables aligned by spaces."""
-    shown = made.summary()
+def plain_summary(shown: Presentation, *, tables: bool = True) -> list[str]:
+    """The lines of a summary for a log: sentences, then tables aligned by spaces."""
     lines = list(shown.sentences)
     for table in shown.tables if tables else ():
         rows = [table.columns, *table.rows]
@@ -132,8 +114,13 @@ def plain_summary(made: Report, *, tables: bool = True) -> list[str]:
     return lines
 
 
-def _in_plain_signs(line: str) -> str:
-    return line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "})
+def junit_of(report: Report, gates: Sequence[GateResult], seconds: float) -> str:
+    """The gates and the files read as test cases; verdict and warnings as what the suite printed."""
+    cases = [JUnitCase("files", f"{one.name} is read as {one.kind}") for one in report.analyses.mixture.files]
+    cases += [JUnitCase(gate.subject, f"not {gate.condition}", gate.failure) for gate in gates]
+    printed = [*report.verdict, *(f"warning: {warning}" for warning in report.warnings)]
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0).isoformat()
+    return junit(report.title, cases, timestamp=now, seconds=seconds, output=printed)
 
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -171,29 +158,22 @@ def junit(
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuites name={_xml_attribute(suite)} {counts}>",
         f"  <testsuite name={_xml_attribute(suite)} {counts} timestamp={_xml_attribute(timestamp)}>",
-        *(line for case in cases for line in _case(case)),
-        *([f"    <system-out>{_xml_text(chr(10).join(output))}</system-out>"] if output else []),
-        "  </testsuite>",
-        "</testsuites>",
     ]
-    return "\n".join(lines) + "\n"
-
-
-def _case(case: JUnitCase) -> list[str]:
-    start = f"    <testcase classname={_xml_attribute(case.subject)} name={_xml_attribute(case.name)} time="
-    if case.failure is None:
-        return [f'{start}"0.000"/>']
-    told = f'      <failure message={_xml_attribute(case.failure)} type="gate">{_xml_text(case.failure)}</failure>'
-    return [f'{start}"0.000">', told, "    </testcase>"]
-
-
-def _without_forbidden(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", text)
+    for case in cases:
+        start = f'    <testcase classname={_xml_attribute(case.subject)} name={_xml_attribute(case.name)} time="0.000"'
+        if case.failure is None:
+            lines.append(f"{start}/>")
+        else:
+            message = f'message={_xml_attribute(case.failure)} type="gate">{_xml_text(case.failure)}'
+            lines += [f"{start}>", f"      <failure {message}</failure>", "    </testcase>"]
+    if output:
+        lines.append(f"    <system-out>{_xml_text(chr(10).join(output))}</system-out>")
+    return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
 
 
 def _xml_text(text: str) -> str:
-    return escape(_without_forbidden(text))
+    return escape(_FORBIDDEN.sub("\ufffd", text))
 
 
 def _xml_attribute(text: str) -> str:
-    return quoteattr(_without_forbidden(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

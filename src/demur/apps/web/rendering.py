@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from demur import __version__
-from demur.apps.web.pages.page import Page
+from demur.apps.web.site import Page
 from demur.core.show.results import threshold_text
 
 THEMES = ("light", "dark")

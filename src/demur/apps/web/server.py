@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from threading import Lock, Thread
@@ -24,25 +23,23 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from demur.apps.web.pages import compare, errors, examples, gold, nbest, outcome, run, runs, settings, uploading
-from demur.apps.web.pages.page import Action, Page, PageContent
+from demur.apps.web.pages import adding, compare, errors, gold, nbest, outcome, runs, settings
 from demur.apps.web.rendering import rendered
 from demur.apps.web.security import Guard, path_of
-from demur.apps.web.site import Query, Site, Waiting, message_of
-from demur.apps.web.worker import ENDED, WorkerJob
+from demur.apps.web.site import Action, Page, PageContent, Query, Site, Waiting, message_of
+from demur.apps.web.worker import ENDED
 from demur.core.show.results import plain
 from demur.errors import DemurError
 from demur.store.records import NoRunError
 
 VIEW_FILES = {
-    "page.css": "text/css",
-    "explorer.css": "text/css",
-    **dict.fromkeys(("explorer.js", "explorer_numbers.js", "explorer_reading.js"), "text/javascript"),
+    "page.css": ("core/show", "text/css"),
+    "explorer.css": ("returns/explorer", "text/css"),
+    **dict.fromkeys(
+        ("explorer.js", "explorer_numbers.js", "explorer_reading.js"), ("returns/explorer", "text/javascript")
+    ),
 }
-"""What pages share with the self-contained ones."""
-
-VIEW_FOLDERS = {"page": "core/show", "explorer": "returns/explorer"}
-"""Where the files that pages share with self-contained ones lie, by how their names begin."""
+"""What pages share with the self-contained ones: the folder of each file, and its type."""
 
 BUNDLED = "globalThis.vegaEmbed = vegaEmbed;"
 
@@ -65,21 +62,15 @@ class _Files(StaticFiles):
 
 def asset_routes(site: Site) -> list[BaseRoute]:
     """Where the files are found."""
-    return [
-        Route("/static/vega.js", _sent(lambda: vega(site), "text/javascript")),
-        Mount("/static", _Files(packages=[("demur.apps.web", "static")])),
-        *(Route(f"/views/{name}", _sent(_view_file(name), kind)) for name, kind in VIEW_FILES.items()),
+    shared = [
+        Route(f"/views/{name}", _sender(files("demur").joinpath(folder, name).read_bytes, kind))
+        for name, (folder, kind) in VIEW_FILES.items()
     ]
-
-
-def prepare(site: Site) -> None:
-    """Have the bundle of Vega at hand before the first page asks for it, without waiting for it here."""
-
-    def making() -> None:
-        with suppress(DemurError):  # who asks for the script is told what is missing
-            vega(site)
-
-    Thread(target=making, name="demur-vega", daemon=True).start()
+    return [
+        Route("/static/vega.js", _sender(lambda: vega(site), "text/javascript")),
+        Mount("/static", _Files(packages=[("demur.apps.web", "static")])),
+        *shared,
+    ]
 
 
 _bundles: dict[str, bytes] = {}
@@ -91,39 +82,28 @@ def vega(site: Site) -> bytes:
 
     To make it takes a second or more and the memory of a JavaScript engine, so a process of its own does it.
     """
-    signature = f"vega-{_bundler()}"
+    try:
+        signature = f"vega-{version('vl-convert-python')}-{version('altair')}"
+    except PackageNotFoundError:
+        signature = "vega-none"
     with _making:
         if signature not in _bundles:
-            _bundles[signature] = site.store.cached(signature) or _bundled(site, signature)
+            _bundles[signature] = site.store.cached(signature) or _bundle(site, signature)
         return _bundles[signature]
 
 
-def _bundled(site: Site, signature: str) -> bytes:
+def _bundle(site: Site, signature: str) -> bytes:
     apart = subprocess.run([sys.executable, "-c", MAKING], capture_output=True, check=False)
-    made = apart.stdout if apart.returncode == 0 and apart.stdout else _bundled_here()
+    made = apart.stdout if apart.returncode == 0 else b""
+    if not made:
+        from demur.core.show import pictures
+
+        made = pictures.javascript(BUNDLED).encode()
     site.store.keep(signature, made)
     return made
 
 
-def _bundled_here() -> bytes:
-    from demur.core.show import pictures
-
-    return pictures.javascript(BUNDLED).encode()
-
-
-@cache
-def _bundler() -> str:
-    try:
-        return f"{version('vl-convert-python')}-{version('altair')}"
-    except PackageNotFoundError:
-        return "none"
-
-
-def _view_file(name: str) -> Callable[[], bytes]:
-    return lambda: files("demur").joinpath(VIEW_FOLDERS[name.partition(".")[0].partition("_")[0]], name).read_bytes()
-
-
-def _sent(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
+def _sender(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
     async def send(request: Request) -> Response:
         body = await run_in_threadpool(content)
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -137,7 +117,7 @@ def _sent(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
 
 PAGES: tuple[Page, ...] = (
     runs.RunsPage(),
-    run.RunPage(),
+    runs.RunPage(),
     compare.ComparePage(),
     errors.ErrorsPage(),
     errors.ErrorRowsPage(),
@@ -152,7 +132,7 @@ PAGES: tuple[Page, ...] = (
 )
 """Every page, in the order of the navigation."""
 
-ACTIONS: tuple[Action, ...] = (*runs.ACTIONS, *settings.ACTIONS, *examples.ACTIONS)
+ACTIONS: tuple[Action, ...] = (*runs.ACTIONS, *settings.ACTIONS, *adding.ACTIONS)
 
 LONGEST_BODY = 64 * 1024
 """Bytes of an action's JSON; uploads have a way and a limit of their own."""
@@ -166,46 +146,41 @@ THEME_COOKIE = "demur_theme"
 def application(site: Site, *, hosts: frozenset[str] | None, token: str | None = None) -> ASGIApp:
     """The web application over a site, guarded: also what it says of its own faults has the security headers."""
 
+    def prepare_vega() -> None:
+        with suppress(DemurError):  # who asks for the script is told what is missing
+            vega(site)
+
     @asynccontextmanager
     async def lifetime(_: Starlette) -> AsyncIterator[None]:
         site.worker.warm()
-        prepare(site)
+        Thread(target=prepare_vega, name="demur-vega", daemon=True).start()
         yield
         await run_in_threadpool(site.worker.close)
 
-    routes = [
-        Route("/", lambda _: RedirectResponse("/runs")),
-        *(route for page in PAGES for route in _page_routes(site, page)),
-        *(Route(action.path, _acting(site, action), methods=[action.method]) for action in ACTIONS),
+    routes: list[BaseRoute] = [Route("/", lambda _: RedirectResponse("/runs"))]
+    for page in PAGES:  # the twin first, as a value in the page's path would take its ending for its own
+        routes.append(Route(f"{page.path}.json", _shower(site, page, as_json=True)))
+        routes.append(Route(page.path, _shower(site, page, as_json=False)))
+    routes += [
+        *(Route(action.path, _actor(site, action), methods=[action.method]) for action in ACTIONS),
         Route("/errors.csv", errors.downloader(site)),
-        Route("/api/uploads", uploading.receiver(site), methods=["POST"]),
-        Route("/jobs/{number}.json", _job(site)),
-        Route("/jobs/{number}", _ending(site), methods=["DELETE"]),
+        Route("/api/uploads", adding.receiver(site), methods=["POST"]),
+        Route("/jobs/{number}.json", _job_state(site)),
+        Route("/jobs/{number}", _job_ending(site), methods=["DELETE"]),
         *asset_routes(site),
     ]
-    app = Starlette(
-        routes=routes,
-        lifespan=lifetime,
-        exception_handlers=FAULTS,
-    )
-    return Guard(app, hosts, token, fault_answer)
+    faults = dict.fromkeys((DemurError, HTTPException, Exception), _answer_fault)
+    return Guard(Starlette(routes=routes, lifespan=lifetime, exception_handlers=faults), hosts, token, fault_answer)
 
 
-def _page_routes(site: Site, page: Page) -> Iterable[Route]:
-    """The page and its twin; the twin first, as a value in the page's path would take its ending for its own."""
-    yield Route(f"{page.path}.json", _showing(site, page, as_json=True))
-    yield Route(page.path, _showing(site, page, as_json=False))
-
-
-def query_of(request: Request) -> Query:
-    """What a request asks for."""
+def _query_of(request: Request) -> Query:
     path = {name: str(value) for name, value in request.path_params.items()}
     return Query(path, request.query_params.multi_items())
 
 
-def _showing(site: Site, page: Page, *, as_json: bool) -> Callable[[Request], Any]:
+def _shower(site: Site, page: Page, *, as_json: bool) -> Callable[[Request], Any]:
     async def show(request: Request) -> Response:
-        query = query_of(request)
+        query = _query_of(request)
         try:
             shown = await run_in_threadpool(page.show, site, query)
         except Waiting as wait:
@@ -220,30 +195,21 @@ async def _awaited(site: Site, page: Page, request: Request, query: Query, wait:
 
     A script that asks with `wait=1` gets the result when it is there, however long that takes.
     """
-    await _ended(wait.job, request, patience=None if query.text("wait") else PATIENCE)
-    if wait.job.state == "done":
+    job = wait.job
+    with anyio.move_on_after(None if query.text("wait") else PATIENCE):
+        while job.state not in ENDED and not await request.is_disconnected():  # nobody waits for who has left
+            await anyio.sleep(0.02)
+    if job.state == "done":
         try:
             shown = await run_in_threadpool(page.show, site, query)
         except Waiting as again:  # a page may need several results, one after the other
-            if again.job.signature == wait.job.signature:
+            if again.job.signature == job.signature:
                 raise HTTPException(500, "the result was made but could not be kept; is the disk full?") from None
             return await _awaited(site, page, request, query, again, as_json=as_json)
         return _answer(page, shown, request, as_json=as_json)
-    waiting = PageContent(wait.about, {"job": wait.job.to_dict()}, status=_status_of(wait.job))
+    status = 202 if job.state != "failed" else 500 if job.internal else 400
+    waiting = PageContent(wait.about, {"job": job.to_dict()}, status=status)
     return _answer(page, waiting, request, as_json=as_json, template="waiting.html")
-
-
-async def _ended(job: WorkerJob, request: Request, *, patience: float | None) -> None:
-    """Wait for a job without holding a thread; nobody waits for somebody who has left."""
-    with anyio.move_on_after(patience):
-        while job.state not in ENDED and not await request.is_disconnected():
-            await anyio.sleep(0.02)
-
-
-def _status_of(job: WorkerJob) -> int:
-    if job.state == "failed":
-        return 500 if job.internal else 400
-    return 202
 
 
 def _answer(
@@ -260,10 +226,10 @@ def _answer(
     return HTMLResponse(html, shown.status)
 
 
-def _acting(site: Site, action: Action) -> Callable[[Request], Any]:
+def _actor(site: Site, action: Action) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
         body = await _body(request)
-        answer = await run_in_threadpool(action.act, site, query_of(request), body)
+        answer = await run_in_threadpool(action.act, site, _query_of(request), body)
         return JSONResponse(plain(answer), status_code=action.status)
 
     return act
@@ -284,60 +250,45 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-def _job_number(request: Request) -> int:
-    """The number of a job; one that is none, or longer than Python cares to read, is that of no job."""
+def _job_number(site: Site, request: Request) -> int:
+    """The number of a job that is remembered."""
     text = request.path_params["number"]
-    return int(text) if text.isdecimal() and len(text) < 20 else -1
+    number = int(text) if text.isdecimal() and len(text) < 20 else -1  # no longer than Python cares to read
+    if site.worker.job(number) is None:
+        raise HTTPException(404, "there is no such job; it may have been forgotten")
+    return number
 
 
-def _job(site: Site) -> Callable[[Request], Any]:
-    async def job(request: Request) -> Response:
-        found = site.worker.job(_job_number(request))
-        if found is None:
-            raise HTTPException(404, "there is no such job; it may have been forgotten")
-        return JSONResponse(plain(found.to_dict()))
+def _job_state(site: Site) -> Callable[[Request], Any]:
+    async def state(request: Request) -> Response:
+        job = site.worker.job(_job_number(site, request))
+        return JSONResponse(plain(job.to_dict() if job else {}))
 
-    return job
+    return state
 
 
-def _ending(site: Site) -> Callable[[Request], Any]:
+def _job_ending(site: Site) -> Callable[[Request], Any]:
     """Cancels a job; one that has failed is let go of, so that its page tries again."""
 
     async def end(request: Request) -> Response:
-        number = _job_number(request)
-        if await run_in_threadpool(site.worker.cancel, number) is None:
-            raise HTTPException(404, "there is no such job; it may have been forgotten")
-        found = site.worker.forget(number)
-        return JSONResponse(plain(found.to_dict() if found else {}))
+        number = _job_number(site, request)
+        await run_in_threadpool(site.worker.cancel, number)
+        job = site.worker.forget(number)
+        return JSONResponse(plain(job.to_dict() if job else {}))
 
     return end
 
 
-async def _bad_input(request: Request, fault: DemurError) -> Response:
-    return fault_answer(request, 400, message_of(fault))
-
-
-async def _no_run(request: Request, fault: Exception) -> Response:
-    return fault_answer(request, 404, str(fault))
-
-
-async def _missing(request: Request, fault: HTTPException) -> Response:
-    told = "there is no such page" if fault.detail == "Not Found" else fault.detail
-    return fault_answer(request, fault.status_code, told)
-
-
-async def _internal(request: Request, fault: Exception) -> Response:
-    told = f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur serve has more."
-    return fault_answer(request, 500, told)
-
-
-FAULTS: dict[Any, Any] = {
-    NoRunError: _no_run,
-    DemurError: _bad_input,
-    HTTPException: _missing,
-    Exception: _internal,
-}
-"""Who answers for which fault."""
+async def _answer_fault(request: Request, fault: Exception) -> Response:
+    if isinstance(fault, DemurError):
+        return fault_answer(request, 404 if isinstance(fault, NoRunError) else 400, message_of(fault))
+    if isinstance(fault, HTTPException):
+        message = "there is no such page" if fault.detail == "Not Found" else fault.detail
+        return fault_answer(request, fault.status_code, message)
+    internal = (
+        f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur serve has more."
+    )
+    return fault_answer(request, 500, internal)
 
 
 def fault_answer(request: Request, status: int, message: str) -> Response:

@@ -63,20 +63,30 @@ def checked(address: Address) -> Address:
 
 
 def serve(
-    root: Path | None, address: Address, *, most_uploaded: int = MOST_UPLOADED, told: Callable[[str], None]
+    root: Path | None, address: Address, *, most_uploaded: int = MOST_UPLOADED, announce: Callable[[str], None]
 ) -> None:
-    """Serve the store until the process is ended; `told` hears where, once it can be opened."""
+    """Serve the store until the process is ended; `announce` is told where, once it can be opened."""
     where = checked(address)
     with closing(_listening(where)) as listening, closing(Store.open(root)) as store:
         site = site_of(store, most_uploaded=most_uploaded, settings={"token": where.token is not None})
         hosts = LOOPBACK | {where.host.lower()} if where.loopback else None
         app = application(site, hosts=hosts, token=where.token)
         for problem in (*site.problems, *store.problems):
-            told(f"note: {problem}")
-        told(f"The workbench is at {link(where, listening.getsockname()[1])}")
-        told(f"Runs are kept in {store.root}. Ctrl-C ends it.")
+            announce(f"note: {problem}")
+        announce(f"The workbench is at {link(where, listening.getsockname()[1])}")
+        announce(f"Runs are kept in {store.root}. Ctrl-C ends it.")
+        config = uvicorn.Config(
+            app,
+            log_level="error",
+            access_log=False,  # links may hold the token
+            server_header=False,
+            proxy_headers=False,  # what proxies say is not trusted
+            ws="none",
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=PARTING,
+        )
         try:
-            _Server(_config(app)).run(sockets=[listening])
+            _Server(config).run(sockets=[listening])
         finally:
             site.worker.close()
 
@@ -93,20 +103,6 @@ def link(address: Address, port: int) -> str:
     return f"http://{address.shown}:{port}/{query}"
 
 
-def _config(app: object) -> uvicorn.Config:
-    """No log of requests, as links may hold the token; no trust in what proxies say; nothing but HTTP."""
-    return uvicorn.Config(
-        app,  # type: ignore[arg-type]
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=PARTING,
-    )
-
-
 def _listening(address: Address) -> socket.socket:
     """A socket that listens; a port in use is said before anything else happens."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
@@ -117,10 +113,8 @@ def _listening(address: Address) -> socket.socket:
         made.listen(128)
     except OSError as fault:
         made.close()
-        told = fault.strerror or str(fault)
-        raise UsageError(
-            f"cannot listen on {address.host} port {address.port}: {told}; try another with --port (0 takes a free one)"
-        ) from None
+        place, why = f"{address.host} port {address.port}", fault.strerror or str(fault)
+        raise UsageError(f"cannot listen on {place}: {why}; try another with --port (0 takes a free one)") from None
     return made
 
 

@@ -1,4 +1,4 @@
-"""What every page works with: the query, the store, the worker, preferences and settings of this server."""
+"""What every page is and works with: the query, the store, the worker, preferences and settings of this server."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hashlib
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from demur import __version__
 from demur.apps.web.worker import Worker, WorkerJob
@@ -84,11 +85,6 @@ class Query:
             longest = max(signed, key=len, default=column)
             found.append((longest, text[len(longest) + 1 :] if signed else value))
         return tuple(found)
-
-    def asked(self) -> dict[str, Any]:
-        """Everything asked for, as plain values: what a link needs to restore the page."""
-        names = dict.fromkeys(key for key, _ in self.pairs)
-        return {name: values[0] if len(values := self.several(name)) == 1 else list(values) for name in names}
 
 
 FILE = "store.settings.json"
@@ -262,3 +258,35 @@ def signature_of(task: str, runs: Sequence[str], names: Sequence[str], asked: di
     """The name of a result: what was asked, of which data, by which version."""
     text = json.dumps([__version__, task, list(runs), list(names), asked], sort_keys=True)
     return f"{task.rpartition(':')[2]}-{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """The content of a page: the document is its JSON twin, and all that the template knows."""
+
+    title: str
+    document: dict[str, Any]
+    status: int = 200
+
+
+class Page(ABC):
+    """A page at a path, with its template; its JSON twin is at the path with `.json`."""
+
+    path: ClassVar[str]
+    template: ClassVar[str]
+    heading: ClassVar[str] = ""
+    """What the navigation calls it; pages without one are reached from others."""
+
+    @abstractmethod
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The content for a query; `Waiting` is raised while the worker computes what it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that changes the store: a path, a method, and a function from a query and a JSON body to an answer."""
+
+    path: str
+    method: str
+    act: Callable[[Site, Query, dict[str, Any]], dict[str, Any]]
+    status: int = 200

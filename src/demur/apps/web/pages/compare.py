@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 
 import polars as pl
 
-from demur.apps.web.pages.page import Page, PageContent
-from demur.apps.web.site import Query, Site
+from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.io.alignment import common_ids
 from demur.core.jobs import fields_of
 from demur.core.show.page import presentation_document

@@ -19,8 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from demur.apps.web.pages.compare import run_summary
-from demur.apps.web.pages.page import Page, PageContent
-from demur.apps.web.site import Query, Site
+from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.io.alignment import counterparts
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW

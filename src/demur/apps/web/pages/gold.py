@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_args
 
-from demur.apps.web.forms import form_of, form_values
-from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import choosing, run_values
-from demur.apps.web.site import Query, Site, message_of
+from demur.apps.web.site import Page, PageContent, Query, Site, message_of
+from demur.core.jobs import fields_of, values_of
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.gold_standard.jobs import gold
@@ -70,11 +70,15 @@ class GoldPage(Page):
         others = [site.store.run(one) for one in query.several("also")]
         if len(query.text("cost")) > LONGEST_COST:
             raise UsageError(f"a cost has at most {LONGEST_COST} characters; got {len(query.text('cost')):,}")
-        given = form_values(gold, query, tuple(LABELS))
+        given = values_of(gold, {name: query.several(name) for name in LABELS})
         columns = [name for name in run.columns if name not in OTHER_COLUMNS]
         performers = run.about.get("performers", [])
-        offered = {"x": columns, "y": columns, "fit": get_args(FitChoice), "gold": performers}
-        form = form_of(gold, LABELS, choices=offered)
+        declared = {one.name: asdict(one) for one in fields_of(gold)}
+        offered = {"x": columns, "y": columns, "fit": list(get_args(FitChoice)), "gold": performers}
+        form = {
+            name: {**declared[name], "label": label, "choices": offered.get(name, list(declared[name]["choices"]))}
+            for name, label in LABELS.items()
+        }
         document: dict[str, Any] = {
             "run": run_values(run),
             "columns": columns,

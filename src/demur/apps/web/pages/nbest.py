@@ -12,9 +12,8 @@ from urllib.parse import urlencode
 
 import polars as pl
 
-from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import choosing, run_values
-from demur.apps.web.site import Query, Site, Waiting, signature_of
+from demur.apps.web.site import Page, PageContent, Query, Site, Waiting, signature_of
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.nbest_lists.measures import FLOOR

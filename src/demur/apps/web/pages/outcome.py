@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from demur.apps.web.pages.page import Page, PageContent
 from demur.apps.web.pages.runs import run_values
-from demur.apps.web.site import Query, Site
+from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.outcome.charts import MOST_LABELS

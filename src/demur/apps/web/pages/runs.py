@@ -1,24 +1,48 @@
-"""The list of runs: searched, chosen, named, tagged, added and removed; and the choice of a run for a page."""
+"""The list of runs, each run's own page, and the choice of a run for another page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from demur.apps.web.pages.examples import EXAMPLES
-from demur.apps.web.pages.page import Action, Page, PageContent
-from demur.apps.web.pages.uploading import NAMES, endings
-from demur.apps.web.site import Query, Site
+import polars as pl
+
+from demur.apps.web.pages.adding import EXAMPLES, NAMES, endings
+from demur.apps.web.pages.compare import (
+    explored,
+    explored_state,
+    filters_of,
+    inner_steps,
+    run_summary,
+    without_curves,
+)
+from demur.apps.web.rendering import moment, percent
+from demur.apps.web.site import Action, Page, PageContent, Query, Site
+from demur.core.io.sources import exactly
+from demur.core.io.tables import ROW
 from demur.core.options import KINDS
+from demur.core.show.page import presentation_document
+from demur.core.show.results import Step
 from demur.errors import UsageError
-
-if TYPE_CHECKING:
-    from demur.store.records import Run
+from demur.returns.evaluate import evaluate, returns_measures
+from demur.returns.presentation import of_choice, of_scores
+from demur.returns.threshold import threshold_by_error
+from demur.store.records import Run
+from demur.store.rows import numbers_of
+from demur.store.runs import Store
 
 KIND_NAMES = {"responses": "answers", "nbest": "N-best lists", "dialogues": "dialogues", "trials": "trials"}
 """What pages call each kind of run."""
 
-ORDERS = ("newest", "oldest", "name", "error", "rows")
+ORDERS: dict[str, Callable[[Run], Any] | None] = {
+    "newest": None,
+    "oldest": None,
+    "name": lambda run: run.name.casefold(),
+    "error": lambda run: (_error_of(run) is None, _error_of(run) or 0.0),
+    "rows": lambda run: -run.n,
+}
+"""The orders of the list, with the key that each sorts by; the store has the newest first."""
 
 LONGEST_NOTE = 10_000
 
@@ -39,14 +63,19 @@ class RunsPage(Page):
     def show(self, site: Site, query: Query) -> PageContent:
         """All runs, or those that are asked for, in the order asked for."""
         every = site.store.runs()
-        shown = _ordered([run for run in every if _matches(run, query)], query.choice("order", ORDERS, "newest"))
+        shown = [run for run in every if _matches(run, query)]
+        order = query.choice("order", tuple(ORDERS), "newest")
+        if (key := ORDERS[order]) is not None:
+            shown.sort(key=key)
+        known = {run.name: run.id for run in every} | {run.id: run.id for run in every}
         document = {
-            "runs": [_row(run) for run in shown],
+            "runs": [_row(run) for run in (reversed(shown) if order == "oldest" else shown)],
             "all": len(every),
             "tags": sorted({tag for run in every for tag in run.tags}),
             "kinds": {kind: KIND_NAMES[kind] for kind in KINDS},
             "asked": {name: query.text(name) for name in ("search", "kind", "tag", "order")},
-            "chosen": _chosen(every, query),
+            # in the order of the link, as the first is the baseline; those that are gone are left out
+            "chosen": list(dict.fromkeys(known[name] for name in query.several("run") if name in known)),
             "problems": [*site.problems, *site.store.problems],
             "limit": site.most_uploaded,
             "endings": endings(),
@@ -63,25 +92,7 @@ def _matches(run: Run, query: Query) -> bool:
     return kind in ("", run.kind) and tag in ("", *run.tags) and all(word in text for word in words)
 
 
-def _chosen(every: list[Run], query: Query) -> list[str]:
-    """The runs that a link names, in its order, as the first is the baseline; those that are gone are left out."""
-    known = {**{run.name: run.id for run in every}, **{run.id: run.id for run in every}}
-    return list(dict.fromkeys(known[name] for name in query.several("run") if name in known))
-
-
-def _ordered(found: list[Run], order: str) -> list[Run]:
-    if order == "oldest":
-        return found[::-1]
-    if order == "name":
-        return sorted(found, key=lambda run: run.name.casefold())
-    if order == "rows":
-        return sorted(found, key=lambda run: -run.n)
-    if order == "error":
-        return sorted(found, key=lambda run: (error_of(run) is None, error_of(run) or 0.0))
-    return found
-
-
-def error_of(run: Run) -> float | None:
+def _error_of(run: Run) -> float | None:
     """The error rate of a run of answers when all that was answered is returned."""
     error: float | None = run.about.get("forced_error")
     return error
@@ -95,7 +106,7 @@ def _row(run: Run) -> dict[str, Any]:
         "kind": run.kind,
         "kind_name": KIND_NAMES[run.kind],
         "n": run.n,
-        "error": error_of(run),
+        "error": _error_of(run),
         "withheld": None if answered is None or run.n == 0 else 1 - answered / run.n,
         "added": run.added,
         "source": run.source,
@@ -112,7 +123,7 @@ def change(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:
     if not all(text is None or isinstance(text, str) for text in (name, note)):
         raise UsageError("name and note must be text")
     if note is not None and len(note) > LONGEST_NOTE:
-        raise UsageError(f"a note has at most {LONGEST_NOTE:,} letters; got {len(note):,}")
+        raise UsageError(f"a note has at most {LONGEST_NOTE:,} characters; got {len(note):,}")
     if tags is not None and not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
         raise UsageError("tags must be a list of texts")
     return {"run": _row(site.store.change(query.text("id"), name=name, tags=tags, note=note))}
@@ -145,4 +156,104 @@ def choosing(page: str, what: str, runs: Sequence[Run], *, add: str, example: st
         "add": add,
         "example": example,
         "example_label": f"Add the bundled example, {EXAMPLES[example].label}",
+    }
+
+
+FIRST_ROWS = 8
+MOST_ERROR, DELTA = 0.05, 0.05
+"""The promise that a run's page looks for: at most this error rate, kept with this chance of being wrong."""
+
+LONGEST_CELL = 300
+"""Characters of a cell that are shown of a table as it came."""
+
+
+class RunPage(Page):
+    """One run."""
+
+    path, template = "/run/{id}", "run.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The page: facts for every kind of run, and for answers all that an evaluation shows."""
+        run = site.store.run(query.path["id"])
+        document = {
+            "run": run.to_dict(),
+            "runs": [run_summary(run)],
+            "facts": facts_of(run),
+            "links": _links_of(run),
+            "others": [run_summary(one) for one in site.store.runs(kind=run.kind) if one.id != run.id],
+        }
+        if run.kind != "responses":
+            return PageContent(run.name, {**document, "first_rows": _first_rows(site, run)})
+        by, slices = query.text("by"), run.about.get("slices", [])
+        if by and by not in slices:
+            raise UsageError(f'"{by}" is no column to slice by; there are {", ".join(slices) or "none"}')
+        about = f"Reading {run.name}" + (f" by {by}" if by else "")
+        result = site.result(f"{__name__}:evaluation", [run], about, at=site.preferences.at, by=by or None)
+        return PageContent(run.name, {**document, "by": by, "slices": slices, "state": explored_state(query), **result})
+
+
+def facts_of(run: Run) -> list[tuple[str, str]]:
+    """What is known of a run, named."""
+    about = run.about
+    facts = [("kind", KIND_NAMES[run.kind]), ("rows", f"{run.n:,}")]
+    if run.kind == "responses":
+        withheld = run.n - about["answered"] - about["failed"]
+        facts += [
+            ("answered", f"{about['answered']:,}"),
+            ("withheld by itself", f"{withheld:,}"),
+            ("failed", f"{about['failed']:,}"),
+            ("out of scope", f"{about['out_of_scope']:,}"),
+            ("wrong when all is returned", percent(about["forced_error"])),
+        ]
+        facts += [("dialogues", f"{about['dialogues']:,}")] if about.get("dialogues") else []
+    else:
+        facts += [(name.replace("_", " "), _fact(value)) for name, value in about.items()]
+    return [*facts, ("added", moment(run.added)), ("from", run.source), ("id", run.id)]
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _links_of(run: Run) -> list[dict[str, str]]:
+    """Where else this run is shown."""
+    answers, about = run.kind == "responses", run.about
+    links = [
+        (answers, "Errors and missed chances", f"/errors?run={run.id}"),
+        (run.kind == "nbest" or (answers and about.get("has_nbest")), "Inspect the N-best lists", f"/nbest/{run.id}"),
+        (answers and about.get("dialogues"), "Fit an outcome model", f"/outcome?turns={run.id}"),
+        (run.kind == "dialogues", "Fit an outcome model", f"/outcome?run={run.id}"),
+        (run.kind == "trials", "Study against the gold standard", f"/gold/{run.id}"),
+    ]
+    return [{"label": label, "href": href} for applies, label, href in links if applies]
+
+
+def _first_rows(site: Site, run: Run) -> dict[str, Any]:
+    frame = pl.scan_parquet(exactly(site.store.rows_path(run))).head(FIRST_ROWS).collect().drop(ROW)
+    texts = [["–" if value is None else str(value) for value in row] for row in frame.iter_rows()]
+    rows = [[text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…" for text in row] for row in texts]
+    return {"title": f"The first {len(rows)} rows as they came", "columns": frame.columns, "rows": rows}
+
+
+def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What the answers of one run show: explorer, measures with intervals, figures, slices and a threshold."""
+    run, by = store.run(given["runs"][0]), given.get("by")
+    step("reading the run", 0, 3)
+    rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
+    measures = returns_measures(at=given["at"])
+    found = evaluate(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
+    step("drawing", 2, 3)
+    whole = found[0]
+    choice = threshold_by_error(whole.sample, MOST_ERROR, delta=DELTA, name=whole.name)
+    advice = replace(without_curves(of_choice(choice, whole)), notes=(), signatures=())
+    return {
+        **explored([whole]),
+        "scores": presentation_document(without_curves(of_scores(found))),
+        "advice": presentation_document(advice),
+        "evaluation": found.to_dict(),
+        "filters": filters_of(store, [run]),
     }

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from demur import __version__
-from demur.apps.web.pages.page import Action, Page, PageContent
-from demur.apps.web.site import Preferences, Query, Site, preference_fields
+from demur.apps.web.site import Action, Page, PageContent, Preferences, Query, Site, preference_fields
 
 LABELS = {
     "level": "Confidence level of intervals",

@@ -1,15 +1,18 @@
-"""Uploads: a body goes to disk piece by piece, under a name of ours, and the worker reads it from there."""
+"""How runs come in: uploads, which go to disk piece by piece for the worker to read, and bundled examples."""
 
 from __future__ import annotations
 
 import errno
+import json
 import re
 import secrets
 import shutil
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, BinaryIO
 
 import anyio
@@ -18,7 +21,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from demur.apps.web.site import Query, Site
+from demur.apps.web.site import Action, Query, Site
+from demur.core.io.columns import nearest
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE, compression_of
 from demur.core.options import KINDS
 from demur.core.show.results import Step
@@ -89,68 +93,58 @@ def receiver(site: Site) -> Callable[[Request], Any]:
 
     async def receive(request: Request) -> Response:
         query = Query({}, request.query_params.multi_items())
-        shown = shown_name(query.text("file"))
-        given = {**upload_options(query), "file": shown, "most": site.most_uploaded}
-        refuse_length(request.headers.get("content-length"), site.most_uploaded)
+        shown, most = shown_name(query.text("file")), site.most_uploaded
+        given = {**upload_options(query), "file": shown, "most": most}
+        length = request.headers.get("content-length")
+        if length is not None and length.isdecimal() and int(length) > most:
+            raise _too_long(most)
         if len(under_way) >= AT_ONCE:
             raise HTTPException(503, f"{AT_ONCE} uploads are under way; try again when one has ended")
         folder = site.store.root / "staging" / f"upload-{secrets.token_hex(8)}"
         path = folder / f"upload{ending_of(shown)}"
+
+        def remove_folder() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+
         under_way.add(folder)
         try:
-            await _written(request, path, site.most_uploaded)
+            await _write_body(request, path, most)
         except BaseException:
-            await run_in_threadpool(removed, folder)
+            await run_in_threadpool(remove_folder)
             raise
         finally:
             under_way.discard(folder)
-        job = site.worker.start(
-            f"{__name__}:add_upload",
-            {**given, "path": str(path)},
-            about=f"Reading {shown}",
-            after=lambda: removed(folder),
-        )
+        given["path"] = str(path)
+        job = site.worker.start(f"{__name__}:add_upload", given, about=f"Reading {shown}", after=remove_folder)
         return JSONResponse({"job": job.to_dict()}, status_code=202)
 
     return receive
 
 
-def refuse_length(length: str | None, most: int) -> None:
-    """Refuses what says of itself that it is too long, before any of it is read."""
-    if length is not None and length.isdecimal() and int(length) > most:
-        raise _too_long(most)
-
-
-async def _written(request: Request, path: Path, most: int) -> None:
-    """Write the body to a file, never more of it in memory than a piece."""
+async def _write_body(request: Request, path: Path, most: int) -> None:
+    """Write the body of a request to a file, never more of it in memory than a piece."""
+    size, gathered = 0, bytearray()
     try:
-        with _writable(path) as file:
-            size = 0
-            async for piece in _pieces(request):
-                size += len(piece)
-                if size > most:
-                    raise _too_long(most)
-                with _told_of_the_disk():
-                    await run_in_threadpool(_piece_written, file, piece)
+        with _disk_faults():
+            path.parent.mkdir(parents=True, mode=0o700)
+            with path.open("xb") as file:
+                async for chunk in _steadily(request.stream()):
+                    size += len(chunk)
+                    gathered += chunk
+                    if size > most:
+                        raise _too_long(most)
+                    if len(gathered) >= PIECE:
+                        await run_in_threadpool(_write_piece, file, bytes(gathered))
+                        gathered.clear()
+                await run_in_threadpool(_write_piece, file, bytes(gathered))
     except ClientDisconnect:
         raise HTTPException(400, "the upload was broken off") from None
     if size == 0:
         raise UsageError("the file is empty; it needs at least one row")
 
 
-def _piece_written(file: IO[bytes], piece: bytes) -> None:
+def _write_piece(file: IO[bytes], piece: bytes) -> None:
     file.write(piece)
-
-
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
-    gathered = bytearray()
-    async for chunk in _steadily(request.stream()):
-        gathered += chunk
-        if len(gathered) >= PIECE:
-            yield bytes(gathered)
-            gathered.clear()
-    if gathered:
-        yield bytes(gathered)
 
 
 async def _steadily(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -167,37 +161,24 @@ async def _steadily(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 @contextmanager
-def _writable(path: Path) -> Iterator[IO[bytes]]:
-    with _told_of_the_disk():
-        path.parent.mkdir(parents=True, mode=0o700)
-        file: IO[bytes] = path.open("xb")
-    try:
-        yield file
-    finally:
-        with _told_of_the_disk():
-            file.close()
-
-
-@contextmanager
-def _told_of_the_disk() -> Iterator[None]:
+def _disk_faults() -> Iterator[None]:
+    """Answer 507 where the disk refuses what is written."""
     try:
         yield
     except OSError as fault:
+        reason = f"the upload cannot be written into the store: {fault.strerror or type(fault).__name__}"
         if fault.errno == errno.ENOSPC:
-            raise HTTPException(507, "the disk of the store is full; nothing was added") from None
-        told = fault.strerror or type(fault).__name__
-        raise HTTPException(507, f"the upload cannot be written into the store: {told}; nothing was added") from None
+            reason = "the disk of the store is full"
+        raise HTTPException(507, f"{reason}; nothing was added") from None
 
 
-def removed(folder: Path) -> None:
-    """Remove an upload, whatever became of it."""
-    shutil.rmtree(folder, ignore_errors=True)
+def _size_text(size: int) -> str:
+    return f"{size / 1024**2:,.0f} MB" if size >= 1024**2 else f"{size:,} bytes"
 
 
 def _too_long(most: int) -> HTTPException:
-    limit = f"{most / 1024**2:,.0f} MB" if most >= 1024**2 else f"{most:,} bytes"
     fix = "add it with demur add, which has no limit, or start demur serve with a larger --max-upload"
-    return HTTPException(413, f"the file is larger than an upload may be, {limit} ({fix})")
+    return HTTPException(413, f"the file is larger than an upload may be, {_size_text(most)} ({fix})")
 
 
 ZSTD_FRAME = 0xFD2FB528
@@ -209,9 +190,8 @@ ZSTD_BLOCK = 1 << 17
 def refuse_bomb(path: Path, shown: str, most: int) -> None:
     """Refuses a file that unpacks to more than an upload may hold."""
     if size_within(path, most) > most:
-        limit = f"{most / 1024**2:,.0f} MB" if most >= 1024**2 else f"{most:,} bytes"
         fix = "add it with demur add, or start demur serve with a larger --max-upload"
-        raise DataError(f"unpacks to more than an upload may hold, {limit}", where=f"{shown}:", fix=fix)
+        raise DataError(f"unpacks to more than an upload may hold, {_size_text(most)}", where=f"{shown}:", fix=fix)
 
 
 def size_within(path: Path, most: int) -> int:
@@ -316,3 +296,105 @@ def added_values(one: Added) -> dict[str, Any]:
     run = one.run
     about = {"id": run.id, "name": run.name, "kind": run.kind, "n": run.n}
     return {**about, "notes": list(run.notes), "warnings": list(run.warnings), "new": one.new}
+
+
+Files = list[tuple[Path, str, dict[str, Any]]]
+"""Files with the name of their run and how to read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundledExample:
+    """Runs that come with the package, and the page that they are for."""
+
+    label: str
+    files: Callable[[Path], Files]
+    """The files; those that must be made first go into the folder."""
+    page: Callable[[list[str]], str]
+    """Where to go, given the ids of the runs."""
+
+
+def _restaurant(_: Path) -> Files:
+    from demur.lab.corpora import restaurant_folder
+
+    return [(restaurant_folder() / "turns.jsonl.gz", "restaurant guide", {})]
+
+
+def _wizards(_: Path) -> Files:
+    from demur.lab.corpora import wizards
+
+    axes = {"x": "wer", "y": "completed"}
+    place = wizards().folder
+    return [(place / "trials.csv", "wizards", axes), (place / "lesions.csv", "wizards, lesions", axes)]
+
+
+def _tutor(folder: Path) -> Files:
+    from demur.lab import tutor
+
+    turns, dialogues = tutor.study()
+    tables = {"tutor": turns, "tutor gains": dialogues, "tutor, cautious": tutor.answers(turns, "cautious")}
+    files: Files = []
+    for place, (name, rows) in enumerate(tables.items()):
+        path = folder / f"{place}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        files.append((path, name, {}))
+    return files
+
+
+EXAMPLES = {
+    "restaurant": BundledExample(
+        "a simulated trial of a restaurant guide", _restaurant, lambda ids: f"/nbest/{ids[0]}"
+    ),
+    "wizards": BundledExample("a simulated Wizard-of-Oz study", _wizards, lambda ids: f"/gold/{ids[0]}"),
+    "tutor": BundledExample(
+        "a simulated study of a tutor", _tutor, lambda ids: f"/outcome?turns={ids[0]}&dialogues={ids[1]}&with={ids[2]}"
+    ),
+}
+
+
+def add_example(site: Site, query: Query, _: dict[str, Any]) -> dict[str, Any]:
+    """Add the runs of an example; those that are there already stay."""
+    name = query.path["name"]
+    if name not in EXAMPLES:
+        raise UsageError(f'there is no example "{name}"; {nearest(name, EXAMPLES)}')
+    chosen = EXAMPLES[name]
+    with TemporaryDirectory(prefix="demur-") as folder:
+        added = [
+            site.store.add(path, name=_free_name(site, called), tags=("example",), reading=RunReading(**axes))[0]
+            for path, called, axes in chosen.files(Path(folder))
+        ]
+    ids = [one.run.id for one in added]
+    return {"runs": ids, "page": chosen.page(ids)}
+
+
+def _free_name(site: Site, name: str) -> str:
+    """The name, with a number where another run has it."""
+    taken = {run.name for run in site.store.runs()}
+    names = (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3)))
+    return next(one for one in names if one not in taken)
+
+
+def add_demo(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+    """Have the worker train the models of the demo and add their logs."""
+    job = site.worker.start(f"{__name__}:demo", {}, about="Adding the logs of the demo")
+    return {"job": job.to_dict()}
+
+
+def demo(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:  # noqa: ARG001
+    """Add the logs of the demo: three models of a museum guide, on questions as asked and as they were misheard."""
+    from demur.lab.corpora import museum
+    from demur.lab.demo import answer_museum, write_logs
+
+    step("training three small models", 0, 2)
+    table = answer_museum(museum())
+    step("adding their logs", 1, 2)
+    with TemporaryDirectory(prefix="demur-") as folder:
+        write_logs(table, Path(folder))
+        files = sorted(Path(folder).glob("*.jsonl"))
+        found = store.add(*files, tags=("example",), note="A museum guide, from demur demo.")
+    return {"runs": [added_values(one) for one in found]}
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("/api/examples/{name}", "POST", add_example, status=201),
+    Action("/api/demo", "POST", add_demo, status=202),
+)
