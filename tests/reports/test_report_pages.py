@@ -119,7 +119,7 @@ def test_markdown_has_every_section_and_table(whole):
 
 
 def test_the_document_holds_every_number_and_how_it_was_made(whole):
-    document = json.loads(whole[0].rendered(".json"))
+    document = json.loads(whole[0].render(".json"))
     assert [one["system"] for one in document["systems"]] == ["one", "two"]
     assert document["pairs"][0]["verdict"] == "a dominates"
     assert document["thresholds"][0]["choices"][0]["guarantee"]["bound"] == 0.05
@@ -204,7 +204,7 @@ def test_a_report_is_made_of_whatever_there_is(name):
     assert report.verdict
     assert "<h1>" in report.html()
     assert report.markdown()
-    json.loads(report.rendered(".json"), parse_constant=lambda sign: pytest.fail(f"{sign} is not JSON"))
+    json.loads(report.render(".json"), parse_constant=lambda sign: pytest.fail(f"{sign} is not JSON"))
 
 
 def test_too_few_inputs_for_a_promise_are_told():

@@ -28,12 +28,12 @@ from demur.returns.table import Responses
 from demur.returns.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
 
 PROMISED, CHANCE = 0.05, 0.05
-"""The error rate that a threshold is looked for to promise, and the chance that the promise fails, unless options."""
+"""The error rate that a threshold is looked for to promise, and the chance that the promise fails, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What a report is options for.
+    """How tables are analysed.
 
     `by` are the columns to slice by, None all that suit. At most one of `cost_ratio`, `max_error` (with `delta`) and
     `max_nonreturn` says how thresholds are chosen; without any, an error rate of 5 % is promised.
@@ -51,6 +51,11 @@ class ReportOptions:
     level: float = 0.95
     replicates: int = 1000
     seed: int = 0
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How uncertainty is computed."""
+        return {"level": self.level, "replicates": self.replicates, "seed": self.seed}
 
     def check(self) -> None:
         """Refuses what cannot be, before any work is done."""
@@ -123,105 +128,89 @@ def analyse_tables(mixture: Mixture, options: ReportOptions, *, step: Step = sil
     """Analyse a mixture of tables; `step` is called before each kind."""
     options.check()
     omissions = Omissions()
-    steps = 4
-    step("answers", 0, steps)
+    step("answers", 0, 4)
     answers = None if mixture.responses is None else _analyse_answers(mixture.responses, options, omissions, step)
-    step("N-best lists", 1, steps)
+    step("N-best lists", 1, 4)
     lists, compared = _analyse_lists(mixture, options, omissions)
-    step("outcomes", 2, steps)
+    step("outcomes", 2, 4)
     fits = _fit_outcomes(mixture, options, omissions)
-    rewards = _rewards(mixture, lists, omissions)
-    step("gold standard", 3, steps)
-    gold = _analyse_gold(mixture, options)
+    rewards: Smooths | None = None
+    table = mixture.dialogues
+    if table is not None and lists is not None and mixture.turns is None:  # no answers explain the outcome
+        rewards = omissions.attempt("outcome by N-best lists", lambda: reward_curves(lists, table.frame, group=None))
+    step("gold standard", 3, 4)
+    how = GoldOptions(**options.sampling)
+    gold = GoldStudies(analyse(study, how) for study in mixture.trials) if mixture.trials else None
     return ReportAnalyses(mixture, options, answers, lists, compared, fits, rewards, gold, tuple(omissions.omitted))
 
 
 def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Omissions, step: Step) -> AnswerAnalyses:
-    manner: dict[str, Any] = {"level": options.level, "replicates": options.replicates, "seed": options.seed}
     measures = returns_measures(at=options.at)
     compared: Comparison | None = None
     if len(responses.systems) > 1:
-        compared = omissions.attempt("comparison", lambda: _compare_answers(responses, options, measures, step))
+        settings = {"at": options.at, "measures": measures, "step": step, **options.sampling}
+        compared = omissions.attempt("comparison", lambda: _paired_if_possible(compare, responses, settings))
     if compared is not None and not any(compared.dropped.values()):
         evaluations = Evaluations(compared.evaluations)
     else:
-        evaluations = evaluate(responses, measures=measures, step=step, **manner)
-    rows = {one.system: Rows.from_frame(responses.of(one.system).frame) for one in evaluations}
-    advice = tuple(advise(one.sample, one.system, options) for one in evaluations)
+        evaluations = evaluate(responses, measures=measures, step=step, **options.sampling)
+    advice = tuple(_advise(one.sample, one.system, options) for one in evaluations)
     thresholds = {one.system: one.advised.threshold for one in advice}
     columns = slice_columns(responses) if options.by is None else options.by
     step("slices", 0, 1)
-    slices = slice_differences(responses, thresholds, columns, level=options.level) if columns else None
-    found = [calibration(one, rows[one.system]) for one in evaluations if one.sample.sweep.threshold.size > 1]
+    calibrations = [
+        calibration(one, Rows.from_frame(responses.of(one.system).frame))
+        for one in evaluations
+        if one.sample.sweep.threshold.size > 1
+    ]
     return AnswerAnalyses(
         responses,
         evaluations,
         compared,
         advice,
-        slices,
-        tuple(one for one in found if one is not None),
+        slice_differences(responses, thresholds, columns, level=options.level) if columns else None,
+        tuple(one for one in calibrations if one is not None),
         tuple(examples(responses.of(name), cutoff, options.examples) for name, cutoff in thresholds.items()),
-        _ranks(responses, options, omissions),
+        _rank_lists(responses, options, omissions),
     )
 
 
-def _ranks(responses: Responses, options: ReportOptions, omissions: Omissions) -> tuple[ListRanks, ...]:
+def _paired_if_possible(comparing: Callable[..., Any], table: Any, settings: dict[str, Any]) -> Any:
+    """Systems compared in pairs by id where they share some and agree on the targets, otherwise unpaired."""
+    try:
+        return comparing(table, matched=True, **settings)
+    except DemurError:
+        return comparing(table, unpaired=True, **settings)
+
+
+def _rank_lists(responses: Responses, options: ReportOptions, omissions: Omissions) -> tuple[ListRanks, ...]:
     """Where right labels stand in the lists of those systems that have lists."""
     if "nbest" not in responses.frame.columns:
         return ()
     tables = [responses.of(system) for system in responses.systems]
     listed = [table for table in tables if table.frame["nbest"].null_count() < len(table)]
-    found = [omissions.attempt("N-best lists", partial(list_ranks, table, level=options.level)) for table in listed]
-    return tuple(one for one in found if one is not None)
+    ranks = [omissions.attempt("N-best lists", partial(list_ranks, table, level=options.level)) for table in listed]
+    return tuple(one for one in ranks if one is not None)
 
 
-def _compare_answers(responses: Responses, options: ReportOptions, measures: Any, step: Step) -> Comparison:
-    """Systems paired by id where they share some and agree on the targets, else unpaired."""
-    manner: dict[str, Any] = {"level": options.level, "replicates": options.replicates, "seed": options.seed}
-    arguments: dict[str, Any] = {"at": options.at, "measures": measures, "step": step, **manner}
-    try:
-        return compare(responses, matched=True, **arguments)
-    except DemurError:
-        return compare(responses, unpaired=True, **arguments)
-
-
-def advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
-    """The thresholds for one system: the one options for, or a promise, a limit on non-returns and equal costs."""
-    choices = _chosen_thresholds(sample, system, options) or _default_thresholds(sample, system, options)
+def _advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
+    """The thresholds for one system: the one asked for, or a promise, a limit on errors and one on non-returns."""
+    floor = float(sample.sweep.withheld / sample.sweep.total)
+    if options.cost_ratio is not None:
+        choices = [threshold_by_cost(sample, options.cost_ratio, name=system)]
+    elif options.max_error is not None:
+        choices = [threshold_by_error(sample, options.max_error, delta=options.delta, name=system)]
+    elif options.max_nonreturn is not None:
+        choices = [threshold_by_nonreturn(sample, max(options.max_nonreturn, floor), name=system)]
+    else:
+        choices = [threshold_by_error(sample, PROMISED, delta=delta, name=system) for delta in (CHANCE, None)]
+        choices += [threshold_by_nonreturn(sample, options.at, name=system)] if floor <= options.at else []
     first = choices[0]
     if not math.isnan(first.threshold):
-        return Advice(system, choices, first)
-    kept = next((choice for choice in choices if not math.isnan(choice.threshold)), None)
-    if kept is None:
-        kept = threshold_by_cost(sample, 0.0, name=system)
-        kept = next((one for one in (kept, _everything(sample, system)) if not math.isnan(one.threshold)), kept)
-    return Advice(system, choices, kept, "no threshold keeps the first limit")
-
-
-def _chosen_thresholds(sample: Sample, system: str, options: ReportOptions) -> tuple[Choice, ...]:
-    if options.cost_ratio is not None:
-        return (threshold_by_cost(sample, options.cost_ratio, name=system),)
-    if options.max_error is not None:
-        return (threshold_by_error(sample, options.max_error, delta=options.delta, name=system),)
-    if options.max_nonreturn is None:
-        return ()
-    limit = options.max_nonreturn
-    floor = float(sample.sweep.withheld / sample.sweep.total)
-    return (threshold_by_nonreturn(sample, max(limit, floor), name=system),)
-
-
-def _default_thresholds(sample: Sample, system: str, options: ReportOptions) -> tuple[Choice, ...]:
-    floor = float(sample.sweep.withheld / sample.sweep.total)
-    limited = (threshold_by_nonreturn(sample, options.at, name=system),) if floor <= options.at else ()
-    return (
-        threshold_by_error(sample, PROMISED, delta=CHANCE, name=system),
-        threshold_by_error(sample, PROMISED, name=system),
-        *limited,
-    )
-
-
-def _everything(sample: Sample, system: str) -> Choice:
-    return threshold_by_error(sample, 1.0, name=system)
+        return Advice(system, tuple(choices), first)
+    cheapest, everything = threshold_by_cost(sample, 0.0, name=system), threshold_by_error(sample, 1.0, name=system)
+    kept = (choice for choice in (*choices, cheapest, everything) if not math.isnan(choice.threshold))
+    return Advice(system, tuple(choices), next(kept, cheapest), "no threshold keeps the first limit")
 
 
 def _analyse_lists(
@@ -230,18 +219,12 @@ def _analyse_lists(
     table = mixture.lists
     if table is None:
         return None, None
-    settings = NBestSettings(level=options.level, replicates=options.replicates, seed=options.seed)
-    if len(table.systems) == 1:
-        return evaluate_nbest(table, settings=settings), None
-    compared = omissions.attempt("comparison of N-best lists", lambda: _compare_lists(table, settings))
+    settings = NBestSettings(**options.sampling)
+    compared: NBestComparison | None = None
+    if len(table.systems) > 1:
+        name = "comparison of N-best lists"
+        compared = omissions.attempt(name, lambda: _paired_if_possible(compare_lists, table, {"settings": settings}))
     return evaluate_nbest(table, settings=settings) if compared is None else None, compared
-
-
-def _compare_lists(table: Any, settings: NBestSettings) -> NBestComparison:
-    try:
-        return compare_lists(table, matched=True, settings=settings)
-    except DemurError:
-        return compare_lists(table, unpaired=True, settings=settings)
 
 
 def _fit_outcomes(mixture: Mixture, options: ReportOptions, omissions: Omissions) -> tuple[tuple[str, OutcomeFit], ...]:
@@ -249,29 +232,10 @@ def _fit_outcomes(mixture: Mixture, options: ReportOptions, omissions: Omissions
     turns, table = mixture.turns, mixture.dialogues
     if turns is None or table is None:
         return ()
-    how = Procedure(replicates=options.replicates, seed=options.seed, level=options.level)
 
-    def fitted(system: str) -> OutcomeFit:
+    def fit(system: str) -> OutcomeFit:
         made = design(table, turns.of(system), features=options.features, allow_unmatched=options.matched)
-        return fit_design(made, how=how)
+        return fit_design(made, how=Procedure(**options.sampling))
 
-    found = [(system, omissions.attempt(f"outcome of {system}", lambda: fitted(system))) for system in turns.systems]  # noqa: B023
-    return tuple((system, fit) for system, fit in found if fit is not None)
-
-
-def _rewards(mixture: Mixture, lists: NBestEvaluations | None, omissions: Omissions) -> Smooths | None:
-    """What dialogues achieved against the measures of their N-best lists, where there are no answers to explain it."""
-    table = mixture.dialogues
-    if table is None or lists is None or mixture.turns is not None:
-        return None
-    curves: Smooths | None = omissions.attempt(
-        "outcome by N-best lists", lambda: reward_curves(lists, table.frame, group=None)
-    )
-    return curves
-
-
-def _analyse_gold(mixture: Mixture, options: ReportOptions) -> GoldStudies | None:
-    if not mixture.trials:
-        return None
-    how = GoldOptions(level=options.level, replicates=options.replicates, seed=options.seed)
-    return GoldStudies(analyse(study, how) for study in mixture.trials)
+    fits = [(system, omissions.attempt(f"outcome of {system}", partial(fit, system))) for system in turns.systems]
+    return tuple((system, one) for system, one in fits if one is not None)

@@ -7,7 +7,6 @@ import platform
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import polars as pl
 
@@ -18,15 +17,13 @@ from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
-from demur.reports.tables import FileRead
 from demur.returns import words
 from demur.returns.compare import Comparison
 from demur.returns.evaluate import Evaluation, joined_notes
 from demur.returns.examples import Example, Examples
 from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table
 from demur.returns.recalibration import Calibration
-from demur.returns.slices import LEAST, SliceDifference, SliceDifferences, What
-from demur.returns.slices import OUT_OF_SCOPE as OUT_OF_SCOPE_SLICE
+from demur.returns.slices import LEAST, OUT_OF_SCOPE, SliceDifferences, What
 from demur.returns.threshold import Choice, Stretch
 from demur.returns.words import difference_text
 
@@ -48,10 +45,9 @@ MEANING = (
 def curve_section(answers: AnswerAnalyses) -> Presentation:
     """Error against non-return: what each system can do."""
     evaluations = answers.evaluations
-    said = [" ".join(words.score_sentences(one)) for one in evaluations]
     return Presentation(
         title="Errors and non-returns",
-        sentences=(MEANING, *said),
+        sentences=(MEANING, *(" ".join(words.score_sentences(one)) for one in evaluations)),
         tables=(measure_table(evaluations), count_table(evaluations)),
         figures=(),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
@@ -72,36 +68,47 @@ def can_be_chosen(evaluations: Sequence[Evaluation]) -> bool:
 
 
 def advice_section(answers: AnswerAnalyses) -> Presentation:
-    """Which threshold to take, and what it costs."""
-    said = [" ".join(_advice_sentences(one)) for one in answers.advice]
-    path = [one for one in answers.advice if len(one.advised.path) > 1 and one.advised.curve.threshold.size > 2]
+    """Which threshold to take, and what it costs; the cost path is that of the system with the least area."""
+    advice = answers.advice
+    with_path = [one for one in advice if len(one.advised.path) > 1 and one.advised.curve.threshold.size > 2]
+    tables, figures = [_choice_table(advice)], []
+    if with_path:
+        areas = {one.system: one.figures["augrc"].value for one in answers.evaluations}
+        leader = min(with_path, key=lambda one: areas[one.system])
+        tables.append(_price_table(with_path))
+        figures.append(drawing("returns.charts.cost.cost_path_chart", leader.advised, most=MOST_STRETCHES))
+    thresholds = [
+        {
+            "system": one.system,
+            "advised": one.advised.to_dict()["threshold"],
+            **({} if one.why is None else {"why": one.why}),
+            "choices": [choice.to_dict() for choice in one.choices],
+        }
+        for one in advice
+    ]
     return Presentation(
         title="Which threshold",
-        sentences=tuple(said),
-        tables=(_choice_table(answers.advice), *([_price_table(path)] if path else [])),
-        figures=(drawing("returns.charts.cost.cost_path_chart", _leader(answers, path).advised, most=MOST_STRETCHES),)
-        if path
-        else (),
-        data=lambda: pl.concat([one.advised.frame() for one in answers.advice]),
-        document={"thresholds": [_advice_dict(one) for one in answers.advice]},
-        notes=("the cost path is drawn for the system with the least area",) if len(path) > 1 else (),
+        sentences=tuple(map(_advice_sentence, advice)),
+        tables=tuple(tables),
+        figures=tuple(figures),
+        data=lambda: pl.concat([one.advised.frame() for one in advice]),
+        document={"thresholds": thresholds},
+        notes=("the cost path is drawn for the system with the least area",) if len(with_path) > 1 else (),
     )
-
-
-def _leader(answers: AnswerAnalyses, among: Sequence[Advice]) -> Advice:
-    """The system with the least area under its curve."""
-    areas = {one.system: one.figures["augrc"].value for one in answers.evaluations}
-    return min(among, key=lambda one: areas[one.system])
 
 
 def comparison_section(comparison: Comparison) -> Presentation:
     """Who is better, and where."""
     shown = of_comparison(comparison)
+    several = len(comparison.evaluations) > 2
     few = len(comparison.pairs) > MOST_PAIRS
     return replace(
         shown,
         title="Which system",
-        sentences=tuple(_comparison_paragraphs(comparison)),
+        sentences=(
+            *([words.ranking_sentence(comparison.ranking)] if several else []),
+            *(" ".join(words.pair_sentences(pair)) for pair in comparison.pairs),
+        ),
         tables=(pair_table(comparison),),
         figures=shown.figures_named("difference")[:MOST_PAIRS],
         warnings=shown.notes if any(comparison.dropped.values()) else (),
@@ -110,26 +117,17 @@ def comparison_section(comparison: Comparison) -> Presentation:
     )
 
 
-def _comparison_paragraphs(comparison: Comparison) -> list[str]:
-    several = len(comparison.evaluations) > 2
-    return [
-        *([words.ranking_sentence(comparison.ranking)] if several else []),
-        *(" ".join(words.pair_sentences(pair)) for pair in comparison.pairs),
-    ]
-
-
-def _advice_sentences(advice: Advice) -> list[str]:
-    first = advice.choices[0]
+def _advice_sentence(advice: Advice) -> str:
+    first, advised = advice.choices[0], advice.advised
     if advice.why is None:
-        return words.choice_sentences(first)
-    said = [f"{advice.system}: {no_threshold(first)}."]
-    if math.isnan(advice.advised.threshold):
-        return said
-    effect = (
-        f"Slices and examples are shown at {advice.advised.printed_threshold} instead ({advice.advised.rule}), which "
-        f"withholds {percent(advice.advised.nonreturn)} and leaves {percent(advice.advised.error)} errors."
+        return " ".join(words.choice_sentences(first))
+    refusal = f"{advice.system}: {no_threshold(first)}."
+    if math.isnan(advised.threshold):
+        return refusal
+    return (
+        f"{refusal} Slices and examples are shown at {advised.printed_threshold} instead ({advised.rule}), which "
+        f"withholds {percent(advised.nonreturn)} and leaves {percent(advised.error)} errors."
     )
-    return [*said, effect]
 
 
 def no_threshold(choice: Choice) -> str:
@@ -146,7 +144,13 @@ def no_threshold(choice: Choice) -> str:
 
 def _choice_table(advice: Sequence[Advice]) -> ResultTable:
     rows = tuple(
-        (one.system, choice.rule, *_cells(choice), "yes" if choice is one.advised else "")
+        (
+            one.system,
+            choice.rule,
+            _cutoff(choice),
+            *map(tabled_percent, (choice.nonreturn, choice.error, choice.missed_chance)),
+            "yes" if choice is one.advised else "",
+        )
         for one in advice
         for choice in (*one.choices, *(() if any(c is one.advised for c in one.choices) else (one.advised,)))
     )
@@ -154,31 +158,20 @@ def _choice_table(advice: Sequence[Advice]) -> ResultTable:
     return ResultTable("Thresholds", columns, rows)
 
 
-def _cells(choice: Choice) -> tuple[str, ...]:
-    rates = (choice.nonreturn, choice.error, choice.missed_chance)
-    return ("return nothing" if math.isnan(choice.threshold) else choice.printed_threshold, *map(tabled_percent, rates))
-
-
 def _price_table(advice: Sequence[Advice]) -> ResultTable:
     """The cheapest threshold of each system for a few prices of a non-return."""
-    rows = tuple((f"{ratio:g}", *(_cheapest(one.advised.path, ratio) for one in advice)) for ratio in RATIOS)
+
+    def cheapest(path: Sequence[Stretch], ratio: float) -> str:
+        best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
+        return f"{_cutoff(best)} (withholds {tabled_percent(best.nonreturn)}, errs {tabled_percent(best.error)})"
+
+    rows = tuple((f"{ratio:g}", *(cheapest(one.advised.path, ratio) for one in advice)) for ratio in RATIOS)
     columns = ("cost", *(one.system for one in advice))
     return ResultTable("Cheapest threshold by what a non-return costs, an error being 1", columns, rows)
 
 
-def _cheapest(path: Sequence[Stretch], ratio: float) -> str:
-    best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
-    cutoff = "return nothing" if math.isnan(best.threshold) else best.printed_threshold
-    return f"{cutoff} (withholds {tabled_percent(best.nonreturn)}, errs {tabled_percent(best.error)})"
-
-
-def _advice_dict(advice: Advice) -> dict[str, Any]:
-    return {
-        "system": advice.system,
-        "advised": advice.advised.to_dict()["threshold"],
-        **({} if advice.why is None else {"why": advice.why}),
-        "choices": [choice.to_dict() for choice in advice.choices],
-    }
+def _cutoff(choice: Choice | Stretch) -> str:
+    return "return nothing" if math.isnan(choice.threshold) else choice.printed_threshold
 
 
 SAME_ORDER = (
@@ -187,143 +180,134 @@ SAME_ORDER = (
 )
 
 
-def calibration_section(found: Sequence[Calibration], evaluations: Sequence[Evaluation]) -> Presentation:
+def calibration_section(calibrations: Sequence[Calibration], evaluations: Sequence[Evaluation]) -> Presentation:
     """Whether confidences are probabilities, and what to do about it."""
-    names = {one.system for one in found}
+    names = {one.system for one in calibrations}
     drawn = [one for one in evaluations if one.system in names]
     others = [one.system for one in evaluations if one.system not in names]
-    said = [sentence for one in found for sentence in calibration_sentences(one)]
-    if any(one.advice == "recalibrate" for one in found):
-        said.append(SAME_ORDER)
-    said += [f"{name}: its confidences are no probabilities, or do not differ." for name in others]
+    recalibrate = any(one.advice == "recalibrate" for one in calibrations)
+    values = [one.to_dict() for one in calibrations]
     return Presentation(
         title="Do confidences mean what they say",
-        sentences=tuple(said),
-        tables=(_calibration_table(found),) if found else (),
+        sentences=(
+            *map(_calibration_sentence, calibrations),
+            *([SAME_ORDER] if recalibrate else []),
+            *(f"{name}: its confidences are no probabilities, or do not differ." for name in others),
+        ),
+        tables=(_calibration_table(calibrations),) if calibrations else (),
         figures=(drawing("returns.charts.readings.reliability_chart", drawn),) if drawn else (),
-        data=lambda: pl.DataFrame([one.to_dict() for one in found]),
-        document={"calibration": [one.to_dict() for one in found]},
+        data=lambda: pl.DataFrame(values),
+        document={"calibration": values},
     )
 
 
-def calibration_sentences(one: Calibration) -> list[str]:
+def _calibration_sentence(one: Calibration) -> str:
     """What one system's confidences are off by, and what to do."""
     side = "too sure of itself" if one.bias > 0 else "less sure than it could be"
     off = f"{one.system}: confidences are off by {percent(one.ece)} on average"
-    lean = f"; on the whole it is {side}, by {percent(abs(one.bias))}" if abs(one.bias) >= 0.005 else ""
-    return [f"{off}{lean}. {_advice(one)}"]
-
-
-def _advice(one: Calibration) -> str:
+    off += f"; on the whole it is {side}, by {percent(abs(one.bias))}" if abs(one.bias) >= 0.005 else ""
     if one.advice == "recalibrate":
         return (
-            f"Recalibrate: an isotonic map, fitted on four fifths and held against the rest, leaves "
+            f"{off}. Recalibrate: an isotonic map, fitted on four fifths and held against the rest, leaves "
             f"{percent(one.ece_after)} and lowers the Brier score by "
             f"{with_interval(-one.change, -one.high, -one.low, write='{:.4f}'.format)}."
         )
     if one.advice == "leave":
-        return "Recalibrating is not shown to help here: leave them as they are."
-    return f"Whether recalibrating would help cannot be told: {one.why}."
+        return f"{off}. Recalibrating is not shown to help here: leave them as they are."
+    return f"{off}. Whether recalibrating would help cannot be told: {one.why}."
 
 
-def _calibration_table(found: Sequence[Calibration]) -> ResultTable:
+def _calibration_table(calibrations: Sequence[Calibration]) -> ResultTable:
+    def four_digits(value: float) -> str:
+        return "–" if math.isnan(value) else f"{value:.4f}"
+
     rows = tuple(
         (
             one.system,
             f"{one.answers:,}",
             f"{one.ece:.4f}",
-            _four_digits(one.ece_after),
+            four_digits(one.ece_after),
             f"{one.brier:.4f}",
-            _four_digits(one.brier_after),
+            four_digits(one.brier_after),
             "–" if math.isnan(one.change) else with_interval(one.change, one.low, one.high, write="{:+.4f}".format),
             one.advice,
         )
-        for one in found
+        for one in calibrations
     )
     columns = ("system", "answers", "ECE", "recalibrated", "Brier", "recalibrated", "change of Brier", "advice")
     return ResultTable("Confidences as they are, and recalibrated across five folds", columns, rows)
 
 
-def _four_digits(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}"
-
-
-OUT_OF_SCOPE = "(out of scope)"
-SUREST = "surest errors"
 BREAK = " ⏎ "
 """How a line break inside an input is shown."""
 
 
-def example_section(found: Sequence[Examples]) -> Presentation:
+def example_section(examples: Sequence[Examples]) -> Presentation:
     """What to look at; the tables hold what people wrote, so they are shown apart from tables of numbers."""
     return Presentation(
         title="What to look at",
-        sentences=tuple(sentence for one in found for sentence in _sentences(one)),
-        tables=tuple(table for one in found for table in _tables(one)),
+        sentences=tuple(map(_example_sentence, examples)),
+        tables=tuple(table for one in examples for table in _example_tables(one)),
         figures=(),
-        data=lambda: pl.DataFrame([row.to_dict() for one in found for row in one.confident_errors]),
-        document={"examples": [one.to_dict() for one in found]},
+        data=lambda: pl.DataFrame([row.to_dict() for one in examples for row in one.confident_errors]),
+        document={"examples": [one.to_dict() for one in examples]},
     )
 
 
-def _sentences(one: Examples) -> list[str]:
+def _example_sentence(one: Examples) -> str:
     if math.isnan(one.threshold):
-        return [f"{one.system} returns nothing, so there is nothing to look at but the right answers it withholds."]
+        return f"{one.system} returns nothing, so there is nothing to look at but the right answers it withholds."
     if one.errors == 0:
-        return [f"{one.system}: no wrong answer is returned at the threshold advised."]
+        return f"{one.system}: no wrong answer is returned at the threshold advised."
+    wrong, right = ("answer is" if count == 1 else "answers are" for count in (one.errors, one.missed))
     scope = f", {one.out_of_scope:,} of them to inputs out of scope" if one.out_of_scope else ""
-    return [
-        f"{one.system}: at the threshold advised, {one.errors:,} wrong {_answers_are(one.errors)} returned{scope}, and "
-        f"{one.missed:,} right {_answers_are(one.missed)} withheld."
-    ]
+    return (
+        f"{one.system}: at the threshold advised, {one.errors:,} wrong {wrong} returned{scope}, and "
+        f"{one.missed:,} right {right} withheld."
+    )
 
 
-def _answers_are(count: int) -> str:
-    return "answer is" if count == 1 else "answers are"
-
-
-def _tables(one: Examples) -> list[ResultTable]:
+def _example_tables(one: Examples) -> list[ResultTable]:
     parts = (
-        (SUREST, one.confident_errors, one.errors - one.out_of_scope),
+        ("surest errors", one.confident_errors, one.errors - one.out_of_scope),
         ("missed chances: right, but withheld", one.missed_chances, one.missed),
         ("returned although out of scope", one.out_of_scope_returned, one.out_of_scope),
     )
     tables = [_example_table(f"{one.system}: {title}", rows, count) for title, rows, count in parts if rows]
-    return [*tables, *([_confusions(one)] if one.confusions else [])]
+    if one.confusions:
+        confusions = tuple(
+            (plain_text(pair.target), plain_text(pair.prediction), f"{pair.count:,}", f"{pair.returned:,}")
+            for pair in one.confusions
+        )
+        columns = ("right answer", "answer", "times", "returned")
+        tables.append(ResultTable(f"{one.system}: most frequent confusions", columns, confusions))
+    return tables
 
 
 def _example_table(title: str, rows: Sequence[Example], count: int) -> ResultTable:
     """A row per example; columns that no example has are left out."""
     inputs, lists = any(row.input for row in rows), any(row.nbest for row in rows)
-    apart = any(row.target is None or row.target not in ((), (row.prediction,)) for row in rows)
-    asked = ["right answer"] if apart else []
-    columns = ("confidence", "input" if inputs else "id", *asked, "answer", *(["N-best"] if lists else []))
+    targets = any(row.target is None or row.target not in ((), (row.prediction,)) for row in rows)
+
+    def target(row: Example) -> str:
+        if row.target is None:
+            return "(not told)"
+        return " or ".join(map(plain_text, row.target)) or "(out of scope)"
+
     cells = tuple(
         (
             f"{row.confidence:.4g}",
             plain_text(row.input if inputs and row.input is not None else row.id or "(no id)"),
-            *([_target(row)] if apart else []),
+            *([target(row)] if targets else []),
             plain_text(row.prediction if row.prediction is not None else "(not told)"),
             *(["; ".join(map(plain_text, row.nbest))] if lists else []),
         )
         for row in rows
     )
+    columns = ("confidence", "input" if inputs else "id", *(["right answer"] if targets else []), "answer")
+    columns += ("N-best",) if lists else ()
     shown = f"{len(rows)} of {count:,}" if len(rows) < count else f"all {count:,}"
     return ResultTable(f"{title} ({shown})", columns, cells)
-
-
-def _target(row: Example) -> str:
-    if row.target is None:
-        return "(not told)"
-    return " or ".join(map(plain_text, row.target)) or OUT_OF_SCOPE
-
-
-def _confusions(one: Examples) -> ResultTable:
-    rows = tuple(
-        (plain_text(pair.target), plain_text(pair.prediction), f"{pair.count:,}", f"{pair.returned:,}")
-        for pair in one.confusions
-    )
-    return ResultTable(f"{one.system}: most frequent confusions", ("right answer", "answer", "times", "returned"), rows)
 
 
 def plain_text(text: str) -> str:
@@ -353,186 +337,147 @@ NAMES: dict[What, str] = {"error": "error", "nonreturn": "non-return", "augrc": 
 """What is compared, as tables call it."""
 
 
-def slice_section(found: SliceDifferences) -> Presentation:
+def slice_section(slices: SliceDifferences) -> Presentation:
     """Which slices differ."""
-    errors = [test for test in found.tests if test.what == "error"]
+    tests = slices.tests
+    returns_nothing = [system for system, cutoff in slices.thresholds.items() if math.isnan(cutoff)]
+    nothing = f" ({listed(returns_nothing)} would return nothing)" if returns_nothing else ""
+    how_made = (
+        f"slices by {listed(slices.columns)} at one threshold for all slices of a system, the one advised for it"
+        f"{nothing}; p-values corrected by Holm's method for all {len(tests):,} tests of the table"
+    )
+    worse = sum(test.what == "error" and test.difference > 0 for test in slices.shown)
+    errors = any(test.what == "error" for test in tests)
     return Presentation(
         title="Slices that differ",
-        sentences=tuple(slice_sentences(found)),
-        tables=(_slice_table(found), *_untested(found)) if found.tests else _untested(found),
-        figures=(drawing("returns.charts.slices.slice_difference_chart", found),) if errors else (),
-        data=found.frame,
-        document={"slices": found.to_dict(), "slices_that_differ": _worse_slices(found)},
-        notes=(_how_made(found),) if found.tests else (),
+        sentences=tuple(_slice_sentences(slices)),
+        tables=(*([_slice_table(slices)] if tests else []), *_untested(slices)),
+        figures=(drawing("returns.charts.slices.slice_difference_chart", slices),) if errors else (),
+        data=slices.frame,
+        document={"slices": slices.to_dict(), "slices_that_differ": worse},
+        notes=(how_made,) if tests else (),
     )
 
 
-def slice_sentences(found: SliceDifferences) -> list[str]:
+def _slice_sentences(slices: SliceDifferences) -> list[str]:
     """Which slices of each system do worse than the rest of its inputs."""
-    if not found.tests:
-        return [f"No slice by {listed(found.columns)} has inputs enough to be held against the rest."]
-    tested = {test.system for test in found.tests}
-    return [
-        _of_system(system, [test for test in found.shown if test.system == system])
-        for system in found.thresholds
-        if system in tested
-    ]
+    if not slices.tests:
+        return [f"No slice by {listed(slices.columns)} has inputs enough to be held against the rest."]
+    tested = {test.system for test in slices.tests}
+    sentences = []
+    for system in (system for system in slices.thresholds if system in tested):
+        clauses = []
+        for what, (one, many) in WORSE.items():
+            worse = [t for t in slices.shown if (t.system, t.what) == (system, what) and t.difference > 0]
+            worse.sort(key=lambda test: -test.difference)
+            if worse:
+                rates = [f"{t.part} ({percent(t.inside)} against {percent(t.outside)})" for t in worse[:MOST_NAMED]]
+                more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
+                clauses.append(
+                    f"{one if len(worse) == 1 else many.format(len(worse))} than the rest: {listed(rates)}{more}"
+                )
+        none = "no slice is shown to do worse than the rest at its threshold"
+        sentences.append(f"{system}: {'; '.join(clauses) or none}.")
+    return sentences
 
 
-def _of_system(system: str, shown: Sequence[SliceDifference]) -> str:
-    said = []
-    for what, (one, many) in WORSE.items():
-        worse = sorted((test for test in shown if test.what == what and test.difference > 0), key=_falling)
-        if worse:
-            named = listed([_slice_rates(test) for test in worse[:MOST_NAMED]])
-            more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
-            said.append(f"{one if len(worse) == 1 else many.format(len(worse))} than the rest: {named}{more}")
-    return f"{system}: {'; '.join(said) or 'no slice is shown to do worse than the rest at its threshold'}."
+def _slice_table(slices: SliceDifferences) -> ResultTable:
+    def value(what: What, rate: float) -> str:
+        return f"{rate:.4f}" if what == "augrc" else percent(rate)
 
-
-def _falling(test: SliceDifference) -> float:
-    return -test.difference
-
-
-def _slice_rates(test: SliceDifference) -> str:
-    return f"{test.part} ({percent(test.inside)} against {percent(test.outside)})"
-
-
-def _worse_slices(found: SliceDifferences) -> int:
-    """How many slices are shown to err more than the rest."""
-    return sum(test.what == "error" and test.difference > 0 for test in found.shown)
-
-
-def _slice_table(found: SliceDifferences) -> ResultTable:
     rows = tuple(
         (
             test.system,
             test.part,
             f"{test.n:,}",
             NAMES[test.what],
-            _value(test.what, test.inside),
-            _value(test.what, test.outside),
+            value(test.what, test.inside),
+            value(test.what, test.outside),
             difference_text(test),
             p_value(test.p_adjusted),
         )
-        for test in found.tests[:MOST_ROWS]
+        for test in slices.tests[:MOST_ROWS]
     )
-    left = f", the clearest {MOST_ROWS} of {len(found.tests):,}" if len(found.tests) > MOST_ROWS else ""
+    left = f", the clearest {MOST_ROWS} of {len(slices.tests):,}" if len(slices.tests) > MOST_ROWS else ""
     columns = ("system", "slice", "inputs", "what", "on it", "on the rest", "difference", "corrected p")
     return ResultTable(f"Slices against the rest{left}", columns, rows)
 
 
-def _value(what: What, value: float) -> str:
-    return f"{value:.4f}" if what == "augrc" else percent(value)
-
-
-def _untested(found: SliceDifferences) -> tuple[ResultTable, ...]:
+def _untested(slices: SliceDifferences) -> list[ResultTable]:
     """Slices that were not tested, by reason and column."""
     named: dict[tuple[str, str, str], list[str]] = {}
-    for one in found.untested:
-        why = OUT_OF_SCOPE_SLICE if one.why == OUT_OF_SCOPE_SLICE else FEW
+    for one in slices.untested:
+        why = OUT_OF_SCOPE if one.why == OUT_OF_SCOPE else FEW
         named.setdefault((one.column, why, one.system), []).append(f"{one.value} ({one.n:,})")
     systems: dict[tuple[str, str, str], list[str]] = {}
     for (column, why, system), values in named.items():
-        systems.setdefault((column, why, _some(values)), []).append(system)
-    rows = tuple((*key, "all" if len(own) == len(found.thresholds) else ", ".join(own)) for key, own in systems.items())
-    return (
-        (ResultTable("Slices that were not tested", ("column", "why", "values (inputs)", "systems"), rows),)
-        if rows
-        else ()
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _how_made(found: SliceDifferences) -> str:
-    mute = [system for system, cutoff in found.thresholds.items() if math.isnan(cutoff)]
-    nothing = f" ({listed(mute)} would return nothing)" if mute else ""
-    return (
-        f"slices by {listed(found.columns)} at one threshold for all slices of a system, the one advised for it"
-        f"{nothing}; p-values corrected by Holm's method for all {len(found.tests):,} tests of the table"
-    )
-
-
-PACKAGES = ("numpy", "polars", "scipy")
-
-
-def versions() -> dict[str, str]:
-    """The versions of what made the numbers."""
-    return {"demur": __version__, "python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "unknown"
+        some = ", ".join(values[:8]) + (f" and {len(values) - 8} more" if len(values) > 8 else "")
+        systems.setdefault((column, why, some), []).append(system)
+    every = len(slices.thresholds)
+    rows = tuple((*key, "all" if len(own) == every else ", ".join(own)) for key, own in systems.items())
+    columns = ("column", "why", "values (inputs)", "systems")
+    return [ResultTable("Slices that were not tested", columns, rows)] if rows else []
 
 
 def making_section(analyses: ReportAnalyses, notes: Sequence[str], signatures: Sequence[str]) -> Presentation:
     """Everything needed to make the same numbers again."""
-    files = analyses.mixture.files
+    options, files, versions = analyses.options, analyses.mixture.files, _versions()
+    file_rows = tuple(
+        (one.name, one.kind, "–" if one.size is None else f"{one.size:,}", one.digest or "–") for one in files
+    )
+    file_columns = ("file", "read as", "bytes", "SHA-256, first 16 digits")
     return Presentation(
         title="How the numbers were made",
-        sentences=(_settings(analyses),),
-        tables=(*([_file_table(files)] if files else []), _row_table(analyses), _version_table()),
+        sentences=(
+            f"Intervals and bands hold with {percent(options.level)} confidence; those that are resampled come from "
+            f"{options.replicates:,} replicates with seed {options.seed}. The same files and settings give the same "
+            "report.",
+        ),
+        tables=(
+            *([ResultTable("Files", file_columns, file_rows)] if files else []),
+            _row_table(analyses),
+            ResultTable("Software", ("package", "version"), tuple(versions.items())),
+        ),
         figures=(),
         data=pl.DataFrame,
-        document={"files": [_file(one) for one in files], "made": made(analyses)},
+        document={
+            "files": [{"name": one.name, "kind": one.kind, "bytes": one.size, "sha256": one.digest} for one in files],
+            "made": {
+                "seed": options.seed,
+                "replicates": options.replicates,
+                "level": options.level,
+                "at_nonreturn": options.at,
+                "versions": versions,
+            },
+        },
         notes=tuple(notes),
         signatures=tuple(signatures),
     )
 
 
-def made(analyses: ReportAnalyses) -> dict[str, Any]:
-    """Settings and versions as plain values."""
-    options = analyses.options
-    settings = {
-        "seed": options.seed,
-        "replicates": options.replicates,
-        "level": options.level,
-        "at_nonreturn": options.at,
-    }
-    return {**settings, "versions": versions()}
-
-
-def _settings(analyses: ReportAnalyses) -> str:
-    options = analyses.options
-    return (
-        f"Intervals and bands hold with {percent(options.level)} confidence; those that are resampled come from "
-        f"{options.replicates:,} replicates with seed {options.seed}. The same files and settings give the same report."
-    )
-
-
-def _file(one: FileRead) -> dict[str, Any]:
-    return {"name": one.name, "kind": one.kind, "bytes": one.size, "sha256": one.digest}
-
-
-def _file_table(files: Sequence[FileRead]) -> ResultTable:
-    rows = tuple((one.name, one.kind, "–" if one.size is None else f"{one.size:,}", one.digest or "–") for one in files)
-    return ResultTable("Files", ("file", "read as", "bytes", "SHA-256, first 16 digits"), rows)
+def _versions() -> dict[str, str]:
+    """The versions of what made the numbers."""
+    versions = {"demur": __version__, "python": platform.python_version()}
+    for name in ("numpy", "polars", "scipy"):
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            versions[name] = "unknown"
+    return versions
 
 
 def _row_table(analyses: ReportAnalyses) -> ResultTable:
     """How many rows there are of each kind, by system or study."""
     mixture = analyses.mixture
     rows: list[tuple[str, str, str]] = []
-    if mixture.responses is not None:
-        counts = mixture.responses.frame["system"].value_counts().sort("system")
-        rows += [("responses", name, f"{count:,}") for name, count in counts.iter_rows()]
-    if mixture.lists is not None:
-        counts = mixture.lists.frame["system"].value_counts().sort("system")
-        rows += [("N-best lists", name, f"{count:,}") for name, count in counts.iter_rows()]
+    for kind, table in (("responses", mixture.responses), ("N-best lists", mixture.lists)):
+        if table is not None:
+            counts = table.frame["system"].value_counts().sort("system")
+            rows += [(kind, name, f"{count:,}") for name, count in counts.iter_rows()]
     if mixture.dialogues is not None:
         rows.append(("dialogues", mixture.dialogues.outcome, f"{len(mixture.dialogues):,}"))
     rows += [("trials", study.study, f"{len(study):,}") for study in mixture.trials]
     return ResultTable("Rows", ("kind", "system or study", "rows"), tuple(rows))
-
-
-def _version_table() -> ResultTable:
-    return ResultTable("Software", ("package", "version"), tuple(versions().items()))
 
 
 MOST_SYSTEMS = 6
@@ -541,22 +486,28 @@ MOST_SYSTEMS = 6
 
 def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> list[str]:
     """What the answers show, then the first sentence of every other part."""
-    said = [] if analyses.answers is None else _answers_sentence(analyses.answers)
-    return [*said, *(part.sentences[0] for part in others if part.sentences)]
+    sentences = [] if analyses.answers is None else _answer_sentences(analyses.answers)
+    return [*sentences, *(part.sentences[0] for part in others if part.sentences)]
 
 
-def _answers_sentence(answers: AnswerAnalyses) -> list[str]:
-    said = []
+def _answer_sentences(answers: AnswerAnalyses) -> list[str]:
+    sentences = []
     if answers.comparison is not None:
-        said.append(f"{words.comparison_title(answers.comparison)}.")
+        sentences.append(f"{words.comparison_title(answers.comparison)}.")
     pairs = list(zip(answers.evaluations, answers.advice, strict=True))
-    said += [_system(one, advice) for one, advice in pairs[:MOST_SYSTEMS]]
+    sentences += [_system_sentence(one, advice) for one, advice in pairs[:MOST_SYSTEMS]]
     if len(pairs) > MOST_SYSTEMS:
-        said.append(f"{len(pairs) - MOST_SYSTEMS} more systems are described below.")
-    return [*said, *_slices(answers), *_calibration(answers)]
+        sentences.append(f"{len(pairs) - MOST_SYSTEMS} more systems are described below.")
+    sentences += _worst_slice_sentence(answers)
+    if off := [one for one in answers.calibrations if one.advice == "recalibrate"]:
+        worst = percent(max(one.ece for one in off))
+        whose, much = ("its", worst) if len(off) == 1 else ("their", f"up to {worst}")
+        names = listed([one.system for one in off])
+        sentences.append(f"Recalibrate {names}: {whose} confidences are off by {much} on average.")
+    return sentences
 
 
-def _system(one: Evaluation, advice: Advice) -> str:
+def _system_sentence(one: Evaluation, advice: Advice) -> str:
     """What one system does when it answers everything, and at the threshold advised."""
     forced = one.figures["forced_error"]
     start = f"{one.system}: {percent(forced.value)} of {one.n:,} inputs are answered wrongly when all is returned"
@@ -580,45 +531,27 @@ def _system(one: Evaluation, advice: Advice) -> str:
 
 def outcome_sentence(fit: OutcomeFit) -> str:
     """How far the outcome of dialogues follows from their turns, and what would be worth mending."""
-    found = fit.regression
-    if not found.chosen.terms or found.nested.r2 <= 0:
-        return (
-            f"{_capital(found.outcome)} does not follow from how turns are understood, as far as these dialogues tell."
-        )
-    worth = price_sentences(fit.prices, found.outcome)
-    return " ".join(
-        [
-            f"{_capital(found.outcome)} follows from how turns are understood: {percent(max(found.chosen.r2, 0.0))} of "
-            f"its variance in these dialogues, {percent(found.nested.r2)} in dialogues that the model has not seen.",
-            *worth,
-        ]
+    model = fit.regression
+    outcome = model.outcome[:1].upper() + model.outcome[1:]
+    if not model.chosen.terms or model.nested.r2 <= 0:
+        return f"{outcome} does not follow from how turns are understood, as far as these dialogues tell."
+    explained = (
+        f"{outcome} follows from how turns are understood: {percent(max(model.chosen.r2, 0.0))} of its variance in "
+        f"these dialogues, {percent(model.nested.r2)} in dialogues that the model has not seen."
     )
+    return " ".join([explained, *price_sentences(fit.prices, model.outcome)])
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _slices(answers: AnswerAnalyses) -> list[str]:
-    if answers.slices is None:
-        return []
-    worse = [test for test in answers.slices.shown if test.what == "error" and test.difference > 0]
+def _worst_slice_sentence(answers: AnswerAnalyses) -> list[str]:
+    tests = () if answers.slices is None else answers.slices.shown
+    worse = [test for test in tests if test.what == "error" and test.difference > 0]
     if not worse:
         return []
     worst = max(worse, key=lambda test: test.difference)
-    many = "One slice errs" if len(worse) == 1 else f"{len(worse)} slices err"
     of = f" of {worst.system}" if len(answers.evaluations) > 1 else ""
-    lead = "" if len(worse) == 1 else ", most of all"
-    return [
-        f"{many} more than the rest{lead}{':' if len(worse) == 1 else ''} {worst.part}{of}: "
-        f"{percent(worst.inside)} against {percent(worst.outside)}."
-    ]
-
-
-def _calibration(answers: AnswerAnalyses) -> list[str]:
-    off = [one for one in answers.calibrations if one.advice == "recalibrate"]
-    if not off:
-        return []
-    worst = max(one.ece for one in off)
-    whose, much = ("its", percent(worst)) if len(off) == 1 else ("their", f"up to {percent(worst)}")
-    return [f"Recalibrate {listed([one.system for one in off])}: {whose} confidences are off by {much} on average."]
+    more = (
+        "One slice errs more than the rest:"
+        if len(worse) == 1
+        else f"{len(worse)} slices err more than the rest, most of all"
+    )
+    return [f"{more} {worst.part}{of}: {percent(worst.inside)} against {percent(worst.outside)}."]

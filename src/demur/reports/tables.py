@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -104,7 +104,7 @@ def read_mixture(*sources: Any, reading: MixtureReading = AS_IT_COMES) -> Mixtur
     """Reads files, globs, folders of DSTC, frames, rows, and tables read before, in any mixture."""
     pipes = [source for source in sources if isinstance(source, str | Path) and is_pipe(source)]
     with ExitStack() as stack:
-        held = stack.enter_context(opened(*pipes)) if pipes else []
+        held = stack.enter_context(opened(*pipes)) if pipes else []  # answers are read twice where there are dialogues
         read_once = dict(zip(map(str, pipes), held, strict=True))
         return _read_tables([one for source in sources for one in _given_tables(source, reading, read_once)], reading)
 
@@ -118,7 +118,7 @@ def _read_tables(given: Sequence[_Given], reading: MixtureReading) -> Mixture:
     answers = _read_answers(by_kind["responses"], reading)
     ended = _read_dialogues(by_kind["dialogues"], reading)
     lists = _read_lists(by_kind["nbest"], reading)
-    studies, told = _read_trials(by_kind["trials"], reading)
+    studies, notes = _read_trials(by_kind["trials"], reading)
     tables = [table for table in (answers, lists, ended, *studies) if table is not None]
     plain = replace(reading, out_of_scope=(), missing_confidence="lowest")
     return Mixture(
@@ -127,9 +127,9 @@ def _read_tables(given: Sequence[_Given], reading: MixtureReading) -> Mixture:
         lists,
         ended,
         studies,
-        tuple(_file(one) for one in given if one.path is not None),
+        tuple(_file(one, path) for one in given if (path := one.path) is not None),
         tuple(
-            dict.fromkeys([*(note for table in tables for note in table.notes), *told, *_unfiltered(given, reading)])
+            dict.fromkeys([*(note for table in tables for note in table.notes), *notes, *_unfiltered(given, reading)])
         ),
         tuple(dict.fromkeys(warning for table in tables for warning in table.warnings)),
     )
@@ -143,28 +143,16 @@ def _given_tables(source: Any, reading: MixtureReading, pipes: Mapping[str, Sour
     if not isinstance(source, str | Path):
         columns = table_of(source, Request()).columns
         return [_Given(source, kind_of(columns, where="data:"), columns)]
-    if str(source) in pipes:
-        return [_pipe_given(source, reading, pipes[str(source)])]
+
+    def given(data: Path | Source, columns: Iterable[str], names: tuple[str, str], shown: str) -> _Given:
+        chosen = next((reading.kinds[name] for name in names if name in reading.kinds), None)
+        held = tuple(columns)
+        return _Given(data, chosen or kind_of(held, where=f"{shown}:"), held, names)
+
+    if (held := pipes.get(str(source))) is not None:
+        return [given(held, columns_in(held), (str(source), held.name), held.name)]
     paths = expand(source) if importer_of(source) is None else [Path(source)]
-    return [_file_given(path, reading) for path in paths]
-
-
-def _pipe_given(source: str | Path, reading: MixtureReading, held: Source) -> _Given:
-    """What came through a pipe, which is kept until all is read: answers are read twice where there are dialogues."""
-    columns = tuple(columns_in(held))
-    names = (str(source), held.name)
-    return _Given(held, _kind(names, columns, reading, held.name), columns, names)
-
-
-def _file_given(path: Path, reading: MixtureReading) -> _Given:
-    columns = columns_of(path)
-    names = (str(path), path.name)
-    return _Given(path, _kind(names, columns, reading, str(path)), columns, names)
-
-
-def _kind(names: Sequence[str], columns: Sequence[str], reading: MixtureReading, shown: str) -> Kind:
-    chosen = next((reading.kinds[name] for name in names if name in reading.kinds), None)
-    return chosen or kind_of(columns, where=f"{shown}:")
+    return [given(path, columns_of(path), (str(path), path.name), str(path)) for path in paths]
 
 
 def _refuse_unknown_kinds(given: Sequence[_Given], reading: MixtureReading) -> None:
@@ -213,13 +201,13 @@ def _where(given: Sequence[_Given], reading: MixtureReading) -> Pairs:
 
 def _unfiltered(given: Sequence[_Given], reading: MixtureReading) -> list[str]:
     """Says which tables a filter left alone."""
-    told = []
+    notes = []
     for column, value in reading.where:
         for kind in dict.fromkeys(one.kind for one in given):
             mine = [one for one in given if one.kind == kind]
             if (column, value) not in _where(mine, reading):
-                told.append(f"{column}={value} was not asked of {kind}: not all of these tables have the column")
-    return told
+                notes.append(f"{column}={value} was not asked of {kind}: not all of these tables have the column")
+    return notes
 
 
 def _by_source(given: Sequence[_Given]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -241,18 +229,16 @@ def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses
         keep=(EVERYTHING,),
     )
     files, frames, read = _by_source(given)
-    names: list[str | None] = [f"system {place + 1}" if len(frames) > 1 else None for place in range(len(frames))]
-    parts = [*([read_responses(*files, reading=how)] if files else [])]
-    parts += [responses(frame, system=name, reading=how) for frame, name in zip(frames, names, strict=True)]
+    parts = [read_responses(*files, reading=how)] if files else []
+    for place, frame in enumerate(frames, start=1):
+        parts.append(responses(frame, system=f"system {place}" if len(frames) > 1 else None, reading=how))
     parts += read
     if len(parts) == 1:
         return parts[0]
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    return Responses(frame, *(_chained(parts, name) for name in ("notes", "warnings")))
-
-
-def _chained(parts: Sequence[Any], name: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(told for part in parts for told in getattr(part, name)))
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
+    return Responses(frame, notes, warnings)
 
 
 def _read_lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | None:
@@ -270,12 +256,12 @@ def _read_dialogues(given: Sequence[_Given], reading: MixtureReading) -> Dialogu
     files, frames, read = _by_source(given)
     names = tuple(name for one in given for name in one.columns)
     how = DialogueReading(outcome=reading.outcome or outcome_column(names), columns=_columns(given, reading))
-    readers: list[Callable[[], Dialogues]] = [lambda: read_dialogues(*files, reading=how)] if files else []
-    readers += [lambda frame=frame: dialogues(frame, reading=how) for frame in frames]  # type: ignore[misc]
-    readers += [lambda table=table: table for table in read]  # type: ignore[misc]
-    if len(readers) > 1:
+    if bool(files) + len(frames) + len(read) > 1:
         raise UsageError("dialogues are files, or one frame; put several frames together first")
-    return readers[0]()
+    if read:
+        table: Dialogues = read[0]
+        return table
+    return read_dialogues(*files, reading=how) if files else dialogues(frames[0], reading=how)
 
 
 def _read_trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tuple[Trials, ...], list[str]]:
@@ -284,18 +270,16 @@ def _read_trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tupl
     files, frames, read = _by_source(given)
     if not files and not frames:
         return tuple(read), []
-    x, y, told = measured_columns([*files, *frames], reading.x, reading.y)
+    x, y, notes = measured_columns([*files, *frames], reading.x, reading.y)
     how = TrialReading(x=x, y=y, columns=_columns(given, reading), where=_where(given, reading))
     found = read_trials(*files, reading=how) if files else ()
-    return (*found, *(one for frame in frames for one in trials(frame, reading=how)), *read), told
+    return (*found, *(one for frame in frames for one in trials(frame, reading=how)), *read), notes
 
 
-def _file(one: _Given) -> FileRead:
-    path = one.path
-    assert path is not None
-    name = one.data.name if isinstance(one.data, Source) else path_text(path.name)
+def _file(given: _Given, path: Path) -> FileRead:
+    name = given.data.name if isinstance(given.data, Source) else path_text(path.name)
     if not path.is_file():
-        return FileRead(name, one.kind, None, None)
+        return FileRead(name, given.kind, None, None)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileRead(name, one.kind, path.stat().st_size, digest[:16])
+    return FileRead(name, given.kind, path.stat().st_size, digest[:16])

@@ -11,7 +11,9 @@ from demur.core.show.results import Step
 from demur.errors import DataError
 
 
-def performed(task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step) -> dict[str, Any] | None:
+def perform_task(
+    task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step
+) -> dict[str, Any] | None:
     """Does what the name of the task says."""
     if task == "endless":
         step(f"in process {os.getpid()}", 1, 3)

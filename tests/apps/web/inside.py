@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 from demur.apps.web.security import LOOPBACK
 from demur.apps.web.server import application
 from demur.apps.web.site import Site
-from demur.apps.web.worker import Worker, WorkerJob, ending_of_work, performed
+from demur.apps.web.worker import Worker, WorkerJob, ending_of_work, perform_task
 
 
 class InsideWorker(Worker):
@@ -17,7 +17,7 @@ class InsideWorker(Worker):
         def step(what: str, done: int, total: int) -> None:
             job.what, job.done, job.total = what, done, total
 
-        kind, told, _ = ending_of_work(lambda: performed(job.task, job.given, job.signature, self._root, step))
+        kind, told, _ = ending_of_work(lambda: perform_task(job.task, job.given, job.signature, self._root, step))
         with self._changed:
             self._finish(job, kind, told)
 

@@ -17,7 +17,7 @@ import pytest
 from apps.web.logs import answers, log
 from apps.web.waiting import until
 from browser.workbench import served
-from demur.apps.web.serving import Address, checked, link
+from demur.apps.web.server import Address, check_address, link
 from demur.errors import UsageError
 from demur.store.runs import Store
 
@@ -150,7 +150,7 @@ def test_a_port_in_use_is_told_with_what_to_do(apart, tmp_path):
 
 def test_without_the_extra_it_says_what_to_install(demur, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "demur.apps.web.serving", raising=False)
+    monkeypatch.delitem(sys.modules, "demur.apps.web.server", raising=False)
     done = demur("serve")
     assert done.returncode == 2
     assert done.stderr == "error: the workbench needs the extra: pip install 'demur[web]'\n"
@@ -159,13 +159,13 @@ def test_without_the_extra_it_says_what_to_install(demur, monkeypatch):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org"])
 def test_other_machines_may_not_come_without_a_token(host):
     with pytest.raises(UsageError, match="a token is needed: --token auto makes one"):
-        checked(Address(host=host))
-    assert len(checked(Address(host=host, token="auto")).token) >= 32
+        check_address(Address(host=host))
+    assert len(check_address(Address(host=host, token="auto")).token) >= 32
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost", "::1", "127.8.9.1"])
 def test_this_machine_needs_no_token(host):
-    assert checked(Address(host=host)).token is None
+    assert check_address(Address(host=host)).token is None
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_this_machine_needs_no_token(host):
 )
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token):
     with pytest.raises(UsageError, match="--token"):
-        checked(Address(token=token))
+        check_address(Address(token=token))
 
 
 def test_tokens_that_are_made_differ():
-    assert checked(Address(token="auto")).token != checked(Address(token="auto")).token
+    assert check_address(Address(token="auto")).token != check_address(Address(token="auto")).token
 
 
 def test_the_link_names_a_host_that_can_be_opened():

@@ -6,7 +6,7 @@ import pytest
 from apps.web.inside import InsideWorker
 from apps.web.logs import MARKUP
 from demur.apps.web import server
-from demur.apps.web.rendering import rendered
+from demur.apps.web.rendering import render
 from demur.apps.web.server import PAGES, vega
 from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.errors import DataError, UsageError
@@ -19,7 +19,7 @@ def work(monkeypatch):
     go = Event()
     made = {"go": go, "times": 0, "fails": None}
 
-    def performed(_, given, signature, root, step):
+    def perform_task(_, given, signature, root, step):
         step("counting", 1, 2)
         assert go.wait(20)
         made["times"] += 1
@@ -29,7 +29,7 @@ def work(monkeypatch):
         with_store.keep(signature, json.dumps({"value": given["x"]}).encode())
         with_store.close()
 
-    monkeypatch.setattr("apps.web.inside.performed", performed)
+    monkeypatch.setattr("apps.web.inside.perform_task", perform_task)
     return made
 
 
@@ -112,12 +112,12 @@ def test_a_result_that_the_store_cannot_keep_is_shown_and_held_for_the_next_look
 
 def test_few_results_are_held_in_memory(site, monkeypatch):
     monkeypatch.setattr("demur.apps.web.worker.RESULTS_HELD", 2)
-    monkeypatch.setattr("apps.web.inside.performed", lambda _, given, *__: given)
+    monkeypatch.setattr("apps.web.inside.perform_task", lambda _, given, *__: given)
     for name in "abc":
         assert site.worker.start("made", {"x": name}, signature=name).ended.wait(20)
-    assert [site.worker.held(name) for name in "abc"] == [None, {"x": "b"}, {"x": "c"}]
+    assert [site.worker.unsaved_result(name) for name in "abc"] == [None, {"x": "b"}, {"x": "c"}]
     site.worker.forget(3)
-    assert site.worker.held("c") is None
+    assert site.worker.unsaved_result("c") is None
 
 
 def test_a_result_that_is_neither_kept_nor_held_is_told_of_and_not_made_again_and_again(
@@ -210,22 +210,22 @@ def test_where_no_process_can_make_the_bundle_the_server_does(store, monkeypatch
 
 def test_rows_of_the_last_few_runs_stay_at_hand(site, runs):
     assert site.rows(runs[0]) is site.rows(runs[0])
-    site.dropped(runs[0])
-    site.dropped(runs[0])
+    site.forget_rows(runs[0])
+    site.forget_rows(runs[0])
     assert site.rows(runs[0]) is not None
 
 
 @pytest.mark.parametrize("value", ["</script><script>alert(1)</script>", "\u2028", "&lt;"])
 def test_data_in_a_page_cannot_end_the_element_it_stands_in(value):
-    html = rendered("fault.html", value, {"error": value})
+    html = render("fault.html", value, {"error": value})
     block = html.split('id="page-data">')[1].split("</script>")[0]
     assert json.loads(block) == {"error": value}
     assert html.count("<script") == 3
 
 
 def test_a_theme_that_there_is_not_is_left_out():
-    assert "data-theme" not in rendered("fault.html", "x", {"error": ""}, theme='"><script>')
-    assert 'data-theme="dark"' in rendered("fault.html", "x", {"error": ""}, theme="dark")
+    assert "data-theme" not in render("fault.html", "x", {"error": ""}, theme='"><script>')
+    assert 'data-theme="dark"' in render("fault.html", "x", {"error": ""}, theme="dark")
 
 
 def query(text):

@@ -71,7 +71,7 @@ def test_settings_that_were_kept_are_as_they_were(tmp_path):
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, True, "1", None, [1]])
 def test_numbers_that_are_none_are_refused(name, value):
     with pytest.raises(UsageError, match=f"{name} must"):
-        Preferences().changed({name: value})
+        Preferences().with_changes({name: value})
 
 
 def test_work_under_way_is_listed_with_a_way_to_cancel_it(client, site):

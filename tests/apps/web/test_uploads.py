@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 
 from apps.web.logs import MARKUP, answers
 from demur.apps.web.pages import adding
-from demur.apps.web.pages.adding import ending_of, shown_name
+from demur.apps.web.pages.adding import display_name, ending_of
 from demur.apps.web.site import Site
 from demur.errors import UsageError
 
@@ -173,8 +173,8 @@ def test_uploads_under_way_are_bounded(client, monkeypatch):
 
 
 def test_names_of_files_are_shown_without_folders_and_signs_that_do_not_print():
-    assert shown_name("/a/b\\c/d\n.jsonl\x00") == "d.jsonl"
-    assert len(shown_name("x" * 999 + ".jsonl")) == 200
+    assert display_name("/a/b\\c/d\n.jsonl\x00") == "d.jsonl"
+    assert len(display_name("x" * 999 + ".jsonl")) == 200
 
 
 @pytest.mark.parametrize(("name", "ending"), [("a.JSONL", ".jsonl"), ("a.b.csv.GZ", ".csv.gz"), ("a.pq", ".pq")])

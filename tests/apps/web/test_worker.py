@@ -20,7 +20,7 @@ LONG = 30
 @pytest.fixture
 def worker(tmp_path):
     """A worker that does the chores of the tests."""
-    made = Worker(tmp_path, chores.performed)
+    made = Worker(tmp_path, chores.perform_task)
     yield made
     made.close()
 
@@ -158,7 +158,7 @@ def test_to_close_ends_all_that_is_under_way_and_all_that_waits(worker):
 
 
 def test_to_close_while_the_process_starts_leaves_none_behind(tmp_path):
-    worker = Worker(tmp_path, chores.performed)
+    worker = Worker(tmp_path, chores.perform_task)
     job = worker.start("endless", {})
     worker.close()
     assert job.state == "cancelled"
@@ -208,7 +208,7 @@ def test_the_process_ends_with_a_server_that_is_killed(tmp_path):
         "import sys, time; from pathlib import Path; from apps.web import chores\n"
         "from demur.apps.web.worker import Worker\n"
         "if __name__ == '__main__':\n"
-        "    job = Worker(Path('.'), chores.performed).start('endless', {})\n"
+        "    job = Worker(Path('.'), chores.perform_task).start('endless', {})\n"
         "    while not job.what: time.sleep(0.01)\n"
         "    print(job.what.split()[-1], flush=True); time.sleep(60)\n"
     )

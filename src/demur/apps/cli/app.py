@@ -105,8 +105,8 @@ def serve(
 ) -> None:
     """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
     try:
-        from demur.apps.web.serving import Address
-        from demur.apps.web.serving import serve as serve_store
+        from demur.apps.web.server import Address
+        from demur.apps.web.server import serve as serve_store
     except ModuleNotFoundError as missing:
         if missing.name in ("starlette", "uvicorn", "jinja2"):
             raise UsageError("the workbench needs the extra: pip install 'demur[web]'") from None

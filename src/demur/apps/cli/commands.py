@@ -69,7 +69,7 @@ def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> N
 
 def command_of(job: Job, run: Run) -> Callable[..., None]:
     """The command of a job: the options of its function, and those that say where the result goes."""
-    declared = [_declared(one) for one in job.parameters]
+    declared = [_declare(one) for one in job.parameters]
     declared += [
         _keyword(one.name, Path | None, _option((one.flag, one.short), one.help, one.metavar), None)
         for one in job.outputs
@@ -96,7 +96,7 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
 def run_job(job: Job, given: dict[str, Any]) -> None:
     """Call the function of a job with what the command was given, write and show its result."""
     outputs = options_from(OutputOptions, given)
-    extra, rest = _apart(outputs, job)
+    extra, rest = _split_outputs(outputs, job)
     files = [(one, path) for one in job.outputs if (path := given.pop(one.name)) is not None]
     for one, path in files:
         _refuse_path(path, one.flag, one.ending)
@@ -195,12 +195,12 @@ def _group(app: typer.Typer, name: str) -> typer.Typer:
     for one in app.registered_groups:
         if one.name == name and one.typer_instance is not None:
             return one.typer_instance
-    made = typer.Typer(no_args_is_help=True)
-    app.add_typer(made, name=name)
-    return made
+    group = typer.Typer(no_args_is_help=True)
+    app.add_typer(group, name=name)
+    return group
 
 
-def _declared(parameter: Parameter) -> inspect.Parameter:
+def _declare(parameter: Parameter) -> inspect.Parameter:
     """How the command line declares a parameter of a job."""
     option = parameter.option
     if isinstance(option, Argument):
@@ -234,7 +234,7 @@ def _keyword(name: str, kind: Any, about: Any, default: Any) -> inspect.Paramete
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _apart(outputs: OutputOptions, job: Job) -> tuple[list[tuple[Path, str]], OutputOptions]:
+def _split_outputs(outputs: OutputOptions, job: Job) -> tuple[list[tuple[Path, str]], OutputOptions]:
     """The files of endings that only this job writes, and the options without them; refuse what cannot be written."""
     extra: list[tuple[Path, str]] = []
     usual: list[Path] = []

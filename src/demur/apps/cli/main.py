@@ -22,10 +22,10 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     >>> len(app_for(["score", "log.jsonl"]).registered_commands)
     1
     """
-    asked = [job for job in JOBS if [job.name] == list(arguments[:1])]
-    if asked:
+    jobs = [job for job in JOBS if [job.name] == list(arguments[:1])]
+    if jobs:
         small = new_app()
-        add_jobs(small, asked)
+        add_jobs(small, jobs)
         return small
     from demur.apps.cli.app import app
 
@@ -62,13 +62,13 @@ def run() -> None:
 
 def _print_everything() -> None:
     """Has standard output and standard error write what their encoding lacks as escapes, as JSON has them."""
-    codecs.register_error("demur", _escaped)
+    codecs.register_error("demur", _escape)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="demur")
 
 
-def _escaped(fault: UnicodeError) -> tuple[str, int]:
+def _escape(fault: UnicodeError) -> tuple[str, int]:
     if not isinstance(fault, UnicodeEncodeError):
         raise fault
     text = fault.object[fault.start : fault.end]

@@ -179,7 +179,7 @@ def write_all(presentation: Presentation, paths: list[Path]) -> None:
     """Write the result in the format of each path's extension: everything is rendered before anything is written."""
     from demur.core.io.writing import write_whole
 
-    contents = [(path, rendered(presentation, path.suffix.lower())) for path in paths]
+    contents = [(path, render(presentation, path.suffix.lower())) for path in paths]
     for path, content in contents:
         write_whole(path, content)
 
@@ -189,7 +189,7 @@ def as_json(document: dict[str, Any]) -> str:
     return json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False)
 
 
-def rendered(presentation: Presentation, suffix: str) -> str | bytes:
+def render(presentation: Presentation, suffix: str) -> str | bytes:
     """The result as the content of a file with this extension."""
     from demur.core.show import page
 

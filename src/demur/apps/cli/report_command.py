@@ -45,7 +45,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     def content(suffix: str) -> str:
         if suffix == ".json":
             return document + "\n"
-        return junit_of(report, gates, seconds) if suffix == ".xml" else report.rendered(suffix)
+        return junit_of(report, gates, seconds) if suffix == ".xml" else report.render(suffix)
 
     contents = [(path, content(path.suffix.lower())) for path in outputs.output]
     for path, text in contents:

@@ -17,7 +17,7 @@ THEMES = ("light", "dark")
 """What the look of pages may be set to; without one it is the system's."""
 
 
-def rendered(
+def render(
     template: str,
     title: str,
     document: dict[str, Any],
@@ -43,16 +43,12 @@ def rendered(
 @cache
 def templates() -> Environment:
     """The template engine with the filters that templates use."""
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("demur.apps.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    made.filters["data"] = data_block
-    made.filters["percent"] = percent
-    made.filters["count"] = count
-    made.filters["megabytes"] = megabytes
-    made.filters["moment"] = moment
-    made.filters["threshold"] = threshold_text
-    return made
+    shown = {"percent": percent, "count": "{:,}".format, "megabytes": megabytes, "moment": moment}
+    environment.filters.update(shown, data=data_block, threshold=threshold_text)
+    return environment
 
 
 def data_block(value: Any) -> str:
@@ -74,15 +70,6 @@ def percent(value: float | None, digits: int = 1) -> str:
     ('12.3 %', '–')
     """
     return "–" if value is None else f"{100 * value:.{digits}f} %"
-
-
-def count(value: int) -> str:
-    """A whole number with its thousands set apart.
-
-    >>> count(1234567)
-    '1,234,567'
-    """
-    return f"{value:,}"
 
 
 def megabytes(value: int) -> str:

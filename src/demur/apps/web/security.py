@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -69,27 +68,36 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        refusal = self._refusal(Request(scope))
-        await (refusal or self.app)(scope, receive, _with_headers(send))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        await (self._refusal(Request(scope)) or self.app)(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
         if self.hosts is not None and host_of(request.headers) not in self.hosts:
-            told = "this server answers only to its own name; open it as http://localhost"
-            return self.refusing(request, 421, told)
+            message = "this server answers only to its own name; open it as http://localhost"
+            return self.refusing(request, 421, message)
         if fault := _foreign(request):
             return self.refusing(request, 403, fault)
         return None if self.token is None else self._entry(request, self.token)
 
     def _entry(self, request: Request, token: str) -> Response | None:
         """Nothing where the token is known; else the way in, by a link with the token or a request for it."""
-        if same(request.cookies.get(cookie_of(request), ""), stamp(token)) or same(_bearer(request.headers), token):
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        if same(request.cookies.get(cookie_of(request), ""), stamp(token)) or same(bearer, token):
             return None
         if request.method in SAFE and same(request.query_params.get("token", ""), token):
             return _let_in(request, token)
         if request.scope["path"].startswith(OPEN_TO_ALL) and request.method in SAFE:
             return None
-        told = "a token is needed: open the link that demur serve printed, or send it as a bearer token"
-        return self.refusing(request, 401, told)
+        message = "a token is needed: open the link that demur serve printed, or send it as a bearer token"
+        return self.refusing(request, 401, message)
 
 
 def stamp(token: str) -> str:
@@ -104,14 +112,14 @@ def same(given: str, wanted: str) -> bool:
 
 def cookie_of(request: Request) -> str:
     """The name of the cookie: browsers share cookies between ports, so that two servers would take each other's."""
-    found = _HOST.fullmatch(request.headers.get("host", ""))
-    return f"demur_token_{(found and found[2]) or 'default'}"
+    match = _HOST.fullmatch(request.headers.get("host", ""))
+    return f"demur_token_{(match and match[2]) or 'default'}"
 
 
 def host_of(headers: Headers) -> str:
     """The name by which the server was called; empty where there is none to be trusted."""
-    found = _HOST.fullmatch(headers.get("host", ""))
-    return found[1].strip("[]").lower() if found else ""
+    match = _HOST.fullmatch(headers.get("host", ""))
+    return match[1].strip("[]").lower() if match else ""
 
 
 def path_of(request: Request) -> str:
@@ -137,10 +145,6 @@ def _let_in(request: Request, token: str) -> Response:
     return answer
 
 
-def _bearer(headers: Headers) -> str:
-    return headers.get("authorization", "").removeprefix("Bearer ").strip()
-
-
 def _foreign(request: Request) -> str:
     """Why a request may not come from where it comes from; empty where it may.
 
@@ -153,28 +157,13 @@ def _foreign(request: Request) -> str:
     if request.method in SAFE:
         visit = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return "" if from_here or visit else "this request comes from another site"
-    if not from_here or not _own_origin(headers):
+    origin = headers.get("origin")
+    try:
+        own = origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        own = False
+    if not from_here or not own:
         return "this request comes from another site"
     if headers.get("x-demur") != "1":
         return "requests that change something carry the header X-Demur: 1"
     return ""
-
-
-def _own_origin(headers: Headers) -> bool:
-    origin = headers.get("origin")
-    try:
-        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
-    except ValueError:
-        return False
-
-
-def _with_headers(send: Send) -> Callable[[Message], Awaitable[Any]]:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers[name] = value
-            headers.setdefault("cache-control", "no-store")
-        await send(message)
-
-    return sending

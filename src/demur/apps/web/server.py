@@ -1,19 +1,26 @@
-"""The web application: pages with their JSON twins, actions, jobs, static files and faults."""
+"""The web application: pages with their JSON twins, actions, jobs, static files and faults; and how it is served."""
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
+import logging
+import secrets
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 import anyio
 import msgspec
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -24,13 +31,14 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from demur.apps.web.pages import adding, compare, errors, gold, nbest, outcome, runs, settings
-from demur.apps.web.rendering import rendered
-from demur.apps.web.security import Guard, path_of
-from demur.apps.web.site import Action, Page, PageContent, Query, Site, Waiting, message_of
+from demur.apps.web.rendering import render
+from demur.apps.web.security import LOOPBACK, Guard, path_of
+from demur.apps.web.site import MOST_UPLOADED, Action, Page, PageContent, Query, Site, Waiting, message_of, site_of
 from demur.apps.web.worker import ENDED
 from demur.core.show.results import plain
-from demur.errors import DemurError
+from demur.errors import DemurError, UsageError
 from demur.store.records import NoRunError
+from demur.store.runs import Store
 
 VIEW_FILES = {
     "page.css": ("core/show", "text/css"),
@@ -93,14 +101,14 @@ def vega(site: Site) -> bytes:
 
 
 def _bundle(site: Site, signature: str) -> bytes:
-    apart = subprocess.run([sys.executable, "-c", MAKING], capture_output=True, check=False)
-    made = apart.stdout if apart.returncode == 0 else b""
-    if not made:
+    process = subprocess.run([sys.executable, "-c", MAKING], capture_output=True, check=False)
+    script = process.stdout if process.returncode == 0 else b""
+    if not script:
         from demur.core.show import pictures
 
-        made = pictures.javascript(BUNDLED).encode()
-    site.store.keep(signature, made)
-    return made
+        script = pictures.javascript(BUNDLED).encode()
+    site.store.keep(signature, script)
+    return script
 
 
 def _sender(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
@@ -179,37 +187,32 @@ def _query_of(request: Request) -> Query:
 
 
 def _shower(site: Site, page: Page, *, as_json: bool) -> Callable[[Request], Any]:
-    async def show(request: Request) -> Response:
-        query = _query_of(request)
-        try:
-            shown = await run_in_threadpool(page.show, site, query)
-        except Waiting as wait:
-            return await _awaited(site, page, request, query, wait, as_json=as_json)
-        return _answer(page, shown, request, as_json=as_json)
-
-    return show
-
-
-async def _awaited(site: Site, page: Page, request: Request, query: Query, wait: Waiting, *, as_json: bool) -> Response:
-    """The page with its result if that is soon there, else the page that waits for it.
+    """What answers a request for a page: with its result if that is soon there, otherwise with a page that waits.
 
     A script that asks with `wait=1` gets the result when it is there, however long that takes.
     """
-    job = wait.job
-    with anyio.move_on_after(None if query.text("wait") else PATIENCE):
-        while job.state not in ENDED and not await request.is_disconnected():  # nobody waits for who has left
-            await anyio.sleep(0.02)
-    if job.state == "done":
-        try:
-            shown = await run_in_threadpool(page.show, site, query)
-        except Waiting as again:  # a page may need several results, one after the other
-            if again.job.signature == job.signature:
-                raise HTTPException(500, "the result was made but could not be kept; is the disk full?") from None
-            return await _awaited(site, page, request, query, again, as_json=as_json)
-        return _answer(page, shown, request, as_json=as_json)
-    status = 202 if job.state != "failed" else 500 if job.internal else 400
-    waiting = PageContent(wait.about, {"job": job.to_dict()}, status=status)
-    return _answer(page, waiting, request, as_json=as_json, template="waiting.html")
+
+    async def show(request: Request) -> Response:
+        query = _query_of(request)
+        last: str | None = ""
+        while True:  # a page may need several results, one after the other
+            try:
+                shown = await run_in_threadpool(page.show, site, query)
+                return _answer(page, shown, request, as_json=as_json)
+            except Waiting as wait:
+                job, about = wait.job, wait.about
+            if job.signature == last:
+                raise HTTPException(500, "the result was made but could not be kept; is the disk full?")
+            with anyio.move_on_after(None if query.text("wait") else PATIENCE):
+                while job.state not in ENDED and not await request.is_disconnected():  # nobody waits for who has left
+                    await anyio.sleep(0.02)
+            if job.state != "done":
+                status = 202 if job.state != "failed" else 500 if job.internal else 400
+                waiting = PageContent(about, {"job": job.to_dict()}, status=status)
+                return _answer(page, waiting, request, as_json=as_json, template="waiting.html")
+            last = job.signature
+
+    return show
 
 
 def _answer(
@@ -220,7 +223,7 @@ def _answer(
         return JSONResponse(document, status_code=shown.status)
     twin = f"{path_of(request)}.json" + (f"?{request.url.query}" if request.url.query else "")
     theme = request.cookies.get(THEME_COOKIE, "")
-    html = rendered(
+    html = render(
         template or page.template, shown.title, document, navigation=PAGES, twin=twin, path=page.path, theme=theme
     )
     return HTMLResponse(html, shown.status)
@@ -242,12 +245,12 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(content) > LONGEST_BODY:
             raise HTTPException(413, "this is too much for one change")
     try:
-        found = msgspec.json.decode(content) if content else {}
+        body = msgspec.json.decode(content) if content else {}
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise HTTPException(400, "the body must be a JSON object") from None
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise HTTPException(400, "the body must be a JSON object")
-    return found
+    return body
 
 
 def _job_number(site: Site, request: Request) -> int:
@@ -285,10 +288,8 @@ async def _answer_fault(request: Request, fault: Exception) -> Response:
     if isinstance(fault, HTTPException):
         message = "there is no such page" if fault.detail == "Not Found" else fault.detail
         return fault_answer(request, fault.status_code, message)
-    internal = (
-        f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur serve has more."
-    )
-    return fault_answer(request, 500, internal)
+    message = f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur serve has more."
+    return fault_answer(request, 500, message)
 
 
 def fault_answer(request: Request, status: int, message: str) -> Response:
@@ -301,6 +302,112 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
     if status == 401:
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
         about = {"path": path, "rest": rest, "wrong": "token" in request.query_params}
-        return HTMLResponse(rendered("entry.html", "Who is there?", about, theme=theme), status)
+        return HTMLResponse(render("entry.html", "Who is there?", about, theme=theme), status)
     document = {"error": message, "status": status}
-    return HTMLResponse(rendered("fault.html", "This did not work", document, navigation=PAGES, theme=theme), status)
+    return HTMLResponse(render("fault.html", "This did not work", document, navigation=PAGES, theme=theme), status)
+
+
+SHORTEST_TOKEN = 16
+"""Characters of a token that cannot be guessed in any useful time, if they are random."""
+
+PARTING = 1
+"""Seconds that requests under way have to end when the server is ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where the workbench listens."""
+
+    host: str = "127.0.0.1"
+    port: int = 8378
+    token: str | None = None
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.host.lower() in LOOPBACK or ((ip := _ip(self.host)) is not None and ip.is_loopback)
+
+    @property
+    def linked_host(self) -> str:
+        """The host as it stands in a link; where it listens at every address, this machine's name."""
+        ip = _ip(self.host)
+        host = socket.gethostname() if ip is not None and ip.is_unspecified else self.host
+        return f"[{host}]" if ":" in host else host
+
+
+def check_address(address: Address) -> Address:
+    """The address with its token made if asked for; refused where others could come without one."""
+    token = secrets.token_urlsafe(24) if address.token == "auto" else address.token
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise UsageError(f"--token must have at least {SHORTEST_TOKEN} characters; --token auto makes one")
+    if token is not None and not (token.isascii() and token.isprintable() and token.split() == [token]):
+        raise UsageError("--token may hold letters, digits and signs of ASCII, no space; --token auto makes one")
+    if token is None and not address.loopback:
+        raise UsageError(
+            f"--host {address.host} lets other machines come, so a token is needed: --token auto makes one "
+            "(without --host only this machine can come)"
+        )
+    return replace(address, token=token)
+
+
+def serve(
+    root: Path | None, address: Address, *, most_uploaded: int = MOST_UPLOADED, announce: Callable[[str], None]
+) -> None:
+    """Serve the store until the process is ended; `announce` is told where, once it can be opened."""
+    where = check_address(address)
+    with closing(_listening(where)) as listening, closing(Store.open(root)) as store:
+        site = site_of(store, most_uploaded=most_uploaded, settings={"token": where.token is not None})
+        hosts = LOOPBACK | {where.host.lower()} if where.loopback else None
+        app = application(site, hosts=hosts, token=where.token)
+        for problem in (*site.problems, *store.problems):
+            announce(f"note: {problem}")
+        announce(f"The workbench is at {link(where, listening.getsockname()[1])}")
+        announce(f"Runs are kept in {store.root}. Ctrl-C ends it.")
+        config = uvicorn.Config(
+            app,
+            log_level="error",
+            access_log=False,  # links may hold the token
+            server_header=False,
+            proxy_headers=False,  # what proxies say is not trusted
+            ws="none",
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=PARTING,
+        )
+        try:
+            _Server(config).run(sockets=[listening])
+        finally:
+            site.worker.close()
+
+
+class _Server(uvicorn.Server):
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # whoever is cut off by the end is no fault
+        await super().shutdown(sockets)
+
+
+def link(address: Address, port: int) -> str:
+    """The link that opens the workbench, with the token where there is one."""
+    query = f"?token={address.token}" if address.token else ""
+    return f"http://{address.linked_host}:{port}/{query}"
+
+
+def _listening(address: Address) -> socket.socket:
+    """A socket that listens; a port in use is said before anything else happens."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((address.host, address.port))
+        listening.listen(128)
+    except OSError as fault:
+        listening.close()
+        place, why = f"{address.host} port {address.port}", fault.strerror or str(fault)
+        raise UsageError(f"cannot listen on {place}: {why}; try another with --port (0 takes a free one)") from None
+    return listening
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

@@ -76,15 +76,15 @@ class Query:
 
     def where(self, name: str = "where", *, columns: Sequence[str] = ()) -> tuple[tuple[str, str], ...]:
         """Filters given as `column=value`; of a column whose own name has the sign, all of its name is the column."""
-        found = []
+        pairs = []
         for text in self.several(name):
             signed = [column for column in columns if "=" in column and text.startswith(f"{column}=")]
             column, equals, value = text.partition("=")
             if not equals:
                 raise UsageError(f'{name} takes column=value; got "{text}"')
             longest = max(signed, key=len, default=column)
-            found.append((longest, text[len(longest) + 1 :] if signed else value))
-        return tuple(found)
+            pairs.append((longest, text[len(longest) + 1 :] if signed else value))
+        return tuple(pairs)
 
 
 FILE = "store.settings.json"
@@ -108,16 +108,13 @@ def preference_fields() -> dict[str, Field]:
 class Preferences:
     """How uncertainty is computed, and where curves are read, unless a page is asked otherwise.
 
-    >>> Preferences().changed({"level": 0.9, "seed": 7}).level
+    >>> Preferences().with_changes({"level": 0.9, "seed": 7}).level
     0.9
     """
 
     level: float = 0.95
-    """Confidence level of intervals and bands."""
     replicates: int = 1000
-    """Bootstrap replicates."""
     seed: int = 0
-    """Seed of all randomness."""
     at: float = 0.2
     """The non-return rate at which pages open."""
 
@@ -133,12 +130,21 @@ class Preferences:
         """What resampling is told."""
         return {"level": self.level, "replicates": self.replicates, "seed": self.seed}
 
-    def changed(self, given: Mapping[str, Any]) -> Preferences:
+    def with_changes(self, given: Mapping[str, Any]) -> Preferences:
         """The preferences with some of them changed."""
         if unknown := sorted(given.keys() - asdict(self).keys()):
             raise UsageError(f"there is no setting {', '.join(unknown)}; there are {', '.join(asdict(self))}")
-        whole = {name: one.kind == "whole" for name, one in preference_fields().items()}
-        numbers: dict[str, Any] = {name: _as_number(name, given[name], int if whole[name] else float) for name in given}
+        numbers: dict[str, Any] = {}
+        for name, value in given.items():
+            whole = preference_fields()[name].kind == "whole"
+            try:
+                number = (int if whole else float)(value) if math.isfinite(value) else None
+            except (TypeError, OverflowError):  # no number, or one beyond all bounds
+                number = None
+            if number is None or number != value or isinstance(value, bool):
+                kind = "whole number" if whole else "number"
+                raise UsageError(f"{name} must be a {kind}; got {json.dumps(value)[:40]}")
+            numbers[name] = number
         return replace(self, **numbers)
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,7 +156,7 @@ def read_preferences(root: Path) -> tuple[Preferences, str]:
     """The preferences kept in a store, and what was wrong with them; where they cannot be read, the defaults."""
     path = root / FILE
     try:
-        return Preferences().changed(json.loads(path.read_text(encoding="utf-8"))), ""
+        return Preferences().with_changes(json.loads(path.read_text(encoding="utf-8"))), ""
     except FileNotFoundError:
         return Preferences(), ""
     except (OSError, ValueError, AttributeError, UsageError) as fault:
@@ -160,16 +166,6 @@ def read_preferences(root: Path) -> tuple[Preferences, str]:
 def write_preferences(root: Path, preferences: Preferences) -> None:
     """Keep the preferences in a store."""
     write_whole(root / FILE, json.dumps(preferences.to_dict(), indent=2) + "\n")
-
-
-def _as_number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
-    try:
-        number = kind(value) if not isinstance(value, bool | str) and math.isfinite(value) else None
-    except (TypeError, OverflowError):  # no number, or one beyond all bounds
-        number = None
-    if number is None or number != value:
-        raise UsageError(f"{name} must be a {'whole ' if kind is int else ''}number; got {json.dumps(value)[:40]}")
-    return number
 
 
 def message_of(fault: DemurError) -> str:
@@ -216,10 +212,10 @@ class Site:
         wanted = {"sampling": self.preferences.sampling, **asked}
         signature = signature_of(task, [run.id for run in runs], [run.name for run in runs], wanted)
         if (content := self.store.cached(signature)) is not None:
-            found: dict[str, Any] = json.loads(content)
-            return found
-        if (held := self.worker.held(signature)) is not None:
-            return held
+            document: dict[str, Any] = json.loads(content)
+            return document
+        if (unsaved := self.worker.unsaved_result(signature)) is not None:
+            return unsaved
         given = {"runs": [run.id for run in runs], **wanted}
         raise Waiting(self.worker.start(task, given, signature=signature, about=about), about)
 
@@ -236,14 +232,14 @@ class Site:
                 self._rows.popitem(last=False)
             return read
 
-    def dropped(self, run: Run) -> None:
+    def forget_rows(self, run: Run) -> None:
         """Let go of the rows of a run that is no more."""
         with self._lock:
             self._rows.pop(run.id, None)
 
     def change_preferences(self, given: dict[str, Any]) -> None:
         """Change what new results are made with, and keep it."""
-        changed = self.preferences.changed(given)
+        changed = self.preferences.with_changes(given)
         write_preferences(self.store.root, changed)
         self.preferences = changed
 

@@ -61,32 +61,28 @@ def work_loop(pipe: Connection, root: str, warm: bool, perform: Perform) -> None
 def ending_of_work(work: Callable[[], dict[str, Any] | None]) -> tuple[str, Any, bool]:
     """How work ended: `done` with its answer, `failed` by its input or by a `fault` of demur; and if it was heavy."""
     try:
-        return ("done", work(), heavy())
+        return ("done", work(), most_taken() > MOST_MEMORY)
     except DemurError as refusal:
-        return ("failed", str(refusal), heavy())
+        return ("failed", str(refusal), most_taken() > MOST_MEMORY)
     except MemoryError:
         return ("failed", "this does not fit into memory", True)
     except Exception as fault:
         where = traceback.extract_tb(fault.__traceback__)[-1]
-        told = f"{type(fault).__name__}: {fault} ({Path(where.filename).name}:{where.lineno})"
-        return ("fault", f"internal error: {told}. This is a fault of demur; please report it.", heavy())
-
-
-def heavy() -> bool:
-    """Whether this process has taken so much memory that a new one should follow; never where no one counts it."""
-    return most_taken() > MOST_MEMORY
+        about = f"{type(fault).__name__}: {fault} ({Path(where.filename).name}:{where.lineno})"
+        message = f"internal error: {about}. This is a fault of demur; please report it."
+        return ("fault", message, most_taken() > MOST_MEMORY)
 
 
 def most_taken() -> int:
-    """Bytes of memory that this process had at its height.
+    """Bytes of memory that this process had at its height; 0 where no one counts them.
 
     Linux is asked for the process alone: what `getrusage` tells there begins with the height of the process that
     started this one, so that under a large server every process would be taken for a large one.
     """
     with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        if found := re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE):
-            return 1024 * int(found[1])
+        if match := re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE):
+            return 1024 * int(match[1])
     try:
         import resource
     except ModuleNotFoundError:
@@ -116,17 +112,19 @@ WARM = "demur.apps.web.pages.compare:warm"
 """What the process does before its first job."""
 
 
-def performed(task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step) -> dict[str, Any] | None:
+def perform_task(
+    task: str, given: dict[str, Any], signature: str | None, root: Path, step: Step
+) -> dict[str, Any] | None:
     """Do a task, named by "module:function" of a page.
 
     A result with a signature goes to the cache; one without, or that cannot be kept, is the answer.
     """
     function: Task = load(task)
     with closing(Store.open(root)) as store:
-        made = function(store, given, step)
-        if signature is None or made is None:
-            return made
-        document = plain(made)
+        result = function(store, given, step)
+        if signature is None or result is None:
+            return result
+        document = plain(result)
         kept = store.keep(signature, json.dumps(document, separators=(",", ":"), allow_nan=False).encode())
         return None if kept else document
 
@@ -173,9 +171,9 @@ class WorkerJob:
 
     def to_dict(self) -> dict[str, Any]:
         """The job as plain values."""
-        shown = ("number", "task", "about", "state", "what", "done", "total", "message", "internal")
+        names = ("number", "task", "about", "state", "what", "done", "total", "message", "internal")
         answer = self.answer if self.signature is None else None  # a result is shown by its page
-        values = {name: getattr(self, name) for name in shown}
+        values = {name: getattr(self, name) for name in names}
         return {**values, "task": self.task.rpartition(":")[2], "answer": answer}
 
 
@@ -187,7 +185,7 @@ class Worker:
     and the thread, finding it so, takes a new process for the next.
     """
 
-    def __init__(self, root: Path, perform: Perform = performed) -> None:
+    def __init__(self, root: Path, perform: Perform = perform_task) -> None:
         self._root, self._perform_task = root, perform
         self._numbers = itertools.count(1)
         self._jobs: OrderedDict[int, WorkerJob] = OrderedDict()
@@ -212,7 +210,7 @@ class Worker:
     ) -> WorkerJob:
         """A new job, or the one that makes the same result, or has failed to: `forget` lets that be tried again."""
         with self._changed:
-            if signature is not None and (known := self._known(signature)) is not None:
+            if signature is not None and (known := self._same_job(signature)) is not None:
                 return known
             job = WorkerJob(next(self._numbers), task, given, signature, about, after=after)
             self._jobs[job.number] = job
@@ -257,7 +255,7 @@ class Worker:
                 job.signature = None
             return job
 
-    def held(self, signature: str) -> dict[str, Any] | None:
+    def unsaved_result(self, signature: str) -> dict[str, Any] | None:
         """A result that was made but that the store could not keep, if it is one of the last."""
         with self._changed:
             same = (job for job in reversed(self._jobs.values()) if job.signature == signature)
@@ -281,7 +279,7 @@ class Worker:
             self._changed.notify_all()
         self._thread.join(timeout=10)
 
-    def _known(self, signature: str) -> WorkerJob | None:
+    def _same_job(self, signature: str) -> WorkerJob | None:
         same = (job for job in reversed(self._jobs.values()) if job.signature == signature)
         return next((job for job in same if job.state in ("waiting", "running", "failed")), None)
 
@@ -296,7 +294,7 @@ class Worker:
             while not self._closed and not self._queue:
                 if self._warm and self._process is None:
                     with suppress(OSError):  # a job that comes will say what is wrong
-                        self._connected()
+                        self._connect()
                 self._changed.wait()
             if self._closed:
                 return None
@@ -326,7 +324,7 @@ class Worker:
 
     def _hand_over(self, job: WorkerJob) -> Connection | None:
         """The pipe of the process that has the job; none where it was cancelled meanwhile."""
-        pipe = self._connected()
+        pipe = self._connect()
         with self._changed:
             if job.state in ENDED:
                 return None
@@ -335,7 +333,7 @@ class Worker:
             return pipe
 
     def _follow(self, job: WorkerJob, pipe: Connection) -> bool:
-        """Whether the process may do another job, after what it said of this one."""
+        """Take in what the process says of a job; whether it may do another, which one that grew large may not."""
         while True:
             kind, *rest = pipe.recv()
             with self._changed:
@@ -347,21 +345,21 @@ class Worker:
                 if kind == "step":
                     job.what, job.done, job.total = rest
                     continue
-                told, heavy = rest
-                self._finish(job, kind, told)
+                message, heavy = rest
+                self._finish(job, kind, message)
                 return not heavy
 
-    def _finish(self, job: WorkerJob, kind: str, told: Any) -> None:
+    def _finish(self, job: WorkerJob, kind: str, message: Any) -> None:
         """Take in how a job ended."""
         if kind == "done":
-            job.answer = told
+            job.answer = message
             self._end(job, "done", "")
             held = [one for one in self._jobs.values() if one.signature is not None and one.answer is not None]
             for old in held[:-RESULTS_HELD]:
                 old.answer = None
         else:
             job.internal = kind == "fault"
-            self._end(job, "failed", told)
+            self._end(job, "failed", message)
 
     def _end(self, job: WorkerJob, state: State, message: str) -> None:
         job.state, job.message = state, message
@@ -369,7 +367,7 @@ class Worker:
             job.after()
         job.ended.set()
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._process is None or self._pipe is None or not self._process.is_alive():
             self._stop()
             for name, value in ENVIRONMENT.items():

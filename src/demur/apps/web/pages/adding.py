@@ -51,10 +51,10 @@ def endings() -> list[str]:
     return [*text, *(f"{ending}{packed}" for ending in text for packed in COMPRESSED), *columnar]
 
 
-def shown_name(given: str) -> str:
+def display_name(given: str) -> str:
     r"""The name of a file as its owner knows it, for show only: no folders, nothing that does not print.
 
-    >>> shown_name("C:\\logs\\run.jsonl"), shown_name("../../etc/passwd")
+    >>> display_name("C:\\logs\\run.jsonl"), display_name("../../etc/passwd")
     ('run.jsonl', 'passwd')
     """
     base = re.split(r"[/\\]", given)[-1]
@@ -63,10 +63,10 @@ def shown_name(given: str) -> str:
 
 def ending_of(name: str) -> str:
     """The ending of a file that can be read, as one of those known here."""
-    found = next((ending for ending in sorted(endings(), key=len, reverse=True) if name.lower().endswith(ending)), None)
-    if found is None:
+    ending = max((one for one in endings() if name.lower().endswith(one)), key=len, default=None)
+    if ending is None:
         raise UsageError(f"{name or 'a file without a name'} is in no format known here ({READABLE})")
-    return found
+    return ending
 
 
 def upload_options(query: Query) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def receiver(site: Site) -> Callable[[Request], Any]:
 
     async def receive(request: Request) -> Response:
         query = Query({}, request.query_params.multi_items())
-        shown, most = shown_name(query.text("file")), site.most_uploaded
+        shown, most = display_name(query.text("file")), site.most_uploaded
         given = {**upload_options(query), "file": shown, "most": most}
         length = request.headers.get("content-length")
         if length is not None and length.isdecimal() and int(length) > most:
@@ -285,10 +285,10 @@ def add_upload(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     reading = RunReading(**given["reading"])
     options = {name: given[name] for name in ("name", "tags", "note", "kind", "replace")}
     try:
-        found = store.add(RenamedFile(path, shown), reading=reading, step=step, **options)
+        added = store.add(RenamedFile(path, shown), reading=reading, step=step, **options)
     except DemurError as fault:  # whoever tells of the file itself knows only where we put it
         raise UsageError(str(fault).replace(str(path), shown)) from None
-    return {"file": shown, "runs": [added_values(one) for one in found]}
+    return {"file": shown, "runs": [added_values(one) for one in added]}
 
 
 def added_values(one: Added) -> dict[str, Any]:
@@ -390,8 +390,8 @@ def demo(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:  # 
     with TemporaryDirectory(prefix="demur-") as folder:
         write_logs(table, Path(folder))
         files = sorted(Path(folder).glob("*.jsonl"))
-        found = store.add(*files, tags=("example",), note="A museum guide, from demur demo.")
-    return {"runs": [added_values(one) for one in found]}
+        added = store.add(*files, tags=("example",), note="A museum guide, from demur demo.")
+    return {"runs": [added_values(one) for one in added]}
 
 
 ACTIONS: tuple[Action, ...] = (

@@ -25,15 +25,13 @@ from demur.returns.jobs import compare
 from demur.returns.presentation import of_comparison
 from demur.returns.table import Pairing, Responses, pair
 from demur.store.records import Run
-from demur.store.rows import Filed, apart, numbers_of, rows_of, side_by_side
+from demur.store.rows import apart, numbers_of, rows_of, side_by_side
 from demur.store.runs import Store
 
-ALIGNED = ("share", "threshold", "cost")
 
-
-def explored_state(query: Query) -> dict[str, Any]:
+def explorer_state(query: Query) -> dict[str, Any]:
     """Where the explorer stands: the share withheld or the threshold, the cost ratio, and a range that is marked."""
-    align = query.choice("align", ALIGNED, "share")
+    align = query.choice("align", ("share", "threshold", "cost"), "share")
     low, high = (-math.inf, math.inf) if align == "threshold" else (0.0, 1.0)
     return {
         "align": align,
@@ -76,7 +74,7 @@ class ComparePage(Page):
             "runs": [run_summary(run) for run in runs],
             "pairings": PAIRINGS,
             "pairing": pairing,
-            "state": explored_state(query),
+            "state": explorer_state(query),
             "most": MOST_RUNS,
             "fault": fault_of(runs, len(query.several("run"))),
             "kind": runs[0].kind if runs else None,
@@ -86,12 +84,22 @@ class ComparePage(Page):
         if len(runs) < 2 or document["fault"]:
             return PageContent("Compare runs", document, 400 if document["fault"] else 200)
         names = " and ".join(run.name for run in runs)
-        found = site.result(
+        result = site.result(
             f"{__name__}:comparison", runs, f"Comparing {names}", pairing=pairing, at=site.preferences.at
         )
-        if "refused" in found:
-            return PageContent("Compare runs", {**document, "refused": _ways_out(runs, pairing, found["refused"])})
-        return PageContent(_comparison_title(runs), {**document, **found})
+        if "refused" in result:
+            refused = result["refused"]
+            apart = any(run.n > refused["common"] for run in runs)
+            links: dict[str, str | None] = {
+                way: f"/compare?{urlencode([*(('run', run.id) for run in runs), ('pairing', way)])}"
+                for way in ("matched", "unpaired")
+            }
+            if pairing != "ids" or not apart or not refused["common"]:
+                links["matched"] = None
+            return PageContent("Compare runs", {**document, "refused": {**refused, **links}})
+        first, *others = (run.name for run in runs)
+        against = others[0] if len(others) == 1 else f"{len(others)} others"
+        return PageContent(f"{first} against {against}", {**document, **result})
 
 
 def fault_of(runs: Sequence[Run], asked: int) -> str:
@@ -109,30 +117,8 @@ def fault_of(runs: Sequence[Run], asked: int) -> str:
     return ""
 
 
-def _ways_out(runs: Sequence[Run], pairing: str, refused: dict[str, Any]) -> dict[str, Any]:
-    """Why runs cannot be paired, and links to what can be done instead."""
-    chosen = [("run", run.id) for run in runs]
-    apart = any(run.n > refused["common"] for run in runs)
-    return {
-        **refused,
-        "matched": _link(chosen, "matched") if pairing == "ids" and apart and refused["common"] else None,
-        "unpaired": _link(chosen, "unpaired"),
-    }
-
-
-def _link(chosen: list[tuple[str, str]], pairing: str) -> str:
-    return f"/compare?{urlencode([*chosen, ('pairing', pairing)])}"
-
-
-def _comparison_title(runs: Sequence[Run]) -> str:
-    first, *others = (run.name for run in runs)
-    return f"{first} against {others[0]}" if len(others) == 1 else f"{first} against {len(others)} others"
-
-
 MOST_FILTERS = 6
 """Columns to filter by below a plot; the errors page has more."""
-
-IDENT = "explorer"
 
 
 def warm(_store: Store, _given: dict[str, Any], _step: Step) -> None:
@@ -145,21 +131,23 @@ def comparison(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     """What several runs show against each other; where their ids do not pair, why, and what can be done."""
     runs = [store.run(reference) for reference in given["runs"]]
     how: dict[str, Any] = {"matched": given["pairing"] == "matched", "unpaired": given["pairing"] == "unpaired"}
-    made = _compared_lists if runs[0].kind == "nbest" else _compared_answers
+    step("reading the runs", 0, 3)
     try:
-        return made(store, runs, how, given, step)
+        if runs[0].kind == "nbest":
+            return _compared_lists(store, runs, how, given["sampling"], step)
+        return _compared_answers(store, runs, how, given, step)
     except DataError as fault:
         if how["unpaired"]:
             raise
-        return {"refused": {"rule": fault.rule, "common": _common_ids(store, runs)}}
+        common = len(common_ids(_ids(store, run) for run in runs))
+        return {"refused": {"rule": fault.rule, "common": common}}
 
 
 def _compared_answers(
     store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
 ) -> dict[str, Any]:
-    step("reading the runs", 0, 3)
-    found = compare_systems(
-        _paired(store, runs, **how),
+    compared = compare_systems(
+        _pair_runs(store, runs, **how),
         at=given["at"],
         measures=returns_measures(at=given["at"]),
         step=inner_steps(3, 1, step),
@@ -167,55 +155,47 @@ def _compared_answers(
     )
     step("drawing", 2, 3)
     return {
-        **explored(found.evaluations, found),
-        "result": presentation_document(without_curves(of_comparison(found))),
-        "comparison": found.to_dict(),
-        "paired": found.pairs[0].paired,
+        **explorer_values(compared.evaluations, compared),
+        "result": presentation_document(without_curves(of_comparison(compared))),
+        "comparison": compared.to_dict(),
+        "paired": compared.pairs[0].paired,
         "filters": filters_of(store, runs),
     }
 
 
 def _compared_lists(
-    store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
+    store: Store, runs: Sequence[Run], how: dict[str, Any], sampling: dict[str, Any], step: Step
 ) -> dict[str, Any]:
     from demur.nbest_lists.jobs import compare_nbest
     from demur.nbest_lists.presentation import of_nbest_comparison
     from demur.nbest_lists.table import renamed
 
-    step("reading the runs", 0, 3)
     tables = [store.lists(run) for run in runs]
     named = [renamed(one, run.name) if len(one.systems) == 1 else one for one, run in zip(tables, runs, strict=True)]
     step("comparing the lists", 1, 3)
-    found = compare_nbest(*named, **how, **given["sampling"])
+    compared = compare_nbest(*named, **how, **sampling)
     step("drawing", 2, 3)
-    shown = presentation_document(of_nbest_comparison(found))
-    return {"result": shown, "comparison": found.to_dict(), "paired": found.pairs[0].paired}
+    shown = presentation_document(of_nbest_comparison(compared))
+    return {"result": shown, "comparison": compared.to_dict(), "paired": compared.pairs[0].paired}
 
 
 def filters_of(store: Store, runs: Sequence[Run]) -> dict[str, list[tuple[str, int]]]:
     """Values that answers can be filtered by, of the columns that all runs have."""
-    found = store.rows(runs[0]).slices()
-    common = [name for name in found if all(name in run.about["slices"] for run in runs)]
-    return {name: found[name] for name in common[:MOST_FILTERS]}
+    values = store.rows(runs[0]).slices()
+    common = [name for name in values if all(name in run.about["slices"] for run in runs)]
+    return {name: values[name] for name in common[:MOST_FILTERS]}
 
 
-def _paired(store: Store, runs: Sequence[Run], *, matched: bool, unpaired: bool) -> Pairing:
+def _pair_runs(store: Store, runs: Sequence[Run], *, matched: bool, unpaired: bool) -> Pairing:
     """The rows of the runs brought together; with ids and targets at hand only where they need a closer look."""
     filed = [(run, store.rows_path(run)) for run in runs]
     if unpaired or not all(run.about.get("has_ids") for run in runs):
         return apart(filed, asked=unpaired)
-    found = side_by_side(filed, matched=matched)
-    return pair(_with_ids(filed), matched=matched) if found is None else found
-
-
-def _with_ids(filed: Sequence[Filed]) -> Responses:
+    pairing = side_by_side(filed, matched=matched)
+    if pairing is not None:
+        return pairing
     named = [numbers_of(*one, ("id", "target")).with_columns(pl.lit(one[0].name).alias("system")) for one in filed]
-    return Responses(pl.concat(named, how="diagonal_relaxed"))
-
-
-def _common_ids(store: Store, runs: Sequence[Run]) -> int:
-    """How many ids all runs share."""
-    return len(common_ids(_ids(store, run) for run in runs))
+    return pair(Responses(pl.concat(named, how="diagonal_relaxed")), matched=matched)
 
 
 def _ids(store: Store, run: Run) -> pl.Series:
@@ -224,12 +204,12 @@ def _ids(store: Store, run: Run) -> pl.Series:
     return rows_of(store.rows_path(run), run, ("id",), ordered=False)["id"].drop_nulls()
 
 
-def explored(evaluations: Sequence[Evaluation], found: Comparison | None = None) -> dict[str, Any]:
+def explorer_values(evaluations: Sequence[Evaluation], compared: Comparison | None = None) -> dict[str, Any]:
     """The explorer's document, and its piece of HTML without the document, which a page has already."""
     from demur.returns.explorer.explorer import explorer_document, explorer_html
 
-    document = explorer_document(evaluations, found)
-    return {"explorer": document, "fragment": explorer_html(document, ident=IDENT, picture=False, embed=False)}
+    document = explorer_document(evaluations, compared)
+    return {"explorer": document, "fragment": explorer_html(document, ident="explorer", picture=False, embed=False)}
 
 
 def without_curves(presentation: Presentation) -> Presentation:
@@ -239,8 +219,4 @@ def without_curves(presentation: Presentation) -> Presentation:
 
 def inner_steps(total: int, place: int, step: Step) -> Step:
     """Steps within a step: the words of the inner ones, the progress of the outer one."""
-
-    def inner(what: str, _done: int, _total: int) -> None:
-        step(what, place, total)
-
-    return inner
+    return lambda what, _done, _total: step(what, place, total)

@@ -37,7 +37,7 @@ PAIRS_AT_HAND = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alongside:
+class RunMatch:
     """Places of the other run's file at which the inputs of one run stand; -1 where it has no such input."""
 
     by_place: Places
@@ -57,35 +57,36 @@ class Alongside:
         return [next(found) if place >= 0 else None for place in places]
 
 
-def alongside(one: RunRows, other: RunRows) -> Alongside:
+def match_runs(one: RunRows, other: RunRows) -> RunMatch:
     """Two runs side by side, by the ids of their inputs."""
-    found = _alongside(exactly(one.path), exactly(other.path))
-    if not (found.by_place >= 0).any():
+    match = _match_files(exactly(one.path), exactly(other.path))
+    if not (match.by_place >= 0).any():
         rule = f'"{one.run.name}" and "{other.run.name}" have no id in common'
         raise DataError(rule, fix="answers can be shown side by side only where both runs name the same inputs")
-    return found
+    return match
 
 
 @lru_cache(maxsize=PAIRS_AT_HAND)
-def _alongside(one: str, other: str) -> Alongside:
+def _match_files(one: str, other: str) -> RunMatch:
     """Files of runs never change, so their names stand for them.
 
     Ids are matched by their hashes, in a fraction of the time and room; two of a million ids that share one of 64 bits
     would be a wonder, and rows are shown with their ids.
     """
-    (rows, own), (_, there) = _hashed(one), _hashed(other)
+    (rows, own), (_, there) = _hash_ids(one), _hash_ids(other)
     by_place = counterparts(own, there)
     by_place[own == NAMELESS] = -1
     by_row = np.empty_like(by_place)
     by_row[rows] = by_place
-    return Alongside(by_place, by_row)
+    return RunMatch(by_place, by_row)
 
 
-def _hashed(path: str) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+def _hash_ids(path: str) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """The number of each row in the table it came from, and the hash of its id."""
-    hashed = pl.when(pl.col("id").is_null()).then(pl.lit(int(NAMELESS), dtype=pl.UInt64)).otherwise(pl.col("id").hash())
-    found = pl.scan_parquet(path).select(ROW, hashed.alias("id")).collect()
-    return found[ROW].to_numpy(), found["id"].to_numpy()
+    none = pl.lit(int(NAMELESS), dtype=pl.UInt64)
+    hashes = pl.when(pl.col("id").is_null()).then(none).otherwise(pl.col("id").hash())
+    table = pl.scan_parquet(path).select(ROW, hashes.alias("id")).collect()
+    return table[ROW].to_numpy(), table["id"].to_numpy()
 
 
 SHOWS: dict[str, str] = {
@@ -168,26 +169,32 @@ class ErrorsPage(Page):
 
 
 class ErrorRowsPage(Page):
-    """The rows of the errors page alone."""
+    """The rows of the errors page alone, for a page that shows some of them below a plot."""
 
     path, template = "/errors/rows", "errors_rows.html"
 
     def show(self, site: Site, query: Query) -> PageContent:
-        """The rows alone, for a page that shows some of them below a plot."""
+        """The rows alone."""
         asked = row_query(site, query)
         return PageContent(f"Answers of {asked.run.name}", _row_list(site, asked, query))
 
 
 def _row_list(site: Site, asked: RowQuery, query: Query) -> dict[str, Any]:
     limit, number = query.whole("limit", USUAL_ROWS, low=1, high=MOST_ROWS), query.whole("page", 1, low=1)
-    found = found_rows(site, asked, offset=(number - 1) * limit, limit=limit)
+    page = find_rows(site, asked, offset=(number - 1) * limit, limit=limit)
     return {
-        "asked": _query_values(asked),
-        "total": found.total,
+        "asked": {
+            "run": {"id": asked.run.id, "name": asked.run.name, "n": asked.run.n},
+            "other": None if asked.other is None else {"id": asked.other.id, "name": asked.other.name},
+            "other_threshold": asked.other_threshold,
+            "where": [list(pair) for pair in asked.where],
+            **{name: getattr(asked, name) for name in ("show", "order", "threshold", "low", "high", "search")},
+        },
+        "total": page.total,
         "page": number,
-        "pages": max(1, -(-found.total // limit)),
+        "pages": max(1, -(-page.total // limit)),
         "first": (number - 1) * limit + 1,
-        "rows": found.rows,
+        "rows": page.rows,
         "label": {**SHOWS, **BESIDE}[asked.show],
     }
 
@@ -215,37 +222,36 @@ def row_query(site: Site, query: Query) -> RowQuery:
     )
 
 
-def found_rows(site: Site, asked: RowQuery, *, offset: int, limit: int) -> RowPage:
+def find_rows(site: Site, asked: RowQuery, *, offset: int, limit: int) -> RowPage:
     """Rows that were asked for, each beside that of the other run where there is one."""
-    beside = None if asked.other is None else alongside(site.rows(asked.run), site.rows(asked.other))
-    found = site.rows(asked.run).page(
+    own = site.rows(asked.run)
+    other = None if asked.other is None else site.rows(asked.other)
+    match = None if other is None else match_runs(own, other)
+    among: Mask | None = None
+    if match is not None and other is not None and asked.show in BESIDE:
+        errs, known = match.errs(other, asked.other_threshold)
+        among = errs if asked.show == "both" else known & ~errs
+    page = own.page(
         asked.outcome,
         threshold=asked.threshold,
         low=asked.low,
         high=asked.high,
         where=asked.where,
         search=asked.search,
-        among=None if beside is None else _among(site, asked, beside),
+        among=among,
         offset=offset,
         limit=limit,
         order=asked.order,
     )
-    if beside is None or asked.other is None:
-        return RowPage(found.total, [_as_shown(row) for row in found.rows])
-    theirs = beside.rows(site.rows(asked.other), [row["row"] for row in found.rows])
-    pairs = zip(found.rows, theirs, strict=True)
-    both = [{**_as_shown(row), "other": None if one is None else _as_shown(one)} for row, one in pairs]
-    return RowPage(found.total, both)
+    rows = [_with_hypotheses(row) for row in page.rows]
+    if match is not None and other is not None:
+        theirs = match.rows(other, [row["row"] for row in page.rows])
+        for row, one in zip(rows, theirs, strict=True):
+            row["other"] = None if one is None else _with_hypotheses(one)
+    return RowPage(page.total, rows)
 
 
-def _among(site: Site, asked: RowQuery, beside: Alongside) -> Mask | None:
-    if asked.show not in BESIDE or asked.other is None:
-        return None
-    errs, known = beside.errs(site.rows(asked.other), asked.other_threshold)
-    return errs if asked.show == "both" else known & ~errs
-
-
-def _as_shown(row: dict[str, Any]) -> dict[str, Any]:
+def _with_hypotheses(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "nbest": hypotheses(row["nbest"])}
 
 
@@ -255,32 +261,18 @@ def hypotheses(nbest: Any) -> list[dict[str, Any]]:
     >>> hypotheses([{"label": "yes", "p": 0.9}, ["no", 0.1], "what"])[1]
     {'text': 'no', 'confidence': 0.1}
     """
-    listed = nbest if isinstance(nbest, list) else [] if nbest is None else [nbest]
-    return [_hypothesis(one) for one in listed]
-
-
-def _hypothesis(one: Any) -> dict[str, Any]:
-    if isinstance(one, dict):
-        text = next((one[name] for name in LABELS if name in one), one)
-        confidence = next((one[name] for name in CERTAINTIES if name in one), None)
-    elif isinstance(one, list) and len(one) == 2:
-        text, confidence = one
-    else:
-        text, confidence = one, None
-    number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-    return {"text": shown, "confidence": confidence if number else None}
-
-
-def _query_values(asked: RowQuery) -> dict[str, Any]:
-    named = {name: getattr(asked, name) for name in ("show", "order", "threshold", "low", "high", "search")}
-    return {
-        "run": {"id": asked.run.id, "name": asked.run.name, "n": asked.run.n},
-        "other": None if asked.other is None else {"id": asked.other.id, "name": asked.other.name},
-        "other_threshold": asked.other_threshold,
-        "where": [list(pair) for pair in asked.where],
-        **named,
-    }
+    hypotheses = nbest if isinstance(nbest, list) else [] if nbest is None else [nbest]
+    values = []
+    for one in hypotheses:
+        if isinstance(one, dict):
+            text = next((one[name] for name in LABELS if name in one), one)
+            confidence = next((one[name] for name in CERTAINTIES if name in one), None)
+        else:
+            text, confidence = one if isinstance(one, list) and len(one) == 2 else (one, None)
+        is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+        shown = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        values.append({"text": shown, "confidence": confidence if is_number else None})
+    return values
 
 
 def _around(site: Site, asked: RowQuery, number: int) -> dict[str, Any]:
@@ -318,17 +310,16 @@ FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 def downloader(site: Site) -> Callable[[Request], Any]:
     """What answers a request for the rows of the errors page as CSV."""
 
+    def table_of(query: Query) -> Response:
+        asked = row_query(site, query)
+        rows = find_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
+        headers = {"content-disposition": f'attachment; filename="answers-{asked.run.id}-{asked.show}.csv"'}
+        return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)
+
     async def download(request: Request) -> Response:
-        query = Query({}, request.query_params.multi_items())
-        return await run_in_threadpool(_csv_response, site, row_query(site, query))
+        return await run_in_threadpool(table_of, Query({}, request.query_params.multi_items()))
 
     return download
-
-
-def _csv_response(site: Site, asked: RowQuery) -> Response:
-    rows = found_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
-    headers = {"content-disposition": f'attachment; filename="answers-{asked.run.id}-{asked.show}.csv"'}
-    return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def csv_of(rows: list[dict[str, Any]]) -> str:

@@ -111,9 +111,9 @@ def gold_studies(store: Store, given: dict[str, Any], step: Step) -> dict[str, A
         studies = _studies_of(store, given["runs"], {name: options[name] for name in READ if name in options})
         rest = {name: value for name, value in options.items() if name not in (*READ, "cost")}
         cost = _cost_of(options.get("cost", ""), studies)
-        found = gold(*studies, cost=cost, **rest, **given["sampling"], step=step)
+        result = gold(*studies, cost=cost, **rest, **given["sampling"], step=step)
         step("drawing", 0, 1)
-        return {"fault": None, "presentation": presentation_document(of_gold(found))}
+        return {"fault": None, "presentation": presentation_document(of_gold(result))}
     except DemurError as fault:
         return {"fault": message_of(fault), "presentation": None}
 

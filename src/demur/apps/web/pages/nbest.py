@@ -19,7 +19,6 @@ from demur.errors import DemurError, UsageError
 from demur.nbest_lists.measures import FLOOR
 
 if TYPE_CHECKING:
-    from demur.core.show.presentation import Presentation
     from demur.store.records import Run
     from demur.store.runs import Store
 
@@ -27,7 +26,7 @@ PER_LIST = 25
 """Turns that a list shows at a time."""
 
 LONGEST = 400
-"""Letters of a text in the list of turns; the turn itself shows all."""
+"""Characters of a text in the list of turns; the turn itself shows all."""
 
 BULKY = ("id", "system", "dialogue", "input", "reference", "acts", "confidence", "prediction", "words")
 
@@ -42,14 +41,14 @@ class Sort:
     """Large first; None leaves turns as they came."""
 
 
-_ACTS: Mapping[str, Sort] = {
+ACT_SORTS: Mapping[str, Sort] = {
     "ice": Sort("largest ICE first", order=pl.col("ice")),
     "wrong": Sort("wrong, the surest first", ~pl.col("right"), pl.col("sure")),
     "better": Sort("a later hypothesis is better", pl.col("ser") > pl.col("oracle"), pl.col("ser") - pl.col("oracle")),
     "missing": Sort("no hypothesis is right in all", pl.col("oracle") > 0, pl.col("oracle")),
     "order": Sort("by id"),
 }
-_LABELS: Mapping[str, Sort] = {
+LABEL_SORTS: Mapping[str, Sort] = {
     "wrong": Sort("wrong, the surest first", pl.col("answered") & ~pl.col("right"), pl.col("sure")),
     "second": Sort("the right label stands further down", pl.col("rank") > 1, -pl.col("rank")),
     "missing": Sort(
@@ -58,16 +57,6 @@ _LABELS: Mapping[str, Sort] = {
     "ice": Sort("right label least believed in first", pl.col("cost").is_not_null(), pl.col("cost")),
     "order": Sort("as they came"),
 }
-
-
-def sorts_of(kind: str) -> Mapping[str, Sort]:
-    """The orders that the turns of a kind of run can be in."""
-    return _ACTS if kind == "nbest" else _LABELS
-
-
-def label_sorts() -> Mapping[str, Sort]:
-    """The orders of turns whose hypotheses are labels."""
-    return _LABELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +81,20 @@ def read_turns(content: bytes, *, searched: bool) -> pl.DataFrame:
     return table.select(names).with_row_index("place").collect()
 
 
-def inspected(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Mapping[str, Sort]) -> dict[str, Any]:
+def inspect_turns(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Mapping[str, Sort]) -> dict[str, Any]:
     """The turn that is looked at, its neighbours, and the list around it."""
-    places = _ordered(figures, sorts[asked.sort], asked.search)
-    position = places.index(asked.at - 1) if asked.at is not None and asked.at - 1 in places else 0
+    places = _order_turns(figures, sorts[asked.sort], asked.search)
+    place = None if asked.at is None else asked.at - 1
+    position = places.index(place) if place in places else 0
     first = position // PER_LIST * PER_LIST
     around = places[first : first + PER_LIST]
     # A turn that was linked to is shown even where the search and the order leave it out.
-    here = (
-        asked.at - 1 if asked.at is not None and asked.at <= figures.height else (places[position] if places else None)
-    )
+    here = place if place is not None and place < figures.height else places[position] if places else None
     rows = _turn_rows(content, [*around, *([] if here is None else [here])])
+
+    def link(position: int) -> str | None:
+        return asked.query(places[position] + 1) if 0 <= position < len(places) else None
+
     return {
         "sort": asked.sort,
         "sorts": {name: one.label for name, one in sorts.items()},
@@ -113,32 +105,22 @@ def inspected(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Ma
         "position": position + 1 if here is not None and here in around else None,
         "turn": None if here is None else turn_values(rows[here]),
         "list": [{**_brief(rows[place]), "query": asked.query(place + 1), "here": place == here} for place in around],
-        "links": _links(places, position, first, asked),
+        "links": {
+            "previous": link(position - 1),
+            "next": link(position + 1),
+            "earlier": link(first - PER_LIST),
+            "later": link(first + PER_LIST),
+        },
     }
 
 
-def _ordered(figures: pl.DataFrame, sort: Sort, search: str) -> list[int]:
+def _order_turns(figures: pl.DataFrame, sort: Sort, search: str) -> list[int]:
     kept = figures if sort.keep is None else figures.filter(sort.keep)
-    if search:
-        for word in search.lower().split():
-            kept = kept.filter(pl.col("words").str.contains(word, literal=True))
+    if search.split():
+        kept = kept.filter(*(pl.col("words").str.contains(word, literal=True) for word in search.lower().split()))
     if sort.order is not None:
         kept = kept.sort(sort.order, descending=True, nulls_last=True, maintain_order=True)
     return kept["place"].to_list()
-
-
-def _links(places: Sequence[int], position: int, first: int, asked: TurnQuery) -> dict[str, str | None]:
-    """Queries of the links to the turns beside this one, and to the lists before and after."""
-
-    def to(place: int) -> str | None:
-        return asked.query(places[place] + 1) if 0 <= place < len(places) else None
-
-    return {
-        "previous": to(position - 1),
-        "next": to(position + 1),
-        "earlier": to(first - PER_LIST) if first else None,
-        "later": to(first + PER_LIST),
-    }
 
 
 def _turn_rows(content: bytes, places: Sequence[int]) -> dict[int, dict[str, Any]]:
@@ -146,17 +128,17 @@ def _turn_rows(content: bytes, places: Sequence[int]) -> dict[int, dict[str, Any
     if not places:
         return {}
     table, wanted = BytesIO(content), list(dict.fromkeys(places))
-    found = pl.concat([pl.scan_parquet(table).drop("words").slice(place, 1) for place in wanted]).collect()
-    return {place: {"place": place, **row} for place, row in zip(wanted, found.iter_rows(named=True), strict=True)}
+    rows = pl.concat([pl.scan_parquet(table).drop("words").slice(place, 1) for place in wanted]).collect()
+    return {place: {"place": place, **row} for place, row in zip(wanted, rows.iter_rows(named=True), strict=True)}
 
 
 def _brief(row: dict[str, Any]) -> dict[str, Any]:
-    acts = row["acts"] or []
+    acts, text = row["acts"] or [], row["input"]
     top = max(range(len(acts)), key=lambda place: (row["confidence"] or [])[place] or 0.0) if acts else None
     return {
         "number": row["place"] + 1,
         "id": row["id"],
-        "input": _cut(row["input"]),
+        "input": text if text is None or len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…",
         "reference": list(row["reference"] or []),
         "first": None if top is None else list(acts[top]),
         "confidence": None if top is None else row["confidence"][top],
@@ -166,18 +148,21 @@ def _brief(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
-
-
 def turn_values(row: dict[str, Any]) -> dict[str, Any]:
     """Everything that is to be seen of a turn."""
     meant = list(row["reference"] or [])
     labels = "rank" in row
-    hypotheses = [
-        _hypothesis(items, confidence, meant, labels=labels)
-        for items, confidence in zip(row["acts"] or [], row["confidence"] or [], strict=True)
-    ]
+    hypotheses = []
+    for items, confidence in zip(row["acts"] or [], row["confidence"] or [], strict=True):
+        shared = len(set(items) & set(meant))
+        hypotheses.append(
+            {
+                "items": [{"text": item, "right": item in meant} for item in items],
+                "confidence": confidence,
+                "right": shared > 0 if labels else set(items) == set(meant),
+                "errors": None if labels else max(len(meant), len(items)) - shared,
+            }
+        )
     hypotheses.sort(key=lambda one: -(one["confidence"] or 0.0))
     given = sum(one["confidence"] or 0.0 for one in hypotheses)
     return {
@@ -194,19 +179,6 @@ def turn_values(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hypothesis(
-    items: Sequence[str], confidence: float | None, meant: Sequence[str], *, labels: bool
-) -> dict[str, Any]:
-    shared = len(set(items) & set(meant))
-    right = shared > 0 if labels else set(items) == set(meant)
-    return {
-        "items": [{"text": item, "right": item in meant} for item in items],
-        "confidence": confidence,
-        "right": right,
-        "errors": None if labels else max(len(meant), len(items)) - shared,
-    }
-
-
 def item_values(meant: Sequence[str], hypotheses: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What each item of a turn costs: the mass of the hypotheses that hold it, and whether it was meant.
 
@@ -217,16 +189,12 @@ def item_values(meant: Sequence[str], hypotheses: Sequence[dict[str, Any]]) -> l
     for one in hypotheses:
         for item in one["items"]:
             mass[item["text"]] = min(mass.get(item["text"], 0.0) + (one["confidence"] or 0.0), 1.0)
-    rows = [
-        {"text": text, "meant": text in meant, "confidence": sure, "cost": _cost(sure, meant=text in meant)}
-        for text, sure in mass.items()
-    ]
+    rows = []
+    for text, sure in mass.items():
+        likelihood = sure if text in meant else 1 - sure
+        cost = 0.0 - math.log(min(max(likelihood, FLOOR), 1.0))  # what the item adds to the ICE
+        rows.append({"text": text, "meant": text in meant, "confidence": sure, "cost": cost})
     return sorted(rows, key=lambda row: -row["cost"])
-
-
-def _cost(confidence: float, *, meant: bool) -> float:
-    """What an item adds to the ICE."""
-    return 0.0 - math.log(min(max(confidence if meant else 1 - confidence, FLOOR), 1.0))
 
 
 PARTS = ("id", "dialogue", "reference", "hypotheses", "asr", "cnet", "system", "weight", "input", "text")
@@ -262,17 +230,18 @@ class ListsPage(Page):
         run = _run(site, query)
         by = query.text("by")
         shown = site.result(f"{__name__}:list_measures", [run], f"Evaluating the lists of {run.name}", by=by)
-        document = {**_turns(site, query, run), **shown, "by": by, "slices": _slices(run)}
+        slices = [name for name in run.columns if name not in PARTS] if run.kind == "nbest" else []
+        document = {**_turns(site, query, run), **shown, "by": by, "slices": slices}
         return PageContent(f"N-best lists of {run.name}", document)
 
 
 class TurnsPage(Page):
-    """The turns of a run alone."""
+    """The turns of a run alone, for going through them quickly."""
 
     path, template = "/nbest/{id}/turns", "nbest_turns.html"
 
     def show(self, site: Site, query: Query) -> PageContent:
-        """The turns of a run alone, for going through them quickly."""
+        """The turns alone."""
         run = _run(site, query)
         return PageContent(f"Turns of {run.name}", _turns(site, query, run))
 
@@ -285,34 +254,25 @@ def _run(site: Site, query: Query) -> Run:
 
 
 def _turns(site: Site, query: Query, run: Run) -> dict[str, Any]:
-    sorts = sorts_of(run.kind)
+    """The turn that is looked at and those around it; `Waiting` is raised while the table of turns is made."""
+    sorts = ACT_SORTS if run.kind == "nbest" else LABEL_SORTS
     asked = TurnQuery(
         sort=query.choice("sort", tuple(sorts), next(iter(sorts))),
         search=query.text("search"),
         at=query.whole("at", 0, high=run.n) or None,
         by=query.text("by"),
     )
-    content = _kept(site, run)
-    found = inspected(read_turns(content, searched=bool(asked.search)), content, asked, sorts)
-    return {"run": run_values(run), "labels": sorts is label_sorts(), **found}
-
-
-def _kept(site: Site, run: Run) -> bytes:
-    """The table of turns, or `Waiting` while it is made."""
     name = signature_of("turns", [run.id], [], {})
     content = site.store.cached(name)
     if content is None:
         about = f"Taking the lists of {run.name} apart"
         given = {"runs": [run.id], "name": name}
         raise Waiting(site.worker.start(f"{__name__}:turn_table", given, signature=name, about=about), about)
-    return content
+    found = inspect_turns(read_turns(content, searched=bool(asked.search)), content, asked, sorts)
+    return {"run": run_values(run), "labels": sorts is LABEL_SORTS, **found}
 
 
-def _slices(run: Run) -> list[str]:
-    return [name for name in run.columns if name not in PARTS] if run.kind == "nbest" else []
-
-
-SAID = ("input", "text", "utterance", "transcription", "transcript", "question")
+SPOKEN = ("input", "text", "utterance", "transcription", "transcript", "question")
 """Columns of N-best lists that may hold what was said, the likelier first."""
 
 ROWS_PER_GROUP = 8192
@@ -322,29 +282,25 @@ ROWS_PER_GROUP = 8192
 def list_measures(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
     """The measures of a run's lists: of acts with intervals and the parts of the ICE, of labels by their ranks."""
     from demur.core.show.page import presentation_document
-
-    try:
-        shown = _presented(store, given, step)
-        step("drawing", 0, 1)
-        return {"fault": None, "presentation": presentation_document(shown)}
-    except DemurError as fault:
-        return {"fault": str(fault), "presentation": None}
-
-
-def _presented(store: Store, given: dict[str, Any], step: Step) -> Presentation:
     from demur.nbest_lists.evaluate import evaluate_nbest
     from demur.nbest_lists.presentation import of_nbest
     from demur.nbest_lists.ranks import list_ranks, of_ranks
 
-    run, sampling = store.run(given["runs"][0]), given["sampling"]
+    sampling, by = given["sampling"], given.get("by") or None
     step("reading", 0, 1)
-    if run.kind == "nbest":
-        by = given.get("by") or None
-        found = store.lists(run, keep=() if by is None else (by,))
-        return of_nbest(evaluate_nbest(found, by=by, step=step, **sampling))
-    judged = store.responses(run, columns=("nbest",))
-    step("looking for the right labels", 0, 1)
-    return of_ranks(list_ranks(judged, level=sampling["level"]))
+    try:
+        run = store.run(given["runs"][0])
+        if run.kind == "nbest":
+            lists = store.lists(run, keep=() if by is None else (by,))
+            shown = of_nbest(evaluate_nbest(lists, by=by, step=step, **sampling))
+        else:
+            responses = store.responses(run, columns=("nbest",))
+            step("looking for the right labels", 0, 1)
+            shown = of_ranks(list_ranks(responses, level=sampling["level"]))
+        step("drawing", 0, 1)
+        return {"fault": None, "presentation": presentation_document(shown)}
+    except DemurError as fault:
+        return {"fault": str(fault), "presentation": None}
 
 
 def turn_table(store: Store, given: dict[str, Any], step: Step) -> None:
@@ -352,9 +308,9 @@ def turn_table(store: Store, given: dict[str, Any], step: Step) -> None:
     run = store.run(given["runs"][0])
     step("taking lists apart", 0, 1)
     table = with_texts(turns_of(store, run))
-    held = BytesIO()
-    table.write_parquet(held, compression="zstd", row_group_size=ROWS_PER_GROUP)
-    store.keep(given["name"], held.getvalue())
+    buffer = BytesIO()
+    table.write_parquet(buffer, compression="zstd", row_group_size=ROWS_PER_GROUP)
+    store.keep(given["name"], buffer.getvalue())
 
 
 def turns_of(store: Store, run: Run) -> pl.DataFrame:
@@ -365,10 +321,10 @@ def turns_of(store: Store, run: Run) -> pl.DataFrame:
     if run.kind != "nbest":
         columns = ("nbest", "input") if run.about.get("has_input") else ("nbest",)
         return label_turns(store.responses(run, columns=columns))
-    said = next((name for name in SAID if name in run.columns), None)
-    found = act_turns(store.lists(run, keep=() if said is None else (said,)))
-    spoken = pl.lit(None, dtype=pl.String) if said is None else pl.col(said)
-    return by_id(found.with_columns(spoken.alias("input")))
+    column = next((name for name in SPOKEN if name in run.columns), None)
+    turns = act_turns(store.lists(run, keep=() if column is None else (column,)))
+    spoken = pl.lit(None, dtype=pl.String) if column is None else pl.col(column)
+    return by_id(turns.with_columns(spoken.alias("input")))
 
 
 def by_id(table: pl.DataFrame) -> pl.DataFrame:
@@ -388,12 +344,11 @@ def _natural(name: str | None) -> list[tuple[bool, int, str]]:
 
 
 def with_texts(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with all the words of each turn in one column, in small letters, for searching."""
+    """The table with all the words of each turn in one column, in lower case, for searching."""
     words = [
-        pl.col("id").fill_null(""),
-        pl.col("dialogue").fill_null(""),
-        pl.col("input").fill_null(""),
-        pl.col("reference").list.join(" ").fill_null(""),
-        pl.col("acts").list.eval(pl.element().list.join(" ")).list.join(" ").fill_null(""),
+        pl.col("id", "dialogue", "input"),
+        pl.col("reference").list.join(" "),
+        pl.col("acts").list.eval(pl.element().list.join(" ")).list.join(" "),
     ]
-    return table.with_columns(pl.concat_str(words, separator="\n").str.to_lowercase().alias("words"))
+    texts = [column.fill_null("") for column in words]
+    return table.with_columns(pl.concat_str(texts, separator="\n").str.to_lowercase().alias("words"))

@@ -14,19 +14,11 @@ from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.outcome.charts import MOST_LABELS
-from demur.outcome.features import (
-    POLICIES,
-    REJECTION_NOTES,
-    SETS,
-    Turns,
-    confusion_name,
-    design,
-    turns_of,
-)
+from demur.outcome.features import POLICIES, REJECTION_NOTES, SETS, Turns, confusion_name, design, turns_of
 from demur.outcome.fitting import OutcomeFit, Procedure, feature_sets, fit_design
 from demur.outcome.models import OutcomeModel
 from demur.outcome.options import MIN_PER_DIALOGUE, Rejections
-from demur.outcome.prediction import WhatIf, compare_predictions, predict, prices
+from demur.outcome.prediction import compare_predictions, predict, prices
 from demur.outcome.prediction import what_if as mending
 
 if TYPE_CHECKING:
@@ -50,8 +42,14 @@ class OutcomePage(Page):
 
     def show(self, site: Site, query: Query) -> PageContent:
         """The model, the map of confusions, and what if."""
-        choices = _choices(site)
-        turns, dialogues = (_chosen(site, query, part, choices) for part in ("turns", "dialogues"))
+        runs = site.store.runs()
+        choices = {
+            "turns": [run for run in runs if run.kind == "responses" and run.about.get("dialogues")],
+            "dialogues": [run for run in runs if run.kind == "dialogues"],
+            "with": [run for run in runs if run.kind == "responses"],
+        }
+        passed_on = [(name, value) for name, value in query.pairs if name not in ("cell", "wait")]
+        turns, dialogues = (_choose_run(site, query, part, choices) for part in ("turns", "dialogues"))
         document: dict[str, Any] = {
             "choices": {part: [run_values(run) for run in runs] for part, runs in choices.items()},
             "turns": None if turns is None else run_values(turns),
@@ -59,7 +57,7 @@ class OutcomePage(Page):
             "offered": list(OFFERED),
             "undefined_choices": dict(POLICIES),
             "rejection_choices": dict(REJECTION_NOTES),
-            "query": _query(query),
+            "query": [[name, value] for name, value in passed_on if not name.startswith(MEND)],
             **_form_values(query),
         }
         if turns is None or dialogues is None:
@@ -100,16 +98,7 @@ class WhatIfPage(Page):
         return PageContent("What if", {**asked, "turns": run_values(turns), "outcome_name": model.outcome})
 
 
-def _choices(site: Site) -> dict[str, list[Run]]:
-    runs = site.store.runs()
-    return {
-        "turns": [run for run in runs if run.kind == "responses" and run.about.get("dialogues")],
-        "dialogues": [run for run in runs if run.kind == "dialogues"],
-        "with": [run for run in runs if run.kind == "responses"],
-    }
-
-
-def _chosen(site: Site, query: Query, part: str, choices: dict[str, list[Run]]) -> Run | None:
+def _choose_run(site: Site, query: Query, part: str, choices: dict[str, list[Run]]) -> Run | None:
     """The run that the link names, under its part or as `run`; where it names none, the only one there is."""
     if named := query.text(part):
         return site.store.run(named)
@@ -129,11 +118,6 @@ def _form_values(query: Query) -> dict[str, Any]:
         "sets": bool(query.text("sets")),
         "with": list(query.several("with")),
     }
-
-
-def _query(query: Query) -> list[list[str]]:
-    """What the link asks for, the cell and what is put right apart."""
-    return [[name, value] for name, value in query.pairs if name not in ("cell", "wait") and not name.startswith(MEND)]
 
 
 def _model(site: Site, query: Query, turns: Run, dialogues: Run) -> dict[str, Any]:
@@ -175,32 +159,29 @@ def _what_if(site: Site, query: Query, turns: Run, found: dict[str, Any], model:
     if found["map"] is None or not model.terms:
         return None
     counted = _turns(site.store, turns.id, model.rejections).only(found["dialogues"])
-    shares = _mended(query)
+    shares = _mended_shares(query)
     cells = {cell["key"]: cell for cell in found["map"]["cells"] if cell["half"] is not None}
     dearest = sorted(cells, key=lambda key: -abs(cells[key]["half"]))[:SLIDERS]
     keys = list(dict.fromkeys([*dearest, *(key for key in (*shares, query.text("cell")) if key in cells)]))
     chosen = {(cells[key]["predicted"], cells[key]["actual"]): share for key, share in shares.items() if key in cells}
     level = site.preferences.level
     answer = mending(model, counted, chosen, level=level)
-    return {
-        "sliders": [{**cells[key], "name": f"{MEND}{key}", "percent": 100 * shares.get(key, 0.0)} for key in keys],
-        "level": level,
-        "mended": bool(any(chosen.values())),
-        **_answer_values(answer, model),
-    }
-
-
-def _answer_values(answer: WhatIf, model: OutcomeModel) -> dict[str, Any]:
-    values = answer.to_dict()
     features = [
         {"term": name, "now": answer.now.features[name], "then": answer.then.features[name], "weight": weight}
         for name, weight in model.coefficients.items()
         if name in answer.now.features
     ]
-    return {**values, "features": features, "outcome": model.outcome}
+    return {
+        "sliders": [{**cells[key], "name": f"{MEND}{key}", "percent": 100 * shares.get(key, 0.0)} for key in keys],
+        "level": level,
+        "mended": bool(any(chosen.values())),
+        **answer.to_dict(),
+        "features": features,
+        "outcome": model.outcome,
+    }
 
 
-def _mended(query: Query) -> dict[str, float]:
+def _mended_shares(query: Query) -> dict[str, float]:
     """Which share of which confusions is put right, by the keys of cells."""
     names = dict.fromkeys(name for name, _ in query.pairs if name.startswith(MEND))
     shares = {name.removeprefix(MEND): query.number(name, 0.0, low=0, high=100) or 0.0 for name in names}
@@ -235,26 +216,22 @@ def _fit(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
         "rejections": given["rejections"],
         "allow_unmatched": given["matched"],
     }
-    made = design(table, turns, features=given["features"], **common)
+    designed = design(table, turns, features=given["features"], **common)
     how = Procedure(**given["sampling"])
     sets = feature_sets(table, turns, how=how, step=step, **common) if given["sets"] else ()
-    fit = replace(fit_design(made, how=how, step=step), sets=sets)
+    fit = replace(fit_design(designed, how=how, step=step), sets=sets)
     step("pricing confusions", 0, 1)
     shown = presentation_document(of_fit(fit))
-    shown["figures"] = [figure for figure in shown["figures"] if not _prices_again(figure)]
+    priced = {"predicted", "actual", "change"}  # which the page has as a table to choose from
+    shown["figures"] = [figure for figure in shown["figures"] if not priced <= {*figure["table"]["columns"]}]
     return {
         "presentation": shown,
         "model": msgspec.to_builtins(fit.model),
-        "dialogues": list(made.dialogues),
-        "columns": list(made.columns),
+        "dialogues": list(designed.dialogues),
+        "columns": list(designed.columns),
         "validation": fit.regression.validation,
         "map": confusion_map(fit),
     }
-
-
-def _prices_again(figure: dict[str, Any]) -> bool:
-    """Whether a figure shows the prices of confusions, which the page has as a table to choose from."""
-    return {"predicted", "actual", "change"} <= {*figure["table"]["columns"]}
 
 
 def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
@@ -264,10 +241,11 @@ def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
         return None
     half = {(one.predicted, one.actual): one.change for one in fit.prices}
     whole = {(one.predicted, one.actual): one.change for one in prices(fit.model, turns, share=1.0)}
-    labels = _shown_labels(list(turns.labels), half)
+    labels = _labels_to_show(list(turns.labels), half)
     place = {label: number for number, label in enumerate(turns.labels)}
     counts = turns.counts.sum(axis=0)
     errors = float(turns.misclassified.sum())
+    bootstrap = fit.regression.bootstrap
     cells = [
         {
             "predicted": predicted,
@@ -277,7 +255,8 @@ def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
             "share": float(counts[place[predicted], place[actual]]) / errors if errors else math.nan,
             "half": half.get((predicted, actual)),
             "all": whole.get((predicted, actual)),
-            **_weight(fit, predicted, actual),
+            "coefficient": fit.model.coefficients.get(confusion_name(predicted, actual)),
+            "chosen": None if bootstrap is None else bootstrap.selected.get(confusion_name(predicted, actual)),
         }
         for predicted in labels
         for actual in labels
@@ -293,7 +272,7 @@ def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
     }
 
 
-def _shown_labels(labels: list[str], dear: dict[tuple[str, str], float]) -> list[str]:
+def _labels_to_show(labels: list[str], dear: dict[tuple[str, str], float]) -> list[str]:
     """All labels where they are few, else those of the dearest confusions."""
     if len(labels) <= MOST_LABELS:
         return labels
@@ -304,30 +283,21 @@ def _shown_labels(labels: list[str], dear: dict[tuple[str, str], float]) -> list
     return [label for label in labels if label in kept]
 
 
-def _weight(fit: OutcomeFit, predicted: str, actual: str) -> dict[str, Any]:
-    """What the model has of a confusion as a term of its own."""
-    name, drawn = confusion_name(predicted, actual), fit.regression.bootstrap
-    return {
-        "coefficient": fit.model.coefficients.get(name),
-        "chosen": None if drawn is None else drawn.selected.get(name),
-    }
-
-
 def predictions(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
     """What a model predicts for systems, the first of them the one that it was fitted to."""
     from demur.core.show.page import presentation_document
     from demur.outcome.presentation import of_predictions
 
     model = msgspec.convert(given["model"], OutcomeModel)
-    found, faults = [], []
+    predicted, faults = [], []
     for done, reference in enumerate(given["runs"]):
         run = store.run(reference)
         step(f"predicting for {run.name}", done, len(given["runs"]))
         try:
-            found.append(predict(model, store.responses(run), level=given["sampling"]["level"]))
+            predicted.append(predict(model, store.responses(run), level=given["sampling"]["level"]))
         except DemurError as fault:
             faults.append({"run": run.name, "why": str(fault)})
-    if not found:
+    if not predicted:
         return {"faults": faults, "presentation": None}
-    compared = compare_predictions(model, found, given["sampling"]["level"])
+    compared = compare_predictions(model, predicted, given["sampling"]["level"])
     return {"faults": faults, "presentation": presentation_document(of_predictions(compared))}

@@ -10,8 +10,8 @@ import polars as pl
 
 from demur.apps.web.pages.adding import EXAMPLES, NAMES, endings
 from demur.apps.web.pages.compare import (
-    explored,
-    explored_state,
+    explorer_state,
+    explorer_values,
     filters_of,
     inner_steps,
     run_summary,
@@ -132,7 +132,7 @@ def change(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:
 def remove(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """Remove a run."""
     run = site.store.remove(query.text("id"))
-    site.dropped(run)
+    site.forget_rows(run)
     return {"removed": _row(run)}
 
 
@@ -189,7 +189,7 @@ class RunPage(Page):
             raise UsageError(f'"{by}" is no column to slice by; there are {", ".join(slices) or "none"}')
         about = f"Reading {run.name}" + (f" by {by}" if by else "")
         result = site.result(f"{__name__}:evaluation", [run], about, at=site.preferences.at, by=by or None)
-        return PageContent(run.name, {**document, "by": by, "slices": slices, "state": explored_state(query), **result})
+        return PageContent(run.name, {**document, "by": by, "slices": slices, "state": explorer_state(query), **result})
 
 
 def facts_of(run: Run) -> list[tuple[str, str]]:
@@ -245,15 +245,15 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     step("reading the run", 0, 3)
     rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
     measures = returns_measures(at=given["at"])
-    found = evaluate(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
+    evaluations = evaluate(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
     step("drawing", 2, 3)
-    whole = found[0]
+    whole = evaluations[0]
     choice = threshold_by_error(whole.sample, MOST_ERROR, delta=DELTA, name=whole.name)
     advice = replace(without_curves(of_choice(choice, whole)), notes=(), signatures=())
     return {
-        **explored([whole]),
-        "scores": presentation_document(without_curves(of_scores(found))),
+        **explorer_values([whole]),
+        "scores": presentation_document(without_curves(of_scores(evaluations))),
         "advice": presentation_document(advice),
-        "evaluation": found.to_dict(),
+        "evaluation": evaluations.to_dict(),
         "filters": filters_of(store, [run]),
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 from demur import __version__
 from demur.apps.web.site import Action, Page, PageContent, Preferences, Query, Site, preference_fields
+from demur.apps.web.worker import ENDED
 
 LABELS = {
     "level": "Confidence level of intervals",
@@ -31,8 +32,9 @@ class SettingsPage(Page):
     def show(self, site: Site, query: Query) -> PageContent:
         """All that can be set or seen of this server."""
         root = site.store.root
-        jobs = [job.to_dict() for job in site.worker.jobs()]
-        under_way = [job for job in jobs if job["state"] in ("waiting", "running")]
+        jobs = [{key: value for key, value in job.to_dict().items() if key != "answer"} for job in site.worker.jobs()]
+        under_way = [job for job in jobs if job["state"] not in ENDED]
+        ended = [job for job in jobs if job["state"] in ENDED]
         document = {
             "version": __version__,
             "store": str(root),
@@ -46,18 +48,10 @@ class SettingsPage(Page):
             "preferences": site.preferences.to_dict(),
             "defaults": Preferences().to_dict(),
             "form": {name: {**asdict(one), "label": LABELS[name]} for name, one in preference_fields().items()},
-            "jobs": [_without_answer(job) for job in (*under_way, *_ended(jobs))],
+            "jobs": [*under_way, *ended[:JOBS_SHOWN]],
             "under_way": len(under_way),
         }
         return PageContent("Settings", document)
-
-
-def _ended(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [job for job in jobs if job["state"] not in ("waiting", "running")][:JOBS_SHOWN]
-
-
-def _without_answer(job: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in job.items() if name != "answer"}
 
 
 def size_of(folder: Path) -> int:
