@@ -54,6 +54,8 @@ HEAVY = (
 VAGUE = {"utils", "util", "helpers", "helper", "common", "misc"}
 MOST_HELPERS_OF_A_NAME = 4
 LONGEST_FILE, LONGEST_FUNCTION, MOST_IN_A_FOLDER = 700, 60, 30
+MOST_LOADED = 90
+"""Modules of the package that scoring a log may load, one less."""
 
 
 def part_of(path):
@@ -220,6 +222,21 @@ def test_importing_loads_nothing_heavy(module):
     code = f"import sys, {module}; print(*(name for name in {HEAVY!r} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_scoring_a_log_loads_few_modules_and_none_of_other_questions(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"target": "a", "prediction": "a", "confidence": 0.9}\n' * 3, encoding="utf-8")
+    code = (
+        "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        f"sys.argv = ['demur', 'score', {str(log)!r}, '--json']\n"
+        "from demur.apps.cli.main import run; run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = [name.split(".") for name in done.stderr.splitlines()[-1].split() if name.startswith("demur.")]
+    assert len(loaded) < MOST_LOADED
+    assert not {parts[1] for parts in loaded} & {*QUESTIONS, "reports", "store", "lab"} - {"returns"}
+    assert ["demur", "apps", "web"] not in loaded
 
 
 @pytest.mark.parametrize("part", sorted({"__init__", *BELOW}))

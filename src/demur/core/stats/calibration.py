@@ -215,9 +215,10 @@ def cell_terms(measure: TermMeasure, threshold: Array) -> Array:
 
 
 def _terms_of(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
-    terms = cells.select(**measure.terms()).to_numpy()
-    finite = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)  # confidences that are no probabilities count apart
-    return np.ascontiguousarray(finite.T)
+    terms = np.ascontiguousarray(cells.select(**measure.terms()).to_numpy().T)
+    if not np.isfinite(terms).all():  # confidences that are no probabilities count apart
+        terms = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)
+    return terms
 
 
 def _weighted(terms: Array, weight: Array) -> Array:

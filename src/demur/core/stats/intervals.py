@@ -17,8 +17,11 @@ import numpy as np
 from demur.core.arrays import Array
 from demur.errors import UsageError
 
-MOST = 2e4
+MOST = 1e7
 """Sum of both parameters of a beta distribution, or degrees of freedom, up to which SciPy is not needed."""
+
+LARGE = 2e4
+"""Sum of both parameters from which logarithms of the gamma function would lose digits when they are subtracted."""
 
 _TINY = 1e-300
 _ZERO = 1e-30
@@ -70,7 +73,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
         from scipy.special import betaincinv
 
         return float(betaincinv(a, b, p))
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    scale = _log_gamma_ratio(a, b)
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(200):
         gap = _beta_chance(a, b, x, scale) - p
@@ -82,6 +85,16 @@ def beta_quantile(a: float, b: float, p: float) -> float:
             return new
         x = new
     return x
+
+
+def _log_gamma_ratio(a: float, b: float) -> float:
+    """The logarithm of Γ(a + b) / (Γ(a) Γ(b)), for large samples by Stirling's series."""
+    if a + b <= LARGE:
+        return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    small, large = sorted((a, b))
+    rest, rest_of_large = (1 / (12 * x) - 1 / (360 * x**3) for x in (a + b, large))
+    shift = (large - 0.5) * math.log1p(small / large) + small * (math.log(a + b) - 1)
+    return shift + rest - rest_of_large - math.lgamma(small)
 
 
 def _beta_chance(a: float, b: float, x: float, scale: float) -> float:
