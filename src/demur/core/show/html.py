@@ -20,7 +20,7 @@ MOST_ROWS, THINNED_ROWS = 250, 200
 NOTEBOOK_ROWS = 12
 
 _NARROWEST, _WIDEST = 16, 60
-"""Letters that a column of texts is taken to hold, at least and at most."""
+"""Characters that a column of texts is taken to hold, at least and at most."""
 
 
 def written(text: str) -> str:
@@ -35,47 +35,46 @@ def paragraphs(sentences: Sequence[str]) -> str:
 
 def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows."""
-    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
-    body = "".join(f"<tr>{_row(row)}</tr>" for row in table.rows)
-    return _scrolling(
-        f"<table><caption>{written(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
-        table.title,
+    body = "".join(
+        f'<tr><th scope="row">{written(row[0])}</th>{"".join(f"<td>{written(cell)}</td>" for cell in row[1:])}</tr>'
+        for row in table.rows
     )
+    return _scrolling(table, body)
 
 
 def text_table(table: ResultTable) -> str:
-    """A table of what people wrote: each cell stands apart, whichever way it is written, and breaks anywhere."""
-    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
-    body = "".join(f"<tr>{''.join(map(_text_cell, row))}</tr>" for row in table.rows)
-    widths = "".join(f'<col style="width: {share:.0f}%">' for share in _shares(table))
-    return _scrolling(
-        f'<table class="texts"><caption>{written(table.title)}</caption><colgroup>{widths}</colgroup>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
-        table.title,
+    """A table of what people wrote: each cell stands apart, whichever way it is written, and breaks anywhere.
+
+    Cells break after the underscores that join words in labels, before they break within a word. Columns are as wide
+    as their longest cells, within bounds.
+    """
+    cells = (
+        "".join(f"<td><bdi>{written(cell).replace('_', '_<wbr>')}</bdi></td>" for cell in row) for row in table.rows
     )
-
-
-def _text_cell(text: str) -> str:
-    """A cell that breaks after the underscores that join words in labels, before it breaks within a word."""
-    broken = written(text).replace("_", "_<wbr>")
-    return f"<td><bdi>{broken}</bdi></td>"
-
-
-def _shares(table: ResultTable) -> list[float]:
-    """Widths of columns in percent, by their longest cells but within bounds."""
-    longest = [max(map(len, cells)) for cells in zip(table.columns, *table.rows, strict=True)]
+    longest = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
     bounded = [min(max(length + 1, _NARROWEST), _WIDEST) for length in longest]
-    return [100 * length / sum(bounded) for length in bounded]
+    widths = "".join(f'<col style="width: {100 * length / sum(bounded):.0f}%">' for length in bounded)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return _scrolling(table, body, kind=' class="texts"', columns=f"<colgroup>{widths}</colgroup>")
+
+
+def _scrolling(table: ResultTable, body: str, *, kind: str = "", columns: str = "") -> str:
+    """A table that scrolls by itself where it is wide, also with the keyboard."""
+    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(table.title))}">'
+        f"<table{kind}><caption>{written(table.title)}</caption>{columns}"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def data_table(frame: pl.DataFrame, title: str) -> str:
-    """A frame to be unfolded: all of it up to 250 rows, else 200 of them."""
-    shown = frame if frame.height <= MOST_ROWS else evenly(frame, THINNED_ROWS)
-    extent = (
-        f"{frame.height:,} rows"
-        if shown.height == frame.height
-        else f"{shown.height} of {frame.height:,} rows, evenly spaced"
-    )
+    """A frame to be unfolded: all of it up to 250 rows, otherwise 200 of them."""
+    if frame.height <= MOST_ROWS:
+        shown, extent = frame, f"{frame.height:,} rows"
+    else:
+        shown = evenly(frame, THINNED_ROWS)
+        extent = f"{shown.height} of {frame.height:,} rows, evenly spaced"
     return f"<details><summary>{escape(title)} ({extent})</summary>{table_html(frame_table(shown, title))}</details>"
 
 
@@ -118,16 +117,6 @@ def _cut(table: ResultTable) -> ResultTable:
     left = len(table.rows) - NOTEBOOK_ROWS
     more = (f"… {left:,} more rows", *("" for _ in table.columns[1:]))
     return ResultTable(table.title, table.columns, (*table.rows[:NOTEBOOK_ROWS], more))
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    first = f'<th scope="row">{written(cells[0])}</th>'
-    return first + "".join(f"<td>{written(cell)}</td>" for cell in cells[1:])
-
-
-def _scrolling(table: str, name: str) -> str:
-    """A wide table scrolls by itself, also with the keyboard."""
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(name))}">{table}</div>'
 
 
 def _cell(value: object, column: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Callable
-from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -49,13 +47,11 @@ def figure(live: Callable[[], str] | None, chart: Callable[[], Any]) -> str:
 
 
 def picture(chart: Any) -> str:
-    """A chart as an image inside the page, described for those who cannot see it."""
+    """A chart as an image inside the page."""
     rendering = import_module("demur.core.show.pictures")
-    about = str(chart.to_dict().get("description", ""))
-    drawn, kind = rendering.svg(chart).encode(), "svg+xml"
-    if len(drawn) > MOST_SVG:
-        drawn, kind = rendering.png(chart, scale=1.5), "png"
-    return f'<img alt="{escape(about)}" src="data:image/{kind};base64,{base64.b64encode(drawn).decode()}">'
+    about, svg = str(chart.to_dict().get("description", "")), rendering.svg(chart)
+    fits = len(svg.encode()) <= MOST_SVG
+    return str(rendering.embedded(svg if fits else rendering.png(chart, scale=1.5), about))
 
 
 def drawn(

@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from demur.core.show.html import (
     text_table,
     written,
 )
-from demur.core.show.markdown import visible
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.errors import UsageError
 
@@ -55,9 +53,9 @@ class Section:
     @classmethod
     def of(cls, presentation: Presentation, *, title: str | None = None, sentences: bool = True) -> Section:
         """The section that shows a result; `sentences=False` where the page's verdict already says them."""
-        said = presentation.sentences if sentences else ()
         charts = tuple(figure() for figure in presentation.figures)
-        return cls(presentation.title if title is None else title, said, charts, presentation.tables)
+        shown = presentation.sentences if sentences else ()
+        return cls(presentation.title if title is None else title, shown, charts, presentation.tables)
 
 
 def page(
@@ -81,18 +79,32 @@ def page(
     """
     drawn = script or any(section.charts for section in sections)
     code = pictures.javascript(DRAW + script).replace("</script", "<\\/script") if drawn else ""
+    links = "".join(
+        f'<li><a href="#section-{place}">{written(section.title)}</a></li>'
+        for place, section in enumerate(sections, start=1)
+    )
+    conclusion = f'<div class="verdict">{paragraphs(verdict)}</div>' if verdict else ""
+    caution = f'<aside class="warnings" aria-label="Warnings"><strong>Warnings</strong>{_list(warnings)}</aside>'
+    listed = _list(signatures, "<li><code>{}</code></li>")
+    made = f"Made by demur {__version__}" + ("" if seed is None else f" with seed {seed}") + "."
+    sources = f"<details><summary>Signatures: how each number was made</summary>{listed}</details>"
     parts = [
         _head(title, code, style),
         '<body class="report">' if contents else "<body>",
         '<a class="skip" href="#main">Skip to the contents</a>' if contents else "",
-        f"<header><h1>{written(title)}</h1>{_verdict(verdict)}{_warnings(warnings)}</header>",
-        _contents(sections) if contents else "",
-        f'<main id="main">{_sections(sections)}{_notes(notes)}</main>',
-        _footer(signatures, seed),
+        f"<header><h1>{written(title)}</h1>{conclusion}{caution if warnings else ''}</header>",
+        f'<nav class="contents" aria-label="Contents"><ol>{links}</ol></nav>' if contents else "",
+        f'<main id="main">{_sections(sections)}'
+        + (f"<section><h2>Notes</h2>{_list(notes)}</section></main>" if notes else "</main>"),
+        f"<footer>{sources if signatures else ''}<p>{made}</p></footer>",
         f"<script>{code}</script>" if code else "",
         "</body></html>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
+
+
+def _list(texts: Sequence[str], item: str = "<li>{}</li>") -> str:
+    return f"<ul>{''.join(item.format(written(text)) for text in texts)}</ul>"
 
 
 def presentation_page(presentation: Presentation, *, seed: int | None = None) -> str:
@@ -118,46 +130,20 @@ def chart_page(chart: Any) -> str:
 
 
 def _head(title: str, script: str, style: str) -> str:
+    """The head of a page that takes nothing from anywhere; of scripts only its own runs, known by its hash."""
+    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = f"'sha256-{own}'" if script else "'none'"
+    policy = (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><meta name="generator" content="demur {__version__}">'
         f"<title>{written(title)}</title><style>{STYLE}{style}</style></head>"
     )
-
-
-def _policy(script: str) -> str:
-    """Nothing from anywhere; of scripts only the page's own, known by its hash."""
-    own = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    scripts = f"'sha256-{own}'" if script else "'none'"
-    rules = (
-        "default-src 'none'",
-        f"script-src {scripts}",
-        "style-src 'unsafe-inline'",
-        "img-src data: blob:",
-        "base-uri 'none'",
-    )
-    return "; ".join((*rules, "form-action 'none'"))
-
-
-def _verdict(sentences: Sequence[str]) -> str:
-    return f'<div class="verdict">{paragraphs(sentences)}</div>' if sentences else ""
-
-
-def _warnings(warnings: Sequence[str]) -> str:
-    if not warnings:
-        return ""
-    items = "".join(f"<li>{written(warning)}</li>" for warning in warnings)
-    return f'<aside class="warnings" aria-label="Warnings"><strong>Warnings</strong><ul>{items}</ul></aside>'
-
-
-def _contents(sections: Sequence[Section]) -> str:
-    links = (
-        f'<li><a href="#section-{place}">{written(section.title)}</a></li>'
-        for place, section in enumerate(sections, start=1)
-    )
-    return f'<nav class="contents" aria-label="Contents"><ol>{"".join(links)}</ol></nav>'
 
 
 def _sections(sections: Sequence[Section]) -> str:
@@ -167,46 +153,52 @@ def _sections(sections: Sequence[Section]) -> str:
         for chart in section.charts:
             number += 1
             body.append(_figure(chart, number))
-        body += [_table(table) for table in section.tables]
-        body += [_texts(table, first=place == 0) for place, table in enumerate(section.texts)]
+        for table in section.tables:
+            rows, shown = len(table.rows), table_html(table)
+            body.append(shown if rows <= MOST_OPEN_ROWS else _folded(f"{table.title} ({rows} rows)", shown))
+        for before, table in enumerate(section.texts):  # they take much room, so all but the first are folded
+            body.append(_folded(table.title, text_table(table)) if before else text_table(table))
         parts.append(f'<section id="section-{place}">{"".join(body)}</section>')
     return "\n".join(parts)
 
 
-def _table(table: ResultTable) -> str:
-    """A table, folded where it is long."""
-    if len(table.rows) <= MOST_OPEN_ROWS:
-        return table_html(table)
-    return f"<details><summary>{written(table.title)} ({len(table.rows)} rows)</summary>{table_html(table)}</details>"
-
-
-def _texts(table: ResultTable, *, first: bool) -> str:
-    """A table of texts; all but the first are folded, as they take much room."""
-    if first:
-        return text_table(table)
-    return f"<details><summary>{written(table.title)}</summary>{text_table(table)}</details>"
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{written(title)}</summary>{content}</details>"
 
 
 def _figure(chart: Any, number: int) -> str:
-    spec = chart.to_dict()
-    title, subtitle = pictures.titles(spec)
-    about = str(spec.get("description", ""))
-    bare = {key: value for key, value in spec.items() if key != "title"}
-    picture = base64.b64encode(pictures.svg_of(bare).encode()).decode()
+    spec, words = _pieces(chart)
+    about = words["description"]
     return (
-        f'<figure id="figure-{number}"><figcaption><h3>Figure {number}. {written(title)}</h3>'
-        f'<p class="subtitle">{written(subtitle)}</p></figcaption>'
-        f'<div class="chart" data-spec="spec-{number}">'
-        f'<img alt="{escape(visible(about))}" src="data:image/svg+xml;base64,{picture}"></div>'
-        f"{data_block(slim(_fluid(bare)), f'spec-{number}')}"
+        f'<figure id="figure-{number}"><figcaption><h3>Figure {number}. {written(words["title"])}</h3>'
+        f'<p class="subtitle">{written(words["subtitle"])}</p></figcaption>'
+        f'<div class="chart" data-spec="spec-{number}">{pictures.embedded(pictures.svg_of(spec), about)}</div>'
+        f"{data_block(_in_its_place(spec), f'spec-{number}')}"
         f'<p class="description">{written(about)}</p>'
         f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"
     )
 
 
-def _fluid(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec as wide as its place on the page, where it is a plot of the usual width."""
-    return {**spec, "width": "container"} if spec.get("width") == WIDTH else spec
+def _pieces(chart: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The spec of a chart without its title, and its title, subtitle and description."""
+    spec = chart.to_dict()
+    title, subtitle = pictures.titles(spec)
+    words = {"title": title, "subtitle": subtitle, "description": str(spec.get("description", ""))}
+    return {key: value for key, value in spec.items() if key != "title"}, words
+
+
+def _in_its_place(spec: dict[str, Any]) -> dict[str, Any]:
+    """The slim spec, as wide as its place on the page where it is a plot of the usual width.
+
+    A plot with a layer at pixels, which would be another place in a wider one, keeps its width.
+    """
+    wide = spec.get("width") == WIDTH and not _in_pixels(spec)
+    return slim({**spec, "width": "container"} if wide else spec)
+
+
+def _in_pixels(spec: dict[str, Any]) -> bool:
+    across = spec.get("encoding", {}).get("x", {})
+    return ("scale" in across and across["scale"] is None) or any(map(_in_pixels, spec.get("layer", ())))
 
 
 def slim(spec: dict[str, Any]) -> dict[str, Any]:
@@ -228,21 +220,6 @@ def _fields(part: Any) -> set[str]:
     return set(re.findall(r"datum\.(\w+)", part)) if isinstance(part, str) else set()
 
 
-def _notes(notes: Sequence[str]) -> str:
-    if not notes:
-        return ""
-    return f"<section><h2>Notes</h2><ul>{''.join(f'<li>{written(note)}</li>' for note in notes)}</ul></section>"
-
-
-def _footer(signatures: Sequence[str], seed: int | None) -> str:
-    lines = "".join(f"<li><code>{written(signature)}</code></li>" for signature in signatures)
-    made = f"Made by demur {__version__}" + ("" if seed is None else f" with seed {seed}") + "."
-    listed = (
-        f"<details><summary>Signatures: how each number was made</summary><ul>{lines}</ul></details>" if lines else ""
-    )
-    return f"<footer>{listed}<p>{made}</p></footer>"
-
-
 def presentation_document(presentation: Presentation) -> dict[str, Any]:
     """Everything that a presentation shows, its parts included."""
     return {
@@ -259,28 +236,11 @@ def presentation_document(presentation: Presentation) -> dict[str, Any]:
 
 def figure_document(chart: Any) -> dict[str, Any]:
     """A figure: its words, its spec without title, and the table of its data."""
-    spec = chart.to_dict()
-    title, subtitle = pictures.titles(spec)
-    bare = {key: value for key, value in spec.items() if key != "title"}
-    if bare.get("width") == WIDTH and not _in_pixels(bare):
-        bare["width"] = "container"
+    spec, words = _pieces(chart)
     frame = chart_table(chart)
     shown = frame if frame.height <= MOST_ROWS else evenly(frame, THINNED_ROWS)
     table = table_document(frame_table(shown, "Data behind this figure"))
-    about = str(spec.get("description", ""))
-    return {
-        "title": title,
-        "subtitle": subtitle,
-        "description": about,
-        "spec": slim(bare),
-        "table": {**table, "of": frame.height},
-    }
-
-
-def _in_pixels(spec: dict[str, Any]) -> bool:
-    """Whether a layer stands at pixels of the plot, which would be another place in a wider one."""
-    across = spec.get("encoding", {}).get("x", {})
-    return ("scale" in across and across["scale"] is None) or any(map(_in_pixels, spec.get("layer", ())))
+    return {**words, "spec": _in_its_place(spec), "table": {**table, "of": frame.height}}
 
 
 def table_document(table: ResultTable) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from functools import cache
 from html import escape
 from typing import Any
 
 from demur.core.show.charts import alt, without_hover
+from demur.core.show.markdown import visible
 from demur.errors import UsageError
 
 try:
@@ -25,8 +27,16 @@ def svg(chart: Any) -> str:
 
 
 def svg_of(spec: dict[str, Any]) -> str:
-    """The figure of a Vega-Lite spec as an SVG image."""
-    return _add_description(str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version())), spec)
+    """The figure of a Vega-Lite spec as an SVG image that says what it shows to those who cannot see it.
+
+    Clipping paths are numbered from 1: vl-convert counts on from picture to picture.
+    """
+    picture = str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version()))
+    numbers = {name: f"clip{place}" for place, name in enumerate(dict.fromkeys(_CLIP.findall(picture)), start=1)}
+    head, rest = _CLIP.sub(lambda match: numbers[match[0]], picture).split(">", 1)
+    texts = {"title": titles(spec)[0], "desc": str(spec.get("description", ""))}
+    words = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in texts.items() if text)
+    return head.replace("<svg", '<svg role="img"', 1) + f">{words}{rest}"
 
 
 def png(chart: Any, *, scale: float = 2.0) -> bytes:
@@ -44,20 +54,10 @@ def static_spec(chart: Any) -> dict[str, Any]:
     return without_hover(chart.to_dict())
 
 
-def _add_description(picture: str, spec: dict[str, Any]) -> str:
-    """An SVG image that says what it shows to those who cannot see it."""
-    title, about = titles(spec)[0], str(spec.get("description", ""))
-    said = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in (("title", title), ("desc", about)) if text)
-    head, rest = _renumbered(picture).split(">", 1)
-    marked = head.replace("<svg", '<svg role="img"', 1)
-    return f"{marked}>{said}{rest}"
-
-
-def _renumbered(picture: str) -> str:
-    """The picture with its clipping paths numbered from 1: vl-convert counts on from picture to picture."""
-    names = dict.fromkeys(_CLIP.findall(picture))
-    numbers = {name: f"clip{place}" for place, name in enumerate(names, start=1)}
-    return _CLIP.sub(lambda found: numbers[found[0]], picture)
+def embedded(picture: str | bytes, about: str) -> str:
+    """An SVG or PNG picture as an image inside a page, described for those who cannot see it."""
+    kind, content = ("svg+xml", picture.encode()) if isinstance(picture, str) else ("png", picture)
+    return f'<img alt="{escape(visible(about))}" src="data:image/{kind};base64,{base64.b64encode(content).decode()}">'
 
 
 def titles(spec: dict[str, Any]) -> tuple[str, str]:

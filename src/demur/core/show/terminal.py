@@ -13,8 +13,8 @@ from rich.text import Text
 from demur.core.show.numbers import shortened
 from demur.core.show.presentation import Presentation, ResultTable
 
-LEAST_LETTERS = 9
-"""Letters of a word that is not cut any shorter to make a table fit."""
+LEAST_CHARACTERS = 9
+"""Characters of a word that is not cut any shorter to make a table fit."""
 
 
 def show(presentation: Presentation, console: Console, *, tables: bool = True) -> None:
@@ -41,26 +41,24 @@ def _fitting(table: ResultTable, room: int) -> ResultTable:
 
 
 def _rich_table(table: ResultTable, room: int) -> RichTable:
-    shown = RichTable(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column, width in zip(table.columns, column_widths(table, room), strict=True):
         shown.add_column(Text(column), overflow="fold", width=width)
     for row in table.rows:
-        shown.add_row(*(Text(cell) for cell in row))
+        shown.add_row(*map(Text, row))
     return shown
 
 
 def with_short_words(table: ResultTable, room: int) -> ResultTable:
     """The table with its longest words, which are names, cut in the middle as far as it needs to fit."""
     words = [word for cells in _cells_by_column(table) for cell in cells for word in cell.split(" ")]
-    for letters in range(max(map(len, words)), LEAST_LETTERS, -1):
-        short = shortened(words, letters)
-        cut = [tuple(" ".join(short[word] for word in cell.split(" ")) for cell in row) for row in table.rows]
-        heads = tuple(" ".join(short[word] for word in cell.split(" ")) for cell in table.columns)
-        narrower = replace(table, columns=heads, rows=tuple(cut))
+    for characters in range(max(map(len, words)), LEAST_CHARACTERS, -1):
+        short = shortened(words, characters)
+        columns, *rows = (
+            tuple(" ".join(short[word] for word in cell.split(" ")) for cell in row)
+            for row in (table.columns, *table.rows)
+        )
+        narrower = replace(table, columns=columns, rows=tuple(rows))
         if sum(_least_widths(narrower)) + _gaps(table) <= room:
             return narrower
     return table
@@ -74,14 +72,10 @@ def column_widths(table: ResultTable, room: int) -> list[int] | list[None]:
         return [None] * len(wanted)
     widths = least
     while spare and widths != wanted:
-        place = max(range(len(wanted)), key=lambda column: _need(column, widths, wanted))
+        breaking = [column for column, width in enumerate(widths) if width < wanted[column]]
+        place = 0 if breaking[0] == 0 else min(breaking, key=lambda column: widths[column])  # names come first
         widths[place], spare = widths[place] + 1, spare - 1
     return widths
-
-
-def _need(column: int, widths: list[int], wanted: list[int]) -> tuple[bool, bool, int]:
-    """Who gets a letter more first: the column of names, then the narrowest that still breaks cells."""
-    return widths[column] < wanted[column], column == 0, -widths[column]
 
 
 def _natural_widths(table: ResultTable) -> list[int]:

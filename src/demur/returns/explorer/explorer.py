@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from demur.core.show import page, pictures
 from demur.core.show.charts import WIDTH, style_of
 from demur.core.show.html import data_block, data_table, written
-from demur.core.show.markdown import visible
 from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
 from demur.core.show.numbers import count, listed, number, percent, tabled_percent
 from demur.core.show.results import plain, threshold_text
@@ -222,8 +221,7 @@ def explorer_html(
     points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
     plot = ""
     if picture:
-        svg = base64.b64encode(pictures.svg_of(static_spec(document, points)).encode()).decode()
-        plot = f'<img alt="{escape(visible(document["description"]))}" src="data:image/svg+xml;base64,{svg}">'
+        plot = pictures.embedded(pictures.svg_of(static_spec(document, points)), document["description"])
     return (
         f'<figure class="explorer" id="{escape(ident)}" data-explorer="{escape(ident)}-document">'
         f"<figcaption><h3>{written(document['title'])}</h3>"
