@@ -16,7 +16,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, wraps
 from importlib import import_module
@@ -86,11 +86,11 @@ class Option:
 
     def within(self, value: float) -> bool:
         """Whether a number lies in the range; NaN lies in no range."""
-        return not (
-            (self.minimum is not None and not value >= self.minimum)
-            or (self.maximum is not None and not value <= self.maximum)
-            or (self.above is not None and not value > self.above)
-            or (self.below is not None and not value < self.below)
+        return (
+            (self.minimum is None or value >= self.minimum)
+            and (self.maximum is None or value <= self.maximum)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
         )
 
 
@@ -183,8 +183,13 @@ def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 def check_values(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
     """Refuse values that are out of range or none of the choices, and names that the function does not have."""
     signature = inspect.signature(function).parameters
-    if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.values()):
-        _refuse_unknown(values, [name for name, one in signature.items() if one.kind is one.KEYWORD_ONLY])
+    known = [name for name, one in signature.items() if one.kind is one.KEYWORD_ONLY]
+    if not any(one.kind is one.VAR_KEYWORD for one in signature.values()):
+        for name in values:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f' Did you mean "{near[0]}"?' if near else ""
+                raise UsageError(f'there is no option "{name}" here.{hint} Options: {", ".join(known)}')
     for parameter in parameters(function):
         if parameter.name in values and not parameter.several:
             parameter.refuse_outside(values[parameter.name])
@@ -199,26 +204,6 @@ def job(function: Callable[P, R]) -> Callable[P, R]:
         return function(*arguments, **values)
 
     return checked
-
-
-def _refuse_unknown(values: Mapping[str, Any], known: Sequence[str]) -> None:
-    for name in values:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f' Did you mean "{near[0]}"?' if near else ""
-            raise UsageError(f'there is no option "{name}" here.{hint} Options: {", ".join(known)}')
-
-
-def check_options(options: Mapping[str, Any], reading: type, others: Sequence[str]) -> None:
-    """Refuse options that a reading does not have, with the one that was likely meant."""
-    known = [part.name for part in fields(reading)]
-    for name in options:
-        if name not in known:
-            near = get_close_matches(name, [*known, "level", "replicates", "seed", *others], n=1)
-            hint = f' Did you mean "{near[0]}"?' if near and near[0] != name else ""
-            raise UsageError(f'there is no option "{name}" here.{hint} Options for reading: {", ".join(known)}')
-    if not are_pairs(options.get("where", ())):
-        raise UsageError('where is a sequence of (column, value) pairs, such as where=(("split", "test"),)')
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ MOST_CELLS = 4_000_000
 """Numbers on the right-hand side of one solution."""
 
 
-def _moved(gaps: Array) -> tuple[Array, Array]:
+def _transitions(gaps: Array) -> tuple[Array, Array]:
     """Transition matrix and covariance of what is added on the way, for every gap.
 
     The covariance is 16/3 ∫ v(s) v(s)ᵀ exp(-2s) ds over the gap, v the last column of the transition. Its integrals
@@ -85,24 +84,20 @@ class Chain:
         """States f and weights of the points for columns of y."""
         right = np.zeros((given.shape[0], BLOCK, given.shape[1]))
         right[:, WEIGHT] = -given
-        found = self._solution(right)
-        return found[:, STATES][:, 0], found[:, WEIGHT]
-
-    def weighed(self, given: Array) -> Array:
-        """Columns of y multiplied by the inverse of their covariance."""
-        return self.solved(given)[1]
+        unknowns = self._solution(right)
+        return unknowns[:, STATES.start], unknowns[:, WEIGHT]
 
     def variances(self, places: NDArray[np.int64]) -> Array:
         """Variance of f at some places once the points are known."""
         size = self.factors.shape[1] // BLOCK
         step = max(1, MOST_CELLS // self.factors.shape[1])
-        found = [self._variances(size, places[start : start + step]) for start in range(0, places.size, step)]
-        return np.asarray(np.maximum(np.concatenate([np.empty(0), *found]), 0.0))
-
-    def _variances(self, size: int, places: NDArray[np.int64]) -> Array:
-        right, column = np.zeros((size, BLOCK, places.size)), np.arange(places.size)
-        right[places, STATES.start, column] = 1.0
-        return np.asarray(self._solution(right)[places, STATES.start, column])
+        variances = np.empty(places.size)
+        for start in range(0, places.size, step):
+            some = places[start : start + step]
+            right, column = np.zeros((size, BLOCK, some.size)), np.arange(some.size)
+            right[some, STATES.start, column] = 1.0
+            variances[start : start + step] = self._solution(right)[some, STATES.start, column]
+        return np.maximum(variances, 0.0)
 
     def _solution(self, right: Array) -> Array:
         from scipy.linalg.lapack import dgbtrs
@@ -114,10 +109,16 @@ class Chain:
 def _matrix(gaps: Array, noise: Array) -> Array:
     """The matrix of the equations in LAPACK's banded form, with room for pivots."""
     cells = np.zeros((noise.size, BLOCK, CENTRE + BAND + 1))
-    transition, added = _moved(gaps)
+    transition, added = _transitions(gaps)
     covariance = np.concatenate([STATIONARY[None], added])
     seen = ~np.isnan(noise)
-    put = partial(_put, cells)
+
+    def put(row: int, column: int, values: Any) -> None:
+        """Write an entry of every block and its mirror image; a column below 0 is one of the block before."""
+        before = column < 0
+        cells[: -1 if before else None, column % BLOCK, CENTRE + row - column] = values
+        cells[1 if before else 0 :, row, CENTRE + column - row] = values
+
     for row in range(3):
         for column in range(3):
             put(MULTIPLIERS.start + row, MULTIPLIERS.start + column, -covariance[:, row, column])
@@ -126,16 +127,6 @@ def _matrix(gaps: Array, noise: Array) -> Array:
     put(WEIGHT, WEIGHT, np.where(seen, -noise, 1.0))
     put(WEIGHT, STATES.start, np.where(seen, -1.0, 0.0))
     return np.asarray(cells.reshape(-1, cells.shape[2]).T)
-
-
-def _put(cells: Array, row: int, column: int, values: Any) -> None:
-    """Write an entry of every block and its mirror image; a column below 0 is one of the block before."""
-    if column >= 0:
-        cells[:, column, CENTRE + row - column] = values
-        cells[:, row, CENTRE + column - row] = values
-    else:
-        cells[:-1, column + BLOCK, CENTRE + row - column] = values
-        cells[1:, row, CENTRE + column - row] = values
 
 
 MOST_POINTS = 2000
@@ -229,16 +220,22 @@ def smooth(
     (array([5., 5., 5.]), array([1., 1., 1.]))
     """
     across, up = _checked(x, y)
-    if process is not None:
-        _check_process(process)
+    if process is not None and not (
+        process.length > 0 and 0 <= process.signal < math.inf and 0 < process.noise < math.inf
+    ):
+        raise UsageError(f"length and noise must be above 0 and a signal at least 0; got {process}")
     x_scale, y_scale = _Scale.of(across, by_range=True), _Scale.of(up)
     data = _pooled(x_scale.there(across), y_scale.there(up))
-    grid = _grid(data, points) if at is None else x_scale.there(_finite_row(at, "at"))
+    if at is None and points < 2:
+        raise UsageError(f"a curve is drawn through at least 2 points; got {points}")
+    even = np.linspace(0.0, 1.0, points) if data.x.size > 1 else np.zeros(1)
+    grid = even if at is None else x_scale.there(_finite_row(at, "at"))
     known = None if process is None else _rescaled(process, 1 / x_scale.width, 1 / y_scale.width)
-    fit = _fit(data) if known is None else _Fit(known, _log_likelihood(data, known))
-    mean, error = _curve(data, fit.process, grid)
+    fit, log_likelihood = _fit(data) if known is None else (known, _log_likelihood(data, known))
+    mean, error = _curve(data, fit, grid)
     there = x_scale.back(grid) if at is None else _finite_row(at, "at")
-    wide = process or _rescaled(fit.process, x_scale.width, y_scale.width)
+    wide = process or _rescaled(fit, x_scale.width, y_scale.width)
+    kept = np.linspace(0, across.size - 1, min(across.size, MOST_POINTS)).round().astype(np.int64)
     return Smooth(
         name,
         there,
@@ -248,8 +245,8 @@ def smooth(
         wide.length,
         wide.signal,
         wide.noise,
-        fit.log_likelihood - (across.size - 1) * y_scale.log_width,
-        _thinned(across, up),
+        log_likelihood - (across.size - 1) * y_scale.log_width,
+        (across[kept], up[kept]),
     )
 
 
@@ -262,11 +259,6 @@ def _checked(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         raise DataError("a curve needs at least one point", got="none", fix="is a group or a filter empty?")
     order = np.lexsort((up, across))
     return across[order], up[order]
-
-
-def _check_process(process: Process) -> None:
-    if not (process.length > 0 and 0 <= process.signal < math.inf and 0 < process.noise < math.inf):
-        raise UsageError(f"length and noise must be above 0 and a signal at least 0; got {process}")
 
 
 def _finite_row(values: ArrayLike, called: str) -> Array:
@@ -354,39 +346,18 @@ def _pooled(x: Array, y: Array) -> _Pooled:
     return _Pooled(np.bincount(group, x) / n, mean, n, float(np.square(y - mean[group]).sum()))
 
 
-def _grid(data: _Pooled, points: int) -> Array:
-    if points < 2:
-        raise UsageError(f"a curve is drawn through at least 2 points; got {points}")
-    return np.linspace(0.0, 1.0, points) if data.x.size > 1 else np.zeros(1)
+def _fit(data: _Pooled) -> tuple[Process, float]:
+    """The parameters of the greatest likelihood and its logarithm; the flat line unless a curve is likelier than it.
 
-
-def _thinned(x: Array, y: Array) -> tuple[Array, Array]:
-    kept = np.linspace(0, x.size - 1, min(x.size, MOST_POINTS)).round().astype(np.int64)
-    return x[kept], y[kept]
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """Parameters and the log likelihood they give, on the scale on which the data are."""
-
-    process: Process
-    log_likelihood: float
-
-
-def _fit(data: _Pooled) -> _Fit:
-    """The parameters of the greatest likelihood; the flat line unless a curve is likelier than it."""
-    flat = _flat(data)
-    if data.x.size < 2 or data.total < 3 or not flat.noise > 0:
-        return _Fit(flat, _log_likelihood(data, flat))
-    fits = [_climbed(data, start) for start in _starts(data)]
-    best = max(fits, key=lambda fit: fit.log_likelihood)
+    The noise of the flat line is the standard deviation of the points, unknown for a single one.
+    """
+    noise = math.sqrt(data.squares / (data.total - 1)) if data.total > 1 else math.nan
+    flat = Process(math.inf, 0.0, noise)
     level = _log_likelihood(data, flat)
-    return best if best.log_likelihood > level + GAIN else _Fit(flat, level)
-
-
-def _flat(data: _Pooled) -> Process:
-    """The flat line: noise is the standard deviation of the points, unknown for a single one."""
-    return Process(math.inf, 0.0, math.sqrt(data.squares / (data.total - 1)) if data.total > 1 else math.nan)
+    if data.x.size < 2 or data.total < 3 or not noise > 0:
+        return flat, level
+    best = max((_climbed(data, start) for start in _starts(data)), key=lambda fit: fit[1])
+    return best if best[1] > level + GAIN else (flat, level)
 
 
 def _starts(data: _Pooled) -> list[Array]:
@@ -400,28 +371,20 @@ def _starts(data: _Pooled) -> list[Array]:
     return [np.array([lengths[long], ratios[loud]]) for _, (long, loud) in best]
 
 
-def _climbed(data: _Pooled, start: Array) -> _Fit:
+def _climbed(data: _Pooled, start: Array) -> tuple[Process, float]:
     """The greatest likelihood that is reached uphill from a start."""
     from scipy.optimize import minimize  # takes longer to load than a small fit to run
 
-    found = minimize(
+    best = minimize(
         lambda place: PULL * place[0] ** 2 - _profile(data, place),
         start,
         method="Nelder-Mead",
         bounds=[tuple(np.log(LENGTHS)), tuple(np.log(RATIOS))],
         options={"xatol": 1e-4, "fatol": 1e-9, "initial_simplex": start + 0.7 * np.array([[0, 0], [1, 0], [0, 1]])},
     )
-    length, ratio = (float(part) for part in np.exp(found.x))
-    signal = math.sqrt(_evidence(data, length, ratio).squares / (data.total - 1))
-    return _Fit(Process(length, signal, signal * math.sqrt(ratio)), _profile(data, found.x))
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """What the likelihood is made of when the signal has variance 1: log determinants, and the weighted squares."""
-
-    spread: float
-    squares: float
+    length, ratio = (float(part) for part in np.exp(best.x))
+    signal = math.sqrt(_evidence(data, length, ratio)[1] / (data.total - 1))
+    return Process(length, signal, signal * math.sqrt(ratio)), _profile(data, best.x)
 
 
 def _log_likelihood(data: _Pooled, process: Process) -> float:
@@ -432,29 +395,30 @@ def _log_likelihood(data: _Pooled, process: Process) -> float:
     if process.noise == 0:
         return math.inf
     variance = process.signal**2 or process.noise**2
-    known = _evidence(data, process.length, process.noise**2 / variance) if process.signal else _flat_evidence(data)
-    return -0.5 * (free * math.log(2 * math.pi * variance) + known.squares / variance + known.spread)
+    spread, squares = math.log(data.total), data.squares
+    if process.signal:
+        spread, squares = _evidence(data, process.length, process.noise**2 / variance)
+    return -0.5 * (free * math.log(2 * math.pi * variance) + squares / variance + spread)
 
 
 def _profile(data: _Pooled, place: Array) -> float:
     """Log likelihood at log length and log noise ratio, with the variance that makes it greatest."""
-    known, free = _evidence(data, *np.exp(place)), data.total - 1
-    return -0.5 * (free * (math.log(2 * math.pi * known.squares / free) + 1) + known.spread)
+    (spread, squares), free = _evidence(data, *np.exp(place)), data.total - 1
+    return -0.5 * (free * (math.log(2 * math.pi * squares / free) + 1) + spread)
 
 
-def _flat_evidence(data: _Pooled) -> _Evidence:
-    return _Evidence(math.log(data.total), data.squares)
+def _evidence(data: _Pooled, length: float, ratio: float) -> tuple[float, float]:
+    """What the likelihood is made of when the signal has variance 1: log determinants, and the weighted squares.
 
-
-def _evidence(data: _Pooled, length: float, ratio: float) -> _Evidence:
-    """Rasmussen and Williams (2006), equation 2.45 with a flat prior on the constant, for pooled points."""
+    Rasmussen and Williams (2006), equation 2.45 with a flat prior on the constant, for pooled points.
+    """
     system = Chain.of(np.diff(data.x) * (math.sqrt(5) / length), ratio / data.n)
-    weighed = system.weighed(np.stack([data.y, np.ones(data.x.size)], axis=1))
+    _, weighed = system.solved(np.stack([data.y, np.ones(data.x.size)], axis=1))
     held = float(weighed[:, 1].sum())
     squares = float(data.y @ weighed[:, 0]) - float(weighed[:, 0].sum()) ** 2 / held + data.within / ratio
     repeated = data.total - data.x.size
     spread = system.log_determinant + math.log(held) + repeated * math.log(ratio) + float(np.log(data.n).sum())
-    return _Evidence(spread, max(squares, LEAST))
+    return spread, max(squares, LEAST)
 
 
 def _curve(data: _Pooled, process: Process, at: Array) -> tuple[Array, Array]:
