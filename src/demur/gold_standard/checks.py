@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -132,37 +131,23 @@ class Convergence:
             return f"{moved} (tolerance {limit}): one more would change it little."
         if math.isnan(self.enough):
             return f"{moved}."
-        return f"{moved}; roughly {_round(self.enough)} subjects would bring it below {limit}."
+        # Known only roughly, so to two digits.
+        unit = 10 ** max(len(str(round(self.enough))) - 2, 0)
+        rough = math.ceil(self.enough / unit) * unit
+        return f"{moved}; roughly {rough:,} subjects would bring it below {limit}."
 
     def frame(self) -> pl.DataFrame:
         """The steps as rows: `performer`, `role`, `subjects`, `to_data` and `to_previous`."""
-        return pl.DataFrame(
-            {
-                "performer": [self.performer] * len(self.subjects),
-                "role": [self.role] * len(self.subjects),
-                "subjects": self.subjects,
-                "to_data": self.to_data,
-                "to_previous": self.to_previous,
-            },
-            schema_overrides={"performer": pl.String, "role": pl.String, "to_data": pl.Float64}
-            | {"subjects": pl.Int64, "to_previous": pl.Float64},
-        )
+        rows = zip(self.subjects, self.to_data, self.to_previous, strict=True)
+        schema = {"subjects": pl.Int64, "to_data": pl.Float64, "to_previous": pl.Float64}
+        who = pl.lit(self.performer).alias("performer"), pl.lit(self.role).alias("role")
+        return pl.DataFrame(list(rows), schema=schema, orient="row").select(*who, pl.all())
 
     def to_dict(self) -> dict[str, Any]:
         """The distances as plain values."""
-        found = {
-            "performer": self.performer,
-            "subjects": self.subjects,
-            "to_data": self.to_data,
-            "to_previous": self.to_previous,
-            "tolerance": self.tolerance,
-            "needed": self.needed,
-            "enough": self.enough,
-            "orders": self.orders,
-            "seed": self.seed,
-            "words": self.words(),
-        }
-        return dict(plain(found))
+        distances = ("performer", "subjects", "to_data", "to_previous", "tolerance")
+        names = (*distances, "needed", "enough", "orders", "seed")
+        return dict(plain({**{name: getattr(self, name) for name in names}, "words": self.words()}))
 
 
 def convergence(performer: Performer, *, orders: int | None = None, seed: int = 0, step: Step = silent) -> Convergence:
@@ -173,66 +158,46 @@ def convergence(performer: Performer, *, orders: int | None = None, seed: int = 
     """
     if orders is not None and orders < 1:
         raise UsageError(f"convergence needs at least one order of the subjects; got {orders}")
-    fit = performer.fit
-    present = fit.counts.present
-    chosen = orders or min(max(_REFITS // len(present), _FEWEST_ORDERS), _MOST_ORDERS)
-    sizes = _sizes(len(present))
+    fit, counts = performer.fit, performer.fit.counts
+    many = counts.subjects
+    chosen = orders or min(max(_REFITS // many, _FEWEST_ORDERS), _MOST_ORDERS)
+    sizes = np.arange(2, many + 1)
+    if many > FEW:
+        sizes = np.unique(np.geomspace(2, many, STEPS).round().astype(np.int64))
     fitted = np.union1d(sizes - 1, sizes)
-    weights = _weights(fit.counts, fitted, chosen, seed)
-    found = fit.refits(weights, step=step, what="refitting to fewer subjects")
+    # Who counts: for each order a row for each number of subjects, the first so many in that order.
+    rng = np.random.default_rng(seed)
+    weights = np.zeros((chosen, len(fitted), counts.totals.shape[0]))
+    for order in weights:
+        order[:, counts.present] = rng.permutation(many) < fitted[:, None]
+    weights = weights.reshape(chosen * len(fitted), counts.totals.shape[0])
+    refits = fit.refits(weights, step=step, what="refitting to fewer subjects")
     last = np.searchsorted(fitted, sizes)
-    curves = _curves(fit, found).reshape(chosen, len(fitted), _GRID)
+    x = np.linspace(fit.family.low, fit.family.high, _GRID)
+    curves = fit.performance(fit.predictor(x, refits)).reshape(chosen, len(fitted), _GRID)
     moved = np.sqrt(((curves[:, last] - curves[:, last - 1]) ** 2).mean(axis=2)).mean(axis=0)
-    distance = _to_data(fit, weights, found).reshape(chosen, len(fitted))[:, last].mean(axis=0)
+    distance = _to_data(fit, weights, refits).reshape(chosen, len(fitted))[:, last].mean(axis=0)
     return Convergence(
         performer=performer.name,
         role=performer.role,
         subjects=tuple(sizes.tolist()),
         to_data=tuple(distance.tolist()),
         to_previous=tuple(moved.tolist()),
-        tolerance=TOLERANCE * span(fit.counts),
+        tolerance=TOLERANCE * span(counts),
         orders=chosen,
         seed=seed,
-        counts=fit.counts,
+        counts=counts,
     )
 
 
-def _sizes(subjects: int) -> NDArray[np.int64]:
-    """After how many subjects there is a fit to be compared with the one before."""
-    if subjects <= FEW:
-        return np.arange(2, subjects + 1)
-    return np.unique(np.geomspace(2, subjects, STEPS).round().astype(np.int64))
-
-
-def _weights(counts: Counts, sizes: NDArray[np.int64], orders: int, seed: int) -> Array:
-    """Who counts: for each order a row for each number of subjects, the first so many in that order."""
-    rng = np.random.default_rng(seed)
-    present = counts.present
-    weights = np.zeros((orders, len(sizes), counts.totals.shape[0]))
-    for order in weights:
-        order[:, present] = rng.permutation(len(present)) < sizes[:, None]
-    return weights.reshape(orders * len(sizes), counts.totals.shape[0])
-
-
-def _curves(fit: CurveFit, found: Array) -> Array:
-    """The performance that curves give over the range."""
-    return fit.performance(fit.predictor(np.linspace(fit.family.low, fit.family.high, _GRID), found))
-
-
-def _to_data(fit: CurveFit, weights: Array, found: Array) -> Array:
+def _to_data(fit: CurveFit, weights: Array, refits: Array) -> Array:
     """How far each curve is from the trials of the subjects who count, in units of the metric."""
     counts = fit.counts
-    shares = means(fit.link, fit.predictor(counts.places, found))
+    shares = means(fit.link, fit.predictor(counts.places, refits))
     totals, sizes = counts.weighted(weights)
     squares = weights @ np.asarray(counts.squares.sum(axis=1)).ravel()
     squared = squares + (shares * (shares * sizes - 2 * totals)).sum(axis=1)
     return np.asarray(counts.scale.width * np.sqrt(np.maximum(squared, 0) / sizes.sum(axis=1)))
-
-
-def _round(number: float) -> str:
-    """A number of subjects that is known roughly, to two digits."""
-    digits = max(len(str(round(number))) - 2, 0)
-    return f"{math.ceil(number / 10**digits) * 10**digits:,}"
 
 
 BINS = 10
@@ -289,10 +254,16 @@ class Residuals:
         return tuple(one for one in self.bins if one.off)
 
     def words(self) -> str | None:
-        """Where trials lie farthest off the curve, in a sentence; None where they do not."""
+        """Where trials lie farthest off the curve, with neighbours off on the same side; None where they do not."""
         if not self.misfit:
             return None
-        stretch = _stretch(self.bins)
+        off = [(one.residual > 0) if one.off else None for one in self.bins]
+        first = last = int(np.argmax([abs(one.residual) if one.off else -1.0 for one in self.bins]))
+        while first > 0 and off[first - 1] == off[first]:
+            first -= 1
+        while last + 1 < len(off) and off[last + 1] == off[last]:
+            last += 1
+        stretch = self.bins[first : last + 1]
         mean = sum(one.n * one.residual for one in stretch) / sum(one.n for one in stretch)
         start, end = stretch[0].start, stretch[-1].end
         where = f"At {start:.3g}" if start == end else f"Between {start:.3g} and {end:.3g}"
@@ -307,7 +278,7 @@ class Residuals:
 
     def to_dict(self) -> dict[str, Any]:
         """The residuals as plain values."""
-        found = {
+        values = {
             "performer": self.performer,
             "bins": [asdict(one) for one in self.bins],
             "misfit": len(self.misfit),
@@ -316,79 +287,48 @@ class Residuals:
             "uneven": self.uneven,
             "level": self.level,
         }
-        return dict(plain(found))
+        return dict(plain(values))
 
 
 def residuals(performer: Performer) -> Residuals:
     """How far trials lie from the curve, by ranges of x.
 
     The interval of a mean residual takes subjects as clusters, with Student's t on one degree of freedom less than
-    there are subjects in the stretch. Its standard error is never below that of independent trials.
+    there are subjects in the range. Its standard error is never below that of independent trials.
     """
-    fit = performer.fit
-    sums = _BinSums.of(fit, _bins(fit.counts.whole()[1]))
-    width = fit.counts.scale.width
-    mean = sums.residual.sum(axis=0) / sums.n.sum(axis=0)
-    mean[np.abs(mean) <= ARITHMETIC * size_of(fit.counts)] = 0.0
-    error = np.sqrt(np.maximum(_cluster_variance(sums.residual, sums.n), sums.chance))
-    critical = [student(performer.level, subjects - 1) for subjects in sums.subjects]
-    strict = [student(1 - (1 - performer.level) / len(mean), subjects - 1) for subjects in sums.subjects]
-    bins = tuple(
-        Bin(
-            x=float(sums.x[k]),
-            start=float(sums.start[k]),
-            end=float(sums.end[k]),
-            n=float(sums.n[:, k].sum()),
-            subjects=int(sums.subjects[k]),
-            residual=float(width * mean[k]),
-            low=float(width * (mean[k] - critical[k] * error[k])),
-            high=float(width * (mean[k] + critical[k] * error[k])),
-            off=bool(abs(mean[k]) > strict[k] * error[k]),
-            spread=float(width * np.sqrt(sums.squared[:, k].sum() / sums.n[:, k].sum())),
-            expected=float(width * sums.expected[k]),
-        )
-        for k in range(len(mean))
-    )
-    ratio, uneven = _unevenness(sums, performer.level)
-    return Residuals(performer.name, bins, ratio, uneven, performer.level, fit.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class _BinSums:
-    """What subjects (rows) have in ranges (columns), in shares."""
-
-    residual: Array
-    squared: Array
-    n: Array
-    subjects: NDArray[np.int64]
-    chance: Array
-    """Variance of the mean residual of independent trials."""
-    expected: Array
-    x: Array
-    start: Array
-    end: Array
-
-    @classmethod
-    def of(cls, fit: CurveFit, label: NDArray[np.int64]) -> _BinSums:
-        counts, shares = fit.counts, fit.shares[:, None]
-        member = (label[:, None] == np.arange(label[-1] + 1)).astype(float)
-        n = np.asarray(counts.sizes @ member)
-        total = n.sum(axis=0)
-        _, sizes = counts.whole()
-        chance = (variance(fit) * sizes) @ member
-        squared = counts.squares @ member - 2 * (counts.totals @ (shares * member))
-        squared += counts.sizes @ (shares**2 * member)
-        return cls(
-            residual=np.asarray(counts.totals @ member - counts.sizes @ (shares * member)),
-            squared=np.maximum(squared, 0),
-            n=n,
-            subjects=(n > 0).sum(axis=0),
-            chance=np.asarray(chance / total**2),
-            expected=np.asarray(np.sqrt(chance / total)),
-            x=np.asarray((sizes * counts.places) @ member / total),
-            start=np.array([counts.places[label == k][0] for k in range(label[-1] + 1)]),
-            end=np.array([counts.places[label == k][-1] for k in range(label[-1] + 1)]),
-        )
+    fit, counts, shares = performer.fit, performer.fit.counts, performer.fit.shares[:, None]
+    _, sizes = counts.whole()
+    label = _bins(sizes)
+    member = (label[:, None] == np.arange(label[-1] + 1)).astype(float)
+    # Sums over the trials of each subject (row) in each range (column), in shares.
+    n = np.asarray(counts.sizes @ member)
+    residual = np.asarray(counts.totals @ member - counts.sizes @ (shares * member))
+    squared = counts.squares @ member - 2 * (counts.totals @ (shares * member)) + counts.sizes @ (shares**2 * member)
+    squared = np.maximum(squared, 0)
+    total, subjects = n.sum(axis=0), (n > 0).sum(axis=0)
+    chance = (variance(fit) * sizes) @ member
+    mean = residual.sum(axis=0) / total
+    mean[np.abs(mean) <= ARITHMETIC * size_of(counts)] = 0.0
+    error = np.sqrt(np.maximum(_cluster_variance(residual, n), chance / total**2))
+    reach = [student(performer.level, many - 1) for many in subjects] * error
+    strict = [student(1 - (1 - performer.level) / len(mean), many - 1) for many in subjects] * error
+    width = counts.scale.width
+    columns = {
+        "x": (sizes * counts.places) @ member / total,
+        "start": [counts.places[label == k][0] for k in range(len(mean))],
+        "end": [counts.places[label == k][-1] for k in range(len(mean))],
+        "n": total,
+        "subjects": subjects,
+        "residual": width * mean,
+        "low": width * (mean - reach),
+        "high": width * (mean + reach),
+        "off": np.abs(mean) > strict,
+        "spread": width * np.sqrt(squared.sum(axis=0) / total),
+        "expected": width * np.sqrt(chance / total),
+    }
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    bins = tuple(Bin(**dict(zip(columns, row, strict=True))) for row in rows)
+    return Residuals(performer.name, bins, *_unevenness(squared, n, performer.level), performer.level, counts)
 
 
 def _bins(sizes: Array) -> NDArray[np.int64]:
@@ -408,26 +348,15 @@ def _cluster_variance(sums: Array, n: Array) -> Array:
     return np.asarray(spread * np.where(subjects > 1, subjects / np.maximum(subjects - 1, 1), 0.0))
 
 
-def _unevenness(sums: _BinSums, level: float) -> tuple[float, bool]:
+def _unevenness(sums: Array, n: Array, level: float) -> tuple[float, bool]:
     """The greatest spread over the least, and whether the two differ, allowing for all pairs that might have been."""
-    squared = sums.squared.sum(axis=0) / sums.n.sum(axis=0)
+    squared = sums.sum(axis=0) / n.sum(axis=0)
     pairs = len(squared) * (len(squared) - 1) / 2
     if not pairs or squared.max() <= 0:
         return float("nan"), False
     most, least = int(squared.argmax()), int(squared.argmin())
     ratio = float(np.sqrt(squared[most] / squared[least])) if squared[least] > 0 else float("inf")
-    error = np.sqrt(_cluster_variance(sums.squared, sums.n)[[most, least]].sum())
-    freedom = min(sums.subjects[most], sums.subjects[least]) - 1
+    error = np.sqrt(_cluster_variance(sums, n)[[most, least]].sum())
+    freedom = (n > 0).sum(axis=0)[[most, least]].min() - 1
     beyond = squared[most] - squared[least] > student(1 - (1 - level) / pairs, freedom) * error
     return ratio, bool(ratio >= WIDELY and freedom > 0 and beyond)
-
-
-def _stretch(bins: Sequence[Bin]) -> Sequence[Bin]:
-    """The stretch that is farthest off, with neighbours that are off on the same side."""
-    first = last = int(np.argmax([abs(one.residual) if one.off else -1.0 for one in bins]))
-    side = bins[first].residual > 0
-    while first > 0 and bins[first - 1].off and (bins[first - 1].residual > 0) == side:
-        first -= 1
-    while last + 1 < len(bins) and bins[last + 1].off and (bins[last + 1].residual > 0) == side:
-        last += 1
-    return bins[first : last + 1]

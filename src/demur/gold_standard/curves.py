@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.errors import DataError, UsageError
-from demur.gold_standard.options import FitKind
+from demur.gold_standard.jobs import FitKind
 from demur.gold_standard.trials import Trials
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ class IsotonicFamily(CurveFamily):
 FAMILIES: dict[FitKind, type[CurveFamily]] = {
     family.kind: family for family in (SplineFamily, LogisticFamily, LinearFamily, PolynomialFamily, IsotonicFamily)
 }
-"""Every family of curves by its name; those names are listed in `options.FitKind` too."""
+"""Every family of curves by its name; those names are listed in `jobs.FitKind` too."""
 
 
 MOST_PLACES = 2000
@@ -434,14 +434,31 @@ class CurveBatch:
     penalty: Array
     bounded: NDArray[np.bool_]
     link: Link
+    offset: Array | float = 0.0
+    """What the linear predictor of each cell is before any function is added."""
+
+    def predictors(self, coefficients: Array) -> Array:
+        """The linear predictors of the cells, of one curve or of many (a row each)."""
+        return np.asarray(coefficients @ self.rows.T + self.offset)
 
 
-def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, tolerance: float = TOLERANCE) -> Array:
-    """The coefficients of each curve, for what its cells sum to and how many trials they hold: one row a curve."""
+def solve(
+    batch: CurveBatch,
+    totals: Array,
+    sizes: Array,
+    start: Array,
+    tolerance: float = TOLERANCE,
+    *,
+    together: bool = False,
+) -> Array:
+    """The coefficients of each curve, for what its cells sum to and how many trials they hold: one row a curve.
+
+    With `together` no curve stops before all have converged.
+    """
     if batch.link == "identity" and not batch.bounded.any():
         hessian = _unpacked(sizes @ _function_products(batch.rows), batch.rows.shape[1]) + batch.penalty
         hessian += _RIDGE * np.eye(len(batch.penalty))
-        return np.asarray(np.linalg.solve(hessian, (totals @ batch.rows)[..., None])[..., 0])
+        return np.asarray(np.linalg.solve(hessian, ((totals - sizes * batch.offset) @ batch.rows)[..., None])[..., 0])
     found = np.array(np.broadcast_to(start, (len(totals), batch.rows.shape[1])))
     found[:, batch.bounded] = np.maximum(found[:, batch.bounded], 0)
     pairs = _function_products(batch.rows)
@@ -453,6 +470,7 @@ def solve(batch: CurveBatch, totals: Array, sizes: Array, start: Array, toleranc
         moving = decrement > tolerance
         if not moving.any():
             break
+        moving |= together
         open_, here, direction = open_[moving], here[moving], direction[moving]
         found[open_], value[open_] = _search(batch, here, direction, value[open_], totals[open_], sizes[open_])
     return found
@@ -466,7 +484,7 @@ def means(link: Link, eta: Array) -> Array:
 
 
 def _objective(batch: CurveBatch, found: Array, totals: Array, sizes: Array) -> Array:
-    eta = found @ batch.rows.T
+    eta = batch.predictors(found)
     rough = 0.5 * np.einsum("bi,ij,bj->b", found, batch.penalty, found) + 0.5 * _RIDGE * (found**2).sum(axis=1)
     if batch.link == "identity":
         return np.asarray((0.5 * sizes * eta**2 - totals * eta).sum(axis=1) + rough)
@@ -475,7 +493,7 @@ def _objective(batch: CurveBatch, found: Array, totals: Array, sizes: Array) -> 
 
 def _newton(batch: CurveBatch, pairs: Array, found: Array, totals: Array, sizes: Array) -> tuple[Array, Array]:
     """The way to go for each curve, and how much the quadratic model promises."""
-    mean = means(batch.link, found @ batch.rows.T)
+    mean = means(batch.link, batch.predictors(found))
     weight = sizes if batch.link == "identity" else sizes * mean * (1 - mean)
     gradient = (sizes * mean - totals) @ batch.rows + found @ batch.penalty + _RIDGE * found
     size = batch.rows.shape[1]

@@ -29,7 +29,7 @@ from demur.gold_standard.curves import (
     means,
     with_prior,
 )
-from demur.gold_standard.options import FitChoice, FitKind, XDirection
+from demur.gold_standard.jobs import FitChoice, FitKind, XDirection
 from demur.gold_standard.trials import Role
 
 

@@ -55,21 +55,31 @@ class PilotPerformer:
         """The curve that a study of so many subjects would fit."""
         return self.alternative if subjects >= FEW_SUBJECTS else self.fit
 
-    def departures(self) -> Array:
-        """What each subject's trials came to, less what the curve expects."""
-        return np.asarray(self.counts.totals.sum(axis=1) - self.counts.sizes @ curve_of(self.fit)).ravel()
-
-    def expected(self) -> Array:
-        """What each subject's trials come to (row) for persons of each kind (column)."""
-        return np.asarray(self.counts.sizes @ shares_of(self.fit, self.spread, _normal()[0]))
-
     def simulated(self, departures: Array, trials: int, rng: np.random.Generator) -> Counts:
         """The counts of studies, a row for each row of persons' departures; x is drawn from that of the pilot."""
         chance = np.cumsum(self.counts.sizes.sum(axis=0))
         where = np.searchsorted(chance, rng.random((*departures.shape, trials)) * chance[-1], side="right")
         middle = average_person(self.fit, self.spread)
         mean = means(_link(self.counts), middle[where] + self.spread * departures[..., None])
-        return _counted(self.counts, where, _luck(self, mean, rng))
+        return _counted(self.counts, where, self._outcomes(mean, rng))
+
+    def _outcomes(self, mean: Array, rng: np.random.Generator) -> Array:
+        """How trials come out whose expectation is the mean."""
+        counts, curve = self.counts, curve_of(self.fit)
+        if counts.binomial and counts.scale.upper is not None:
+            return (rng.random(mean.shape) < mean).astype(float)
+        persons, weights = _normal()
+        _, sizes = counts.whole()
+        shares = shares_of(self.fit, self.spread, persons)
+        # Variance within a person: of scores with an upper bound beside that of trials that are right or wrong.
+        within = counts.squared_distance(curve) - float(sizes @ (shares**2 @ weights - curve**2))
+        if counts.scale.upper is None:
+            deviation = np.sqrt(max(within / float(sizes.sum()), 0.0))
+            return np.asarray(mean + deviation * rng.standard_normal(mean.shape))
+        share = max(within / float(sizes @ ((shares * (1 - shares)) @ weights)), 0.0)
+        weight = 1 / np.clip(share, 1e-4, 0.99) - 1
+        inside = np.clip(mean, _EDGE, 1 - _EDGE)
+        return np.asarray(rng.beta(weight * inside, weight * (1 - inside)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +104,13 @@ def pilot_study_of(trials: Trials, options: FitOptions) -> PilotStudy:
     everyone = range(len(trials.performers))
     counts = [counts_of(trials, trials.performer == place, most_places=_MOST_PLACES) for place in everyone]
     label = strata(counts)
-    found = []
+    performers = []
     for name, role, one in zip(trials.performers, trials.roles, counts, strict=True):
         fit = fit_curve(one, options, who=name)
         simple = options.kind == "auto" and fit.kind != "spline" and "distinct x" not in fit.reason
         other = fit_curve(one, replace(options, kind="spline"), who=name) if simple else fit
-        found.append(PilotPerformer(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
-    return PilotStudy(tuple(found), _correlation(found))
+        performers.append(PilotPerformer(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
+    return PilotStudy(tuple(performers), _correlation(performers))
 
 
 def spread_of(fit: CurveFit) -> float:
@@ -109,9 +119,12 @@ def spread_of(fit: CurveFit) -> float:
     sizes = np.asarray(counts.sizes.sum(axis=1)).ravel()
     if counts.subjects < 2 or not (sizes > 1).any():
         return 0.0
-    residual = np.asarray(counts.totals.sum(axis=1) - counts.sizes @ curve).ravel()
+    residual = _residuals_of(fit)
+    right_or_wrong = counts.binomial and counts.scale.upper is not None
+    # What trials add to the squared residuals of their subjects, each by itself.
+    alone = float((counts.sizes @ (curve * (1 - curve))).sum()) if right_or_wrong else counts.squared_distance(curve)
     # The curve was fitted to the same subjects, which brings them nearer to it.
-    observed = _freed(counts.subjects) * float(residual @ residual) - _alone(counts, curve)
+    observed = _freed(counts.subjects) * float(residual @ residual) - alone
     if observed <= 0:
         return 0.0
     if counts.scale.upper is None:
@@ -126,6 +139,11 @@ def spread_of(fit: CurveFit) -> float:
 def curve_of(fit: CurveFit) -> Array:
     """The fitted share at each place, kept off the bounds of the metric."""
     return fit.shares if fit.counts.scale.upper is None else np.clip(fit.shares, _EDGE, 1 - _EDGE)
+
+
+def _residuals_of(fit: CurveFit) -> Array:
+    """What each subject's trials came to, less what the curve expects."""
+    return np.asarray(fit.counts.totals.sum(axis=1) - fit.counts.sizes @ curve_of(fit)).ravel()
 
 
 def average_person(fit: CurveFit, spread: float) -> Array:
@@ -168,13 +186,6 @@ def _freed(subjects: int) -> float:
     return subjects / max(subjects - 1, 1)
 
 
-def _alone(counts: Counts, curve: Array) -> float:
-    """What trials add to the squared residuals of their subjects each by itself."""
-    if counts.binomial and counts.scale.upper is not None:
-        return float((counts.sizes @ (curve * (1 - curve))).sum())
-    return counts.squared_distance(curve)
-
-
 def _between(fit: CurveFit, spread: float) -> float:
     """What the products of residuals of two trials of a subject sum to when persons differ so much."""
     persons, weights = _normal()
@@ -185,47 +196,20 @@ def _between(fit: CurveFit, spread: float) -> float:
     return float((together - same).sum())
 
 
-def _correlation(found: Sequence[PilotPerformer]) -> Array:
-    whole = np.eye(len(found))
-    for (row, one), (column, other) in combinations(enumerate(found), 2):
-        if one.stratum == other.stratum:
-            whole[row, column] = whole[column, row] = _alike(one, other)
-    return whole
-
-
-def _alike(one: PilotPerformer, other: PilotPerformer) -> float:
-    """How far a person who is good with one performer is good with another, by moments."""
-    shared = np.intersect1d(one.counts.present, other.counts.present)
-    if len(shared) < 2 or not one.spread or not other.spread:
-        return 0.0
-    observed = _freed(len(shared)) * float(one.departures()[shared] @ other.departures()[shared])
-    weights = _normal()[1]
-    left, right = one.expected()[shared], other.expected()[shared]
-    full = float(((left * right) @ weights - (left @ weights) * (right @ weights)).sum())
-    return float(np.clip(observed / full, -1, 1))
-
-
-def _luck(pilot: PilotPerformer, mean: Array, rng: np.random.Generator) -> Array:
-    """How trials come out whose expectation is the mean."""
-    if pilot.counts.scale.upper is None:
-        return np.asarray(mean + np.sqrt(_left(pilot)) * rng.standard_normal(mean.shape))
-    if pilot.counts.binomial:
-        return (rng.random(mean.shape) < mean).astype(float)
-    weight = 1 / np.clip(_left(pilot), 1e-4, 0.99) - 1
-    inside = np.clip(mean, _EDGE, 1 - _EDGE)
-    return np.asarray(rng.beta(weight * inside, weight * (1 - inside)))
-
-
-def _left(pilot: PilotPerformer) -> float:
-    """Variance within a person: of scores with an upper bound beside that of trials that are right or wrong."""
-    counts, curve = pilot.counts, curve_of(pilot.fit)
-    persons, weights = _normal()
-    _, sizes = counts.whole()
-    shares = shares_of(pilot.fit, pilot.spread, persons)
-    left = counts.squared_distance(curve) - float(sizes @ (shares**2 @ weights - curve**2))
-    if counts.scale.upper is None:
-        return max(left / float(sizes.sum()), 0.0)
-    return max(left / float(sizes @ ((shares * (1 - shares)) @ weights)), 0.0)
+def _correlation(performers: Sequence[PilotPerformer]) -> Array:
+    """How far a person who is good with one performer is good with another, by moments; 0 without shared subjects."""
+    nodes, weights = _normal()
+    matrix = np.eye(len(performers))
+    for (row, one), (column, other) in combinations(enumerate(performers), 2):
+        shared = np.intersect1d(one.counts.present, other.counts.present)
+        if one.stratum != other.stratum or len(shared) < 2 or not one.spread or not other.spread:
+            continue
+        left, right = (each.counts.sizes @ shares_of(each.fit, each.spread, nodes) for each in (one, other))
+        left, right = left[shared], right[shared]
+        full = float(((left * right) @ weights - (left @ weights) * (right @ weights)).sum())
+        observed = _freed(len(shared)) * float(_residuals_of(one.fit)[shared] @ _residuals_of(other.fit)[shared])
+        matrix[row, column] = matrix[column, row] = float(np.clip(observed / full, -1, 1))
+    return matrix
 
 
 def _counted(like: Counts, where: NDArray[np.int64], share: Array) -> Counts:
@@ -339,10 +323,10 @@ class GoldPlan(Shown):
     def words(self) -> str:
         """What to do."""
         if (enough := self.needed) is not None:
-            found = [f"; finds {pair} different in {share:.2f} of studies" for pair, share in enough.power.items()]
+            power = [f"; finds {pair} different in {share:.2f} of studies" for pair, share in enough.power.items()]
             return (
                 f"{enough.subjects} subjects with {enough.trials} trials each with every performer are enough for "
-                f"bands of ±{self.target:g} on average over x: expected ±{enough.half_width:.3g}{''.join(found)}"
+                f"bands of ±{self.target:g} on average over x: expected ±{enough.half_width:.3g}{''.join(power)}"
             )
         best = min(self.designs, key=lambda design: design.half_width)
         subjects, trials = self.would_do or (0, 0)
@@ -369,23 +353,21 @@ class GoldPlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
-        shown: dict[str, Any] = plain(
-            {
-                "needed": None if self.needed is None else self.needed.to_dict(),
-                "would_do": self.would_do and {"subjects": self.would_do[0], "trials": self.would_do[1]},
-                "words": self.words(),
-                "half_width": self.target,
-                "level": self.level,
-                "studies": self.studies,
-                "seed": self.seed,
-                "spread": dict(self.spreads),
-                "correlation": dict(self.correlations),
-                "designs": [design.to_dict() for design in self.designs],
-                "notes": list(self.notes),
-                "warnings": list(self.warnings),
-            }
-        )
-        return shown
+        values = {
+            "needed": None if self.needed is None else self.needed.to_dict(),
+            "would_do": self.would_do and {"subjects": self.would_do[0], "trials": self.would_do[1]},
+            "words": self.words(),
+            "half_width": self.target,
+            "level": self.level,
+            "studies": self.studies,
+            "seed": self.seed,
+            "spread": dict(self.spreads),
+            "correlation": dict(self.correlations),
+            "designs": [design.to_dict() for design in self.designs],
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+        return dict(plain(values))
 
 
 def plan(
@@ -412,159 +394,108 @@ def plan(
     Smoothness is kept since it stands for the curve and not for the number of trials. A study chooses its own, which
     costs a little: its bands come out wider than is said here, mostly by less than a seventh, at worst by a quarter.
     """
-    known = pilot_study_of(trials, fit or FitOptions())
-    low, high = _common(known.performers)
-    tried = sorted({(many, each) for many in subjects for each in trials_each}, key=lambda one: (one[0] * one[1], one))
-    found = []
-    for place, (many, each) in enumerate(tried):
-        step("simulating studies", place, len(tried))
-        rng = np.random.default_rng([seed, many, each])
-        found.append(_design(known, _DesignSize(many, each, studies, level), (low, high), rng))
-    step("simulating studies", len(tried), len(tried))
-    return GoldPlan(
-        designs=tuple(found),
-        target=half_width * known.performers[0].counts.scale.width,
-        level=level,
-        studies=studies,
-        seed=seed,
-        spreads={one.name: one.spread for one in known.performers},
-        correlations=_correlations(known),
-        percent=trials.kind != "scores",
-        notes=(*trials.notes, *_notes(trials, known)),
-        warnings=trials.warnings,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _DesignSize:
-    subjects: int
-    trials: int
-    studies: int
-    level: float
-
-    @property
-    def critical(self) -> float:
-        return student(self.level, self.subjects - 1)
-
-
-def _common(performers: Sequence[PilotPerformer]) -> tuple[float, float]:
+    pilot = pilot_study_of(trials, fit or FitOptions())
+    performers = pilot.performers
     low, high = max(one.counts.low for one in performers), min(one.counts.high for one in performers)
     if not low < high:
         covered = ", ".join(f"{one.name} {one.counts.low:g} to {one.counts.high:g}" for one in performers)
         raise DataError("the performers have no range of x in common", got=covered, fix="run trials at the same x")
-    return low, high
-
-
-def _design(known: PilotStudy, sized: _DesignSize, ends: tuple[float, float], rng: np.random.Generator) -> StudyDesign:
-    drawn = known.simulated(sized.subjects, sized.trials, sized.studies, rng)
-    fits = [one.fit_for(sized.subjects) for one in known.performers]
-    refits = [_refitted(fit, counts) for fit, counts in zip(fits, drawn, strict=True)]
-    names = [one.name for one in known.performers]
-    widths = [_half_widths(*parts, sized) for parts in zip(fits, drawn, refits, strict=True)]
-    gaps = _gaps(known, fits, refits, ends)
-    masses = {name: gap.below + gap.above for name, gap in gaps.items()}
-    return StudyDesign(
-        subjects=sized.subjects,
-        trials=sized.trials,
-        half_widths={name: float(width.mean()) for name, width in zip(names, widths, strict=True)},
-        worst={name: float(width.max()) for name, width in zip(names, widths, strict=True)},
-        mass_half_widths={name: sized.critical * float(mass.std(ddof=1)) for name, mass in masses.items()},
-        power=_power(known.performers[0].name, gaps, sized.critical),
+    sizes = sorted({(many, each) for many in subjects for each in trials_each}, key=lambda one: (one[0] * one[1], one))
+    designs = []
+    for place, (many, each) in enumerate(sizes):
+        step("simulating studies", place, len(sizes))
+        drawn = pilot.simulated(many, each, studies, np.random.default_rng([seed, many, each]))
+        designs.append(_design(pilot, many, each, drawn, student(level, many - 1), (low, high)))
+    step("simulating studies", len(sizes), len(sizes))
+    return GoldPlan(
+        designs=tuple(designs),
+        target=half_width * performers[0].counts.scale.width,
+        level=level,
+        studies=studies,
+        seed=seed,
+        spreads={one.name: one.spread for one in performers},
+        correlations={
+            f"{one.name} and {other.name}": float(pilot.correlation[row, column])
+            for (row, one), (column, other) in combinations(enumerate(performers), 2)
+            if one.stratum == other.stratum
+        },
+        percent=trials.kind != "scores",
+        notes=(*trials.notes, *_notes(trials, performers)),
+        warnings=trials.warnings,
     )
 
 
-def _refitted(fit: CurveFit, drawn: Counts) -> Array:
-    """The coefficients for each simulated study."""
-    return fit.family.estimate(drawn, np.eye(drawn.totals.shape[0]), fit.smoothness, fit.coefficients)
+def _design(
+    pilot: PilotStudy,
+    subjects: int,
+    trials: int,
+    drawn: Sequence[Counts],
+    critical: float,
+    ends: tuple[float, float],
+) -> StudyDesign:
+    """What is to be expected of a design, from the counts of each performer in simulated studies.
+
+    Power is the share of studies in which a difference exceeds its own error: between systems the difference of
+    impurity masses; from the gold standard, whose own mass is 0 whatever it does, the signed area between the curves.
+    """
+    names = [one.name for one in pilot.performers]
+    fits = [one.fit_for(subjects) for one in pilot.performers]
+    refits = [
+        fit.family.estimate(counts, np.eye(counts.totals.shape[0]), fit.smoothness, fit.coefficients)
+        for fit, counts in zip(fits, drawn, strict=True)
+    ]
+    widths = [_half_widths(*parts, subjects, critical) for parts in zip(fits, drawn, refits, strict=True)]
+    grid = CurveGrid.over(*ends, [edge for fit in fits for edge in fit.family.panel_edges])
+    gold, *systems = (
+        fit.performance(fit.predictor(grid.nodes, refit)) for fit, refit in zip(fits, refits, strict=True)
+    )
+    areas = {name: grid.parts(gold - height) for name, height in zip(names[1:], systems, strict=True)}
+    masses = {name: below + above for name, (below, above) in areas.items()}
+    differences = {f"{name} and {names[0]}": below - above for name, (below, above) in areas.items()}
+    differences |= {f"{a} and {b}": masses[a] - masses[b] for a, b in combinations(masses, 2)}
+    return StudyDesign(
+        subjects=subjects,
+        trials=trials,
+        half_widths={name: float(width.mean()) for name, width in zip(names, widths, strict=True)},
+        worst={name: float(width.max()) for name, width in zip(names, widths, strict=True)},
+        mass_half_widths={name: critical * float(mass.std(ddof=1)) for name, mass in masses.items()},
+        power={
+            pair: float((np.abs(difference) > critical * difference.std(ddof=1)).mean())
+            for pair, difference in differences.items()
+        },
+    )
 
 
-def _half_widths(fit: CurveFit, drawn: Counts, refits: Array, sized: _DesignSize) -> Array:
+def _half_widths(fit: CurveFit, drawn: Counts, refits: Array, subjects: int, critical: float) -> Array:
     """Half the width of the band at places of x, averaged over studies.
 
     A study estimates the spread of its curve from its subjects, as a root of chi-square over its degrees of freedom,
     and takes the error of independent trials where that is larger; so what is expected is no width of the mean study.
     """
-    x = np.linspace(fit.family.low, fit.family.high, _BAND_PLACES)
-    predictors = fit.predictor(x, refits)
-    estimates = predictors.std(axis=0, ddof=1) * _roots_of_chi_square(sized.subjects - 1)[:, None]
-    looked_at = range(min(_LOOKED_AT, len(refits)))
-    return np.asarray(
-        np.mean([_width(_study(fit, drawn, refits, one), x, estimates, sized) for one in looked_at], axis=0)
-    )
-
-
-def _study(fit: CurveFit, drawn: Counts, refits: Array, place: int) -> CurveFit:
-    """The curve of one simulated study."""
-    rows = [place]
-    counts = replace(drawn, totals=drawn.totals[rows], sizes=drawn.sizes[rows], squares=drawn.squares[rows])
-    return replace(fit, counts=counts, coefficients=refits[place])
-
-
-def _width(study: CurveFit, x: Array, estimates: Array, sized: _DesignSize) -> Array:
-    reach = sized.critical * np.maximum(estimates, study.model_error(x))
-    low, high = study.band(x, reach)
-    return np.asarray((high - low).mean(axis=0) / 2)
-
-
-def _roots_of_chi_square(freedom: int) -> Array:
-    """Points that stand for what an estimated standard deviation is, beside the true one."""
     from scipy.special import chdtri
 
-    tails = (np.arange(_ESTIMATES) + 0.5) / _ESTIMATES
-    return np.asarray(np.sqrt(chdtri(freedom, tails) / freedom))
+    x = np.linspace(fit.family.low, fit.family.high, _BAND_PLACES)
+    freedom, tails = subjects - 1, (np.arange(_ESTIMATES) + 0.5) / _ESTIMATES
+    roots = np.sqrt(chdtri(freedom, tails) / freedom)
+    estimates = fit.predictor(x, refits).std(axis=0, ddof=1) * roots[:, None]
+    widths = []
+    for place in range(min(_LOOKED_AT, len(refits))):
+        rows = [place]
+        counts = replace(drawn, totals=drawn.totals[rows], sizes=drawn.sizes[rows], squares=drawn.squares[rows])
+        study = replace(fit, counts=counts, coefficients=refits[place])
+        low, high = study.band(x, critical * np.maximum(estimates, study.model_error(x)))
+        widths.append((high - low).mean(axis=0) / 2)
+    return np.asarray(np.mean(widths, axis=0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Areas:
-    """How far a system is below the gold standard, and how far above it, in each study."""
-
-    below: Array
-    above: Array
-
-
-def _gaps(
-    known: PilotStudy, fits: Sequence[CurveFit], refits: Sequence[Array], ends: tuple[float, float]
-) -> dict[str, _Areas]:
-    grid = CurveGrid.over(*ends, [edge for fit in fits for edge in fit.family.panel_edges])
-    heights = [fit.performance(fit.predictor(grid.nodes, refit)) for fit, refit in zip(fits, refits, strict=True)]
-    systems = zip(known.performers[1:], heights[1:], strict=True)
-    return {one.name: _Areas(*grid.parts(heights[0] - height)) for one, height in systems}
-
-
-def _power(gold: str, gaps: Mapping[str, _Areas], critical: float) -> dict[str, float]:
-    """The share of studies in which a difference exceeds its own error.
-
-    Between systems it is the difference of impurity masses; from the gold standard, whose own mass is 0 whatever it
-    does, it is the signed area between the curves.
-    """
-    found = {f"{name} and {gold}": _power_of(gap.below - gap.above, critical) for name, gap in gaps.items()}
-    for (name, one), (other, two) in combinations(gaps.items(), 2):
-        found[f"{name} and {other}"] = _power_of(one.below + one.above - two.below - two.above, critical)
-    return found
-
-
-def _power_of(difference: Array, critical: float) -> float:
-    return float((np.abs(difference) > critical * difference.std(ddof=1)).mean())
-
-
-def _correlations(known: PilotStudy) -> dict[str, float]:
-    pairs = combinations(enumerate(known.performers), 2)
-    return {
-        f"{one.name} and {other.name}": float(known.correlation[row, column])
-        for (row, one), (column, other) in pairs
-        if one.stratum == other.stratum
-    }
-
-
-def _notes(trials: Trials, known: PilotStudy) -> tuple[str, ...]:
-    notes = []
+def _notes(trials: Trials, performers: Sequence[PilotPerformer]) -> list[str]:
     if trials.independent:
-        notes.append("the pilot names no subjects, so persons are taken as alike; real ones differ, and need more")
-    else:
-        alike = [one.name for one in known.performers if one.spread == 0]
-        if alike:
-            notes.append(f"subjects of {', '.join(alike)} differ no more in the pilot than chance has them do")
-    few = min(one.counts.subjects for one in known.performers)
-    if few < 6 and not trials.independent:
+        return ["the pilot names no subjects, so persons are taken as alike; real ones differ, and need more"]
+    notes = []
+    alike = [one.name for one in performers if one.spread == 0]
+    if alike:
+        notes.append(f"subjects of {', '.join(alike)} differ no more in the pilot than chance has them do")
+    few = min(one.counts.subjects for one in performers)
+    if few < 6:
         notes.append(f"how far persons differ is known from {few} subjects only, so the plan is rough")
-    return tuple(notes)
+    return notes

@@ -36,7 +36,7 @@ from demur.gold_standard.impurity import (
     mean_performance,
     nearest_systems,
 )
-from demur.gold_standard.options import FitChoice
+from demur.gold_standard.jobs import FitChoice, XDirection
 from demur.gold_standard.trials import Role, Trials
 from demur.gold_standard.wizards import WizardAgreement, wizards
 
@@ -48,26 +48,25 @@ def study_values(study: GoldStudy) -> dict[str, Any]:
     """All results of a study as plain values, with its verdict in words."""
     from demur.gold_standard.words import verdict
 
-    low, high = study.x_range.low, study.x_range.high
-    gold_low, gold_high = study.gold.fit.family.low, study.gold.fit.family.high
-    found: dict[str, Any] = {
+    gold_range = study.gold.fit.family
+    values: dict[str, Any] = {
         "study": study.trials.study,
         "x": study.trials.x_name,
         "y": study.trials.y_name,
-        "range": {"from": low, "to": high},
+        "range": {"from": study.x_range.low, "to": study.x_range.high},
         "performers": [_performer(study, place) for place in range(len(study.performers))],
-        "complexity": {**study.complexity.to_dict(), "from": gold_low, "to": gold_high},
+        "complexity": {**study.complexity.to_dict(), "from": gold_range.low, "to": gold_range.high},
         "pairs": [pair.to_dict() for pair in study.pairs],
     }
     if study.costs:
-        found["average_marginal_cost"] = {one.system: one.to_dict() for one in study.costs}
+        values["average_marginal_cost"] = {one.system: one.to_dict() for one in study.costs}
     if study.components:
-        found["components"] = [one.to_dict() for one in study.components]
+        values["components"] = [one.to_dict() for one in study.components]
     if study.wizards is not None:
-        found["wizards"] = study.wizards.to_dict()
+        values["wizards"] = study.wizards.to_dict()
     if study.convergence:
-        found["convergence"] = [one.to_dict() for one in study.convergence]
-    return {**found, "verdict": " ".join(verdict(study))}
+        values["convergence"] = [one.to_dict() for one in study.convergence]
+    return {**values, "verdict": " ".join(verdict(study))}
 
 
 def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
@@ -77,6 +76,8 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
         distance = study.impurities[place - 1].to_dict()
         if study.costs:
             distance["average_marginal_cost"] = study.costs[place - 1].average.to_dict()
+    x = np.linspace(one.fit.family.low, one.fit.family.high, _CURVE)
+    low, high = one.band(x)
     return {
         "performer": one.name,
         "role": one.role,
@@ -90,14 +91,8 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
         "r2": one.r2,
         "deviance_explained": one.deviance_explained,
         "residuals": study.residuals[place].to_dict(),
-        "curve": _curve(one),
+        "curve": pl.DataFrame({"x": x, "y": one.fit(x), "low": low, "high": high}).to_dicts(),
     }
-
-
-def _curve(one: Performer) -> list[dict[str, float]]:
-    x = np.linspace(one.fit.family.low, one.fit.family.high, _CURVE)
-    columns = (x, one.fit(x), *one.band(x))
-    return [dict(zip(("x", "y", "low", "high"), map(float, row), strict=True)) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +112,6 @@ class GoldOptions:
     level: float = 0.95
     replicates: int = 1000
     seed: int = 0
-
-    def with_cost(self, cost: CostFunction | None) -> GoldOptions:
-        """The same, with this cost function."""
-        return replace(self, cost=cost)
 
 
 DEFAULT_OPTIONS = GoldOptions()
@@ -194,16 +185,12 @@ class GoldStudy(Shown):
         """What components contribute; none unless asked for."""
         if not self.options.components:
             return ()
-        families = _families(self.systems)
-        mass = {one.name: found for one, found in zip(self.systems, self.impurities, strict=True)}
-        return tuple(
-            analyse_components(
-                family,
-                {one.components or frozenset(): mass[one.name] for one in run},
-                confidence_level(self.gold, *run),
-            )
-            for family, run in families.items()
-        )
+        mass = {one.name: impurity for one, impurity in zip(self.systems, self.impurities, strict=True)}
+        analyses = []
+        for family, run in _families(self.systems).items():
+            masses = {one.components or frozenset(): mass[one.name] for one in run}
+            analyses.append(analyse_components(family, masses, confidence_level(self.gold, *run)))
+        return tuple(analyses)
 
     @cached_property
     def residuals(self) -> tuple[Residuals, ...]:
@@ -258,7 +245,10 @@ def analyse(trials: Trials, options: GoldOptions = DEFAULT_OPTIONS, *, step: Ste
     check_level(options.level)
     if options.replicates < 2:
         raise UsageError(f"intervals need two replicates or more; got {options.replicates}")
-    _check_names(trials, options)
+    for name in options.fits:
+        if name not in trials.performers:
+            near = nearest_name(name, trials.performers)
+            raise UsageError(f'`fit` names "{name}", and there is no such performer; {near}')
     members, notes = _members(trials, options)
     counted = [counts_of(trials, one.rows) for one in members]
     for one, counts in zip(members, counted, strict=True):
@@ -271,7 +261,8 @@ def analyse(trials: Trials, options: GoldOptions = DEFAULT_OPTIONS, *, step: Ste
     step("fitting", 0, len(members))
     fits = []
     for place, (one, counts) in enumerate(zip(members, counted, strict=True)):
-        fits.append(fit_curve(counts, _fit_options(one, options), who=one.name))
+        kind = options.fits.get(one.system, options.fit.kind)
+        fits.append(fit_curve(counts, replace(options.fit, kind=kind), who=one.name))
         step("fitting", place + 1, len(members))
     low, high = _range(members, fits, options)
     drawn = draw_subjects(counted, options.replicates, options.seed)
@@ -296,7 +287,7 @@ def analyse(trials: Trials, options: GoldOptions = DEFAULT_OPTIONS, *, step: Ste
         systems=performers[1:],
         x_range=XRange.between(low, high, performers),
         fit_notes=(*trials.notes, *notes, *_fit_notes(performers)),
-        fit_warnings=(*trials.warnings, *_separations(performers), *_contrary(performers, options)),
+        fit_warnings=(*trials.warnings, *_fit_warnings(performers, options.fit.direction)),
         step=step,
     )
 
@@ -326,39 +317,23 @@ def _members(trials: Trials, options: GoldOptions) -> tuple[list[_PerformerTrial
             on = trials.combinations[one]
             shown = f"{name} [{'+'.join(sorted(on)) or 'none'}]" if len(run) > 1 else name
             parts.append(_PerformerTrials(shown, name, role, rows & (trials.combination == one), on))
-    if options.components:
-        _check_combinations([part for part in parts if part.role == "system"])
+    runs = [part for part in parts if part.role == "system"]
+    systems = {part.system for part in runs}
+    if options.components and len(runs) == len(systems) and len({part.components for part in runs}) < 2:
+        check_components(" and ".join(sorted(systems)), [runs[0].components or frozenset()])
     return parts, tuple(notes)
-
-
-def _check_combinations(parts: list[_PerformerTrials]) -> None:
-    systems = {part.system for part in parts}
-    if len(parts) == len(systems) and len({part.components for part in parts}) < 2:
-        check_components(" and ".join(sorted(systems)), [parts[0].components or frozenset()])
 
 
 def _families(systems: tuple[Performer, ...]) -> dict[str, list[Performer]]:
     """Combinations of one system; where each system has only one, the systems are taken for combinations of one."""
-    found: dict[str, list[Performer]] = {}
+    runs: dict[str, list[Performer]] = {}
     for one in systems:
-        found.setdefault(one.system, []).append(one)
-    several = {system: run for system, run in found.items() if len(run) > 1}
+        runs.setdefault(one.system, []).append(one)
+    several = {system: run for system, run in runs.items() if len(run) > 1}
     if several:
         return several
     run = list({one.components: one for one in systems}.values())
     return {" / ".join(one.name for one in run): run}
-
-
-def _check_names(trials: Trials, options: GoldOptions) -> None:
-    for name in options.fits:
-        if name not in trials.performers:
-            near = nearest_name(name, trials.performers)
-            raise UsageError(f'`fit` names "{name}", and there is no such performer; {near}')
-
-
-def _fit_options(one: _PerformerTrials, options: GoldOptions) -> FitOptions:
-    kind = options.fits.get(one.system, options.fit.kind)
-    return FitOptions(kind=kind, direction=options.fit.direction, degree=options.fit.degree)
 
 
 def _range(members: list[_PerformerTrials], fits: list[CurveFit], options: GoldOptions) -> tuple[float, float]:
@@ -389,22 +364,19 @@ def _fit_notes(performers: tuple[Performer, ...]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _separations(performers: tuple[Performer, ...]) -> tuple[str, ...]:
-    """Performers whose trials leave open how steep the curve is, and what is done about it."""
-    found = [(one.name, separation(one.fit.counts)) for one in performers]
+def _fit_warnings(performers: tuple[Performer, ...], direction: XDirection) -> list[str]:
+    """Trials that leave open how steep a curve is, or that go against the direction that curves are held to."""
     held = "the curve is held finite by one trial in all, half of it a success, spread over the range"
-    return tuple(f"{name}: {text}; {held}" for name, text in found if text is not None)
-
-
-def _contrary(performers: tuple[Performer, ...], options: GoldOptions) -> tuple[str, ...]:
-    """Performers whose trials go against the direction that curves are held to."""
-    found = [one.name for one in performers if goes_against(one.fit, options.fit.direction)]
-    way, fix = ("rises", "helpful") if options.fit.direction == "harmful" else ("falls", "harmful")
-    return tuple(
-        f"{name}: performance {way} with x, but the direction {options.fit.direction} rules that out, so the curve "
+    separations = [(one.name, separation(one.fit.counts)) for one in performers]
+    warnings = [f"{name}: {text}; {held}" for name, text in separations if text is not None]
+    way, fix = ("rises", "helpful") if direction == "harmful" else ("falls", "harmful")
+    warnings += [
+        f"{one.name}: performance {way} with x, but the direction {direction} rules that out, so the curve "
         f"is flat; `direction` {fix} or any lets it follow"
-        for name in found
-    )
+        for one in performers
+        if goes_against(one.fit, direction)
+    ]
+    return warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,17 +441,9 @@ class GoldStudies(tuple[GoldStudy, ...], Shown):
 
     def frame(self) -> pl.DataFrame:
         """The systems of all studies as rows."""
-        rows = [
-            {
-                "study": one.study,
-                "system": one.system,
-                "complexity": one.complexity.value,
-                "complexity_low": one.complexity.low,
-                "complexity_high": one.complexity.high,
-                "relative_mass": one.relative.value,
-                "low": one.relative.low,
-                "high": one.relative.high,
-            }
-            for one in self.domains
-        ]
-        return pl.DataFrame(rows)
+        names = ("study", "system", "complexity", "complexity_low", "complexity_high", "relative_mass", "low", "high")
+        rows = []
+        for one in self.domains:
+            figures = [end for part in (one.complexity, one.relative) for end in (part.value, part.low, part.high)]
+            rows.append((one.study, one.system, *figures))
+        return pl.DataFrame(rows, schema=names, orient="row")

@@ -14,15 +14,15 @@ from demur.core.arrays import Array
 from demur.core.show.results import plain
 from demur.core.stats.intervals import normal, student
 from demur.gold_standard.checks import difference_text, span, variance
-from demur.gold_standard.curves import Counts, means
+from demur.gold_standard.curves import Counts, CurveBatch, solve
 from demur.gold_standard.fitting import CurveFit, Performer
 from demur.gold_standard.trials import Trials
 
 GRID = 101
 """Places over the range at which curves of wizards are given."""
 
-_ROUNDS = 60
-_ARRIVED = 1e-10
+_TOLERANCE = 1e-10
+"""Newton's decrement at which the last of the wizards' curves has converged."""
 
 
 def wizard_curves(fit: CurveFit, places: Array, prior: Array, unit: float) -> tuple[Array, Array]:
@@ -35,10 +35,12 @@ def wizard_curves(fit: CurveFit, places: Array, prior: Array, unit: float) -> tu
     counts = fit.counts
     totals, sizes = (np.asarray(part[counts.present].todense()) for part in (counts.totals, counts.sizes))
     rows = np.stack([np.ones_like(places), places], axis=1)
-    found = _moves(fit, rows, totals / unit, sizes / unit, prior)
+    pooled = fit.predictor(counts.places)
+    batch = CurveBatch(rows, np.diag(1 / prior**2), np.zeros(2, dtype=bool), fit.link, pooled)
+    moves = solve(batch, totals / unit, sizes / unit, np.zeros(2), _TOLERANCE, together=True)
     grid = np.linspace(counts.low, counts.high, GRID)
     there = np.stack([np.ones(GRID), np.interp(grid, counts.places, places)], axis=1)
-    curves = fit.performance(fit.predictor(grid) + found @ there.T)
+    curves = fit.performance(fit.predictor(grid) + moves @ there.T)
     scale = counts.scale
     return grid, curves if scale.upper is None else np.clip(curves, scale.lower, scale.upper)
 
@@ -56,40 +58,6 @@ def mean_distance(curves: Array) -> float:
     times = 2 * np.arange(wizards) - wizards + 1
     sums = times @ np.sort(curves, axis=0)
     return float(sums.mean() / (wizards * (wizards - 1) / 2))
-
-
-def _moves(fit: CurveFit, rows: Array, totals: Array, sizes: Array, prior: Array) -> Array:
-    """The a and b of each wizard, by Newton's method with steps halved until they help."""
-    pooled = fit.predictor(fit.counts.places)
-    ridge = np.diag(1 / prior**2)
-    found = np.zeros((len(totals), 2))
-    for _ in range(_ROUNDS):
-        mean = means(fit.link, pooled + found @ rows.T)
-        weight = sizes * (mean * (1 - mean) if fit.link == "logit" else 1.0)
-        gradient = (totals - sizes * mean) @ rows - found @ ridge
-        hessian = np.einsum("wp,pi,pj->wij", weight, rows, rows) + ridge
-        way = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        if float((gradient * way).sum(axis=1).max()) < _ARRIVED:
-            break
-        found = _along(fit, pooled, rows, totals, sizes, ridge, found, way)
-    return found
-
-
-def _along(
-    fit: CurveFit, pooled: Array, rows: Array, totals: Array, sizes: Array, ridge: Array, here: Array, way: Array
-) -> Array:
-    def loss(moves: Array) -> Array:
-        eta = pooled + moves @ rows.T
-        grown = np.logaddexp(0, eta) if fit.link == "logit" else 0.5 * eta**2
-        return np.asarray((sizes * grown - totals * eta).sum(axis=1) + 0.5 * ((moves @ ridge) * moves).sum(axis=1))
-
-    before, step = loss(here), np.ones(len(here))
-    for _ in range(30):
-        worse = loss(here + step[:, None] * way) > before + 1e-12 * np.abs(before)
-        if not worse.any():
-            break
-        step[worse] /= 2
-    return here + step[:, None] * way
 
 
 SIGNIFICANT = 0.01
@@ -124,6 +92,11 @@ class Heterogeneity:
     p: float
     i2: float
     tau: float
+
+    def words(self) -> str:
+        """Q and its p-value."""
+        p = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+        return f"Q = {self.q:.1f} with {self.df} degrees of freedom, {p}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +158,14 @@ class WizardAgreement:
             return ("there is one wizard alone, so whether others would do as well cannot be known",)
         if self.consistent:
             return ()
-        how = [self._spread_text()] if self._far_apart else []
-        how += (
-            [f"x does not act on all of them alike ({_heterogeneity_text(self.trend)})"]
-            if self.trend.p < SIGNIFICANT
-            else []
-        )
+        how = []
+        if self._far_apart:
+            far = f"wizards differ by a standard deviation of {difference_text(self.departure.tau, self.counts)}"
+            how.append(f"{far} beyond chance ({self.departure.words()})")
+        if self.trend.p < SIGNIFICANT:
+            how.append(f"x does not act on all of them alike ({self.trend.words()})")
         flaws = "difference between wizards may reveal serious design flaws (Paek 2001, section 3.2)"
         return (f"there is no consistent gold standard: {' and '.join(how)}; {flaws}",)
-
-    def _spread_text(self) -> str:
-        far = difference_text(self.departure.tau, self.counts)
-        return f"wizards differ by a standard deviation of {far} beyond chance ({_heterogeneity_text(self.departure)})"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -207,32 +176,23 @@ class WizardAgreement:
 
     def frame(self) -> pl.DataFrame:
         """The wizards' curves as rows: `subject`, `x`, `y` and `apart`."""
-        shown = self.wizards if len(self.curves) else ()
+        wizards = self.wizards if len(self.curves) else ()
         return pl.DataFrame(
             {
-                "subject": [one.name for one in shown for _ in self.x],
-                "x": np.tile(self.x, len(shown)),
+                "subject": [one.name for one in wizards for _ in self.x],
+                "x": np.tile(self.x, len(wizards)),
                 "y": self.curves.ravel(),
-                "apart": [one.apart for one in shown for _ in self.x],
+                "apart": [one.apart for one in wizards for _ in self.x],
             },
             schema={"subject": pl.String, "x": pl.Float64, "y": pl.Float64, "apart": pl.Boolean},
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The agreement as plain values; curves are in the frame."""
-        found = {
-            "performer": self.performer,
-            "wizards": [asdict(one) for one in self.wizards],
-            "departure": asdict(self.departure),
-            "trend": asdict(self.trend),
-            "distance": self.distance,
-            "apart": self.apart,
-            "consistent": self.consistent,
-            "level": self.level,
-            "warnings": self.warnings,
-            "notes": self.notes,
-        }
-        return dict(plain(found))
+        names = ("performer", "wizards", "departure", "trend", "distance", "apart", "consistent", "level", "warnings")
+        values = {name: getattr(self, name) for name in (*names, "notes")}
+        parts = {name: asdict(values[name]) for name in ("departure", "trend")}
+        return dict(plain({**values, "wizards": [asdict(one) for one in self.wizards], **parts}))
 
 
 def wizards(trials: Trials, gold: Performer) -> WizardAgreement:
@@ -242,22 +202,26 @@ def wizards(trials: Trials, gold: Performer) -> WizardAgreement:
     departure = sums.residual / sums.n
     error = np.sqrt(sums.chance) / sums.n
     width = fit.counts.scale.width
-    curves = None if trials.independent or len(departure) > MOST_CURVES else _curves(fit, sums)
-    critical = _critical(1 - (1 - gold.level) / len(departure), sums.freedom)
-    levels = _heterogeneity(departure, error, sums.freedom, width)
+    x, curves = np.empty(0), np.empty((0, 0))
+    if not trials.independent and len(departure) <= MOST_CURVES:
+        least = _STILL * (1.0 if fit.link == "logit" else float(np.sqrt(sums.unit)))
+        spreads = [_heterogeneity(*estimates, sums.freedom, 1.0).tau for estimates in (sums.moves, sums.tilts)]
+        x, curves = wizard_curves(fit, sums.z, np.fmax(np.array(spreads), least), max(sums.unit, 1e-12))
+    strict = 1 - (1 - gold.level) / len(departure)
+    critical = normal(strict) if np.isinf(sums.freedom) else student(strict, sums.freedom)
     apart = _standing_apart(departure, error, critical, sums.freedom)
-    found = zip(fit.counts.present, sums.n, departure, error, apart, strict=True)
+    rows = zip(fit.counts.present, sums.n, departure, error, apart, strict=True)
     return WizardAgreement(
         performer=gold.name,
         wizards=tuple(
             Wizard(trials.subjects[who], float(n), float(width * far), float(width * chance), bool(apart))
-            for who, n, far, chance, apart in found
+            for who, n, far, chance, apart in rows
         ),
-        departure=levels,
+        departure=_heterogeneity(departure, error, sums.freedom, width),
         trend=_heterogeneity(*sums.tilts, sums.freedom, width * sums.turned),
-        x=np.empty(0) if curves is None else curves[0],
-        curves=np.empty((0, 0)) if curves is None else curves[1],
-        distance=float("nan") if curves is None else mean_distance(curves[1]),
+        x=x,
+        curves=curves,
+        distance=mean_distance(curves),
         independent=trials.independent,
         level=gold.level,
         counts=fit.counts,
@@ -293,23 +257,23 @@ class _WizardSums:
     def of(cls, fit: CurveFit) -> _WizardSums:
         counts, shares = fit.counts, fit.shares
         totals, sizes = counts.totals[counts.present], counts.sizes[counts.present]
-        z = _places(counts)
+        middle_of_all = np.average(counts.places, weights=counts.whole()[1])
+        z = np.asarray((counts.places - middle_of_all) / (counts.high - counts.low))
         dispersion, freedom = _within(fit, z)
         chance = variance(fit, dispersion)
         slope = shares * (1 - shares) if fit.link == "logit" else np.ones_like(shares)
         residual = _residuals(totals, sizes, shares, np.ones_like(z))
         reach = sizes @ slope
         middle = (sizes @ (slope * z)) / reach
-        centred = _Centred(sizes, z, middle)
         return cls(
             n=np.asarray(sizes.sum(axis=1)).ravel(),
             residual=residual,
             chance=sizes @ chance,
             reach=reach,
             tilt=_residuals(totals, sizes, shares, z) - middle * residual,
-            tilt_chance=centred.squares(chance),
-            tilt_reach=centred.squares(slope),
-            turned=float(np.sqrt(centred.squares(slope**2).sum() / sizes.sum())),
+            tilt_chance=_centred_squares(sizes, z, middle, chance),
+            tilt_reach=_centred_squares(sizes, z, middle, slope),
+            turned=float(np.sqrt(_centred_squares(sizes, z, middle, slope**2).sum() / sizes.sum())),
             z=z,
             unit=dispersion if fit.link == "logit" else float((sizes @ chance).sum() / sizes.sum()),
             freedom=freedom,
@@ -328,23 +292,10 @@ class _WizardSums:
         return self.tilt[known] / steep, np.sqrt(self.tilt_chance[known]) / steep
 
 
-@dataclass(frozen=True, slots=True)
-class _Centred:
-    """Places of each wizard's trials, less a middle of the wizard's own."""
-
-    sizes: Any
-    z: Array
-    middle: Array
-
-    def squares(self, weight: Array) -> Array:
-        """Sums of the squared places times a weight of the place."""
-        zeroth, first, second = (self.sizes @ (weight * self.z**power) for power in (0, 1, 2))
-        return np.asarray(np.maximum(second - 2 * self.middle * first + self.middle**2 * zeroth, 0))
-
-
-def _places(counts: Counts) -> Array:
-    _, sizes = counts.whole()
-    return np.asarray((counts.places - np.average(counts.places, weights=sizes)) / (counts.high - counts.low))
+def _centred_squares(sizes: Any, z: Array, middle: Array, weight: Array) -> Array:
+    """Sums of each wizard's squared places, less a middle of the wizard's own, times a weight of the place."""
+    zeroth, first, second = (sizes @ (weight * z**power) for power in (0, 1, 2))
+    return np.asarray(np.maximum(second - 2 * middle * first + middle**2 * zeroth, 0))
 
 
 def _residuals(totals: Any, sizes: Any, shares: Array, weight: Array) -> Array:
@@ -367,7 +318,7 @@ def _within(fit: CurveFit, z: Array) -> tuple[float, float]:
     middle = sizes @ z / n
     residual = _residuals(totals, sizes, fit.shares, np.ones_like(z))
     tilt = _residuals(totals, sizes, fit.shares, z) - middle * residual
-    steep = _Centred(sizes, z, middle).squares(np.ones_like(z))
+    steep = _centred_squares(sizes, z, middle, np.ones_like(z))
     lines = residual**2 / n + np.divide(tilt**2, steep, out=np.zeros_like(n), where=steep > _ONE_PLACE * n)
     left = max(counts.squared_distance(fit.shares) - float(lines.sum()), 0.0)
     if fit.link == "identity":
@@ -397,20 +348,3 @@ def _heterogeneity(estimate: Array, error: Array, freedom: float, unit: float) -
     between = excess / float(weight.sum() - (weight @ weight) / weight.sum())
     p = float(chdtrc(df, q) if np.isinf(freedom) else fdtrc(df, freedom, q / df))
     return Heterogeneity(q, df, p, excess / q if q else 0.0, float(unit * np.sqrt(between)))
-
-
-def _curves(fit: CurveFit, sums: _WizardSums) -> tuple[Array, Array]:
-    """Curves of wizards, who differ as much as all of them together say."""
-    least = _STILL * (1.0 if fit.link == "logit" else float(np.sqrt(sums.unit)))
-    spreads = [_heterogeneity(*found, sums.freedom, 1.0).tau for found in (sums.moves, sums.tilts)]
-    prior = np.fmax(np.array(spreads), least)
-    return wizard_curves(fit, sums.z, prior, max(sums.unit, 1e-12))
-
-
-def _critical(level: float, freedom: float) -> float:
-    return normal(level) if np.isinf(freedom) else student(level, freedom)
-
-
-def _heterogeneity_text(found: Heterogeneity) -> str:
-    p = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
-    return f"Q = {found.q:.1f} with {found.df} degrees of freedom, {p}"

@@ -10,8 +10,7 @@ from demur.apps.web.site import Page, PageContent, Query, Site, message_of
 from demur.core.jobs import fields_of, values_of
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
-from demur.gold_standard.jobs import gold
-from demur.gold_standard.options import FitChoice
+from demur.gold_standard.jobs import FitChoice, gold
 
 if TYPE_CHECKING:
     from demur.gold_standard.cost import CostFunction
