@@ -4,15 +4,15 @@ Only light modules are imported here, as every command loads this one for its he
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from demur.core.jobs import Argument, Job, Option, job
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, Normalise, scorer_names
+from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, Normalise, list_reading, scorer_names
 from demur.returns.options import Columns
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ def scorers(
     from demur.lab.nbest_experiments import scorer_table
 
     chosen = _scorers(scorers)
-    reading = _reading(columns, where, items, normalise, ontology)
-    sampling = Sampling(level, replicates, seed)
-    study = _study(files, reading, grammar, parser, floor, sampling, sentences, step)
+    reading = list_reading(columns, where, items, normalise, ontology)
+    settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
+    study = _study(files, reading, grammar, parser, settings, sentences, step)
     return scorer_table(study, scorers=chosen, kept=sentences, step=step)
 
 
@@ -148,9 +148,9 @@ def lengths(
 
     (chosen,) = _scorers((scorer,))
     by = by if by or files else "noise"
-    reading = _reading(columns, where, items, normalise, ontology, by)
-    sampling = Sampling(level, replicates, seed)
-    study = _study(files, reading, grammar, parser, floor, sampling, max(kept), step)
+    reading = list_reading(columns, where, items, normalise, ontology, () if by is None else (by,))
+    settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
+    study = _study(files, reading, grammar, parser, settings, max(kept), step)
     return length_sweep(study, by=by, scorer=chosen, kept=kept, step=step)
 
 
@@ -192,7 +192,7 @@ def reward(
     step("reading", 0, 2)
     return reward_experiment(
         files,
-        _reading(columns, where, items, normalise, ontology),
+        list_reading(columns, where, items, normalise, ontology),
         dialogues=dialogues,
         group=group if group or files else "manager",
         measure=measure,
@@ -223,9 +223,9 @@ def oracle(
     from demur.lab.nbest_experiments import oracle_experiment
 
     chosen = _scorers(scorers)
-    reading = _reading(columns, where, items, normalise, ontology)
-    sampling = Sampling(level, replicates, seed)
-    study = _study(files, reading, grammar, parser, floor, sampling, sentences, step)
+    reading = list_reading(columns, where, items, normalise, ontology)
+    settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
+    study = _study(files, reading, grammar, parser, settings, sentences, step)
     return oracle_experiment(study, scorers=chosen, kept=sentences, step=step)
 
 
@@ -237,33 +237,12 @@ def _scorers(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _reading(
-    columns: dict[str, str] | None,
-    where: tuple[tuple[str, str], ...],
-    items: Literal["thomson", "dstc"] | None,
-    normalise: bool,
-    ontology: Path | None,
-    by: str | None = None,
-) -> "NBestReading":
-    from demur.nbest_lists.table import NBestReading
-
-    return NBestReading(
-        columns=dict(columns or {}),
-        where=tuple(where),
-        items=items,
-        normalise=normalise,
-        ontology=ontology,
-        keep=() if by is None else (by,),
-    )
-
-
 def _study(
     files: tuple[Any, ...],
     reading: "NBestReading",
     grammar: Path | None,
     parser: Any,
-    floor: float,
-    sampling: Sampling,
+    settings: dict[str, Any],
     sentences: int,
     step: Step,
 ) -> "RecordedStudy":
@@ -273,9 +252,8 @@ def _study(
     from demur.nbest_lists.evaluate import NBestSettings
 
     step("reading", 0, 1)
-    settings = NBestSettings(floor=floor, **asdict(sampling))
-    found = RecordedStudy.read(files, reading, parser_of(grammar, parser), settings, sentences)
-    return replace(found, notes=(BUNDLED_GRAMMAR,)) if files and not (grammar or parser) else found
+    study = RecordedStudy.read(files, reading, parser_of(grammar, parser), NBestSettings(**settings), sentences)
+    return replace(study, notes=(BUNDLED_GRAMMAR,)) if files and not (grammar or parser) else study
 
 
 @job
@@ -312,8 +290,9 @@ def tokenizers(
 
     questions = _questions(data, columns, seed, step)
     channel = channel_of(questions.texts, seed, wer=wer, speech=speech)
-    sampling = Sampling(level, replicates, seed)
-    return tokenizer_experiment(questions, tokens=tokens, channel=channel, sampling=sampling, step=step)
+    return tokenizer_experiment(
+        questions, tokens=tokens, channel=channel, sampling=Sampling(level, replicates, seed), step=step
+    )
 
 
 @job

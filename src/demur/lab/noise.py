@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -87,18 +87,25 @@ class ActChannel:
 
     def _list(self, acts: tuple[Act, ...], name: Hashable, n: int) -> list[dict[str, Any]]:
         rng = generator(self.seed, name, "acts")
-        network = Network(tuple(self._slot(one, rng) for one in self._confusable(acts)))
+        confusable = [one for act in acts for one in act.slots if self._is_confusable(one)]
         found: dict[str, float] = {}
-        for path in paths(network):
-            found.setdefault(print_acts(self._filled(acts, iter(path.words))), math.exp(path.logprob))
+        for path in paths(Network(tuple(self._slot(one, rng) for one in confusable))):
+            words = iter(path.words)
+            filled = [
+                replace(
+                    act,
+                    slots=tuple(
+                        replace(one, value=next(words)) if self._is_confusable(one) else one for one in act.slots
+                    ),
+                )
+                for act in acts
+            ]
+            found.setdefault(print_acts(filled), math.exp(path.logprob))
             if len(found) == n:
                 break
         # rounded down, so that no list sums to more than 1
         rounded = {act: math.floor(1e4 * share + 1e-6) / 1e4 for act, share in found.items()}
         return [{"act": act, "confidence": share} for act, share in rounded.items() if share]
-
-    def _confusable(self, acts: Sequence[Act]) -> list[Slot]:
-        return [one for act in acts for one in act.slots if self._is_confusable(one)]
 
     def _is_confusable(self, one: Slot) -> bool:
         return self.rate > 0 and one.value is not None and one.name in self._alikes
@@ -112,12 +119,6 @@ class ActChannel:
         # the value said may stand anywhere among the rivals of the one that was recognised
         weights[said] = rivals.weights[int(rank * len(rivals.words))]
         return slot(best, posterior(best == said, 1 - self.rate, rng), weights)
-
-    def _filled(self, acts: Sequence[Act], values: Iterator[str]) -> list[Act]:
-        return [replace(act, slots=tuple(self._with(one, values) for one in act.slots)) for act in acts]
-
-    def _with(self, one: Slot, values: Iterator[str]) -> Slot:
-        return replace(one, value=next(values)) if self._is_confusable(one) else one
 
 
 SAMPLES = 16_000
@@ -189,8 +190,14 @@ def samples_of(wave: bytes) -> Array:
     if wave[:4] != b"RIFF" or start < 0:
         raise DemurError("espeak-ng gave no WAVE file")
     per_second = int.from_bytes(wave[24:28], "little")
-    sound = wave[start + 8 :]
-    return _resampled(np.frombuffer(sound[: len(sound) // 2 * 2], dtype="<i2") / (_LOUDEST + 1), per_second)
+    raw = wave[start + 8 :]
+    sound: Array = np.frombuffer(raw[: len(raw) // 2 * 2], dtype="<i2") / (_LOUDEST + 1)
+    if per_second != SAMPLES:
+        from scipy.signal import resample_poly
+
+        common = np.gcd(SAMPLES, per_second)
+        sound = resample_poly(sound, SAMPLES // common, per_second // common)
+    return sound
 
 
 def noisy(sound: Array, snr_db: float, rng: np.random.Generator) -> Array:
@@ -198,16 +205,6 @@ def noisy(sound: Array, snr_db: float, rng: np.random.Generator) -> Array:
     power = float(np.mean(sound**2)) if sound.size else 0.0
     loudness = math.sqrt(power / 10 ** (snr_db / 10))
     return sound + loudness * rng.standard_normal(sound.size)
-
-
-def _resampled(sound: Array, per_second: int) -> Array:
-    if per_second == SAMPLES:
-        return sound
-    from scipy.signal import resample_poly
-
-    common = np.gcd(SAMPLES, per_second)
-    found: Array = resample_poly(sound, SAMPLES // common, per_second // common)
-    return found
 
 
 def _decoded(decoder: Any, sound: Array) -> str:

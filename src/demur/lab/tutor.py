@@ -109,12 +109,14 @@ def beetle_responses(data: object, *, columns: Mapping[str, str] | None = None) 
             fix = f"{nearest(part, table.columns)}; {mapping_of(part, '...')}"
             raise DataError(f'there is no column "{part}"', where=f"{table.name}:", fix=fix)
     cells = Cells(table, found)
-    read = _acts(cells), _consistent(cells), *(_filled(cells, part) for part in DIAGNOSIS)
-    _refuse_lost_diagnoses(cells, *read)
-    labels = [
-        beetle_label(act, consistent=consistent, matched=matched, contradictory=wrong, not_mentioned=missing)
-        for act, consistent, matched, wrong, _, missing in zip(*read, strict=True)
-    ]
+    act, consistent = _acts(cells), _consistent(cells)
+    diagnosis = pl.DataFrame([_has_parts(cells, part).alias(part) for part in DIAGNOSIS])
+    place = first((act == "answer") & consistent & ~diagnosis.select(pl.any_horizontal(pl.all())).to_series())
+    if place is not None:
+        rule = "an answer must have something in its diagnosis"
+        raise DataError(rule, where=f"{cells.place(place)}:", fix="what was expected is matched or not mentioned")
+    rows = zip(act, consistent, diagnosis.iter_rows(named=True), strict=True)
+    labels = [beetle_label(act, consistent=consistent, **parts) for act, consistent, parts in rows]
     kept = [cells.text(part) for part in _KEPT if part in found]
     return pl.DataFrame([*kept, pl.Series("prediction", labels, dtype=pl.String)])
 
@@ -145,19 +147,9 @@ def _consistent(cells: Cells) -> pl.Series:
     return flags.fill_null(True)
 
 
-def _filled(cells: Cells, part: str) -> pl.Series:
+def _has_parts(cells: Cells, part: str) -> pl.Series:
     text = cells.text(part).str.strip_chars().str.to_lowercase()
     return text.is_not_null() & ~text.is_in(_NOTHING).fill_null(True)
-
-
-def _refuse_lost_diagnoses(cells: Cells, acts: pl.Series, consistent: pl.Series, *fields: pl.Series) -> None:
-    empty = (acts == "answer") & consistent
-    for filled in fields:
-        empty &= ~filled
-    place = first(empty)
-    if place is not None:
-        rule = "an answer must have something in its diagnosis"
-        raise DataError(rule, where=f"{cells.place(place)}:", fix="what was expected is matched or not mentioned")
 
 
 Row = dict[str, Any]
@@ -217,14 +209,19 @@ def study(seed: int = 0, dialogues: int = 60) -> tuple[list[Row], list[Row]]:
     """
     turns: list[Row] = []
     held: list[Row] = []
-    for number, student in enumerate(_students(dialogues)):
+    every = _SECOND_VISITS + 1
+    for number in range(dialogues):
+        # of six dialogues the last two are of one student
+        student = number - number // every - (number % every == _SECOND_VISITS) + 1
         name = f"d{number + 1:02}"
         rng = np.random.default_rng([seed, number])
-        said = rng.choice(LABELS, size=int(rng.poisson(_ANSWERS)) + 1, p=list(SHARES.values())).tolist()
-        taken = heard(said, "tutor", rng)
-        turns += rows_of(name, said, taken)
-        gain = expected_gain(said, taken) + NOISE * rng.standard_normal()
-        held.append({"dialogue": name, "student": student, **_tests(gain, rng)})
+        targets = rng.choice(LABELS, size=int(rng.poisson(_ANSWERS)) + 1, p=list(SHARES.values())).tolist()
+        predictions = interpret(targets, "tutor", rng)
+        turns += rows_of(name, targets, predictions)
+        gain = expected_gain(targets, predictions) + NOISE * rng.standard_normal()
+        pre = float(np.round(rng.uniform(0.2, 0.6), 2))
+        post = float(np.clip(np.round(pre + gain * (1 - pre), 4), 0.0, 1.0))
+        held.append({"dialogue": name, "student": f"s{student:02}", "pre": pre, "post": post})
     return turns, held
 
 
@@ -232,58 +229,46 @@ def answers(turns: Sequence[Row], interpreter: str, seed: int = 0) -> list[Row]:
     """What another interpreter would have taken the same answers for."""
     if interpreter not in INTERPRETERS:
         raise UsageError(f'there is no interpreter "{interpreter}"; there are {", ".join(INTERPRETERS)}')
-    said: dict[str, list[str]] = {}
+    dialogues: dict[str, list[str]] = {}
     for turn in turns:
-        said.setdefault(turn["dialogue"], []).append(turn["target"])
+        dialogues.setdefault(turn["dialogue"], []).append(turn["target"])
     rows: list[Row] = []
-    for number, (name, targets) in enumerate(said.items()):
-        rows += rows_of(name, targets, heard(targets, interpreter, np.random.default_rng([seed, 1, number])))
+    for number, (name, targets) in enumerate(dialogues.items()):
+        rows += rows_of(name, targets, interpret(targets, interpreter, np.random.default_rng([seed, 1, number])))
     return rows
 
 
-def heard(said: Sequence[str], interpreter: str, rng: np.random.Generator) -> list[str | None]:
+def interpret(targets: Sequence[str], interpreter: str, rng: np.random.Generator) -> list[str | None]:
     """What an interpreter takes the answers of one student for; None is a rejection.
 
-    With each student it errs in a manner of its own: the chances of every label are bent by a factor, once.
+    It errs differently with each student: the chances of every label are multiplied by a random factor, once.
     """
     chances = {}
     for label, usual in INTERPRETERS[interpreter].items():
-        bent = np.array(usual) * np.exp(_STUDENTS_DIFFER * rng.standard_normal(len(usual)))
-        chances[label] = bent / bent.sum()
+        weights = np.array(usual) * np.exp(_STUDENTS_DIFFER * rng.standard_normal(len(usual)))
+        chances[label] = weights / weights.sum()
     options = [*LABELS, None]
-    return [options[rng.choice(len(options), p=chances[label])] for label in said]
+    return [options[rng.choice(len(options), p=chances[label])] for label in targets]
 
 
-def expected_gain(said: Sequence[str], taken: Sequence[str | None]) -> float:
+def expected_gain(targets: Sequence[str], predictions: Sequence[str | None]) -> float:
     """The gain that `TRUTH` gives for one dialogue, before chance; a feature it does not have counts as 0.
 
     >>> round(expected_gain(["correct", "contradictory", "correct"], ["correct", "pc_incomplete", None]), 3)
     0.1
     """
-    pairs = list(zip(taken, said, strict=True))
+    pairs = list(zip(predictions, targets, strict=True))
     wrong = sum(one is not None and one != right for one, right in pairs)
-    right = said.count("correct")
+    right = targets.count("correct")
     share = pairs.count(("pc_incomplete", "contradictory")) / wrong if wrong else 0.0
     recall = pairs.count(("correct", "correct")) / right if right else 0.0
     intercept, price, worth = TRUTH.values()
     return intercept + price * share + worth * recall
 
 
-def rows_of(dialogue: str, said: Sequence[str], taken: Sequence[str | None]) -> list[Row]:
+def rows_of(dialogue: str, targets: Sequence[str], predictions: Sequence[str | None]) -> list[Row]:
     """The turns of a dialogue as a table of responses."""
     return [
         {"id": f"{dialogue}/{place}", "dialogue": dialogue, "target": target, "prediction": prediction}
-        for place, (target, prediction) in enumerate(zip(said, taken, strict=True))
+        for place, (target, prediction) in enumerate(zip(targets, predictions, strict=True))
     ]
-
-
-def _students(dialogues: int) -> list[str]:
-    """Who held each dialogue: of six dialogues the last two are of one student."""
-    every = _SECOND_VISITS + 1
-    return [f"s{number - number // every - (number % every == _SECOND_VISITS) + 1:02}" for number in range(dialogues)]
-
-
-def _tests(gain: float, rng: np.random.Generator) -> Row:
-    """Test scores before and after that make up a gain."""
-    pre = float(np.round(rng.uniform(0.2, 0.6), 2))
-    return {"pre": pre, "post": float(np.clip(np.round(pre + gain * (1 - pre), 4), 0.0, 1.0))}

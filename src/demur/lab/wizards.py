@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -88,24 +88,15 @@ def guide_turns(components: Collection[str], wer: ArrayLike, articulateness: Arr
             turns[..., at, CONFIRM_RIGHT] = heard
             turns[..., at, CONFIRM_WRONG] = 1 - heard
         else:
-            _trust(turns, at, again, heard, wrong)
-    _confirm(turns, in_trouble, wrong**REPLY)
-    return turns
-
-
-def _trust(turns: Array, at: int, again: int, heard: Array, wrong: Array) -> None:
-    """Fill in what becomes of a value when confidence decides."""
-    turns[..., at, FILLED] = heard * SURE
-    turns[..., at, LOST] = (1 - heard) * BOLDNESS * wrong**2
-    turns[..., at, again] = heard * (1 - SURE) + (1 - heard) * (1 - BOLDNESS * wrong**2)
-
-
-def _confirm(turns: Array, after_no: int, unclear: Array) -> None:
-    """Fill in what becomes of a value that the caller is asked about."""
-    turns[..., CONFIRM_RIGHT, after_no] = unclear * (1 - TAKEN_FOR_YES)
+            turns[..., at, FILLED] = heard * SURE
+            turns[..., at, LOST] = (1 - heard) * BOLDNESS * wrong**2
+            turns[..., at, again] = heard * (1 - SURE) + (1 - heard) * (1 - BOLDNESS * wrong**2)
+    unclear = wrong**REPLY
+    turns[..., CONFIRM_RIGHT, in_trouble] = unclear * (1 - TAKEN_FOR_YES)
     turns[..., CONFIRM_RIGHT, FILLED] = 1 - unclear * (1 - TAKEN_FOR_YES)
     turns[..., CONFIRM_WRONG, LOST] = unclear * TAKEN_FOR_YES
-    turns[..., CONFIRM_WRONG, after_no] = 1 - unclear * TAKEN_FOR_YES
+    turns[..., CONFIRM_WRONG, in_trouble] = 1 - unclear * TAKEN_FOR_YES
+    return turns
 
 
 def shifted(probability: ArrayLike, by: ArrayLike) -> Array:
@@ -191,8 +182,8 @@ def truth(performer: str, wer: ArrayLike) -> Array:
     ([0.97, 0.67, 0.14], 0.84)
     """
     if performer == GOLD:
-        skill, weight = _persons(WIZARDS_DIFFER)
-        shares: Array = completion(wizard_turns(_rates(wer), skill)) @ weight
+        skill, weight = _persons()
+        shares: Array = completion(wizard_turns(_rates(wer), WIZARDS_DIFFER * skill)) @ weight
         return shares
     if performer not in SYSTEMS:
         raise UsageError(f'the study has the performers {", ".join((GOLD, *SYSTEMS))}; got "{performer}"')
@@ -203,8 +194,8 @@ def lesion_truth(components: Collection[str], wer: ArrayLike) -> Array:
     """The same of the guide with these components switched on."""
     if unknown := sorted(set(components) - set(COMPONENTS)):
         raise UsageError(f'the guide has the components {", ".join(COMPONENTS)}; got "{", ".join(unknown)}"')
-    articulateness, weight = _persons(CALLERS_DIFFER)
-    shares: Array = completion(guide_turns(components, _rates(wer), articulateness)) @ weight
+    articulateness, weight = _persons()
+    shares: Array = completion(guide_turns(components, _rates(wer), CALLERS_DIFFER * articulateness)) @ weight
     return shares
 
 
@@ -213,10 +204,7 @@ def crossing() -> float:
     """The word error rate at which A and B are equally far from the wizards: A is nearer below, B above."""
     from scipy.optimize import brentq
 
-    def lead(wer: float) -> float:
-        return float(truth("A", wer) - truth("B", wer))
-
-    return float(brentq(lead, 0.05, 0.95, xtol=1e-12))
+    return float(brentq(lambda wer: float(truth("A", wer) - truth("B", wer)), 0.05, 0.95, xtol=1e-12))
 
 
 def true_mass(performer: str) -> float:
@@ -268,22 +256,15 @@ def simulate(seed: int, *, wizards: int = 16, callers: int = 16, trials: int = 3
     >>> simulate(1, wizards=1, callers=1, trials=1).columns
     ['performer', 'role', 'subject', 'components', 'wer', 'completed']
     """
-    rng = np.random.default_rng([seed, 0])
-    parts = [_wizards(rng, wizards, trials)]
-    articulateness = CALLERS_DIFFER * rng.standard_normal(callers)
-    parts += [_calls(rng, name, components, articulateness, trials) for name, components in SYSTEMS.items()]
-    return pl.concat(parts)
+    return _trials(np.random.default_rng([seed, 0]), list(SYSTEMS.items()), (wizards, trials), (callers, trials))
 
 
 def simulate_lesions(
     seed: int, *, wizards: int = 16, callers: int = 16, trials: int = 20, wizard_trials: int = 30
 ) -> pl.DataFrame:
     """The trials of a lesion study: wizards as ever, and every caller with each of the four combinations."""
-    rng = np.random.default_rng([seed, 1])
-    parts = [_wizards(rng, wizards, wizard_trials)]
-    articulateness = CALLERS_DIFFER * rng.standard_normal(callers)
-    parts += [_calls(rng, GUIDE, components, articulateness, trials) for components in COMBINATIONS]
-    return pl.concat(parts)
+    arms = [(GUIDE, components) for components in COMBINATIONS]
+    return _trials(np.random.default_rng([seed, 1]), arms, (wizards, wizard_trials), (callers, trials))
 
 
 def write(folder: str | Path, seed: int = BUNDLED) -> None:
@@ -294,19 +275,23 @@ def write(folder: str | Path, seed: int = BUNDLED) -> None:
     cost.write_csv(Path(folder) / "cost.csv", float_precision=1)
 
 
-def _wizards(rng: np.random.Generator, wizards: int, trials: int) -> pl.DataFrame:
-    skill = WIZARDS_DIFFER * rng.standard_normal(wizards)
-    wer = _spread(rng, wizards, trials)
-    success = completed(wizard_turns(wer.ravel(), np.repeat(skill, trials)), rng)
-    return _rows(GOLD, "gold", "W", None, wer, success)
-
-
-def _calls(
-    rng: np.random.Generator, name: str, components: tuple[str, ...], articulateness: Array, trials: int
+def _trials(
+    rng: np.random.Generator,
+    arms: Sequence[tuple[str, tuple[str, ...]]],
+    wizards: tuple[int, int],
+    callers: tuple[int, int],
 ) -> pl.DataFrame:
-    wer = _spread(rng, len(articulateness), trials)
-    success = completed(guide_turns(components, wer.ravel(), np.repeat(articulateness, trials)), rng)
-    return _rows(name, "system", "C", "+".join(components) or "none", wer, success)
+    """The trials of wizards, then of callers with each system and its components; persons are so many, with so many."""
+    skill = WIZARDS_DIFFER * rng.standard_normal(wizards[0])
+    wer = _spread(rng, *wizards)
+    success = completed(wizard_turns(wer.ravel(), np.repeat(skill, wizards[1])), rng)
+    parts = [_rows(GOLD, "gold", None, wer, success)]
+    articulateness = CALLERS_DIFFER * rng.standard_normal(callers[0])
+    for name, components in arms:
+        wer = _spread(rng, *callers)
+        success = completed(guide_turns(components, wer.ravel(), np.repeat(articulateness, callers[1])), rng)
+        parts.append(_rows(name, "system", "+".join(components) or "none", wer, success))
+    return pl.concat(parts)
 
 
 def _spread(rng: np.random.Generator, persons: int, trials: int) -> Array:
@@ -315,14 +300,12 @@ def _spread(rng: np.random.Generator, persons: int, trials: int) -> Array:
     return rng.permuted(wer, axis=1).round(3)
 
 
-def _rows(
-    performer: str, role: str, initial: str, components: str | None, wer: Array, success: ArrayLike
-) -> pl.DataFrame:
+def _rows(performer: str, role: str, components: str | None, wer: Array, success: ArrayLike) -> pl.DataFrame:
     persons, trials = wer.shape
+    initial = "W" if role == "gold" else "C"
     subjects = np.repeat([f"{initial}{number:02}" for number in range(1, persons + 1)], trials)
-    return pl.DataFrame(
-        {"subject": subjects, "wer": wer.ravel(), "completed": np.asarray(success, dtype=np.int64)}
-    ).select(
+    rows = {"subject": subjects, "wer": wer.ravel(), "completed": np.asarray(success, dtype=np.int64)}
+    return pl.DataFrame(rows).select(
         pl.lit(performer).alias("performer"),
         pl.lit(role).alias("role"),
         "subject",
@@ -333,15 +316,10 @@ def _rows(
 
 
 @cache
-def _normal() -> tuple[Array, Array]:
+def _persons() -> tuple[Array, Array]:
+    """Points of the standard normal distribution that stand for all persons, and their weights."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_PERSONS)
     return nodes, weights / weights.sum()
-
-
-def _persons(spread: float) -> tuple[Array, Array]:
-    """Points that stand for all persons, and their weights."""
-    nodes, weights = _normal()
-    return spread * nodes, weights
 
 
 def _rates(wer: ArrayLike) -> Array:

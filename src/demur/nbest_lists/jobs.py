@@ -135,7 +135,7 @@ def read_nbest(
     from demur.nbest_lists.table import read_lists
 
     scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
-    return read_lists(data, _reading(columns, where, items, normalise, ontology, keep), scoring)
+    return read_lists(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)
 
 
 @job
@@ -179,7 +179,7 @@ def nbest(
     _refuse_training_data(data, training)
     settings = NBestSettings(floor, clip, level, replicates, seed)
     scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
-    reading = _reading(columns, (), items, normalise, ontology)
+    reading = list_reading(columns, (), items, normalise, ontology)
     step("reading", 0, 1)
     table = read_lists(data, replace(reading, where=tuple(where), keep=(by,) if by else ()), scoring)
     fitted_on = read_lists(training, reading, scoring) if training else None
@@ -340,7 +340,7 @@ def _files(data: tuple[Any, ...]) -> set[Path]:
     return {Path(one).resolve() for one in data if isinstance(one, str | Path)}
 
 
-def _reading(
+def list_reading(
     columns: dict[str, str] | None,
     where: tuple[tuple[str, str], ...],
     items: Literal["thomson", "dstc"] | None,
@@ -348,6 +348,7 @@ def _reading(
     ontology: Path | None,
     keep: tuple[str, ...] = (),
 ) -> "NBestReading":
+    """How to read lists by the options of a job."""
     from demur.nbest_lists.table import NBestReading
 
     return NBestReading(
