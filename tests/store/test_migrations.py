@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from demur.errors import UsageError
 from demur.store import disk, index
-from demur.store.index import MIGRATIONS, Migration, migrate, rewrite_runs
+from demur.store.index import MIGRATIONS, Migration, migrate
 
 OLDER = 5
 """Runs in a store of an older layout, made for these tests: a description said `title` where it now says `name`."""
@@ -35,6 +37,15 @@ def older(tmp_path: Path) -> Path:
         (folder / "run.json").write_text(json.dumps({"layout": 1, "title": f"run {number}"}))
     migrate(root)
     return root
+
+
+def rewrite_runs(root: Path, layout: int, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Changes the `run.json` of every run below a layout, each in one step, as a migration does."""
+    for path in sorted(root.glob("runs/*/run.json")):
+        with suppress(json.JSONDecodeError):
+            document = json.loads(path.read_text())
+            if document["layout"] < layout:
+                index.write_durably(path, json.dumps({**change(document), "layout": layout}).encode())
 
 
 def called_name(document: dict[str, Any]) -> dict[str, Any]:
@@ -90,8 +101,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from store.test_migrations import MIGRATIONS, Migration, called_name
-from demur.store.index import migrate, rewrite_runs
+from store.test_migrations import MIGRATIONS, Migration, called_name, migrate, rewrite_runs
 
 def dying(document):
     if document["title"] == "run 3":

@@ -439,7 +439,7 @@ def test_a_removed_run_is_gone_and_can_be_added_again(store: Store, log: Path) -
 
 def test_a_run_that_goes_while_it_is_added_again_is_not_put_in_without_rows(store: Store, log: Path) -> None:
     store.add(log)
-    original = Store._written
+    original = Store._stage
 
     def written(self: Store, draft: object, stack: object) -> object:
         ready = original(self, draft, stack)  # type: ignore[arg-type]
@@ -448,7 +448,7 @@ def test_a_run_that_goes_while_it_is_added_again_is_not_put_in_without_rows(stor
         return ready
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Store, "_written", written)
+        patch.setattr(Store, "_stage", written)
         with pytest.raises(UsageError, match="was removed just now; add it again"):
             store.add(log)
     assert store.problems == ()

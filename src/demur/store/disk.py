@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from polars.exceptions import PolarsError
@@ -34,25 +34,19 @@ VARIABLE = "DEMUR_STORE"
 
 ELSEWHERE = f"choose another folder with --store FOLDER or {VARIABLE}"
 
-IDENTIFIER = re.compile(r"[0-9a-f]{16}")
-"""What the folder of a run is called."""
 
 _OURS = re.compile(r"\.?(store\.|index\.sqlite|lock\.sqlite).*|runs|staging|cache")
 
 
 def usual_root() -> Path:
     """The folder named by the environment, else the one where this system keeps the data of programs."""
-    named = os.environ.get(VARIABLE)
-    return Path(named).expanduser() if named else _data_folder() / "demur"
-
-
-def _data_folder() -> Path:
-    home = Path.home()
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser()
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "demur"
     if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+        return Path.home() / "Library" / "Application Support" / "demur"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "demur"
 
 
 def refuse_foreign(root: Path) -> None:
@@ -70,7 +64,7 @@ def refuse_foreign(root: Path) -> None:
 
 def is_run(entry: Path) -> bool:
     """Whether this is called what the folder of a run is called."""
-    return IDENTIFIER.fullmatch(entry.name) is not None
+    return re.fullmatch(r"[0-9a-f]{16}", entry.name) is not None
 
 
 def free_name(path: Path) -> Path:
@@ -79,10 +73,6 @@ def free_name(path: Path) -> Path:
     while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
     return aside
-
-
-_NUMBERED = re.compile(r"\(os error (\d+)\)")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -99,20 +89,15 @@ def write_durably(path: Path, content: bytes) -> None:
 
 def settle(path: Path) -> None:
     """Waits until a file, or the entries of a folder, are on the disk."""
-    if path.is_dir():
-        if os.name == "posix":  # elsewhere folders cannot be opened, and need not be
-            with suppress(OSError):  # some file systems have it for files only
-                _sync(path, os.O_RDONLY)
-    else:
-        _sync(path, os.O_RDWR)
-
-
-def _sync(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    folder = path.is_dir()
+    if folder and os.name != "posix":
+        return  # folders cannot be opened there, and need not be
+    with suppress(OSError) if folder else nullcontext():  # some file systems have it for files only
+        descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def move(source: Path, target: Path) -> None:
@@ -149,25 +134,21 @@ def disk_faults(root: Path) -> Iterator[None]:
     """Turns a full disk, a missing permission and the like into a message that says what, where, and what to do."""
     try:
         yield
+        return
     except OSError as error:
-        raise unwritable(root, error.errno, error.strerror or str(error)) from None
+        full, reason = error.errno in (errno.ENOSPC, errno.EDQUOT), error.strerror or str(error)
     except PolarsError as error:
-        found = _NUMBERED.search(str(error))
-        if found is None:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
             raise
-        raise unwritable(root, int(found[1]), os.strerror(int(found[1]))) from None
+        full, reason = int(number[1]) in (errno.ENOSPC, errno.EDQUOT), os.strerror(int(number[1]))
     except sqlite3.OperationalError as error:
-        full = errno.ENOSPC if "full" in str(error) else None
-        raise unwritable(root, full, str(error)) from None
-
-
-def unwritable(root: Path, number: int | None, said: str) -> UsageError:
-    """The fault of a store that cannot be written to."""
-    if number in _FULL:
-        return UsageError(
-            f"{root}: the disk of the store is full ({said}); nothing was changed. Free some space, or {ELSEWHERE}"
-        )
-    return UsageError(f"{root}: the store cannot be written to: {said}; nothing was changed. Mend it, or {ELSEWHERE}")
+        full, reason = "full" in str(error), str(error)
+    if full:
+        rule = f"{root}: the disk of the store is full ({reason}); nothing was changed. Free some space"
+    else:
+        rule = f"{root}: the store cannot be written to: {reason}; nothing was changed. Mend it"
+    raise UsageError(f"{rule}, or {ELSEWHERE}")
 
 
 PATIENCE = 60.0
@@ -201,7 +182,6 @@ MOST_BYTES = 512 * 2**20
 
 _MARK = b"demur1\n"
 _ENDING = ".result"
-_CHECK = hashlib.sha256().digest_size
 
 
 class Cache:
@@ -214,14 +194,16 @@ class Cache:
     def cached(self, signature: str) -> bytes | None:
         """What was kept under a signature; None where nothing was, or not all of it can be read."""
         path = self._path(signature)
-        try:
-            content = _unpacked(path.read_bytes())
-            os.utime(path)
-        except (OSError, ValueError, zlib.error):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-            return None
-        return content
+        with suppress(OSError, zlib.error):
+            packed = path.read_bytes()
+            start = len(_MARK) + hashlib.sha256().digest_size
+            content = zlib.decompress(packed[start:])
+            if packed[:start] == _MARK + hashlib.sha256(content).digest():
+                os.utime(path)
+                return content
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        return None
 
     def keep(self, signature: str, content: bytes) -> bool:
         """Keeps a result, and says whether it is there; where it cannot be written it is made again the next time."""
@@ -256,11 +238,3 @@ class Cache:
                 return
             Path(path).unlink(missing_ok=True)
             over -= size
-
-
-def _unpacked(packed: bytes) -> bytes:
-    start = len(_MARK) + _CHECK
-    content = zlib.decompress(packed[start:])
-    if packed[:start] != _MARK + hashlib.sha256(content).digest():
-        raise ValueError("not what was kept")
-    return content

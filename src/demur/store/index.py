@@ -69,24 +69,21 @@ class Index:
         self._alone = RLock()
         target = ":memory:" if path is None else str(path)
         self._connection = sqlite3.connect(target, timeout=30, isolation_level=None, check_same_thread=False)
+        run = self._connection.execute
         try:
-            self._prepare()
+            for command in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE):
+                run(command)
+            if run("PRAGMA quick_check").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("the index does not hold together")
+            names = tuple(row[1] for row in run("PRAGMA table_info(runs)"))
+            version = run("PRAGMA user_version").fetchone()[0]
+            if names != _COLUMNS or version not in (0, SCHEMA):
+                raise sqlite3.DatabaseError("the index has another schema")
+            if version == 0:
+                run(f"PRAGMA user_version = {SCHEMA}")
         except sqlite3.Error:
             self._connection.close()
             raise
-
-    def _prepare(self) -> None:
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.execute(_TABLE)
-        if self._connection.execute("PRAGMA quick_check").fetchone() != ("ok",):
-            raise sqlite3.DatabaseError("the index does not hold together")
-        names = tuple(row[1] for row in self._connection.execute("PRAGMA table_info(runs)"))
-        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if names != _COLUMNS or version not in (0, SCHEMA):
-            raise sqlite3.DatabaseError("the index has another schema")
-        if version == 0:
-            self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -108,42 +105,41 @@ class Index:
                 raise
             self._connection.execute("COMMIT")
 
+    def _execute(self, command: str, *values: object) -> list[Any]:
+        with self._alone:
+            return self._connection.execute(command, values).fetchall()
+
     def stamps(self) -> dict[str, str]:
         """The stamp of each folder as it was when it was last read."""
-        with self._alone:
-            return dict(self._connection.execute("SELECT id, stamp FROM runs"))
+        return dict(self._execute("SELECT id, stamp FROM runs"))
 
-    def entries(self) -> list[IndexEntry]:
-        """All entries, the newest first."""
-        query = "SELECT id, stamp, document, damage FROM runs ORDER BY added DESC, name, id"
-        with self._alone:
-            rows = self._connection.execute(query).fetchall()
-        return [_entry(*row) for row in rows]
+    def entries(self, run: str | None = None) -> list[IndexEntry]:
+        """All entries, the newest first, or the one of a run's id."""
+        where, values = ("", ()) if run is None else ("WHERE id = ?", (run,))
+        query = f"SELECT id, stamp, document, damage FROM runs {where} ORDER BY added DESC, name, id"
+        return [
+            IndexEntry(id_, stamp, None if document is None else decoded(document), damage)
+            for id_, stamp, document, damage in self._execute(query, *values)
+        ]
 
-    def entry(self, id: str) -> IndexEntry | None:  # noqa: A002 - it is what a run calls it
+    def entry(self, run: str) -> IndexEntry | None:
         """The entry of a folder."""
-        query = "SELECT id, stamp, document, damage FROM runs WHERE id = ?"
-        with self._alone:
-            row = self._connection.execute(query, (id,)).fetchone()
-        return None if row is None else _entry(*row)
+        return next(iter(self.entries(run)), None)
 
-    def put(self, entry: IndexEntry) -> None:
-        """Takes an entry in, or the newer state of one."""
-        run = entry.run
+    def sound_runs(self) -> list[Run]:
+        """The runs that can be used, the newest first."""
+        return [one.run for one in self.entries() if one.run is not None and one.damage is None]
+
+    def put(self, folder: Path, run: Run | None, damage: str | None = None) -> None:
+        """Takes in what is known of the run in a folder, or its newer state."""
         document = None if run is None else msgspec.json.encode(run)
-        shown = (None, None, "") if run is None else (run.name, run.kind, run.added)
-        values = (entry.id, *shown, entry.stamp, document, entry.damage)
-        with self._alone:
-            self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        about = (None, None, "") if run is None else (run.name, run.kind, run.added)
+        values = (folder.name, *about, stamp_of(folder), document, damage)
+        self._execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", *values)
 
-    def drop(self, id: str) -> None:  # noqa: A002
+    def drop(self, run: str) -> None:
         """Forgets a folder."""
-        with self._alone:
-            self._connection.execute("DELETE FROM runs WHERE id = ?", (id,))
-
-
-def _entry(id: str, stamp: str, document: bytes | None, damage: str | None) -> IndexEntry:  # noqa: A002
-    return IndexEntry(id, stamp, None if document is None else decoded(document), damage)
+        self._execute("DELETE FROM runs WHERE id = ?", run)
 
 
 def put_aside(path: Path) -> Path:
@@ -183,35 +179,31 @@ def damages_in(index: Index) -> list[str]:
 
 def update_index(root: Path, index: Index, *, writable: bool) -> list[str]:
     """Reads the folders that are new or changed, forgets those that are gone; to be called by the only writer."""
-    found, known = folders_of(root), index.stamps()
+    folders, known = folders_of(root), index.stamps()
     messages: list[str] = []
     with index.transaction():
-        messages += [_gone(index, gone) for gone in sorted(known.keys() - found.keys())]
-        for id_ in sorted(one for one, stamp in found.items() if known.get(one) != stamp):
-            messages += _taken_in(root / RUNS / id_, index, writable=writable)
+        for gone in sorted(known.keys() - folders.keys()):
+            entry = index.entry(gone)
+            index.drop(gone)
+            name = gone if entry is None else entry.name
+            messages.append(f'the folder of the run "{name}" ({gone}) is gone; the run is no longer listed')
+        for changed in sorted(one for one, stamp in folders.items() if known.get(one) != stamp):
+            messages += _read_again(root / RUNS / changed, index, writable=writable)
         messages += _rename_duplicates(root, index, writable=writable)
     return messages
 
 
-def _gone(index: Index, id_: str) -> str:
-    entry = index.entry(id_)
-    index.drop(id_)
-    name = id_ if entry is None else entry.name
-    return f'the folder of the run "{name}" ({id_}) is gone; the run is no longer listed'
-
-
-def _taken_in(folder: Path, index: Index, *, writable: bool) -> list[str]:
+def _read_again(folder: Path, index: Index, *, writable: bool) -> list[str]:
     entry = index.entry(folder.name)
     last = None if entry is None else entry.run
     try:
-        index.put(IndexEntry(folder.name, stamp_of(folder), read_run(folder)))
-        return []
+        index.put(folder, read_run(folder))
     except DamagedError as damage:
         if last is not None and writable and _restore_description(folder, last):
-            index.put(IndexEntry(folder.name, stamp_of(folder), last))
+            index.put(folder, last)
             return [f'the {RUN} of the run "{last.name}" ({last.id}) was damaged and has been rewritten']
-        index.put(IndexEntry(folder.name, stamp_of(folder), last, str(damage)))
-        return []
+        index.put(folder, last, str(damage))
+    return []
 
 
 def _restore_description(folder: Path, last: Run) -> bool:
@@ -220,9 +212,8 @@ def _restore_description(folder: Path, last: Run) -> bool:
         check_rows(folder, last)
     except DamagedError:
         return False
-    path = folder / RUN
-    if path.exists():
-        os.replace(path, free_name(path))
+    if (folder / RUN).exists():
+        os.replace(folder / RUN, free_name(folder / RUN))
     write_run(folder, last)
     return True
 
@@ -231,8 +222,7 @@ def _rename_duplicates(root: Path, index: Index, *, writable: bool) -> list[str]
     """Lets no two runs have one name: one that was to be replaced goes, a copy made by hand is called otherwise."""
     messages = []
     taken: dict[str, Run] = {}
-    sound = [one.run for one in index.entries() if one.run is not None and one.damage is None]
-    for run in sorted(sound, key=lambda one: (one.added, one.id)):
+    for run in sorted(index.sound_runs(), key=lambda one: (one.added, one.id)):
         other = taken.get(run.name)
         if other is not None and run.replaces == other.id:
             index.drop(other.id)
@@ -242,7 +232,7 @@ def _rename_duplicates(root: Path, index: Index, *, writable: bool) -> list[str]
             run = replace(run, name=f"{run.name} ({run.id[:6]})")
             if writable:
                 write_run(root / RUNS / run.id, run)
-            index.put(IndexEntry(run.id, stamp_of(root / RUNS / run.id), run))
+            index.put(root / RUNS / run.id, run)
             messages.append(f'two runs were called "{other.name}"; {run.id} is now "{run.name}"')
         taken[run.name] = run
     return messages
@@ -282,7 +272,7 @@ def describe(root: Path, index: Index, run: Run) -> None:
 def note(root: Path, index: Index, run: Run) -> None:
     """Has the index say what the folder of a run says; where it cannot, it is brought in line later."""
     with suppress(sqlite3.Error):
-        index.put(IndexEntry(run.id, stamp_of(root / RUNS / run.id), run))
+        index.put(root / RUNS / run.id, run)
 
 
 def clear_left_overs(root: Path) -> None:
@@ -291,9 +281,6 @@ def clear_left_overs(root: Path) -> None:
         for entry in (root / STAGING).iterdir():
             if time.time() - entry.stat().st_mtime > LEFT_OVER:
                 shutil.rmtree(entry, ignore_errors=True)
-
-
-Document = dict[str, Any]
 
 
 class Migration(NamedTuple):
@@ -342,18 +329,3 @@ def _applied(path: Path) -> tuple[list[str], list[str]]:
         aside = free_name(path)
         os.replace(path, aside)
         return [], [f"{STORE} was damaged and has been rewritten; the old one is {aside.name}"]
-
-
-def rewrite_runs(root: Path, layout: int, change: Callable[[Document], Document]) -> None:
-    """Changes the `run.json` of every run below a layout, each in one step; those that have it already stay.
-
-    One that cannot be read stays too: opening the store tells of it.
-    """
-    for path in sorted((root / RUNS).glob(f"*/{RUN}")):
-        try:
-            document = msgspec.json.decode(path.read_bytes(), type=Document)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
-        if document.get("layout", 0) < layout:
-            changed = {**change(document), "layout": layout}
-            write_durably(path, msgspec.json.format(msgspec.json.encode(changed), indent=2) + b"\n")

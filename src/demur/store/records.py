@@ -47,7 +47,7 @@ class Run:
     about: dict[str, Any]
     """Facts that depend on the kind."""
     notes: tuple[str, ...]
-    """What reading said."""
+    """Import notes."""
     warnings: tuple[str, ...]
     sha256: str
     reading: dict[str, Any] = field(default_factory=dict)
@@ -74,11 +74,6 @@ class DamagedError(Exception):
     """A run that cannot be read, and why."""
 
 
-def encoded(run: Run) -> bytes:
-    """The run as JSON that people can read."""
-    return msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n"
-
-
 def decoded(text: bytes) -> Run:
     """The run that JSON describes."""
     try:
@@ -91,8 +86,8 @@ def decoded(text: bytes) -> Run:
 
 
 def write_run(folder: Path, run: Run) -> None:
-    """Writes what is known of a run into its folder."""
-    write_durably(folder / RUN, encoded(run))
+    """Writes what is known of a run into its folder, as JSON that people can read."""
+    write_durably(folder / RUN, msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
 
 
 def read_run(folder: Path) -> Run:
@@ -129,46 +124,33 @@ def stamp_of(folder: Path) -> str:
     return " ".join(marks)
 
 
-def checked_name(name: str) -> str:
-    """The name without space around it; refuses one that cannot be typed or read."""
-    bare = " ".join(name.split())
-    if not bare or not bare.isprintable():
-        raise DataError("the name of a run must have characters that can be shown", got=ascii(name)[1:-1])
-    if len(bare) > LONGEST_NAME:
-        raise DataError(f"the name of a run has at most {LONGEST_NAME} characters", got=f"{bare[:40]}...")
-    return bare
-
-
-def checked_tags(tags: Any) -> tuple[str, ...]:
-    """The tags, each once, without space around them.
-
-    >>> checked_tags([" baseline", "2024", "baseline", ""])
-    ('baseline', '2024')
-    """
-    found = tuple(dict.fromkeys(bare for tag in tags if (bare := " ".join(str(tag).split()))))
-    for tag in found:
-        if not tag.isprintable():
-            raise DataError("a tag must have characters that can be shown", got=ascii(tag)[1:-1])
-        if len(tag) > LONGEST_TAG:
-            raise DataError(f"a tag has at most {LONGEST_TAG} characters", got=f"{tag[:40]}...")
-    return found
-
-
-def checked_note(note: str) -> str:
-    """The note without space around it; refuses what cannot be written to a file."""
-    if any("\ud800" <= sign <= "\udfff" for sign in note):
-        raise DataError("a note must be text; this one holds bytes that are no UTF-8", got=ascii(note)[1:-1][:40])
-    return note.strip()
-
-
 def changed(run: Run, *, name: str | None, tags: Any, note: str | None) -> Run:
-    """The run with another name, other tags or another note; None leaves each as it is."""
-    return replace(
-        run,
-        name=run.name if name is None else checked_name(name),
-        tags=run.tags if tags is None else checked_tags(tags),
-        note=run.note if note is None else checked_note(note),
-    )
+    """The run with another name, other tags or another note, without space around them; None leaves each as it is."""
+    new: dict[str, Any] = {}
+    if name is not None:
+        new["name"] = _bare_text(name, "the name of a run", LONGEST_NAME)
+    if tags is not None:
+        kept = [str(tag) for tag in tags if str(tag).split()]
+        new["tags"] = tuple(dict.fromkeys(_bare_text(tag, "a tag", LONGEST_TAG) for tag in kept))
+    if note is not None:
+        if any("\ud800" <= sign <= "\udfff" for sign in note):
+            raise DataError("a note must be text; this one holds bytes that are no UTF-8", got=ascii(note)[1:-1][:40])
+        new["note"] = note.strip()
+    return replace(run, **new)
+
+
+def _bare_text(text: str, what: str, longest: int) -> str:
+    """The text without space around it; refuses one that cannot be typed or read.
+
+    >>> _bare_text(" new  baseline", "a tag", 100)
+    'new baseline'
+    """
+    bare = " ".join(text.split())
+    if not bare or not bare.isprintable():
+        raise DataError(f"{what} must have characters that can be shown", got=ascii(text)[1:-1])
+    if len(bare) > longest:
+        raise DataError(f"{what} has at most {longest} characters", got=f"{bare[:40]}...")
+    return bare
 
 
 AT_ONCE = 1 << 16
@@ -189,26 +171,25 @@ def _lists_as_text(column: pl.Series) -> pl.Series:
     """Lists as JSON, written alike whether they came as JSON or as lists; a part at a time, as there may be many."""
     parts = [pl.Series(column.name, [], dtype=pl.String)]
     for part in column.to_frame().iter_slices(AT_ONCE):
-        texts = part.to_series()
-        if texts.dtype.is_nested():  # much quicker than to make lists of it here
+        if column.dtype.is_nested():  # much quicker than to make lists of it here
             coded = part.select(pl.struct(cell=pl.all()).struct.json_encode()).to_series()
-            cells: Any = (msgspec.json.decode(text)["cell"] for text in coded)
+            cells = [msgspec.json.decode(text)["cell"] for text in coded]
         else:
-            cells = map(_decode_cell, texts)
-        parts.append(pl.Series(column.name, [_encode_cell(cell) for cell in cells], dtype=pl.String))
+            cells = [decode_cell(text) for text in part.to_series()]
+        texts = [
+            cell if cell is None or isinstance(cell, str) else msgspec.json.encode(cell, order="sorted").decode()
+            for cell in cells
+        ]
+        parts.append(pl.Series(column.name, texts, dtype=pl.String))
     return pl.concat(parts)
 
 
-def _decode_cell(text: str | None) -> Any:
+def decode_cell(text: str | None) -> Any:
     """What a text spells, or the text itself where it is no JSON."""
     try:
         return None if text is None else msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         return text
-
-
-def _encode_cell(cell: Any) -> str | None:
-    return cell if cell is None or isinstance(cell, str) else msgspec.json.encode(cell, order="sorted").decode()
 
 
 def digest_of(kind: Kind, frame: pl.DataFrame, reading: dict[str, Any]) -> str:
@@ -263,9 +244,8 @@ def write_rows(path: Path, kind: Kind, frame: pl.DataFrame) -> int:
 def read_rows(path: Path, columns: Sequence[str] | None = None, *, ordered: bool = True) -> pl.DataFrame:
     """Reads rows in the order in which they came, or in that of the file, which is quicker."""
     try:
-        rows = pl.scan_parquet(exactly(path))
         wanted = pl.all() if columns is None else pl.col(list(dict.fromkeys([ROW, *columns])))
-        chosen = rows.select(wanted)
+        chosen = pl.scan_parquet(exactly(path)).select(wanted)
         return (chosen.sort(ROW) if ordered else chosen).drop(ROW).collect()
     except (PolarsError, OSError) as error:
         reason = str(error).split("\n", 1)[0]

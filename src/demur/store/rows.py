@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
@@ -16,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
-from demur.core.io.alignment import Hashes, Ids, Places, gathered, hashed, paired_note, unpaired_note
+from demur.core.io.alignment import Hashes, Ids, gathered, hashed, paired_note, unpaired_note
 from demur.core.io.columns import EVERYTHING, JUDGED, unknown_column
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
@@ -30,9 +31,7 @@ from demur.outcome.table import Dialogues
 from demur.outcome.table import dialogues as dialogues_in
 from demur.returns.table import Pairing, Responses
 from demur.store.intake import BULKY, RunReading
-from demur.store.records import DamagedError, Run, digest_of, read_rows
-
-_LISTED = ("reference", "ref", "target", "gold")
+from demur.store.records import DamagedError, Run, decode_cell, digest_of, read_rows
 
 
 def refuse_other(run: Run, kind: Kind) -> None:
@@ -62,40 +61,33 @@ def responses(path: Path, run: Run, columns: Sequence[str]) -> Responses:
     return Responses(frame.select(*JUDGED, *kept), run.notes, run.warnings)
 
 
-def _reading(run: Run) -> RunReading:
+def _reading(run: Run, kind: Kind) -> RunReading:
+    refuse_other(run, kind)
     return msgspec.convert(run.reading, RunReading)
 
 
 def lists(path: Path, run: Run, keep: Sequence[str]) -> NBest:
     """The N-best lists of a run; a table that names no systems is that of one, called as the run."""
-    refuse_other(run, "nbest")
-    rows = [_with_lists(row) for row in rows_of(path, run).iter_rows(named=True)]
-    return nbest_in(rows, system=run.name, reading=_reading(run).lists(keep))
-
-
-def _with_lists(row: dict[str, Any]) -> dict[str, Any]:
-    """A row whose reference is a list of items has it as one again."""
-    for name in row.keys() & {*_LISTED}:
-        text = row[name]
-        if isinstance(text, str) and text.startswith("["):
-            try:
-                row[name] = msgspec.json.decode(text, type=list[str])
-            except msgspec.MsgspecError:
-                continue
-    return row
+    how = _reading(run, "nbest").lists(keep)
+    rows = list(rows_of(path, run).iter_rows(named=True))
+    for row in rows:  # a reference that is a list of items becomes one again
+        for name in row.keys() & {"reference", "ref", "target", "gold"}:
+            if isinstance(row[name], str) and row[name].startswith("["):
+                with suppress(msgspec.MsgspecError):
+                    row[name] = msgspec.json.decode(row[name], type=list[str])
+    return nbest_in(rows, system=run.name, reading=how)
 
 
 def dialogues(path: Path, run: Run, outcome: str | None) -> Dialogues:
     """The dialogues of a run, with another outcome than it was added with if one is named."""
-    refuse_other(run, "dialogues")
-    how = _reading(run) if outcome is None else replace(_reading(run), outcome=outcome)
-    return dialogues_in(rows_of(path, run), reading=how.dialogues())
+    how = _reading(run, "dialogues")
+    return dialogues_in(rows_of(path, run), reading=replace(how, outcome=outcome or how.outcome).dialogues())
 
 
 def trials(path: Path, run: Run, changes: dict[str, Any]) -> tuple[Trials, ...]:
     """The trials of a run; a table that names no studies is one, called as the run."""
-    refuse_other(run, "trials")
-    how = replace(_reading(run), **{name: value for name, value in changes.items() if value is not None})
+    given = {name: value for name, value in changes.items() if value is not None}
+    how = replace(_reading(run, "trials"), **given)
     found = trials_in(rows_of(path, run), reading=how.trials())
     return tuple(replace(one, study=run.name) if one.study == "study" else one for one in found)
 
@@ -175,7 +167,8 @@ class RunRows:
     ) -> dict[str, int]:
         """How many rows each outcome has at a threshold, as `page` would give; without one every answer is returned."""
         chosen = self._chosen(low, high, where, search)
-        return {outcome: self._count(self.mask(outcome, threshold), chosen) for outcome in OUTCOMES}
+        masks = {outcome: self.mask(outcome, threshold) for outcome in OUTCOMES}
+        return {name: int(np.count_nonzero(mask if chosen is None else mask & chosen)) for name, mask in masks.items()}
 
     def page(
         self,
@@ -210,38 +203,29 @@ class RunRows:
 
     @cached_property
     def _sliced(self) -> dict[str, list[tuple[str, int]]]:
-        return {column: self._counted(column) for column in self.run.about.get("slices", ())}
-
-    def _counted(self, column: str) -> list[tuple[str, int]]:
-        counts = self._scan().select(pl.col(column).alias("value")).drop_nulls().group_by("value").len()
-        return self._collected(counts.sort("len", "value", descending=[True, False])).rows()
+        values = {}
+        for column in self.run.about.get("slices", ()):
+            counts = self._scan().select(pl.col(column).alias("value")).drop_nulls().group_by("value").len()
+            values[column] = self._collect(counts.sort("len", "value", descending=[True, False])).rows()
+        return values
 
     def mask(self, outcome: Outcome, threshold: float | None) -> Mask:
         """Of every row, in the order of the file, whether it has this outcome."""
-        if outcome == "all":
-            return np.ones(len(self), dtype=bool)
-        if outcome == "failed":
-            return self.failed
-        returned = self._returned(threshold)
-        masks = {
+        returned = self.answered
+        if threshold is not None:
+            returned = returned & (self.confidence >= threshold)  # NaN, no confidence, is below all
+        masks: dict[str, Callable[[], Mask]] = {
             "wrong": lambda: returned & ~self.right,
             "right": lambda: returned & self.right,
             "missed": lambda: ~returned & self.right,
             "withheld": lambda: ~returned & ~self.failed,
             "scope": lambda: returned & self.out_of_scope,
+            "failed": lambda: self.failed,
+            "all": lambda: np.ones(len(self), dtype=bool),
         }
         if outcome not in masks:
             raise DataError(f"an outcome is one of {', '.join(OUTCOMES)}", got=outcome)
         return np.asarray(masks[outcome]())
-
-    def _returned(self, threshold: float | None) -> Mask:
-        if threshold is None:
-            return self.answered
-        return np.asarray(self.answered & (self.confidence >= threshold))  # NaN, no confidence, is below all
-
-    @staticmethod
-    def _count(mask: Mask, chosen: Mask | None) -> int:
-        return int(np.count_nonzero(mask if chosen is None else mask & chosen))
 
     def _ordered(
         self, places: NDArray[np.int64], order: Order, threshold: float | None, most: int
@@ -265,7 +249,9 @@ class RunRows:
         chosen += [] if high is None else [np.asarray(self.confidence < high)]
         chosen += [] if among is None else [among]
         if search.strip():
-            chosen.append(self._remembered(("", search.casefold()), lambda: self._holding(search)))
+            column = pl.col("input" if "input" in self.run.columns else "id").str.to_lowercase()
+            has_text = column.str.contains(search.lower(), literal=True)
+            chosen.append(self._remembered(("", search.casefold()), has_text))
         return np.logical_and.reduce(chosen) if chosen else None
 
     def _equal(self, column: str, value: str) -> Mask:
@@ -275,22 +261,16 @@ class RunRows:
             codes, values = self._coded(column)
             place = values.index(value) if value in values else len(values)
             return np.asarray(codes == place)
-        return self._remembered((column, value), lambda: self._scanned(_is(column, value)))
+        cell = pl.col(column)
+        same = cell.list.contains(value) if column == "target" else cell.cast(pl.String) == value
+        return self._remembered((column, value), same)
 
-    def _holding(self, text: str) -> Mask:
-        column = "input" if "input" in self.run.columns else "id"
-        return self._scanned(pl.col(column).str.to_lowercase().str.contains(text.lower(), literal=True))
-
-    def _scanned(self, test: pl.Expr) -> Mask:
-        found = self._collected(self._scan().select(test.fill_null(value=False).alias("found")))
-        return found["found"].to_numpy()
-
-    def _remembered(self, key: tuple[str, str], make: Any) -> Mask:
+    def _remembered(self, key: tuple[str, str], test: pl.Expr) -> Mask:
         with self._alone:
             if key in self._masks:
                 self._masks.move_to_end(key)
                 return self._masks[key]
-        mask: Mask = make()
+        mask: Mask = self._collect(self._scan().select(test.fill_null(value=False))).to_series().to_numpy()
         with self._alone:
             self._masks[key] = mask
             while len(self._masks) > MASKS_KEPT:
@@ -306,10 +286,6 @@ class RunRows:
             self._codes[column] = places.to_numpy(), values
         return self._codes[column]
 
-    @cached_property
-    def _slices(self) -> list[str]:
-        return [name for name in self.run.columns if name not in (*JUDGED, *BULKY)]
-
     def at(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
         """The rows at these places of the file, in the order given."""
         if not len(places):
@@ -317,20 +293,22 @@ class RunRows:
         ordered = np.sort(places)
         parts = [self._scan().slice(start, stop - start) for start, stop in stretches(ordered)]
         read = np.concatenate([np.arange(start, stop) for start, stop in stretches(ordered)])
-        frame = self._collected(pl.concat(parts))
-        return [self._as_shown(row) for row in frame[np.searchsorted(read, places)].iter_rows(named=True)]
-
-    def _as_shown(self, row: dict[str, Any]) -> dict[str, Any]:
-        slices = {name: row.pop(name) for name in self._slices}
-        return {"row": row.pop(ROW), **row, "input": row.get("input"), "nbest": _read_hypotheses(row), "slices": slices}
+        frame = self._collect(pl.concat(parts))[np.searchsorted(read, places)]
+        further = [name for name in self.run.columns if name not in (*JUDGED, *BULKY)]
+        rows = []
+        for row in frame.iter_rows(named=True):
+            slices = {name: row.pop(name) for name in further}
+            bulky = {"input": row.get("input"), "nbest": decode_cell(row.get("nbest"))}
+            rows.append({"row": row.pop(ROW), **row, **bulky, "slices": slices})
+        return rows
 
     def _read(self, columns: list[str]) -> pl.DataFrame:
-        return self._collected(self._scan().select(columns))
+        return self._collect(self._scan().select(columns))
 
     def _scan(self) -> pl.LazyFrame:
         return pl.scan_parquet(exactly(self.path))
 
-    def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
+    def _collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
             return rows.collect()
         except (PolarsError, OSError) as error:
@@ -360,19 +338,6 @@ def _smallest(values: NDArray[np.float64], most: int) -> NDArray[np.int64]:
     return np.argsort(values, kind="stable")[:most]
 
 
-def _is(column: str, value: str) -> pl.Expr:
-    return pl.col(column).list.contains(value) if column == "target" else pl.col(column).cast(pl.String) == value
-
-
-def _read_hypotheses(row: dict[str, Any]) -> Any:
-    """What else was thought of, as a list; as it is where it is none."""
-    text = row.get("nbest")
-    try:
-        return None if text is None else msgspec.json.decode(text)
-    except msgspec.MsgspecError:
-        return text
-
-
 NUMBERS = ("confidence", "right", "answered", "failed", "out_of_scope", "weight")
 """What measures read of a row, but for the dialogue that it may belong to."""
 
@@ -400,12 +365,19 @@ def side_by_side(runs: Sequence[Filed], *, matched: bool = False) -> Pairing | N
     None where that needs a closer look: ids are missing, are not the same in all runs (with `matched`, none is common
     to all), or have other targets here than there.
     """
-    common = _common(runs) if matched else None
+    common: pl.DataFrame | None = None
+    if matched:  # the hashes of the ids that all runs have
+        first, *others = (_hashes(_column(*one, "id")) for one in runs)
+        common = reduce(lambda left, right: left.join(right, on="hash", how="semi"), others, first)
     ids: Ids | None = None
     targets: Hashes | None = None
     frames: dict[str, pl.DataFrame] = {}
     for one in runs:
-        column, kept = _kept(_column(*one, "id"), common)
+        column, kept = _column(*one, "id"), None
+        if common is not None:
+            held = _hashes(column).with_row_index("place").join(common, on="hash", how="semi")
+            kept = held["place"].sort().to_numpy()
+            column = column.gather(kept)
         ids = Ids.of(column) if ids is None else ids
         found = ids.places(column) if len(column) else None
         if found is None:
@@ -418,20 +390,6 @@ def side_by_side(runs: Sequence[Filed], *, matched: bool = False) -> Pairing | N
         frames[one[0].name] = gathered(numbers_of(*one), places)
     dropped = {run.name: run.n - frames[run.name].height for run, _ in runs}
     return Pairing(frames, paired=True, note=paired_note(0 if ids is None else len(ids), dropped), dropped=dropped)
-
-
-def _common(runs: Sequence[Filed]) -> pl.DataFrame:
-    """The hashes of the ids that all runs have."""
-    first, *others = (_hashes(_column(*one, "id")) for one in runs)
-    return reduce(lambda left, right: left.join(right, on="hash", how="semi"), others, first)
-
-
-def _kept(column: pl.Series, common: pl.DataFrame | None) -> tuple[pl.Series, Places | None]:
-    """The ids that are common to all, and where they stand; all where that is not asked."""
-    if common is None:
-        return column, None
-    places = _hashes(column).with_row_index("place").join(common, on="hash", how="semi")["place"].sort().to_numpy()
-    return column.gather(places), places
 
 
 def _hashes(column: pl.Series) -> pl.DataFrame:

@@ -32,17 +32,7 @@ from demur.store.disk import (
 )
 from demur.store.index import Index, migrate, put_aside
 from demur.store.intake import Draft, RenamedFile, RunReading, drafts
-from demur.store.records import (
-    NoRunError,
-    Run,
-    changed,
-    checked_name,
-    checked_note,
-    checked_tags,
-    digest_of,
-    write_rows,
-    write_run,
-)
+from demur.store.records import NoRunError, Run, changed, digest_of, write_rows, write_run
 from demur.store.rows import RunRows
 
 if TYPE_CHECKING:
@@ -65,12 +55,6 @@ class Added:
 
     run: Run
     new: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    folder: Path
-    run: Run
 
 
 class Store:
@@ -97,29 +81,20 @@ class Store:
                 place.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             with locked(place):
-                return cls._opened(place)
+                messages = migrate(place)
+                index, problems = _index_in(place)
+                store = cls(place, index, read_only=False)
+                store._messages += [*messages, *problems]
+                store_index.clear_left_overs(place)
+                store._update_index()
+                return store
         except OSError as error:
-            return cls._only_read(place, error)
-
-    @classmethod
-    def _opened(cls, place: Path) -> Store:
-        messages = migrate(place)
-        index, said = _index_in(place)
-        store = cls(place, index, read_only=False)
-        store._messages += [*messages, *said]
-        store_index.clear_left_overs(place)
-        store._update_index()
-        return store
-
-    @classmethod
-    def _only_read(cls, place: Path, error: OSError) -> Store:
-        """A store that cannot be written to, listed from its folders."""
-        if not (place / RUNS).is_dir():
-            raise UsageError(f"{place}: no store can be made here: {error.strerror}; {ELSEWHERE}") from None
-        store = cls(place, Index(None), read_only=True)
-        store._messages.append(f"the store can be read but not written to: {error.strerror}")
-        store._update_index()
-        return store
+            if not (place / RUNS).is_dir():
+                raise UsageError(f"{place}: no store can be made here: {error.strerror}; {ELSEWHERE}") from None
+            store = cls(place, Index(None), read_only=True)  # listed from its folders
+            store._messages.append(f"the store can be read but not written to: {error.strerror}")
+            store._update_index()
+            return store
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -157,17 +132,19 @@ class Store:
         """
         self._refuse_writing()
         with ExitStack() as stack:
-            ready = []
+            ready: list[tuple[Path, Run]] = []
             for done, draft in enumerate(drafts(sources, reading, kind)):
                 step(f"adding {draft.name}", done, done + 1)
-                ready.append(self._written(draft, stack))
-            named = _named([one.run for one in ready], name)
-            runs = [_labelled(run, tags, note) for run in named]
+                ready.append(self._stage(draft, stack))
+            runs = []
+            for _, run in ready:
+                called = run.name if name is None else name if len(ready) == 1 else f"{name}: {run.name}"
+                runs.append(changed(run, name=called, tags=tags, note=note))
             with self._writing():
                 self._refuse_taken(runs, replacing=replace)
-                return [self._placed(one.folder, run) for one, run in zip(ready, runs, strict=True)]
+                return [self._place(folder, run) for (folder, _), run in zip(ready, runs, strict=True)]
 
-    def _written(self, draft: Draft, stack: ExitStack) -> _Ready:
+    def _stage(self, draft: Draft, stack: ExitStack) -> tuple[Path, Run]:
         """The rows of a draft under staging; those of a run that is there already are not written again."""
         digest = digest_of(draft.kind, draft.frame, draft.reading)
         with disk_faults(self.root):
@@ -175,11 +152,28 @@ class Store:
             known = self._index.entry(digest[:16])
             there = known is not None and known.damage is None
             size = 0 if there else write_rows(folder / ROWS, draft.kind, draft.frame)
-        return _Ready(folder, _run_of(draft, digest, size))
+        return folder, Run(
+            id=digest[:16],
+            name=draft.name,
+            kind=draft.kind,
+            n=draft.frame.height,
+            added=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            source=draft.source,
+            tags=(),
+            note="",
+            columns=tuple(draft.frame.columns),
+            about=draft.about,
+            notes=draft.notes,
+            warnings=draft.warnings,
+            sha256=digest,
+            reading=draft.reading,
+            size=size,
+            demur=__version__,
+        )
 
     def _refuse_taken(self, runs: Sequence[Run], *, replacing: bool) -> None:
         """Refuses names that stand for other content already, here or among those that come together."""
-        taken = {run.name: run for run in self._sound()}
+        taken = {run.name: run for run in self._index.sound_runs()}
         there = {run.id for run in taken.values()}
         for run in runs:
             other = taken.get(run.name)
@@ -193,13 +187,13 @@ class Store:
             else:
                 taken[run.name] = run
 
-    def _placed(self, folder: Path, run: Run) -> Added:
+    def _place(self, folder: Path, run: Run) -> Added:
         known = self._index.entry(run.id)
         if known is not None and known.run is not None and known.damage is None:
             return Added(known.run, new=False)
         if not run.size:
             raise UsageError(f'the run "{run.name}" was there and was removed just now; add it again')
-        other = next((one for one in self._sound() if one.name == run.name), None)
+        other = next((one for one in self._index.sound_runs() if one.name == run.name), None)
         with disk_faults(self.root):
             final = replace(run, replaces=None if other is None else other.id)
             write_run(folder, final)
@@ -211,7 +205,8 @@ class Store:
     def runs(self, *, kind: Kind | None = None, tag: str | None = None) -> list[Run]:
         """The runs, the newest first; only those of a kind, or with a tag."""
         self._look()
-        return [run for run in self._sound() if kind in (None, run.kind) and (tag is None or tag in run.tags)]
+        every = self._index.sound_runs()
+        return [run for run in every if kind in (None, run.kind) and (tag is None or tag in run.tags)]
 
     def run(self, reference: str) -> Run:
         """The run of this name or id, or the only one whose id begins so.
@@ -219,10 +214,10 @@ class Store:
         A name that is the id of another run does not stand for it: links hold ids, and must lead where they led.
         """
         self._look()
-        return self._found(reference)
+        return self._find(reference)
 
-    def _found(self, reference: str) -> Run:
-        runs = self._sound()
+    def _find(self, reference: str) -> Run:
+        runs = self._index.sound_runs()
         exact = [run for run in runs if run.id == reference] or [run for run in runs if run.name == reference]
         begun = [run for run in runs if len(reference) >= SHORTEST and run.id.startswith(reference)]
         if exact or len(begun) == 1:
@@ -241,9 +236,10 @@ class Store:
     ) -> Run:
         """Gives a run another name, other tags or another note."""
         with self._writing():
-            run = self._found(reference)
+            run = self._find(reference)
             new = changed(run, name=name, tags=tags, note=note)
-            other = next((one for one in self._sound() if one.name == new.name and one.id != run.id), None)
+            others = [one for one in self._index.sound_runs() if one.id != run.id]
+            other = next((one for one in others if one.name == new.name), None)
             if other is not None:
                 raise DataError(f'the name "{new.name}" is taken by another run, {other.id}', fix="choose another")
             with disk_faults(self.root):
@@ -253,7 +249,7 @@ class Store:
     def remove(self, reference: str) -> Run:
         """Removes a run."""
         with self._writing():
-            run = self._found(reference)
+            run = self._find(reference)
             with disk_faults(self.root):
                 store_index.take_out(self.root, self._index, run.id)
         return run
@@ -308,9 +304,6 @@ class Store:
         self._refuse_writing()
         return self._cache.clear()
 
-    def _sound(self) -> list[Run]:
-        return [one.run for one in self._index.entries() if one.run is not None and one.damage is None]
-
     def _look(self) -> None:
         """Sees what other programs have done to the folders since."""
         try:
@@ -351,8 +344,8 @@ class Store:
             self._messages.append(f"the index cannot be written ({error}); runs are listed from their folders")
         except sqlite3.DatabaseError:
             self._index.close()
-            self._index, said = _index_in(self.root, spoilt=True)
-            self._messages += said
+            self._index, problems = _index_in(self.root, spoilt=True)
+            self._messages += problems
         self._messages += store_index.update_index(self.root, self._index, writable=writable)
 
 
@@ -368,33 +361,3 @@ def _index_in(root: Path, *, spoilt: bool = False) -> tuple[Index, list[str]]:
         pass
     aside = put_aside(path)
     return Index(path), [f"the index was damaged and has been rebuilt from the runs; the old one is {aside.name}"]
-
-
-def _run_of(draft: Draft, digest: str, size: int) -> Run:
-    return Run(
-        id=digest[:16],
-        name=draft.name,
-        kind=draft.kind,
-        n=draft.frame.height,
-        added=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        source=draft.source,
-        tags=(),
-        note="",
-        columns=tuple(draft.frame.columns),
-        about=draft.about,
-        notes=draft.notes,
-        warnings=draft.warnings,
-        sha256=digest,
-        reading=draft.reading,
-        size=size,
-        demur=__version__,
-    )
-
-
-def _named(runs: Sequence[Run], name: str | None) -> list[Run]:
-    names = [run.name if name is None else name if len(runs) == 1 else f"{name}: {run.name}" for run in runs]
-    return [replace(run, name=checked_name(called)) for run, called in zip(runs, names, strict=True)]
-
-
-def _labelled(run: Run, tags: Sequence[str], note: str) -> Run:
-    return replace(run, tags=checked_tags(tags), note=checked_note(note))
