@@ -17,7 +17,7 @@ from demur.errors import DataError, UsageError
 from demur.returns import counting
 from demur.returns.classes import labelled
 from demur.returns.counting import Counting, count, count_labels, tallies_of_frame
-from demur.returns.evaluate import evaluate, evaluate_tallies
+from demur.returns.evaluate import evaluate
 from demur.returns.table import Reading, responses
 from demur.returns.verify import sample_log
 from engines.cluster import executors, wait_for_executors, wait_until
@@ -171,7 +171,7 @@ def test_a_log_is_called_as_asked_if_it_is_of_one_system(tmp_path, engine):
 
 @each_engine
 def test_one_dialogue_with_a_tenth_of_the_rows_has_the_values_and_the_widths_of_memory(tmp_path, engine):
-    (found,) = evaluate_tallies(counted(engine, lake(tmp_path / "log", TALK)).tallies)
+    (found,) = evaluate(counted(engine, lake(tmp_path / "log", TALK)).tallies)
     (expected,) = evaluate(responses(TALK))
     assert TALK["dialogue"].value_counts()["count"].max() > TALK.height / 12
     for name, figure in expected.figures.items():

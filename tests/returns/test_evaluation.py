@@ -11,7 +11,7 @@ from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.registry import KINDS
 from demur.returns.counting import tallies_of_frame
-from demur.returns.evaluate import evaluate, evaluate_tallies, figure_of, returns_measures, slices_at_one_threshold
+from demur.returns.evaluate import evaluate, figure_of, returns_measures, slices_at_one_threshold
 from demur.returns.jobs import score
 from demur.returns.measures import AUGRC, AURC, RETURNS, ForcedError
 from demur.returns.table import Reading, responses
@@ -262,7 +262,7 @@ def log_of_dialogues(n, dialogues, *, seed=0, skewed=False):
 @pytest.mark.parametrize("options", [{}, {"digits": 0}, {"withheld": 0.15}, {"digits": 6}])
 def test_tallies_of_rows_without_dialogues_give_the_very_intervals_of_the_rows(options):
     judged = table(made_up("guide", 700, seed=1, **options))
-    (elsewhere,) = evaluate_tallies(tallies_of_frame(judged.frame), replicates=200)
+    (elsewhere,) = evaluate(tallies_of_frame(judged.frame), replicates=200)
     memory = only(judged)
     assert elsewhere.to_dict() == memory.to_dict()
     assert elsewhere.band.to_dict() == memory.band.to_dict()
@@ -271,7 +271,7 @@ def test_tallies_of_rows_without_dialogues_give_the_very_intervals_of_the_rows(o
 @pytest.mark.parametrize("skewed", [False, True])
 def test_tallies_of_dialogues_give_the_values_of_the_rows_and_intervals_as_wide(skewed):
     judged = table(log_of_dialogues(20_000, 3000, skewed=skewed))
-    (memory,), (elsewhere,) = evaluate(judged), evaluate_tallies(tallies_of_frame(judged.frame))
+    (memory,), (elsewhere,) = evaluate(judged), evaluate(tallies_of_frame(judged.frame))
     for name, figure in memory.figures.items():
         other = elsewhere.figures[name]
         assert other.value == pytest.approx(figure.value, rel=1e-12), name
@@ -295,7 +295,7 @@ def test_a_rate_of_0_is_as_sure_from_a_tally_as_from_the_dialogues_themselves():
     judged = faultless(9000, 3000)
     (tally,) = tallies_of_frame(judged.frame)
     assert tally.buckets < 1000
-    (memory,), (elsewhere,) = evaluate(judged, replicates=50), evaluate_tallies([tally], replicates=50)
+    (memory,), (elsewhere,) = evaluate(judged, replicates=50), evaluate([tally], replicates=50)
     for name in ("forced_error", "nonreturn_floor", "error_at_nonreturn", "augrc"):
         figure, other = memory.figures[name], elsewhere.figures[name]
         assert (other.value, other.low) == (0, 0), name
@@ -309,7 +309,7 @@ def test_tallies_of_slices_are_evaluated_beside_the_whole():
     judged = responses(rows, reading=Reading(keep=("noise",)))
     heard = []
     tallies = tallies_of_frame(judged.frame, by="noise")
-    found = evaluate_tallies(tallies, replicates=50, step=lambda *told: heard.append(told))
+    found = evaluate(tallies, replicates=50, step=lambda *told: heard.append(told))
     assert found.to_dict() == evaluate(judged, by="noise", replicates=50).to_dict()
     assert heard == [("evaluating guide", done, 3) for done in range(3)]
 
@@ -317,20 +317,20 @@ def test_tallies_of_slices_are_evaluated_beside_the_whole():
 def test_failures_and_abstentions_of_a_tally_are_counted_apart():
     rows = answers("guide", [0.9] * 5, [True] * 5, failed=[True, False, False, False, False])
     rows[1] |= {"prediction": None, "correct": None}
-    (found,) = evaluate_tallies(tallies_of_frame(responses(rows).frame), replicates=20)
+    (found,) = evaluate(tallies_of_frame(responses(rows).frame), replicates=20)
     assert (found.n, found.failed, found.withheld) == (5, 1, 1)
 
 
 def test_a_level_outside_0_1_is_refused_for_tallies_too():
     with pytest.raises(UsageError, match="confidence level lies between 0 and 1"):
-        evaluate_tallies([], level=95)
+        evaluate([], level=95)
 
 
 def test_a_curve_that_joins_confidences_says_how_exact_it_is():
     """Cells of a quarter: .1 and .2 are joined, with one error among the two, and .6 and .7, with none."""
     tally = tally_of(Rows.of([0.1, 0.2, 0.3, 0.6, 0.7], [True, False, False, True, True]))
-    (exact,) = evaluate_tallies([tally], replicates=50)
-    (joined,) = evaluate_tallies([tally.joined(ConfidenceGrid((4.0,)))], replicates=50)
+    (exact,) = evaluate([tally], replicates=50)
+    (joined,) = evaluate([tally.joined(ConfidenceGrid((4.0,)))], replicates=50)
     assert exact.joined is None
     assert "joined" not in exact.to_dict()
     bounds = {"cutoffs": 3, "resolution": pytest.approx(0.1), "x_within": 0.4, "y_within": 0.2}
@@ -342,7 +342,7 @@ def test_sums_over_rows_keep_their_value_where_confidences_are_joined():
     rng = np.random.default_rng(0)
     confidence = rng.random(500)
     tally = tally_of(Rows.of(confidence, rng.random(500) < confidence))
-    exact, joined = evaluate_tallies([tally, tally.joined(ConfidenceGrid.over(1.0, 3))], replicates=100)
+    exact, joined = evaluate([tally, tally.joined(ConfidenceGrid.over(1.0, 3))], replicates=100)
     for name in ("brier", "ece", "nce", "forced_error"):
         assert joined.figures[name].value == pytest.approx(exact.figures[name].value, rel=1e-12), name
         assert joined.figures[name].low <= joined.figures[name].value <= joined.figures[name].high, name
@@ -351,6 +351,6 @@ def test_sums_over_rows_keep_their_value_where_confidences_are_joined():
 
 def test_confidences_that_pass_1_inside_a_cell_are_no_probabilities():
     tally = tally_of(Rows.of([0.2, 0.9, 1.1], [False, True, True]))
-    (joined,) = evaluate_tallies([tally.joined(ConfidenceGrid((0.5,)))], replicates=20)
+    (joined,) = evaluate([tally.joined(ConfidenceGrid((0.5,)))], replicates=20)
     assert joined.joined is not None
     assert not joined.probabilistic

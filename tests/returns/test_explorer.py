@@ -13,13 +13,13 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.compare import compare
 from demur.returns.curves import error_return
-from demur.returns.evaluate import evaluate, evaluate_tallies
-from demur.returns.explorer.chart import lead_rows
+from demur.returns.evaluate import evaluate
 from demur.returns.explorer.explorer import (
     explorer_document,
     explorer_html,
     explorer_script,
     kept_places,
+    lead_rows,
     operating_sentence,
     reading_at,
     static_spec,
@@ -35,7 +35,7 @@ EVIL = '</script><script>alert("x")</script>'
 def tallied(confidence, right, **options):
     sweep = Sweep.of(confidence, right, **options)
     withheld = int(options.get("withheld", 0))
-    (one,) = evaluate_tallies([Tally("guide", None, sweep, 0, withheld, 0, squares=float(sweep.n))], replicates=20)
+    (one,) = evaluate([Tally("guide", None, sweep, 0, withheld, 0, squares=float(sweep.n))], replicates=20)
     return one
 
 

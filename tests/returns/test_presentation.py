@@ -5,7 +5,7 @@ from demur.core.show.html import frame_table
 from demur.core.show.results import threshold_text
 from demur.core.stats.resampling import Rows
 from demur.returns import words
-from demur.returns.evaluate import evaluate, evaluate_tallies, returns_measures
+from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.explorer.explorer import explorer_document, explorer_html
 from demur.returns.presentation import (
     count_table,
@@ -97,15 +97,13 @@ def test_a_range_is_named_as_a_mean_in_tables(tables):
 def test_curves_that_join_confidences_say_how_exact_they_are():
     tally = tally_of(Rows.of([0.125, 0.25, 0.375, 0.5], [True, False, False, True]))
     part = tally_of(Rows.of([0.125, 0.25], [True, False]), part="noise=some")
-    joined = evaluate_tallies(
-        [tally.joined(ConfidenceGrid((2.0,))), part.joined(ConfidenceGrid((2.0,)))], replicates=20
-    )
+    joined = evaluate([tally.joined(ConfidenceGrid((2.0,))), part.joined(ConfidenceGrid((2.0,)))], replicates=20)
     assert of_scores(joined).notes == (
         "guide: confidences up to 0.25 apart were joined; at its 2 cutoffs the curve is exact, between them it is off "
         "by at most 75 % in non-return and 50 % in error",
         "the curves of slices are off by at most 100 % in non-return and 50 % in error",
     )
-    assert of_scores(evaluate_tallies([tally], replicates=20)).notes == ()
+    assert of_scores(evaluate([tally], replicates=20)).notes == ()
 
 
 def test_a_threshold_is_the_same_text_wherever_it_is_printed():

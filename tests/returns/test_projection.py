@@ -41,7 +41,7 @@ def derivative(value, rows, place, step=1e-6):
 def test_the_influence_of_a_row_is_the_derivative_of_the_area(rows):
     held = arrays(rows)
     sweep = held.sweep()
-    found = area_influence(sweep, float(sweep.withheld / sweep.total), moving_start=True).of(held, sweep)
+    found = area_influence(sweep, float(sweep.withheld / sweep.total), moving_start=True)[held.cells(sweep.threshold)]
     expected = [float(plain.influence(rows, place)) for place in range(len(rows))]
     assert found == pytest.approx(expected, abs=1e-9)
 
@@ -51,7 +51,7 @@ def test_the_influence_with_a_fixed_start_is_the_derivative_of_the_cut_area(rows
     held = arrays(rows)
     sweep = held.sweep()
     assume(start > sweep.withheld / sweep.total)
-    found = area_influence(sweep, start, moving_start=False).of(held, sweep)
+    found = area_influence(sweep, start, moving_start=False)[held.cells(sweep.threshold)]
     expected = [derivative(lambda part: area(part, start), held, place) for place in range(len(rows))]
     assert found == pytest.approx(expected, abs=1e-5)
 
@@ -60,7 +60,7 @@ def test_the_influence_with_a_fixed_start_is_the_derivative_of_the_cut_area(rows
 def test_influences_average_to_0(rows):
     held = arrays(rows)
     sweep = held.sweep()
-    found = area_influence(sweep, float(sweep.withheld / sweep.total), moving_start=True).of(held, sweep)
+    found = area_influence(sweep, float(sweep.withheld / sweep.total), moving_start=True)[held.cells(sweep.threshold)]
     assert float(found @ held.weight) == pytest.approx(0, abs=1e-9)
 
 

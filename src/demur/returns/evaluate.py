@@ -228,15 +228,19 @@ class Joined:
     x_within: float
     y_within: float
 
+    @classmethod
+    def of(cls, sweep: Sweep) -> Joined | None:
+        """How exact the curve of a sweep is; None where all confidences were kept apart."""
+        x_within, y_within = sweep.slack
+        apart = sweep.highest > sweep.threshold
+        resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max(initial=0.0))
+        return cls(sweep.threshold.size, resolution, x_within, y_within) if x_within > 0 else None
 
-def joined_of(sweep: Sweep) -> Joined | None:
-    """How exact a curve is between its cutoffs; None where all confidences were kept apart."""
-    x_within, y_within = sweep.slack
-    if not x_within > 0:
-        return None
-    apart = np.flatnonzero(sweep.highest > sweep.threshold)
-    resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max())
-    return Joined(sweep.threshold.size, resolution, x_within, y_within)
+    def note(self, name: str) -> str:
+        """How exact the curve of a system is, as a sentence."""
+        off = f"off by at most {_at_most(self.x_within)} in non-return and {_at_most(self.y_within)} in error"
+        joined = f"confidences up to {self.resolution:.2g} apart were joined"
+        return f"{name}: {joined}; at its {self.cutoffs:,} cutoffs the curve is exact, between them it is {off}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +279,7 @@ class Evaluation(Shown):
     @cached_property
     def joined(self) -> Joined | None:
         """How exact the curve is between its cutoffs; None where all confidences were kept apart."""
-        return joined_of(self.sample.sweep)
+        return Joined.of(self.sample.sweep)
 
     @property
     def probabilistic(self) -> bool:
@@ -358,19 +362,11 @@ class Evaluations(Results[Evaluation]):
         }
 
 
-def joined_note(name: str, joined: Joined) -> str:
-    """How exact a curve is that joins confidences, as a sentence."""
-    return (
-        f"{name}: confidences up to {joined.resolution:.2g} apart were joined; at its {joined.cutoffs:,} "
-        f"cutoffs the curve is exact, between them it is off by at most {_at_most(joined.x_within)} in non-return "
-        f"and {_at_most(joined.y_within)} in error"
-    )
-
-
 def joined_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
     """How exact the curves are that join confidences: a sentence for each system, and one for all slices."""
-    whole = [joined_note(one.name, one.joined) for one in evaluations if one.part is None and one.joined is not None]
-    slices = [one.joined for one in evaluations if one.part is not None and one.joined is not None]
+    known = [(one, one.joined) for one in evaluations if one.joined is not None]
+    whole = [joined.note(one.name) for one, joined in known if one.part is None]
+    slices = [joined for one, joined in known if one.part is not None]
     if slices:
         x, y = max(part.x_within for part in slices), max(part.y_within for part in slices)
         whole.append(f"the curves of slices are off by at most {_at_most(x)} in non-return and {_at_most(y)} in error")
@@ -406,14 +402,12 @@ def slices_at_one_threshold(evaluations: Sequence[Evaluation]) -> tuple[AtCutoff
     """
     found: list[AtCutoff] = []
     for whole in (one for one in evaluations if one.part is None):
-        point = whole.measures.get("error_at_nonreturn")
-        threshold = whole.curve.threshold_at(getattr(point, "x", 0.2))
-        slices = [one for one in evaluations if one.system == whole.system and one.part is not None]
+        threshold = whole.curve.threshold_at(getattr(whole.measures.get("error_at_nonreturn"), "x", 0.2))
         if threshold is not None:
-            found += [
-                AtCutoff(one.system, str(one.part), one.n, threshold, *one.curve.at_threshold(threshold))
-                for one in slices
-            ]
+            slices = [one for one in evaluations if one.system == whole.system and one.part is not None]
+            rates = [one.curve.at_threshold(threshold) for one in slices]
+            parts = zip(slices, rates, strict=True)
+            found += [AtCutoff(one.system, str(one.part), one.n, threshold, *rate) for one, rate in parts]
     return tuple(found)
 
 
@@ -426,8 +420,12 @@ def returns_measures(
     return {**RETURNS, **{measure.name: measure for measure in chosen}}
 
 
+_Part = tuple[str | None, pl.DataFrame]
+"""The name of a slice, None for a whole system, and its rows."""
+
+
 def evaluate(
-    systems: Responses | Mapping[str, pl.DataFrame],
+    systems: Responses | Mapping[str, pl.DataFrame] | Sequence[Tally],
     *,
     measures: Mapping[str, Measure] | None = None,
     by: str | None = None,
@@ -438,57 +436,51 @@ def evaluate(
     step: Step = silent,
     read: Mapping[str, Rows] = MappingProxyType({}),
 ) -> Evaluations:
-    """Evaluate every system of a table, or of judged tables by name, and with `by` every slice of it as well.
+    """Evaluate every system of a table, of judged tables by name, or of tallies where only these are at hand.
 
-    `step` is called with the progress. The rows of systems in `read` are not taken from their tables again.
+    With `by` every slice of a table is evaluated as well. `step` is called with the progress. The rows of systems in
+    `read` are not taken from their tables again.
 
+    >>> from demur.core.stats.sweep import Sweep
     >>> from demur.returns.table import responses as table
     >>> rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 10} for k in range(10)]
     >>> evaluate(table(rows))[0].figures["forced_error"].value
     0.5
-    """
-    frames = systems if isinstance(systems, Mapping) else {name: systems.of(name).frame for name in systems.systems}
-    parts = list(_parts(frames, by))
-
-    def samples() -> Iterator[tuple[dict[str, Any], Sample]]:
-        for name, part, frame in parts:
-            rows = read[name] if part is None and name in read else Rows.from_frame(frame)
-            failed, unanswered = int(frame["failed"].sum()), int((~frame["answered"]).sum())
-            counts = {
-                "failed": failed,
-                "withheld": unanswered - failed,
-                "out_of_scope": int(frame["out_of_scope"].sum()),
-            }
-            yield {"system": name, "part": part, **counts}, Sample(rows, replicates, seed)
-
-    return _evaluate_samples([name for name, _, _ in parts], samples(), measures, level, region, step)
-
-
-def evaluate_tallies(
-    tallies: Sequence[Tally],
-    *,
-    measures: Mapping[str, Measure] | None = None,
-    level: float = 0.95,
-    region: tuple[float, float] = (0.0, 1.0),
-    replicates: int = 1000,
-    seed: int = 0,
-    step: Step = silent,
-) -> Evaluations:
-    """Evaluate systems and slices of which only the tallies are at hand.
-
-    >>> from demur.core.stats.sweep import Sweep
     >>> tally = Tally("guide", None, Sweep.of([0.9, 0.4], [True, False]), 0, 0, 0, squares=2.0)
-    >>> evaluate_tallies([tally])[0].figures["forced_error"].value
+    >>> evaluate([tally])[0].figures["forced_error"].value
     0.5
     """
-    counts = ("system", "part", "failed", "withheld", "out_of_scope")
-    samples = (({name: getattr(one, name) for name in counts}, tally_sample(one, replicates, seed)) for one in tallies)
-    return _evaluate_samples([one.system for one in tallies], samples, measures, level, region, step)
+    check_level(level)
+    asked = dict(returns_measures() if measures is None else measures)
+    if isinstance(systems, Responses):
+        systems = {name: systems.of(name).frame for name in systems.systems}
+    parts: list[tuple[str, _Part | Tally]]
+    parts = list(_parts(systems, by)) if isinstance(systems, Mapping) else [(one.system, one) for one in systems]
+    evaluations = []
+    for done, (name, source) in enumerate(parts):
+        step(f"evaluating {name}", done, len(parts))
+        if isinstance(source, Tally):
+            part, sample = source.part, tally_sample(source, replicates, seed)
+            counts = {kind: getattr(source, kind) for kind in ("failed", "withheld", "out_of_scope")}
+        else:
+            part, frame = source
+            rows = read[name] if part is None and name in read else Rows.from_frame(frame)
+            sample, unanswered = Sample(rows, replicates, seed), int((~frame["answered"]).sum())
+            counts = {kind: int(frame[kind].sum()) for kind in ("failed", "out_of_scope")}
+            counts["withheld"] = unanswered - counts["failed"]
+        figures = {key: figure_of(measure, sample, level) for key, measure in asked.items()}
+        if part is not None:  # there may be many slices, and hardly any is drawn with its band
+            sample.forget()
+        how: dict[str, Any] = {"measures": asked, "figures": figures, "level": level, "region": region, **counts}
+        clustered = sample.spread.clustered
+        evaluations.append(Evaluation(name, part, sample.n, clustered=clustered, sample=sample, **how))
+    return Evaluations(evaluations)
 
 
-def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, str | None, pl.DataFrame]]:
+def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, _Part]]:
+    """The tables of all systems and, with `by`, of their slices, which are named `column=value`."""
     for system, frame in frames.items():
-        yield system, None, frame
+        yield system, (None, frame)
         if by is not None:
             if by not in frame.columns:
                 raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
@@ -496,7 +488,7 @@ def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple
             if values.n_unique() > MOST_SLICES:
                 raise too_many_slices(by, values.n_unique())
             for value in sorted(values.unique()):
-                yield system, f"{by}={value}", frame.filter(values == value)
+                yield system, (f"{by}={value}", frame.filter(values == value))
 
 
 def too_many_slices(column: str, values: int) -> DataError:
@@ -505,27 +497,3 @@ def too_many_slices(column: str, values: int) -> DataError:
         f'"{column}" has {values:,} values, too many to slice by (at most {MOST_SLICES})',
         fix="slice by a column that groups the inputs, such as a domain or a condition",
     )
-
-
-def _evaluate_samples(
-    names: Sequence[str],
-    samples: Iterator[tuple[dict[str, Any], Sample]],
-    measures: Mapping[str, Measure] | None,
-    level: float,
-    region: tuple[float, float],
-    step: Step,
-) -> Evaluations:
-    """Evaluate the samples of systems and slices, which come with their names and counts."""
-    check_level(level)
-    asked = dict(returns_measures() if measures is None else measures)
-    evaluations = []
-    for done, name in enumerate(names):
-        step(f"evaluating {name}", done, len(names))
-        about, sample = next(samples)
-        figures = {key: figure_of(measure, sample, level) for key, measure in asked.items()}
-        if about["part"] is not None:  # there may be many slices, and hardly any is drawn with its band
-            sample.forget()
-        how: dict[str, Any] = {"measures": asked, "figures": figures, "level": level, "region": region}
-        clustered = sample.spread.clustered
-        evaluations.append(Evaluation(**about, n=sample.n, clustered=clustered, sample=sample, **how))
-    return Evaluations(evaluations)

@@ -35,11 +35,6 @@ class Example:
     nbest: tuple[str, ...] = ()
     """The first hypotheses, each in one line."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The example as plain values."""
-        values: dict[str, Any] = plain(asdict(self))
-        return values
-
 
 @dataclass(frozen=True, slots=True)
 class Confused:

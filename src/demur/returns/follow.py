@@ -22,7 +22,7 @@ from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.returns.counting import tallies_of_frame
-from demur.returns.evaluate import Evaluations, evaluate_tallies
+from demur.returns.evaluate import Evaluations, evaluate
 from demur.returns.judging import LOWEST, RANK_LOWEST, unranked_notes
 from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
 from demur.returns.tally import UNITS, Tally, grid_for, joined_units
@@ -235,7 +235,7 @@ class RunningTally:
         self, *, measures: Mapping[str, Measure], level: float = 0.95, replicates: int = 1000, seed: int = 0
     ) -> Evaluations:
         """What the log has come to so far."""
-        return evaluate_tallies(self.tallies, measures=measures, level=level, replicates=replicates, seed=seed)
+        return evaluate(self.tallies, measures=measures, level=level, replicates=replicates, seed=seed)
 
     def _bounded(self, tally: Tally) -> Tally:
         """The tally with close confidences joined, in the sweep and in the units, where there are too many of them.

@@ -104,7 +104,7 @@ def score(
     never brought here.
     """
     from demur.returns.counting import Counting, count, sweep_of_rows
-    from demur.returns.evaluate import evaluate, evaluate_tallies, returns_measures
+    from demur.returns.evaluate import evaluate, returns_measures
     from demur.returns.table import named, read_data
 
     sampling = Sampling(level, replicates, seed)
@@ -119,7 +119,7 @@ def score(
         found = evaluate(judged, by=by, **asked).with_notes(judged.notes, judged.warnings)
         found.sweep_file = sweep_of_rows(judged, reading, data, by)
     else:
-        found = evaluate_tallies(counted.tallies, **asked).with_notes(counted.notes, counted.warnings)
+        found = evaluate(counted.tallies, **asked).with_notes(counted.notes, counted.warnings)
         found.sweep_file = lambda: counted
     found.with_curves = curve
     return found.with_notes((sampling.note,))
@@ -147,14 +147,14 @@ def merge(
     step: Step = silent,
 ) -> "Evaluations":
     """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
-    from demur.returns.evaluate import evaluate_tallies, returns_measures
+    from demur.returns.evaluate import evaluate, returns_measures
     from demur.returns.sweep_files import merged, read_sweeps
 
     sampling = Sampling(level, replicates, seed)
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
     sweeps = read_sweeps(*parts, step=step)
     whole = merged(sweeps, system=name, apart=apart, allow_repeats=allow_repeats)
-    found = evaluate_tallies(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))
+    found = evaluate(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))
     logs = f" of {len(whole.sources):,} logs" if whole.sources else ""
     notes = (f"{len(sweeps):,} sweeps{logs} merged", *_first(whole.notes, "notes"), sampling.note)
     found = found.with_notes(notes, _first(whole.warnings, "warnings"))
@@ -242,7 +242,7 @@ def threshold(
     """
     from demur.core.stats.resampling import Rows, Sample
     from demur.returns.counting import Counting, count, one_tally
-    from demur.returns.evaluate import evaluate, evaluate_tallies, joined_note, joined_of
+    from demur.returns.evaluate import Joined, evaluate
     from demur.returns.table import named, one_system, read_data
     from demur.returns.tally import tally_sample
     from demur.returns.threshold import aim
@@ -262,10 +262,10 @@ def threshold(
     else:
         tally = one_tally(source.tallies, system)
         sample, chosen = tally_sample(tally), tally.system
-        evaluated = partial(evaluate_tallies, [tally], **asdict(sampling))
+        evaluated = partial(evaluate, [tally], **asdict(sampling))
         promised = (BY_BUCKET,) if delta is not None and sample.spread.clustered else ()
-    joined = joined_of(sample.sweep)
-    exact = () if joined is None else (joined_note(chosen, joined),)
+    joined = Joined.of(sample.sweep)
+    exact = () if joined is None else (joined.note(chosen),)
     notes = (*exact, *promised, *source.notes, sampling.note)
     return replace(choose(sample, name=chosen), notes=notes, warnings=source.warnings, evaluate=lambda: evaluated()[0])
 
@@ -367,54 +367,31 @@ def _reading(
 
 
 def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    if len(lines) <= MOST_NOTES:
-        return lines
     rest = f"{len(lines) - MOST_NOTES:,} more {kind} of the parts; -o WHOLE.sweep keeps them all"
-    return (*lines[:MOST_NOTES], rest)
+    return lines if len(lines) <= MOST_NOTES else (*lines[:MOST_NOTES], rest)
 
 
+_VIEWS = "demur.returns.presentation"
 _SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
 
 JOBS = (
-    Job(
-        "score",
-        score,
-        present="demur.returns.presentation:of_scores",
-        example="demur score run.jsonl --by domain -o plot.svg",
-        endings=_SWEEPS,
-    ),
+    Job("score", score, f"{_VIEWS}:of_scores", "demur score run.jsonl --by domain -o plot.svg", endings=_SWEEPS),
     Job(
         "merge",
         merge,
-        present="demur.returns.presentation:of_scores",
-        example="demur merge parts/*.sweep -o whole.sweep -o plot.svg",
+        f"{_VIEWS}:of_scores",
+        "demur merge parts/*.sweep -o whole.sweep -o plot.svg",
         endings=_SWEEPS,
     ),
     Job(
         "compare",
         compare,
-        present="demur.returns.presentation:of_comparison",
+        present=f"{_VIEWS}:of_comparison",
         example="demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html",
     ),
-    Job(
-        "threshold",
-        threshold,
-        present="demur.returns.presentation:of_choice",
-        example="demur threshold run.jsonl --max-error 0.05 --delta 0.05",
-    ),
-    Job(
-        "classes",
-        classes,
-        present="demur.returns.presentation:of_classes",
-        example="demur classes run.jsonl -o confusion.svg",
-    ),
-    Job(
-        "validate",
-        validate,
-        present="demur.returns.presentation:of_validation",
-        example="demur validate run.jsonl",
-        figures=False,
-    ),
+    Job("threshold", threshold, f"{_VIEWS}:of_choice", "demur threshold run.jsonl --max-error 0.05 --delta 0.05"),
+    Job("classes", classes, f"{_VIEWS}:of_classes", "demur classes run.jsonl -o confusion.svg"),
+    Job("validate", validate, f"{_VIEWS}:of_validation", "demur validate run.jsonl", figures=False),
     Job(
         "verify-engine",
         verify_engine,

@@ -453,10 +453,16 @@ def augrc_estimate(sample: Sample) -> Estimate:
     whole = sample.coarse
     floor = float(whole.withheld / whole.total)
     influence = area_influence(whole, floor, moving_start=True)
-    area = area_from(whole, floor)
-    if sample.alike:
-        return Estimate(area, influence.spread(whole), max(whole.n - 1, 1))
-    return Estimate.of_units(area, sample.pulls(influence.by_cell))
+    area, n = area_from(whole, floor), whole.n
+    if not sample.alike:
+        return Estimate.of_units(area, sample.pulls(influence))
+    if n < 2:
+        return Estimate(area, float("nan"), 1)
+    right, wrong, withheld = np.split(influence, [whole.right.size, influence.size - 1])
+    parts = ((whole.right, right), (whole.wrong, wrong), (whole.withheld, withheld))
+    mean = sum(float(np.sum(count * value)) for count, value in parts) / n
+    squares = sum(float(np.sum(count * np.square(value - mean))) for count, value in parts)
+    return Estimate(area, float(np.sqrt(squares / (n - 1) / n)), n - 1)
 
 
 def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float]:
@@ -466,7 +472,7 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     left = max(floors)
     value = area_from(sweeps[0], left) - area_from(sweeps[1], left)
     parts = [
-        area_influence(sweep, left, moving_start=False).of(rows, sweep)
+        area_influence(sweep, left, moving_start=False)[rows.cells(sweep.threshold)]
         for rows, sweep in zip((a, b), sweeps, strict=True)
     ]
     heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
@@ -482,37 +488,12 @@ def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float
     return Estimate(value, float(np.hypot(one.error, two.error)), freedom), left
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Influence:
-    """What a row adds to a statistic, by its cell: right or wrong at each threshold, or withheld."""
-
-    right: Array
-    wrong: Array
-    withheld: float
-
-    @property
-    def by_cell(self) -> Array:
-        """The influences in the order of cells: right by threshold, wrong by threshold, withheld."""
-        return np.concatenate([self.right, self.wrong, [self.withheld]])
-
-    def of(self, rows: Rows, sweep: Sweep) -> Array:
-        """The influence of each row."""
-        return self.by_cell[rows.cells(sweep.threshold)]
-
-    def spread(self, sweep: Sweep) -> float:
-        """Standard error of the statistic when all rows are independent and weigh the same."""
-        if sweep.n < 2:
-            return float("nan")
-        parts = ((sweep.right, self.right), (sweep.wrong, self.wrong), (sweep.withheld, self.withheld))
-        mean = sum(float(np.sum(count * value)) for count, value in parts) / sweep.n
-        squares = sum(float(np.sum(count * np.square(value - mean))) for count, value in parts)
-        return float(np.sqrt(squares / (sweep.n - 1) / sweep.n))
-
-
-def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influence:
+def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Array:
     """What a row adds to the area: e (x - start) + y(x) - 2A - start y(start), x the row's place on the curve.
 
-    `moving_start` adds the effect of the row on the start itself, where the area begins at the system's own floor.
+    The rows of a cell add alike: there is one number for right and for wrong answers at each threshold, then one for
+    withheld rows. `moving_start` adds the effect of the row on the start itself, where the area begins at the system's
+    own floor.
     """
     x, y = sweep.rates
     at_start = float(np.interp(start, x, y))
@@ -526,7 +507,7 @@ def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Influen
     if moving_start:
         floor = float(sweep.withheld / sweep.total)
         right, wrong, withheld = right + at_start * floor, wrong + at_start * floor, withheld - at_start * (1 - floor)
-    return Influence(right, wrong, withheld)
+    return np.concatenate([right, wrong, [withheld]])
 
 
 RETURNS: dict[str, Measure] = {

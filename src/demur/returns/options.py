@@ -35,32 +35,15 @@ Columns = Annotated[
         collect=dict,
     ),
 ]
+_LABELS: dict[str, Any] = {"metavar": "LABEL", "repeat": True, "collect": labels}
+_OUT_OF_SCOPE = 'Target that means "no answer is right". Repeatable; '
 OutOfScope = Annotated[
-    tuple[str, ...],
-    Option(
-        'Target that means "no answer is right". Repeatable; replaces oos and out_of_scope. "" for none.',
-        metavar="LABEL",
-        repeat=True,
-        collect=labels,
-    ),
+    tuple[str, ...], Option(f'{_OUT_OF_SCOPE}replaces oos and out_of_scope. "" for none.', **_LABELS)
 ]
-NoLabels = Annotated[
-    tuple[str, ...],
-    Option(
-        'Target that means "no answer is right". Repeatable; by default every label counts as one.',
-        metavar="LABEL",
-        repeat=True,
-        collect=labels,
-    ),
-]
+NoLabels = Annotated[tuple[str, ...], Option(f"{_OUT_OF_SCOPE}by default every label counts as one.", **_LABELS)]
 Withheld = Annotated[
     tuple[str, ...],
-    Option(
-        'Prediction that means "I withhold". Repeatable; replaces nlu_fallback. "" for none.',
-        metavar="LABEL",
-        repeat=True,
-        collect=labels,
-    ),
+    Option('Prediction that means "I withhold". Repeatable; replaces nlu_fallback. "" for none.', **_LABELS),
 ]
 MissingConfidence = Annotated[
     Literal["error", "lowest"], Option("An answer without confidence: refuse it, or rank it lowest.")

@@ -194,7 +194,7 @@ class _Whole:
     def area_pull(self) -> Array:
         """What each row adds to the area of all rows."""
         floor = float(self.sweep.withheld / self.sweep.total)
-        return area_influence(self.sweep, floor, moving_start=True).by_cell[self.cell]
+        return area_influence(self.sweep, floor, moving_start=True)[self.cell]
 
     def part(self, inside: Flags) -> Sweep:
         """The sweep of some rows, at the levels of all."""
@@ -304,7 +304,7 @@ def _area(whole: _Whole, inside: Flags, level: float) -> _Tested:
     mine, other = (area_from(part, floor) for part, floor in zip(parts, floors, strict=True))
     apart = np.zeros(inside.size)
     for part, floor, side, sign in zip(parts, floors, (inside, ~inside), (1, -1), strict=True):
-        influence = area_influence(part, floor, moving_start=True).by_cell[whole.cell[side]]
+        influence = area_influence(part, floor, moving_start=True)[whole.cell[side]]
         apart[side] = sign * influence * whole.rows.weight[side] / part.total
     own = Estimate.of_units(mine - other, whole.by_unit(apart), _freedom(whole, inside))
     null = _pooled(whole, inside, whole.area_pull, mine - other)

@@ -141,7 +141,11 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     banded = _banded(ordered, look)
     names = [one.name for one in ordered]
     table = curve_table(ordered)
-    band_rows = _band_table(banded, pointwise=look.bands == "pointwise") if banded else None
+    band_rows = None
+    if banded:
+        low, high = ("low", "high") if look.bands == "pointwise" else ("low_all", "high_all")
+        frames = [one.band.frame() for one in banded if one.band is not None]
+        band_rows = pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in frames])
     promises = [choice.guarantee.bound for choice in look.choices if choice.guarantee is not None]
     points = [(one.nonreturn, one.error, words.choice_text(one)) for one in look.choices]
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
@@ -212,12 +216,6 @@ def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -
         [pl.DataFrame({"nonreturn": x, "error": y}).with_columns(system=pl.lit(name)) for name, (x, y) in lines]
     )
     return [alt.Chart(inline(table)).mark_line().encode(*axes, *channels), curves]
-
-
-def _band_table(evaluations: Sequence[Drawn], *, pointwise: bool) -> pl.DataFrame:
-    low, high = ("low", "high") if pointwise else ("low_all", "high_all")
-    known = [one.band.frame() for one in evaluations if one.band is not None]
-    return pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in known])
 
 
 def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
@@ -316,19 +314,23 @@ def difference_chart(pair: PairComparison) -> Any:
     The band holds over all non-return rates (and all pairs compared) at once; where it leaves zero the ground is
     tinted and named after the better system. Diamonds mark where the curves cross.
     """
-    table, domain = pair.frame(), _domain(pair)
+    table, band = pair.frame(), pair.band
+    low, high = min(float(band.low.min()), 0.0), max(float(band.high.max()), 0.0)
+    room = 0.2 * max(high - low, 0.001)  # for a name on the far side of zero
+    domain = min(low - room / 4, -room), max(high + room / 4, room)
+    ground, labels = _ground(pair, domain)
     axes = (
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "difference", "difference in error rate (points)", domain=domain, labelExpr=POINTS),
     )
     zero = alt.Chart(inline(pl.DataFrame({"difference": [0.0]}))).mark_rule(color="black", strokeWidth=1)
     layers = [
-        *_ground(pair, domain),
+        *ground,
         alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y="low:Q", y2="high:Q"),
         zero.encode(y="difference:Q"),
         alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(*axes),
         *_crossing_layers(pair),
-        *_side_labels(pair, domain),
+        *labels,
         hover_layer(_difference_tooltips(pair), "nonreturn", "difference"),
     ]
     parts = [
@@ -351,45 +353,27 @@ def difference_chart(pair: PairComparison) -> Any:
     )
 
 
-def _domain(pair: PairComparison) -> tuple[float, float]:
-    """Room for the band, and for a name on the far side of zero."""
-    low, high = min(float(pair.band.low.min()), 0.0), max(float(pair.band.high.max()), 0.0)
-    room = 0.2 * max(high - low, 0.001)
-    return min(low - room / 4, -room), max(high + room / 4, room)
-
-
-def _ground(pair: PairComparison, domain: tuple[float, float]) -> list[Any]:
+def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any], list[Any]]:
+    """Tints where the band leaves zero, and the better system's name over each wide enough, away from the curve."""
     if not pair.intervals:
-        return []
-    x = pair.band.x
+        return [], []
+    x, edge = pair.band.x, 0.05 * (domain[1] - domain[0])
     half = float(x[1] - x[0]) / 2
-    ends = {"bottom": domain[0], "top": domain[1]}
-    rows = pl.DataFrame(
-        [
-            {"start": max(part.start - half, x[0]), "stop": min(part.stop + half, x[-1]), "better": part.better, **ends}
-            for part in pair.intervals
-        ]
-    )
+    tinted, named = [], []
+    for part in pair.intervals:
+        ends = {"start": max(part.start - half, x[0]), "stop": min(part.stop + half, x[-1])}
+        tinted.append({**ends, "bottom": domain[0], "top": domain[1], "better": part.better})
+        if part.stop - part.start >= WIDE_ENOUGH:
+            height = domain[1] - edge if part.better == "a" else domain[0] + edge
+            text = f"{_short_name(pair, part.better)} better"
+            named.append({"nonreturn": (part.start + part.stop) / 2, "difference": height, "text": text})
     tint = alt.Color("better:N", scale=alt.Scale(domain=list(TINTS), range=list(TINTS.values())), legend=None)
-    return [alt.Chart(inline(rows)).mark_rect().encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q", color=tint)]
-
-
-def _side_labels(pair: PairComparison, domain: tuple[float, float]) -> list[Any]:
-    """The better system's name over each interval wide enough to carry it, on the side away from the curve."""
-    edge = 0.05 * (domain[1] - domain[0])
-    rows = [
-        {
-            "nonreturn": (part.start + part.stop) / 2,
-            "difference": domain[1] - edge if part.better == "a" else domain[0] + edge,
-            "text": f"{_short_name(pair, part.better)} better",
-        }
-        for part in pair.intervals
-        if part.stop - part.start >= WIDE_ENOUGH
-    ]
-    if not rows:
-        return []
-    text = alt.Chart(inline(pl.DataFrame(rows))).mark_text(fontSize=12, fontWeight=600, color="#222222")
-    return [text.encode(x="nonreturn:Q", y="difference:Q", text="text:N")]
+    rectangles = alt.Chart(inline(pl.DataFrame(tinted))).mark_rect()
+    ground = rectangles.encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q", color=tint)
+    if not named:
+        return [ground], []
+    text = alt.Chart(inline(pl.DataFrame(named))).mark_text(fontSize=12, fontWeight=600, color="#222222")
+    return [ground], [text.encode(x="nonreturn:Q", y="difference:Q", text="text:N")]
 
 
 def _crossing_layers(pair: PairComparison) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -45,7 +46,7 @@ POINTS, MOST_POINTS = 1000, 2500
 LEAST_COVERAGE = 0.01
 """Below this coverage a selective risk rests on so few answers that it does not set the axis."""
 
-TOLD = {
+RATE_NAMES = {
     "nonreturn": "non-return rate",
     "rate": "share of inputs",
     "coverage": "share returned",
@@ -61,26 +62,27 @@ DEVIATE_TICKS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0
 
 def missed_chance_chart(evaluation: Evaluation) -> Any:
     """Errors and missed chances of one system against the non-return rate, with the point where they are equal."""
-    table = _both_curves(evaluation)
+    frame = printed_frame(evaluation.curve, evaluation.curve.frame(points=2000))
+    parts = {"error rate": "error", "missed-chance rate": "missed_chance"}
+    table = pl.concat(
+        [
+            frame.select("threshold", "nonreturn", rate=column).with_columns(curve=pl.lit(name))
+            for name, column in parts.items()
+        ]
+    )
     domain = headroom(float(table["rate"].max()))  # type: ignore[arg-type]
     x, rate = evaluation.curve.even_point()
     even = f"equal at {percent(x)} non-return: {percent(rate)} each"
-    names = ["error rate", "missed-chance rate"]
-    lines = (
-        alt.Chart()
-        .mark_line()
-        .encode(
-            rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
-            rate_axis(alt.Y, "rate", "share of all inputs", domain=domain),
-            *line_channels(names, field="curve", corner="top"),
-        )
+    lines = alt.Chart().mark_line()
+    axes = (
+        rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
+        rate_axis(alt.Y, "rate", "share of all inputs", domain=domain),
     )
     mark = pl.DataFrame({"x": [x], "y": [rate], "text": [f"{percent(rate)} each"]})
-    told = _tooltip_rows(table, ["nonreturn", "rate"], "curve")
     layers = [
-        lines,
+        lines.encode(*axes, *line_channels(list(parts), field="curve", corner="top")),
         *placed_labels(mark, domain, shift=(0.0, 34.0), align="center"),
-        hover_layer(told, "nonreturn", "rate"),
+        hover_layer(_tooltip_rows(table, ["nonreturn", "rate"], "curve"), "nonreturn", "rate"),
     ]
     final = percent(float(evaluation.curve.missed_chance[-1]))
     return finished(
@@ -100,6 +102,7 @@ def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
     shown = table.filter(pl.col("coverage") >= LEAST_COVERAGE)["risk"]
     domain = headroom(float(shown.max() or 1.0))  # type: ignore[arg-type]
     cut = float(table["risk"].max() or 0.0) > domain[1]  # type: ignore[arg-type]
+    off = [f"coverage under {percent(LEAST_COVERAGE)} may run off the top"] if cut else []
     full = [f"{one.name} {percent(float(ratio(one.curve.error[0], 1 - one.curve.floor)))}" for one in ordered]
     return _curve_figure(
         table,
@@ -111,7 +114,7 @@ def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
         corner="bottom-right",
         size=(WIDTH, HEIGHT),
         title=f"{_subject(ordered)}: the share of wrong answers among those returned",
-        subtitle=[_size(ordered), *([f"coverage under {percent(LEAST_COVERAGE)} may run off the top"] if cut else [])],
+        subtitle=[inputs([one.n for one in ordered]), *off],
         description=f"Selective risk against coverage, lower is better. When all is returned: {'; '.join(full)}.",
     )
 
@@ -119,20 +122,22 @@ def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
 def roc_chart(evaluations: Sequence[Evaluation]) -> Any:
     """ROC of the accept decision: share of right answers returned against share of errors returned."""
     ordered = baseline_first(evaluations)
-    axes = (
-        rate_axis(alt.X, "errors_returned", "errors returned (share of all errors)"),
-        rate_axis(alt.Y, "right_returned", "right answers returned (share of all right)"),
-    )
-    return _curve_figure(
+    known = [(area, one.name) for one, area in zip(ordered, _areas(ordered), strict=True) if not np.isnan(area)]
+    areas = _subject(ordered) + (f", area {number(known[0][0])}" if known else "")
+    if len(ordered) > 1 and known:
+        least, most = min(known, key=itemgetter(0)), max(known, key=itemgetter(0))
+        areas = f"areas from {number(least[0])} ({least[1]}) to {number(most[0])} ({most[1]})"
+    return _decision_figure(
+        ordered,
         _curves(ordered, "roc"),
-        [one.name for one in ordered],
-        axes=axes,
+        axes=(
+            rate_axis(alt.X, "errors_returned", "errors returned (share of all errors)"),
+            rate_axis(alt.Y, "right_returned", "right answers returned (share of all right)"),
+        ),
+        chance=((0.0, 1.0), (0.0, 1.0)),
         corner="bottom-right",
-        size=(SQUARE, SQUARE),
-        title=f"ROC of returning an answer: {_area_words(ordered)}",
-        subtitle=[_size(ordered), *_left_out(ordered), CAUTION],
-        description=f"ROC of the accept decision, higher is better. {CAUTION} {_areas(ordered)}.",
-        beneath=[_line_of_chance(("errors_returned", "right_returned"), (0.0, 1.0), (0.0, 1.0))],
+        title=f"ROC of returning an answer: {areas}",
+        better="ROC of the accept decision, higher is better.",
     )
 
 
@@ -140,35 +145,71 @@ def det_chart(evaluations: Sequence[Evaluation]) -> Any:
     """DET of the accept decision: right answers withheld against errors returned, on normal-deviate axes."""
     ordered = baseline_first(evaluations)
     frame = _curves(ordered, "det")
-    reach = _deviate_reach(ordered)
+    counts = [max(1.0, min(float(one.curve.error[0]), float(one.curve.accuracy[0])) * one.n) for one in ordered]
+    reach = float(np.clip(1 / max(counts), 0.0005, 0.05))  # the rate of about one answer is the smallest worth showing
     low, high = float(ndtri(reach)), float(ndtri(1 - reach))
     deviates = [
         pl.Series(f"{column}_deviate", ndtri(np.clip(frame[column].to_numpy(), reach / 2, 1 - reach / 2)))
         for column in AXES["det"]
     ]
-    axes = (
-        _deviate_axis(alt.X, "errors_returned", "errors returned (share of all errors)", (low, high)),
-        _deviate_axis(alt.Y, "right_withheld", "right answers withheld (share of all right)", (low, high)),
-    )
-    chance = _line_of_chance(("errors_returned_deviate", "right_withheld_deviate"), (low, high), (high, low))
-    return _curve_figure(
+    return _decision_figure(
+        ordered,
         frame.with_columns(deviates),
-        [one.name for one in ordered],
-        axes=axes,
+        axes=(
+            _deviate_axis(alt.X, "errors_returned", "errors returned (share of all errors)", (low, high)),
+            _deviate_axis(alt.Y, "right_withheld", "right answers withheld (share of all right)", (low, high)),
+        ),
+        chance=((low, high), (high, low)),
         corner="top-right",
-        size=(SQUARE, SQUARE),
         title=f"DET of returning an answer: {_subject(ordered)}",
-        subtitle=[_size(ordered), *_left_out(ordered), CAUTION],
-        description="Detection error tradeoff of the accept decision on normal-deviate axes, nearer to the lower left "
-        f"is better. {CAUTION} {_areas(ordered)}.",
-        beneath=[chance],
+        better="Detection error tradeoff of the accept decision on normal-deviate axes, nearer to the lower left "
+        "is better.",
     )
+
+
+def _decision_figure(
+    ordered: Sequence[Evaluation],
+    table: pl.DataFrame,
+    *,
+    axes: tuple[Any, Any],
+    chance: tuple[tuple[float, float], tuple[float, float]],
+    corner: Literal["top-right", "bottom-right"],
+    title: str,
+    better: str,
+) -> Any:
+    """ROC or DET with the line of chance and the caution that both need."""
+    fields = [axis.to_dict()["field"] for axis in axes]
+    ends = inline(pl.DataFrame(dict(zip(fields, map(list, chance), strict=True))))
+    line = alt.Chart(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
+    areas = dict(zip((one.name for one in ordered), _areas(ordered), strict=True))
+    lost = [name for name, area in areas.items() if np.isnan(area)]
+    undefined = [f"undefined, since all answers are right or all are wrong: {', '.join(lost)}"] if lost else []
+    texts = ", ".join(f"{name} {number(area)}" for name, area in areas.items())
+    return _curve_figure(
+        table,
+        list(areas),
+        axes=axes,
+        corner=corner,
+        size=(SQUARE, SQUARE),
+        title=title,
+        subtitle=[inputs([one.n for one in ordered]), *undefined, CAUTION],
+        description=f"{better} {CAUTION} Area (AUROC): {texts}.",
+        beneath=[line.encode(alt.X(fields[0], type="quantitative"), alt.Y(fields[1], type="quantitative"))],
+    )
+
+
+def _areas(evaluations: Sequence[Evaluation]) -> list[float]:
+    return [float(AUROC().finish(one.curve.sweep)) for one in evaluations]
+
+
+def _subject(evaluations: Sequence[Evaluation]) -> str:
+    return evaluations[0].name if len(evaluations) == 1 else f"{len(evaluations)} systems"
 
 
 def bare_reading_chart(reading: Curve) -> Any:
     """One of the other curves alone, drawn as it is."""
     x, y = AXES[reading.kind]
-    titles = {"nonreturn": "non-return rate", "missed_chance": "missed-chance rate", **TOLD}
+    titles = {"nonreturn": "non-return rate", "missed_chance": "missed-chance rate", **RATE_NAMES}
     name = {"missed_chance": "Missed chances", "risk_coverage": "Selective risk over coverage"}.get(reading.kind)
     return _curve_figure(
         _points(reading),
@@ -198,10 +239,8 @@ def _curve_figure(
     lines = alt.Chart().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order="place:Q")
     x, y = (axis.to_dict()["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict()["scale"]["domain"]))
-    told = _tooltip_rows(
-        inside, [name for name in table.columns if name not in ("system", "threshold", "place")], "system"
-    )
-    layers = [*beneath, lines, hover_layer(told, x, y)]
+    rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
+    layers = [*beneath, lines, hover_layer(_tooltip_rows(inside, rates, "system"), x, y)]
     return finished(
         alt.layer(*layers).properties(width=size[0], height=size[1]),
         title=title,
@@ -225,31 +264,17 @@ def _points(reading: Curve) -> pl.DataFrame:
     return frame.select("place", "system", "threshold", x, y)
 
 
-def _both_curves(evaluation: Evaluation) -> pl.DataFrame:
-    frame = printed_frame(evaluation.curve, evaluation.curve.frame(points=2000))
-    parts = (("error rate", "error"), ("missed-chance rate", "missed_chance"))
-    return pl.concat(
-        [frame.select("threshold", "nonreturn", rate=column).with_columns(curve=pl.lit(name)) for name, column in parts]
-    )
-
-
 def _tooltip_rows(table: pl.DataFrame, rates: list[str], group: str) -> pl.DataFrame:
     """Rows for tooltips: a few per line, with the cutoff in words and rates in percent."""
     parts = table.partition_by(group, maintain_order=True)
     few = pl.concat([evenly(part, 160) for part in parts]) if parts else table
-    shown = [name for name in rates if name in TOLD]
+    shown = [name for name in rates if name in RATE_NAMES]
     return few.select(
         *rates,
         group,
         pl.col("threshold").map_elements(cutoff, return_dtype=pl.String).alias("returned if"),
-        *(pl.col(name).map_elements(percent, return_dtype=pl.String).alias(TOLD[name]) for name in shown),
+        *(pl.col(name).map_elements(percent, return_dtype=pl.String).alias(RATE_NAMES[name]) for name in shown),
     )
-
-
-def _line_of_chance(fields: tuple[str, str], across: tuple[float, float], up: tuple[float, float]) -> Any:
-    ends = inline(pl.DataFrame({fields[0]: list(across), fields[1]: list(up)}))
-    line = alt.Chart(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
-    return line.encode(alt.X(fields[0], type="quantitative"), alt.Y(fields[1], type="quantitative"))
 
 
 def _deviate_axis(channel: type[Any], field: str, title: str, domain: tuple[float, float]) -> Any:
@@ -267,44 +292,6 @@ def _deviate_axis(channel: type[Any], field: str, title: str, domain: tuple[floa
         labelSeparation=8,
     )
 
-
-def _deviate_reach(evaluations: Sequence[Evaluation]) -> float:
-    """The smallest rate worth showing: that of about one answer, and none under 0.05 %."""
-    counts = [max(1.0, min(float(one.curve.error[0]), float(one.curve.accuracy[0])) * one.n) for one in evaluations]
-    return float(np.clip(1 / max(counts), 0.0005, 0.05))
-
-
-def _size(evaluations: Sequence[Evaluation]) -> str:
-    return inputs([one.n for one in evaluations])
-
-
-def _left_out(evaluations: Sequence[Evaluation]) -> list[str]:
-    lost = [one.name for one in evaluations if np.isnan(_auroc(one))]
-    return [f"undefined, since all answers are right or all are wrong: {', '.join(lost)}"] if lost else []
-
-
-def _subject(evaluations: Sequence[Evaluation]) -> str:
-    return evaluations[0].name if len(evaluations) == 1 else f"{len(evaluations)} systems"
-
-
-def _area_words(evaluations: Sequence[Evaluation]) -> str:
-    known = [one for one in evaluations if not np.isnan(_auroc(one))]
-    if len(evaluations) == 1 or not known:
-        return _subject(evaluations) + (f", area {number(_auroc(known[0]))}" if known else "")
-    least, most = min(known, key=_auroc), max(known, key=_auroc)
-    return f"areas from {number(_auroc(least))} ({least.name}) to {number(_auroc(most))} ({most.name})"
-
-
-def _auroc(evaluation: Evaluation) -> float:
-    return float(AUROC().finish(evaluation.curve.sweep))
-
-
-def _areas(evaluations: Sequence[Evaluation]) -> str:
-    texts = [f"{one.name} {number(_auroc(one))}" for one in evaluations]
-    return f"Area (AUROC): {', '.join(texts)}"
-
-
-SIDE = 400
 
 CLEAR = 0.8
 """Share of all that confidences are off by that has to lie on one side before a side is named."""
@@ -340,25 +327,29 @@ def reliability_chart(evaluations: Sequence[Calibrated], *, what: str = "answers
     kept = [one for one in evaluations if one.reliability is not None]
     if not kept:
         raise UsageError("a reliability diagram needs confidences within [0, 1]; no system has them")
-    table = reliability_table(kept, what)
-    names = [one.name for one in kept]
+    table, names = reliability_table(kept, what), [one.name for one in kept]
     axes = (
         rate_axis(alt.X, "confidence", f"mean confidence of the {what} in a bin"),
         rate_axis(alt.Y, "right", "share of them that is right"),
     )
-    line = alt.Chart().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left"))
     left_out = [one.name for one in evaluations if one.reliability is None]
+    title = f"Do the confidences of {len(kept)} systems mean what they say?"
+    if len(kept) == 1:
+        error, leaning = _ece(kept[0]), _leaning(kept[0])
+        clear = leaning.startswith("confidences are")
+        title = f"{names[0]}: {leaning}" if clear else f"{names[0]}: ECE {error}, {leaning}"
+    leanings = (f"{one.name}: {_leaning(one)} (ECE {_ece(one)})" for one in kept)
     return finished(
-        alt.layer(_diagonal(), *_gaps(table, names), line, _dots(axes, names)).properties(width=SIDE, height=SIDE),
-        title=_reading_title(kept),
+        alt.layer(*_reliability_layers(table, names, axes)).properties(width=SQUARE, height=SQUARE),
+        title=title,
         subtitle=[
             inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
-            *_ece_words(kept),
+            _ece_words(kept),
             f"dot area: share of {what}",
             *(["bars: from the claim (dashed) to what holds"] if len(kept) == 1 else []),
             *([f"no probabilities: {', '.join(left_out)}"] if left_out else []),
         ],
-        description=f"Reliability diagram. {'; '.join(_gap_words(one) for one in kept)}.",
+        description=f"Reliability diagram. {'; '.join(leanings)}.",
         table=table,
     )
 
@@ -371,53 +362,38 @@ def reliability_table(evaluations: Sequence[Calibrated], what: str = "answers") 
         assert bins is not None
         columns = {"low": bins.low, "high": bins.high, "confidence": bins.confidence, "right": bins.accuracy}
         frame = pl.DataFrame({**columns, "weight": bins.weight, "share": bins.weight / bins.weight.sum()})
-        told = [
+        texts = [
             f"{count(weight)} {what} ({percent(share)})"
             for weight, share in zip(bins.weight, frame["share"], strict=True)
         ]
-        frames.append(frame.select(pl.lit(one.name).alias("system"), pl.all(), pl.Series("answers", told)))
+        frames.append(frame.select(pl.lit(one.name).alias("system"), pl.all(), pl.Series("answers", texts)))
     return pl.concat(frames)
 
 
-def _diagonal() -> Any:
+def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, Any]) -> list[Any]:
+    """The diagonal, a line per system and dots; with one system also bars from each dot to the diagonal."""
     ends = inline(pl.DataFrame({"confidence": [0.0, 1.0], "right": [0.0, 1.0]}))
-    return (
-        alt.Chart(ends)
-        .mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
-        .encode(x="confidence:Q", y="right:Q")
-    )
-
-
-def _gaps(table: pl.DataFrame, names: list[str]) -> list[Any]:
-    """With one system, lines from each dot to the diagonal: what the confidence claims and what holds."""
-    if len(names) > 1:
-        return []
-    return [
-        alt.Chart(inline(table))
-        .mark_rule(color="#D55E00", strokeWidth=2)
-        .encode(x="confidence:Q", y="right:Q", y2="confidence:Q")
-    ]
-
-
-def _dots(axes: tuple[Any, Any], names: list[str]) -> Any:
-    fills = [style_of(place).colour for place in range(len(names))]
+    diagonal = alt.Chart(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
+    layers = [diagonal.encode(x="confidence:Q", y="right:Q")]
+    if len(names) == 1:
+        bars = alt.Chart(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
+        layers.append(bars.encode(x="confidence:Q", y="right:Q", y2="confidence:Q"))
+    layers.append(alt.Chart().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left")))
+    fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
     legend = legend_in("top-left", shortened(names)) if len(names) > 1 else None
-    told = [
-        alt.Tooltip("system:N"),
-        alt.Tooltip("answers:N"),
-        alt.Tooltip("confidence:Q", title="mean confidence", format=".1%"),
-        alt.Tooltip("right:Q", title="right", format=".1%"),
-    ]
-    return (
-        alt.Chart()
-        .mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
-        .encode(
-            *axes,
-            size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[18, 1000]), legend=None),
-            fill=alt.Fill("system:O", sort=None, scale=alt.Scale(domain=names, range=fills), legend=legend),
-            tooltip=told,
-        )
+    dots = alt.Chart().mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
+    dots = dots.encode(
+        *axes,
+        size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[18, 1000]), legend=None),
+        fill=alt.Fill("system:O", sort=None, scale=fills, legend=legend),
+        tooltip=[
+            alt.Tooltip("system:N"),
+            alt.Tooltip("answers:N"),
+            alt.Tooltip("confidence:Q", title="mean confidence", format=".1%"),
+            alt.Tooltip("right:Q", title="right", format=".1%"),
+        ],
     )
+    return [*layers, dots]
 
 
 def _ece(evaluation: Calibrated) -> str:
@@ -425,42 +401,30 @@ def _ece(evaluation: Calibrated) -> str:
     return "not computed" if figure is None else number(figure.value)
 
 
-def _ece_words(evaluations: Sequence[Calibrated]) -> list[str]:
-    """The ECE of one system, of each of a few, or of the best of many."""
+def _ece_words(evaluations: Sequence[Calibrated]) -> str:
+    """The ECE of one system, of each of a few, or of the best and the worst of many."""
     if len(evaluations) == 1:
-        return [f"ECE {_ece(evaluations[0])}"]
+        return f"ECE {_ece(evaluations[0])}"
     if len(evaluations) <= 4:
-        return [f"ECE {', '.join(f'{_ece(one)} ({one.name})' for one in evaluations)}"]
-    best, worst = _by_ece(evaluations)[0], _by_ece(evaluations)[-1]
-    return [f"ECE from {_ece(best)} ({best.name}) to {_ece(worst)} ({worst.name})"]
-
-
-def _by_ece(evaluations: Sequence[Calibrated]) -> list[Calibrated]:
-    return sorted(evaluations, key=lambda one: one.figures["ece"].value if "ece" in one.figures else 1.0)
-
-
-def _claimed_less_right(evaluation: Calibrated) -> float:
-    bins = evaluation.reliability
-    assert bins is not None
-    return float(((bins.confidence - bins.accuracy) * bins.weight).sum() / bins.weight.sum())
-
-
-def _gap_words(evaluation: Calibrated) -> str:
-    return f"{evaluation.name}: {_leaning(evaluation)} (ECE {_ece(evaluation)})"
+        return f"ECE {', '.join(f'{_ece(one)} ({one.name})' for one in evaluations)}"
+    best, *_, worst = sorted(evaluations, key=lambda one: one.figures["ece"].value if "ece" in one.figures else 1.0)
+    return f"ECE from {_ece(best)} ({best.name}) to {_ece(worst)} ({worst.name})"
 
 
 def _leaning(evaluation: Calibrated) -> str:
     """On which side the confidences err: one throughout, one below and the other above some confidence, or neither."""
     bins = evaluation.reliability
     assert bins is not None
-    over, off = bins.confidence > bins.accuracy, np.abs(bins.confidence - bins.accuracy) * bins.weight
+    excess = (bins.confidence - bins.accuracy) * bins.weight
+    over, off = bins.confidence > bins.accuracy, np.abs(excess)
     if not off.sum() > 0:
         return "confidences mean what they say"
-    share, gap = off / off.sum(), _claimed_less_right(evaluation)
+    share, gap = off / off.sum(), float(excess.sum() / bins.weight.sum())
     if (share[over] if gap > 0 else share[~over]).sum() >= CLEAR:
         return f"confidences are on average {100 * abs(gap):.1f} points too {'high' if gap > 0 else 'low'}"
-    edges = [*range(1, over.size)]
-    sure_below = {edge: float(share[:edge][over[:edge]].sum() + share[edge:][~over[edge:]].sum()) for edge in edges}
+    sure_below = {
+        edge: float(share[:edge][over[:edge]].sum() + share[edge:][~over[edge:]].sum()) for edge in range(1, over.size)
+    }
     for first, second, fit in (
         ("surer than right", "less sure", sure_below),
         ("less sure than right", "surer", {edge: 1 - held for edge, held in sure_below.items()}),
@@ -469,12 +433,3 @@ def _leaning(evaluation: Calibrated) -> str:
         if edge and fit[edge] >= CLEAR:
             return f"{first} below a confidence of {float(bins.low[edge]):.2g}, {second} above"
     return "confidences err on both sides"
-
-
-def _reading_title(evaluations: Sequence[Calibrated]) -> str:
-    first = evaluations[0]
-    if len(evaluations) == 1:
-        leaning = _leaning(first)
-        clear = leaning.startswith("confidences are")
-        return f"{first.name}: {leaning}" if clear else f"{first.name}: ECE {_ece(first)}, {leaning}"
-    return f"Do the confidences of {len(evaluations)} systems mean what they say?"

@@ -7,6 +7,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -16,20 +17,29 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.show import page, pictures
-from demur.core.show.charts import WIDTH, style_of
+from demur.core.show.charts import HEIGHT, INK, WIDTH, style_of, without_hover
 from demur.core.show.html import data_block, data_table, written
 from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
-from demur.core.show.numbers import count, listed, number, percent, tabled_percent
+from demur.core.show.numbers import count, listed, number, percent, shortened, tabled_percent
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
+from demur.returns.charts.error_return import comparison_chart, error_return_chart
 from demur.returns.compare import Comparison
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
-from demur.returns.explorer.chart import explorer_chart, explorer_spec, lead_rows
 from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.threshold import cost_path, short_thresholds
 
 Places = NDArray[np.int64]
+
+LANE, LANE_GAP = 16, 5
+"""Pixels of the strip under the plot that names the system shown better, and of the air over and under it."""
+
+Stretch = tuple[float, float, str | None]
+"""A range of non-return rates and the system that leads there, if one does."""
+
+LEAST_LABELLED = 0.05
+"""A stretch of non-return rates narrower than this gets no label."""
 
 
 def system_points(evaluation: Evaluation, order: int, at: float, points: int) -> dict[str, Any]:
@@ -131,11 +141,14 @@ def points_frame(document: Mapping[str, Any]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-STYLE = files("demur.returns.explorer").joinpath("explorer.css").read_text(encoding="utf-8")
-MODULES = {
-    name: files("demur.returns.explorer").joinpath(name).read_text(encoding="utf-8")
-    for name in ("explorer_numbers.js", "explorer_reading.js", "explorer.js")
-}
+def _text_of(name: str) -> str:
+    return files("demur.returns.explorer").joinpath(name).read_text(encoding="utf-8")
+
+
+STYLE = _text_of("explorer.css")
+CONTROLS = _text_of("controls.html").replace("\n", "")
+"""The controls, hidden until the script is there to use them."""
+MODULES = {name: _text_of(name) for name in ("explorer_numbers.js", "explorer_reading.js", "explorer.js")}
 """The script's modules, each after those that it imports."""
 
 FRAMED = "html { font-size: 14px; } body { max-width: none; padding: 0 0.25rem; } .explorer { margin: 0; }"
@@ -169,6 +182,154 @@ COLUMNS = {
 """What the live table tells of each system."""
 
 
+def explorer_spec(drawn: Mapping[str, Any], lead: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The spec of a drawn chart with the named data sets in place of its curves; `lead` is shaded where known.
+
+    The script fills the data sets "curves", "handles" and "region" from the document, so no point is written twice.
+    Its marks say nothing to screen readers: the description, the sentence and the table say it all, and in order.
+    """
+    spec = {key: value for key, value in without_hover(dict(drawn)).items() if key != "title"}
+    layers = [_lowered(layer) if lead else layer for layer in spec["layer"]]
+    used = {layer["data"]["name"] for layer in layers if "data" in layer}
+    kept = {name: rows for name, rows in spec["datasets"].items() if name in used}
+    datasets = {**kept, "curves": [], "handles": [], "region": [], **({"lead": list(lead)} if lead else {})}
+    region = {
+        "data": {"name": "region"},
+        "mark": {"type": "rect", "fill": "#0b5a8a", "fillOpacity": 0.13, "stroke": "#0b5a8a", "strokeDash": [4, 3]},
+        "encoding": {"x": _place("from"), "x2": {"field": "to"}},
+    }
+    layers = [*(_lead_layers() if lead else []), region, *layers, *_point_layers()]
+    return {
+        **spec,
+        "config": {**spec["config"], "aria": False},
+        "width": "container",
+        "data": {"name": "curves"},
+        "datasets": datasets,
+        "layer": [{**layer, "mark": {**layer["mark"], "aria": False}} for layer in layers],
+    }
+
+
+def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) -> list[dict[str, Any]]:
+    """Stretches of non-return rates with the system shown better than all others, or the word that none is."""
+    if comparison is None or not comparison.pairs:
+        return []
+    names = [one.name for one in evaluations]
+    labels = shortened(names, 24)
+    undecided: dict[str, Any] = {"better": None, "colour": "#dddddd", "tint": 0.0}
+    undecided["label"] = "no significant difference" if len(names) == 2 else "none shown best of all"
+    stretches: list[Stretch] = []
+    if len(comparison.pairs) == 1:
+        pair = comparison.pairs[0]
+        reached = pair.start
+        for part in pair.intervals:
+            better = pair.a if part.better == "a" else pair.b
+            stretches += [(reached, part.start, None), (part.start, part.stop, better)]
+            reached = part.stop
+        stretches.append((reached, 1.0, None))
+    else:
+        stretches = [(one.start, one.stop, None if one.also else one.best) for one in comparison.ranking]
+    rows = []
+    for start, stop, best in _joined(stretches):
+        side = undecided
+        if best is not None:
+            colour, label = style_of(names.index(best)).colour, f"{labels[best]} errs less"
+            side = {"better": best, "colour": colour, "tint": 0.09, "label": label}
+        rows.append({"start": round(start, 7), "stop": round(stop, 7), **side})
+    return rows
+
+
+def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
+    """The stretches that are not empty, neighbours with one leader joined."""
+    joined: list[Stretch] = []
+    for start, stop, better in stretches:
+        if joined and joined[-1][2] == better:
+            joined[-1] = (joined[-1][0], stop, better)
+        elif stop > start:
+            joined.append((start, stop, better))
+    return joined
+
+
+def _lowered(layer: dict[str, Any]) -> dict[str, Any]:
+    """A layer whose x axis, where it has one, leaves room for the strip."""
+    across = layer.get("encoding", {}).get("x", {})
+    if "axis" not in across:
+        return layer
+    moved = {**across, "axis": {**across["axis"], "offset": LANE + 2 * LANE_GAP}}
+    return {**layer, "encoding": {**layer["encoding"], "x": moved}}
+
+
+def _lead_layers() -> list[dict[str, Any]]:
+    """A tint over the whole height where one system is shown better, and the strip under it that says which."""
+    across = {"x": _place("start"), "x2": {"field": "stop"}}
+    top = HEIGHT + LANE_GAP
+    return [
+        {
+            "data": {"name": "lead"},
+            "mark": {"type": "rect"},
+            "encoding": {**across, **_own("fill", "colour"), **_own("opacity", "tint", "quantitative")},
+        },
+        {
+            "data": {"name": "lead"},
+            "mark": {"type": "rect", "fillOpacity": 0.42, "stroke": "white", "strokeWidth": 1},
+            "encoding": {**across, **_own("fill", "colour"), "y": {"value": top}, "y2": {"value": top + LANE}},
+        },
+        {
+            "data": {"name": "lead"},
+            "transform": [
+                {"filter": f"datum.stop - datum.start >= {LEAST_LABELLED}"},
+                {"calculate": "(datum.start + datum.stop) / 2", "as": "middle"},
+            ],
+            "mark": {
+                "type": "text",
+                "fontSize": 11,
+                "baseline": "middle",
+                "color": INK,
+                "limit": {"expr": "(datum.stop - datum.start) * width - 6"},
+            },
+            "encoding": {"x": _place("middle"), "y": {"value": top + LANE / 2 + 1}, "text": {"field": "label"}},
+        },
+    ]
+
+
+def _point_layers() -> list[dict[str, Any]]:
+    """A rule from the axis up, the point on each curve and its error rate, which stands clear of its neighbours."""
+    own: dict[str, Any] = {"data": {"name": "handles"}, "transform": [{"filter": "isValid(datum.error)"}]}
+    words = {"type": "text", "baseline": "middle", "fontSize": 12, "fontWeight": 600}
+    placed = {"x": _place("nonreturn"), "y": _place("label_at"), "text": {"field": "label"}}
+    labels = [
+        {
+            "data": own["data"],
+            "transform": [*own["transform"], {"filter": f"datum.side == '{side}'"}],
+            "mark": {**words, "align": side, "dx": shift, **ink},
+            "encoding": placed,
+        }
+        for side, shift in (("left", 11), ("right", -11))
+        for ink in ({"stroke": "white", "strokeWidth": 4}, {"color": INK})
+    ]
+    return [
+        {
+            "data": {"name": "handles"},
+            "mark": {"type": "rule", "strokeWidth": 1.2, "strokeDash": [4, 3]},
+            "encoding": {"x": _place("nonreturn"), "y": _place("top"), "y2": {"datum": 0}, **_own("color", "colour")},
+        },
+        *labels,
+        {
+            **own,
+            "mark": {"type": "point", "filled": True, "size": 130, "stroke": "white", "strokeWidth": 2, "opacity": 1},
+            "encoding": {"x": _place("nonreturn"), "y": _place("error"), **_own("fill", "colour")},
+        },
+    ]
+
+
+def _place(field: str) -> dict[str, Any]:
+    return {"field": field, "type": "quantitative"}
+
+
+def _own(channel: str, field: str, kind: str = "nominal") -> dict[str, Any]:
+    """A channel that takes its values from the data as they are."""
+    return {channel: {"field": field, "type": kind, "scale": None}}
+
+
 def explorer_document(
     evaluations: Sequence[Evaluation], comparison: Comparison | None = None, *, points: int = POINTS
 ) -> dict[str, Any]:
@@ -187,7 +348,10 @@ def explorer_document(
     assert isinstance(asked, ErrorAtNonreturn)
     point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
     at = max(point, min(one.curve.floor for one in evaluations))
-    drawn = explorer_chart(evaluations, comparison)
+    if comparison is None:
+        drawn = error_return_chart(evaluations, region=None).to_dict()
+    else:
+        drawn = comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None).to_dict()
     title, subtitle = pictures.titles(drawn)
     lead = lead_rows(evaluations, comparison)
     shade = []
@@ -219,6 +383,7 @@ def explorer_html(
     With `embed` the figure holds its document, otherwise the page has it elsewhere.
     """
     points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
+    alone = " hidden" if len(document["systems"]) == 1 else ""
     plot = ""
     if picture:
         plot = pictures.embedded(pictures.svg_of(static_spec(document, points)), document["description"])
@@ -227,7 +392,7 @@ def explorer_html(
         f"<figcaption><h3>{written(document['title'])}</h3>"
         f'<p class="subtitle">{written(document["subtitle"])}</p></figcaption>'
         f'<div class="chart explorer-plot" data-part="plot">{plot}</div>'
-        f"{_controls(document, escape(ident))}"
+        f"{CONTROLS.format(ident=escape(ident), alone=alone)}"
         f'<p class="explorer-said" data-part="said">{written(operating_sentence(document, points))}</p>'
         '<p class="explorer-unseen" role="status" data-part="status"></p>'
         f"{_live_table(document, points)}"
@@ -303,42 +468,6 @@ def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
         f'<span class="explorer-quiet">(cost: error + <span data-part="rated">{document["ratio"]:g}</span> × '
         f"non-return)</span></caption><thead><tr>{head}</tr></thead>"
         f'<tbody data-part="rows">{rows}</tbody></table></div>'
-    )
-
-
-def _controls(document: Mapping[str, Any], ident: str) -> str:
-    """The controls, hidden until the script is there to use them."""
-    alone = " hidden" if len(document["systems"]) == 1 else ""
-    kinds = (
-        ("share", "the same share withheld"),
-        ("threshold", "one threshold for all"),
-        ("cost", "the cheapest threshold of each"),
-    )
-    choices = "".join(
-        f'<label><input type="radio" name="{ident}-align" value="{value}" data-part="align"> {words}</label>'
-        for value, words in kinds
-    )
-    ends = "".join(
-        f'<label>{end} <input type="number" min="0" max="100" step="any" data-part="{end}"> %</label> '
-        for end in ("from", "to")
-    )
-    return (
-        '<div class="explorer-controls" data-part="controls" hidden>'
-        '<p class="explorer-quiet">Drag over the plot, or set it here: the table follows.</p>'
-        f'<fieldset class="explorer-align"{alone}><legend>Compare at</legend>{choices}</fieldset>'
-        '<div class="explorer-slider">'
-        f'<label for="{ident}-x" data-part="named">Share withheld</label>'
-        f'<input type="range" id="{ident}-x" data-part="x" min="0" max="1" step="any">'
-        f'<span><input type="number" step="any" data-part="typed" aria-label="Share withheld in percent">'
-        '<span data-part="unit">%</span></span></div>'
-        '<div class="explorer-slider">'
-        f'<label for="{ident}-ratio">Cost of a non-return</label>'
-        f'<input type="range" id="{ident}-ratio" data-part="ratio" min="0" max="0.99" step="0.01">'
-        '<span data-part="price"></span></div>'
-        '<details class="explorer-region" data-part="marking"><summary>Mark a range of answers</summary>'
-        "<p>Hold Shift and drag over the plot, or say from where to where along the share withheld.</p>"
-        f"<p>{ends}"
-        '<button type="button" data-part="clear">Clear</button></p><p data-part="marked"></p></details></div>'
     )
 
 
