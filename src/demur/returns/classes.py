@@ -308,6 +308,10 @@ class ClassReport(Shown):
         rejected: dict[str, float] = {}
         for actual, predicted, count in confusion.cells():
             (rejected if predicted is None else table[predicted])[actual] = _whole(count)
+        scores = {
+            label: {**{part: float(values[part][place]) for part in PARTS}, "support": _whole(confusion.support[place])}
+            for place, label in enumerate(confusion.labels)
+        }
         baseline = majority_baseline(confusion)
         document: dict[str, Any] = plain(
             {
@@ -318,13 +322,7 @@ class ClassReport(Shown):
                 "accuracy": self.figures["accuracy"].value,
                 "kappa": self.figures["kappa"].value,
                 "kappa_without_rejected": float(Kappa("out").finish(confusion)),
-                "per_class": {
-                    label: {
-                        **{part: float(values[part][place]) for part in PARTS},
-                        "support": _whole(float(confusion.support[place])),
-                    }
-                    for place, label in enumerate(confusion.labels)
-                },
+                "per_class": scores,
                 **{average: {part: self.figures[f"{average}_{part}"].value for part in PARTS} for average in AVERAGES},
                 "majority_baseline": {
                     "label": baseline.labels[int(np.argmax(baseline.predicted))],
@@ -496,4 +494,4 @@ def _by_unit(
 
 
 def _whole(count: float) -> float:
-    return int(count) if count == int(count) else count
+    return int(count) if count == int(count) else float(count)

@@ -304,24 +304,8 @@ def compare(
         raise UsageError(f"an operating point is a non-return rate in [0, 1], such as 0.2; got {at:g}")
     check_region(region)
     step("resampling", 0, len(pairing.frames) + 1)
-    rows = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
-    pairs, leads = _compare_rows(rows, pairing.paired, at, level, region, replicates, seed)
-    how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
-    evaluated = evaluate(pairing.frames, read=rows, **how, **options)
-    return Comparison(evaluated, pairs, leads, pairing.note, pairing.dropped, level, (pairing.note,))
-
-
-def _compare_rows(
-    rows: Mapping[str, Rows],
-    paired: bool,
-    at: float,
-    level: float,
-    region: tuple[float, float],
-    replicates: int,
-    seed: int,
-) -> tuple[tuple[PairComparison, ...], tuple[RankingRegion, ...]]:
-    """Every pair of systems, and who leads where."""
-    if paired:  # all systems share their units: dialogues, or the inputs by their ids
+    rows = read = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
+    if pairing.paired:  # all systems share their units: dialogues, or the inputs by their ids
         named = [part.unit for part in rows.values() if part.unit is not None]
         unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
         rows = {name: part.drawn_by(unit) for name, part in rows.items()}
@@ -333,10 +317,13 @@ def _compare_rows(
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
     couples = list(combinations(rows, 2))
     bands = difference_bands(couples, curves, samples, rows, level, region)
-    pairs = [_compare_pair(couple, rows, curves, bands[couple], paired, at, level) for couple in couples]
+    pairs = [_compare_pair(couple, rows, curves, bands[couple], pairing.paired, at, level) for couple in couples]
     adjusted = holm(np.array([pair.area.p for pair in pairs]))
-    corrected = (replace(pair, p_adjusted=float(p)) for pair, p in zip(pairs, adjusted, strict=True))
-    return tuple(corrected), ranking(curves, bands)
+    corrected = tuple(replace(pair, p_adjusted=float(p)) for pair, p in zip(pairs, adjusted, strict=True))
+    leads, note = ranking(curves, bands), pairing.note
+    how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
+    evaluations = evaluate(pairing.frames, read=read, **how, **options)
+    return Comparison(evaluations, corrected, leads, note, pairing.dropped, level, (note,))
 
 
 def _compare_pair(

@@ -155,15 +155,9 @@ class Curve(Shown):
 
     def frame(self, *, points: int | None = None) -> pl.DataFrame:
         """The curve as a table whose columns carry the names of the axes."""
-        x_name, y_name = AXES[self.kind]
-        table = pl.DataFrame(
-            {
-                "system": pl.repeat(self.name, self.x.size, eager=True),
-                "threshold": self.threshold,
-                x_name: self.x,
-                y_name: self.y,
-            }
-        )
+        columns = dict(zip(AXES[self.kind], (self.x, self.y), strict=True))
+        table = pl.DataFrame({"threshold": self.threshold, **columns})
+        table = table.select(pl.lit(self.name).alias("system"), pl.all())
         return table if points is None else table[thinned(self.x, self.y, points=points)]
 
     def to_dict(self, *, points: int | None = 2000) -> dict[str, Any]:
@@ -279,19 +273,10 @@ def error_band(
     answers = np.maximum(1 - x, 0.0)  # there are no more errors than answers
     low, high = (np.minimum(end, answers) for end in exact_binomial(error, n_effective, single))
     low_all, high_all = (np.minimum(end, answers) for end in exact_binomial(error, n_effective, every))
-    return Band(
-        name,
-        x,
-        error,
-        low,
-        high,
-        np.minimum(np.maximum.accumulate(low_all[::-1])[::-1], low),
-        np.maximum(np.minimum.accumulate(high_all), high),
-        level,
-        (start, stop),
-        spread.units,
-        spread.clustered,
-    )
+    low_all = np.minimum(np.maximum.accumulate(low_all[::-1])[::-1], low)
+    high_all = np.maximum(np.minimum.accumulate(high_all), high)
+    ends = (low, high, low_all, high_all)
+    return Band(name, x, error, *ends, level, (start, stop), spread.units, spread.clustered)
 
 
 def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:

@@ -26,7 +26,7 @@ from demur.core.stats.intervals import (
     normal,
     student,
 )
-from demur.core.stats.measure import IntervalKind, Measure, Score, TermMeasure
+from demur.core.stats.measure import Measure, Score, TermMeasure
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
@@ -51,7 +51,7 @@ NO_INTERVAL: Ends = (float("nan"), float("nan"))
 
 @dataclass(frozen=True, eq=False)
 class _MeasureReading:
-    """One measure read from one sample: its value, its replicates, and what an interval needs besides."""
+    """One measure read from one sample: its value, its replicates, and each kind of interval (`IntervalKind`)."""
 
     measure: Measure
     sample: Sample
@@ -105,9 +105,93 @@ class _MeasureReading:
     @property
     def error_bounds(self) -> Ends:
         """Bounds of the error rate when every answer is returned."""
-        sweep, spread = self.sample.sweep, self.sample.spread
-        low, high = exact_binomial(float(sweep.errors / sweep.total), spread.most, self.student)
-        return float(low), float(high)
+        sweep = self.sample.sweep
+        return _binomial(float(sweep.errors / sweep.total), self.sample.spread.most, self.student)
+
+    def share(self) -> Ends:
+        """Exact binomial, on the rows themselves where these are independent and count alike."""
+        if not self.sample.alike:
+            return self.height()
+        n = self.sample.n * self.measure.trials(self.totals)
+        return _binomial(self.value, n, normal(self.level))
+
+    def height(self) -> Ends:
+        """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
+        value, sample = self.value, self.sample
+        drawn = np.nan_to_num(self.replicates, nan=value)[:, None]
+        effective = float(effective_inputs(np.array([value]), drawn, sample.spread)[0])
+        if not 0 < value < 1:
+            effective *= self.measure.trials(self.totals)
+        return _binomial(value, effective, self.student)
+
+    def area(self) -> Ends:
+        """The closed form of the AUGRC on the logit scale.
+
+        Where the sample holds no error, or nothing else, the bounds follow from those of the error rate e: the area
+        lies between e^2/2, all errors least confident, and e (1 - e/2), all most confident.
+        """
+        value, sample = self.value, self.sample
+        top = float(sample.sweep.answered / sample.sweep.total) ** 2 / 2
+        estimate = augrc_estimate(sample)
+        if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
+            low, high = self.error_bounds
+            return low**2 / 2, high * (1 - high / 2)
+        reach = self.scarce_student * estimate.error / (value * (1 - value / top))
+        middle = float(logit(value / top))
+        return float(top * expit(middle - reach)), float(top * expit(middle + reach))
+
+    def ranking(self) -> Ends:
+        """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
+
+        How well answers are ranked is known no better than from the few wrong (or right) ones among them.
+        """
+        if self.constant:
+            return NO_INTERVAL
+        bottom = self.measure.bottom
+        share, spread = (self.value - bottom) / (1 - bottom), float(np.nanstd(self.replicates)) / (1 - bottom)
+        if not 0 < share < 1 or np.isnan(self.replicates).mean() > 0.1:
+            low, high = self.percentiles
+            return min(low, self.value), max(high, self.value)
+        reach = self.scarce_student * spread / (share * (1 - share))
+        ends = expit(logit(share) + np.array([-reach, reach])) * (1 - bottom) + bottom
+        return float(ends[0]), float(ends[1])
+
+    def risk(self) -> Ends:
+        """As for a ranking; without any error, by the bounds of the error rate e: the AURC is at most e (1 - log e)."""
+        if float(self.sample.sweep.errors) == 0:
+            high = self.error_bounds[1]
+            return 0.0, high * (1 - float(np.log(high)))
+        return self.ranking()
+
+    def miscalibration(self) -> Ends:
+        """Percentiles with the bias taken off, down to 0 where a calibrated system could well show as much.
+
+        Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
+        system would show comes from drawing right and wrong answers by their confidences (Bröcker and Smith 2007).
+        """
+        if self.constant:
+            return NO_INTERVAL
+        sample, value = self.sample, self.value
+        low, high = self.percentiles
+        bias = max(float(np.nanmean(self.replicates)) - self.coarse, 0.0)
+        count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
+        chance = sample.coarse.threshold.clip(0, 1)
+        rounds = min(sample.replicates, 200)
+        right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
+        calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(rounds))
+        usual = float(np.quantile(self.values_of(calibrated), (1 + self.level) / 2))
+        return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
+
+    def percentile(self) -> Ends:
+        if self.constant:
+            return NO_INTERVAL
+        shift, (low, high) = self.value - self.coarse, self.percentiles
+        return min(low + shift, self.value), max(high + shift, self.value)
+
+
+def _binomial(value: float, n: float, critical: float) -> Ends:
+    low, high = exact_binomial(value, n, critical)
+    return float(low), float(high)
 
 
 def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
@@ -115,107 +199,7 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     reading = _MeasureReading(measure, sample, level)
     if np.isnan(reading.value):
         return Figure(reading.value, why=measure.why_undefined(reading.totals))
-    return Figure(reading.value, *_INTERVALS[measure.interval](reading))
-
-
-def _share(reading: _MeasureReading) -> Ends:
-    """Exact binomial, on the rows themselves where these are independent and count alike."""
-    if not reading.sample.alike:
-        return _height(reading)
-    n = reading.sample.n * reading.measure.trials(reading.totals)
-    low, high = exact_binomial(reading.value, n, normal(reading.level))
-    return float(low), float(high)
-
-
-def _height(reading: _MeasureReading) -> Ends:
-    """Exact binomial on the number of independent inputs that would be as uncertain as the replicates."""
-    value, sample = reading.value, reading.sample
-    drawn = np.nan_to_num(reading.replicates, nan=value)[:, None]
-    effective = float(effective_inputs(np.array([value]), drawn, sample.spread)[0])
-    if not 0 < value < 1:
-        effective *= reading.measure.trials(reading.totals)
-    low, high = exact_binomial(value, effective, reading.student)
-    return float(low), float(high)
-
-
-def _area(reading: _MeasureReading) -> Ends:
-    """The closed form of the AUGRC on the logit scale.
-
-    Where the sample holds no error, or nothing else, the bounds follow from those of the error rate e: the area lies
-    between e^2/2, all errors least confident, and e (1 - e/2), all most confident.
-    """
-    value, sample = reading.value, reading.sample
-    top = float(sample.sweep.answered / sample.sweep.total) ** 2 / 2
-    estimate = augrc_estimate(sample)
-    if not estimate.error > 0 or not 0 < value < top * (1 - 1e-12):
-        low, high = reading.error_bounds
-        return low**2 / 2, high * (1 - high / 2)
-    reach = reading.scarce_student * estimate.error / (value * (1 - value / top))
-    middle = float(logit(value / top))
-    return float(top * expit(middle - reach)), float(top * expit(middle + reach))
-
-
-def _ranking(reading: _MeasureReading) -> Ends:
-    """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
-
-    How well answers are ranked is known no better than from the few wrong (or right) ones among them.
-    """
-    if reading.constant:
-        return NO_INTERVAL
-    bottom = reading.measure.bottom
-    share, spread = (reading.value - bottom) / (1 - bottom), float(np.nanstd(reading.replicates)) / (1 - bottom)
-    if not 0 < share < 1 or np.isnan(reading.replicates).mean() > 0.1:
-        low, high = reading.percentiles
-        return min(low, reading.value), max(high, reading.value)
-    reach = reading.scarce_student * spread / (share * (1 - share))
-    ends = expit(logit(share) + np.array([-reach, reach])) * (1 - bottom) + bottom
-    return float(ends[0]), float(ends[1])
-
-
-def _risk(reading: _MeasureReading) -> Ends:
-    """As for a ranking; without any error, from the bounds of the error rate e: the AURC is at most e (1 - log e)."""
-    if float(reading.sample.sweep.errors) == 0:
-        high = reading.error_bounds[1]
-        return 0.0, high * (1 - float(np.log(high)))
-    return _ranking(reading)
-
-
-def _miscalibration(reading: _MeasureReading) -> Ends:
-    """Percentiles with the bias taken off, down to 0 where a calibrated system could well show as much.
-
-    Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
-    system would show comes from drawing right and wrong answers by their confidences (Bröcker and Smith 2007).
-    """
-    if reading.constant:
-        return NO_INTERVAL
-    sample, value = reading.sample, reading.value
-    low, high = reading.percentiles
-    bias = max(float(np.nanmean(reading.replicates)) - reading.coarse, 0.0)
-    count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
-    chance = sample.coarse.threshold.clip(0, 1)
-    rounds = min(sample.replicates, 200)
-    right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
-    calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(rounds))
-    usual = float(np.quantile(reading.values_of(calibrated), (1 + reading.level) / 2))
-    return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
-
-
-def _percentile(reading: _MeasureReading) -> Ends:
-    if reading.constant:
-        return NO_INTERVAL
-    shift, (low, high) = reading.value - reading.coarse, reading.percentiles
-    return min(low + shift, reading.value), max(high + shift, reading.value)
-
-
-_INTERVALS: dict[IntervalKind, Callable[[_MeasureReading], Ends]] = {
-    "share": _share,
-    "height": _height,
-    "area": _area,
-    "ranking": _ranking,
-    "risk": _risk,
-    "miscalibration": _miscalibration,
-    "percentile": _percentile,
-}
+    return Figure(reading.value, *getattr(reading, measure.interval)())
 
 
 @dataclass(frozen=True, slots=True)

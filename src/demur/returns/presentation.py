@@ -216,10 +216,8 @@ def brief_table(evaluations: Sequence[Evaluation]) -> ResultTable:
 def count_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """How many inputs each system answered, withheld or failed on."""
     heading, labels = _row_labels(evaluations)
-    rows = tuple(
-        (label, f"{one.n:,}", f"{one.withheld:,}", f"{one.failed:,}", f"{one.out_of_scope:,}")
-        for label, one in zip(labels, evaluations, strict=True)
-    )
+    counts = [(one.n, one.withheld, one.failed, one.out_of_scope) for one in evaluations]
+    rows = tuple((label, *(f"{n:,}" for n in row)) for label, row in zip(labels, counts, strict=True))
     return ResultTable("Inputs", (heading, "inputs", "withheld by itself", "failed", "out of scope"), rows)
 
 

@@ -203,6 +203,11 @@ class _Whole:
         cells = counts[:size], counts[size : 2 * size], float(counts[-1])
         return Sweep(self.sweep.threshold.copy(), *cells, int(inside.sum()))
 
+    def fewest_units(self, inside: Flags) -> int:
+        """Dialogues, or rows, on the smaller side of a slice."""
+        unit, sides = self.rows.unit, (inside, ~inside)
+        return min(int(side.sum()) if unit is None else np.unique(unit[side]).size for side in sides)
+
     def by_unit(self, pull: Array, inside: Flags | None = None) -> Array:
         """What each unit adds: dialogues where there are some, else rows; of some rows only the units they are of."""
         unit = self.rows.unit
@@ -213,8 +218,13 @@ class _Whole:
 
 
 def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[SliceDifference], list[Untested]]:
-    whole, left = _in_scope(whole, column)
-    values = slice_values(whole.frame, column)
+    values, left = slice_values(whole.frame, column), []
+    scopes = whole.frame.select(values, "out_of_scope").group_by(column).agg(pl.len(), pl.col("out_of_scope").all())
+    gone = scopes.filter("out_of_scope").sort(column)
+    if 0 < gone.height < scopes.height:  # as every answer to slices out of scope is wrong, they say nothing
+        left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
+        kept = whole.frame.filter(~values.is_in(gone[column].to_list()))
+        whole, values = _Whole(whole.system, kept, whole.threshold), slice_values(kept, column)
     sizes = values.value_counts().sort(["count", column])
     if sizes.height < FEWEST:
         return [], left
@@ -223,23 +233,11 @@ def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[
     for value in sorted(tested[column]):
         inside = (values == value).to_numpy()
         why = _too_few(whole, inside, least)
-        if why is not None:
+        if why is None:
+            found += _tests(whole, column, value, inside, level)
+        else:
             left.append(Untested(whole.system, column, value, int(inside.sum()), why))
-            continue
-        found += _tests(whole, column, value, inside, level)
     return found, left
-
-
-def _in_scope(whole: _Whole, column: str) -> tuple[_Whole, list[Untested]]:
-    """Sets slices aside that are out of scope altogether: as every answer to them is wrong, they say nothing."""
-    values = slice_values(whole.frame, column)
-    outside = whole.frame.select(values, "out_of_scope").group_by(column).agg(pl.len(), pl.col("out_of_scope").all())
-    gone = outside.filter("out_of_scope").sort(column)
-    if gone.is_empty() or gone.height == outside.height:
-        return whole, []
-    left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
-    kept = whole.frame.filter(~values.is_in(gone[column].to_list()))
-    return _Whole(whole.system, kept, whole.threshold), left
 
 
 def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
@@ -247,11 +245,8 @@ def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
     if min(n, inside.size - n) < least:
         few = f"{n:,} inputs" if n < least else f"{inside.size - n:,} inputs in the rest"
         return f"{few}, fewer than {least}"
-    unit = whole.rows.unit
-    if unit is not None:
-        dialogues = min(np.unique(unit[side]).size for side in (inside, ~inside))
-        if dialogues < LEAST_DIALOGUES:
-            return f"{dialogues:,} dialogues on one side, fewer than {LEAST_DIALOGUES}"
+    if whole.rows.unit is not None and (dialogues := whole.fewest_units(inside)) < LEAST_DIALOGUES:
+        return f"{dialogues:,} dialogues on one side, fewer than {LEAST_DIALOGUES}"
     if not min(whole.rows.weight[inside].sum(), whole.rows.weight[~inside].sum()) > 0:
         return "its inputs, or those of the rest, have no weight"
     return None
@@ -306,7 +301,7 @@ def _area(whole: _Whole, inside: Flags, level: float) -> _Tested:
     for part, floor, side, sign in zip(parts, floors, (inside, ~inside), (1, -1), strict=True):
         influence = area_influence(part, floor, moving_start=True)[whole.cell[side]]
         apart[side] = sign * influence * whole.rows.weight[side] / part.total
-    own = Estimate.of_units(mine - other, whole.by_unit(apart), _freedom(whole, inside))
+    own = Estimate.of_units(mine - other, whole.by_unit(apart), max(1, whole.fewest_units(inside) - 1))
     null = _pooled(whole, inside, whole.area_pull, mine - other)
     wider = max(own, null, key=lambda one: one.error)
     return mine, other, *wider.interval(level), wider.p
@@ -332,14 +327,7 @@ def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -
         products = float(np.square(whole.by_unit(centred)).sum() - np.square(centred).sum())
         covariance = products / pairs if pairs else 0.0  # of two rows of one dialogue
         spread += max(covariance, 0.0) * (together - alone)
-    return Estimate(difference, math.sqrt(max(spread, 0.0)), _freedom(whole, inside))
-
-
-def _freedom(whole: _Whole, inside: Flags) -> int:
-    """Degrees of freedom: the units of the smaller side less one."""
-    unit = whole.rows.unit
-    sides = (inside, ~inside)
-    return max(1, min(int(side.sum()) if unit is None else np.unique(unit[side]).size for side in sides) - 1)
+    return Estimate(difference, math.sqrt(max(spread, 0.0)), max(1, whole.fewest_units(inside) - 1))
 
 
 def _effective(whole: _Whole, inside: Flags, event: Flags, rate: float) -> float:

@@ -68,27 +68,19 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
     if floor > 0:
         kinds = [(evaluation.withheld, "withheld by the system itself"), (evaluation.failed, "failed")]
         counts = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
-        sentences.append(
-            f"{percent(floor)} is never returned ({counts}), so its curve and areas start there, not at 0."
-        )
+        start = "so its curve and areas start there, not at 0"
+        sentences.append(f"{percent(floor)} is never returned ({counts}), {start}.")
     if evaluation.sample.sweep.threshold.size < 2:
         tied = "All its answers have the same confidence (or none), so no threshold can choose among them."
         return [*sentences, tied]
     sentences.append(_point_sentence(evaluation))
     skill = figures["ranking_skill"]
-    if skill.defined and skill.high < 0:
-        sentences.append(
-            "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
-        )
-    elif skill.defined and skill.value <= 0:
-        sentences.append(
-            "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
-        )
-    elif skill.defined:
-        sentences.append(
-            f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
-        )
-    return sentences
+    ranks = f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
+    if skill.high < 0:
+        ranks = "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
+    elif skill.value <= 0:
+        ranks = "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
+    return [*sentences, ranks] if skill.defined else sentences
 
 
 def _point_sentence(evaluation: Evaluation) -> str:
@@ -176,9 +168,7 @@ def _ranges(pair: PairComparison, side: str) -> str:
     """The ranges on which a side is shown better, those with only a short gap between them taken together."""
     merged: list[list[float]] = []
     gaps = False
-    for part in pair.intervals:
-        if part.better != side:
-            continue
+    for part in (one for one in pair.intervals if one.better == side):
         if merged and part.start - merged[-1][1] <= SHORT_GAP + 1e-9:
             merged[-1][1], gaps = part.stop, True
         else:

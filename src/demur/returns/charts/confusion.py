@@ -79,21 +79,10 @@ def confusion_table(confusion: Confusion, shown: tuple[str, ...]) -> pl.DataFram
     cells = pl.DataFrame(
         confusion.cells(), schema={"actual": pl.String, "predicted": pl.String, "weight": pl.Float64}, orient="row"
     )
-    inside = pl.col("predicted").is_in(list(shown))
-    predicted = (
-        pl.when(pl.col("predicted").is_null())
-        .then(pl.lit(REJECTED))
-        .when(inside)
-        .then("predicted")
-        .otherwise(pl.lit(OTHER))
-    )
-    kind = (
-        pl.when(pl.col("predicted") == REJECTED)
-        .then(pl.lit("withheld"))
-        .when(pl.col("predicted") == pl.col("actual"))
-        .then(pl.lit("right"))
-        .otherwise(pl.lit("wrong"))
-    )
+    known = pl.when(pl.col("predicted").is_in(list(shown))).then("predicted").otherwise(pl.lit(OTHER))
+    predicted = pl.when(pl.col("predicted").is_null()).then(pl.lit(REJECTED)).otherwise(known)
+    right = pl.when(pl.col("predicted") == pl.col("actual")).then(pl.lit("right")).otherwise(pl.lit("wrong"))
+    kind = pl.when(pl.col("predicted") == REJECTED).then(pl.lit("withheld")).otherwise(right)
     return (
         cells.filter(pl.col("actual").is_in(list(shown)))
         .with_columns(predicted=predicted)

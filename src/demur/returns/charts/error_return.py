@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
@@ -34,6 +34,8 @@ from demur.returns.evaluate import Evaluation
 from demur.returns.threshold import Choice, printed_frame
 from demur.returns.words import Bare, Drawn, drawn_slices
 
+T = TypeVar("T", bound=Drawn)
+Texts = dict[str, tuple[str, Callable[[Any], str]]]
 Bands = Literal["auto", "all", "pointwise", "none"]
 
 MARKS = {"x": pl.Float64, "y": pl.Float64, "text": pl.String}
@@ -42,7 +44,7 @@ MOST_BANDS = 4
 
 
 def error_return_chart(
-    evaluations: Sequence[Evaluation],
+    evaluations: Sequence[Drawn],
     *,
     baseline: str | None = None,
     region: tuple[float, float] | None = (0.15, 0.25),
@@ -89,15 +91,9 @@ def slices_chart(
     return _chart([*whole, *slices], look)
 
 
-def bare_curve_chart(
-    curve: ErrorReturnCurve,
-    *,
-    region: tuple[float, float] | None = (0.15, 0.25),
-    choices: Sequence[Choice] = (),
-    references: bool = True,
-) -> Any:
-    """The error-return plot of a curve alone, without bands."""
-    return _chart([Bare(curve)], _Look(region, tuple(choices), "none", references))
+def bare_curve_chart(curve: ErrorReturnCurve, **options: Any) -> Any:
+    """The error-return plot of a curve alone, without bands; options are those of `error_return_chart`."""
+    return error_return_chart([Bare(curve)], **{"bands": "none", **options})
 
 
 def supported_crossings(pair: PairComparison) -> list[Crossing]:
@@ -111,15 +107,8 @@ def supported_crossings(pair: PairComparison) -> list[Crossing]:
     return [crossing for crossing in pair.crossings if supported(crossing)]
 
 
-DIAMOND: dict[str, Any] = {
-    "filled": True,
-    "shape": "diamond",
-    "size": 90,
-    "fill": "white",
-    "stroke": "black",
-    "strokeWidth": 1.8,
-    "opacity": 1,
-}
+_HOLLOW: dict[str, Any] = {"filled": True, "fill": "white", "stroke": "black", "opacity": 1}
+DIAMOND: dict[str, Any] = {**_HOLLOW, "shape": "diamond", "size": 90, "strokeWidth": 1.8}
 """How a point that was chosen or computed is marked."""
 
 
@@ -173,7 +162,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     )
 
 
-def baseline_first(evaluations: Sequence[Evaluation], baseline: str | None = None) -> list[Evaluation]:
+def baseline_first(evaluations: Sequence[T], baseline: str | None = None) -> list[T]:
     """The evaluations with the baseline, where one is named, moved to the front."""
     if not evaluations:
         raise UsageError("a figure needs at least one evaluation; got none")
@@ -221,11 +210,9 @@ def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -
 def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
     """The bands in the colours of their lines; these stand in the data, since a scale would take the legend away."""
     colour = pl.col("system").replace_strict(names, _colours(len(names))).alias("colour")
-    return (
-        alt.Chart(inline(rows.with_columns(colour)))
-        .mark_area(opacity=0.16, clip=True)
-        .encode(x="nonreturn:Q", y="low:Q", y2="high:Q", detail="system:N", fill=alt.Fill("colour:N", scale=None))
-    )
+    area = alt.Chart(inline(rows.with_columns(colour))).mark_area(opacity=0.16, clip=True)
+    fill = alt.Fill("colour:N", scale=None)
+    return area.encode(x="nonreturn:Q", y="low:Q", y2="high:Q", detail="system:N", fill=fill)
 
 
 def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float]) -> list[Any]:
@@ -236,9 +223,8 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
             f"a region of non-return rates runs from low to high within [0, 1]; got {region[0]:g} to {region[1]:g}"
         )
     strip = pl.DataFrame({"start": [region[0]], "stop": [region[1]], "bottom": [domain[0]], "top": [domain[1]]})
-    return [
-        alt.Chart(inline(strip)).mark_rect(color="#f0ead6").encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q")
-    ]
+    shade = alt.Chart(inline(strip)).mark_rect(color="#f0ead6")
+    return [shade.encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q")]
 
 
 def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
@@ -254,11 +240,11 @@ def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
     if not rows:
         return []
     base = alt.Chart(inline(pl.DataFrame(rows, infer_schema_length=None)))
-    marks = base.mark_point(filled=True, fill="white", stroke="black", size=50, opacity=1)
-    bars = base.mark_rule(strokeWidth=1.4, clip=True).encode(
-        x="nonreturn:Q", y="start_low:Q", y2="start_high:Q", color=alt.Color("colour:N", scale=None)
-    )
-    return [*([bars] if intervals else []), marks.encode(x="nonreturn:Q", y="error:Q")]
+    marks = base.mark_point(**_HOLLOW, size=50).encode(x="nonreturn:Q", y="error:Q")
+    colours = alt.Color("colour:N", scale=None)
+    bars = base.mark_rule(strokeWidth=1.4, clip=True)
+    bars = bars.encode(x="nonreturn:Q", y="start_low:Q", y2="start_high:Q", color=colours)
+    return [bars, marks] if intervals else [marks]
 
 
 def _colours(size: int) -> list[str]:
@@ -286,17 +272,20 @@ def _mark_layers(promises: Sequence[float], crossings: Sequence[Crossing]) -> li
 def _hover_rows(evaluation: Drawn) -> pl.DataFrame:
     rows = printed_frame(evaluation.curve, evenly(evaluation.curve.frame(points=2000), 160))
     total = count(evaluation.curve.sweep.total)
-    texts: dict[str, tuple[str, Callable[[Any], str]]] = {
+    texts: Texts = {
         "returned if": ("threshold", cutoff),
         "non-return rate": ("nonreturn", percent),
         "error rate": ("error", percent),
         "returned": ("returned", lambda n: f"{count(n)} of {total}"),
         "of these wrong": ("wrong_returned", count),
     }
-    columns = {
-        name: pl.col(field).map_elements(write, return_dtype=pl.String) for name, (field, write) in texts.items()
-    }
-    return rows.select("nonreturn", "error", "system", **columns)
+    return tooltip_rows(rows, ["nonreturn", "error", "system"], texts)
+
+
+def tooltip_rows(rows: pl.DataFrame, kept: list[str], texts: Texts) -> pl.DataFrame:
+    """Rows for tooltips: some columns as they are, and texts by name, each with the column that it writes."""
+    columns = {name: pl.Series(map(write, rows[field]), dtype=pl.String) for name, (field, write) in texts.items()}
+    return rows.select(kept).with_columns(**columns)
 
 
 TINTS = {"a": "#cfe3f1", "b": "#f8dcc4"}

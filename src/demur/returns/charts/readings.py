@@ -31,7 +31,7 @@ from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Figure
 from demur.core.stats.sweep import ratio
 from demur.errors import UsageError
-from demur.returns.charts.error_return import baseline_first
+from demur.returns.charts.error_return import Texts, baseline_first, tooltip_rows
 from demur.returns.curves import AXES, Curve, curve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import AUROC
@@ -173,9 +173,8 @@ def _decision_figure(
     *,
     axes: tuple[Any, Any],
     chance: tuple[tuple[float, float], tuple[float, float]],
-    corner: Literal["top-right", "bottom-right"],
-    title: str,
     better: str,
+    **look: Any,
 ) -> Any:
     """ROC or DET with the line of chance and the caution that both need."""
     fields = [axis.to_dict()["field"] for axis in axes]
@@ -189,12 +188,11 @@ def _decision_figure(
         table,
         list(areas),
         axes=axes,
-        corner=corner,
         size=(SQUARE, SQUARE),
-        title=title,
         subtitle=[inputs([one.n for one in ordered]), *undefined, CAUTION],
         description=f"{better} {CAUTION} Area (AUROC): {texts}.",
         beneath=[line.encode(alt.X(fields[0], type="quantitative"), alt.Y(fields[1], type="quantitative"))],
+        **look,
     )
 
 
@@ -230,24 +228,16 @@ def _curve_figure(
     axes: tuple[Any, Any],
     corner: Literal["top-right", "top-left", "bottom-right"],
     size: tuple[int, int],
-    title: str,
-    subtitle: list[str],
-    description: str,
     beneath: Sequence[Any] = (),
+    **about: Any,
 ) -> Any:
-    """Lines of systems over two axes, with tooltips."""
+    """Lines of systems over two axes, with tooltips; `about` are title, subtitle and description."""
     lines = alt.Chart().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order="place:Q")
     x, y = (axis.to_dict()["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict()["scale"]["domain"]))
     rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
-    layers = [*beneath, lines, hover_layer(_tooltip_rows(inside, rates, "system"), x, y)]
-    return finished(
-        alt.layer(*layers).properties(width=size[0], height=size[1]),
-        title=title,
-        subtitle=subtitle,
-        description=description,
-        table=table,
-    )
+    layers = alt.layer(*beneath, lines, hover_layer(_tooltip_rows(inside, rates, "system"), x, y))
+    return finished(layers.properties(width=size[0], height=size[1]), table=table, **about)
 
 
 def _curves(evaluations: Sequence[Evaluation], kind: Literal["risk_coverage", "roc", "det"]) -> pl.DataFrame:
@@ -268,13 +258,8 @@ def _tooltip_rows(table: pl.DataFrame, rates: list[str], group: str) -> pl.DataF
     """Rows for tooltips: a few per line, with the cutoff in words and rates in percent."""
     parts = table.partition_by(group, maintain_order=True)
     few = pl.concat([evenly(part, 160) for part in parts]) if parts else table
-    shown = [name for name in rates if name in RATE_NAMES]
-    return few.select(
-        *rates,
-        group,
-        pl.col("threshold").map_elements(cutoff, return_dtype=pl.String).alias("returned if"),
-        *(pl.col(name).map_elements(percent, return_dtype=pl.String).alias(RATE_NAMES[name]) for name in shown),
-    )
+    texts: Texts = {RATE_NAMES[name]: (name, percent) for name in rates if name in RATE_NAMES}
+    return tooltip_rows(few, [*rates, group], {"returned if": ("threshold", cutoff), **texts})
 
 
 def _deviate_axis(channel: type[Any], field: str, title: str, domain: tuple[float, float]) -> Any:
@@ -297,27 +282,20 @@ CLEAR = 0.8
 """Share of all that confidences are off by that has to lie on one side before a side is named."""
 
 
-class Calibrated(Protocol):
-    """Whose confidences can be held against what came true."""
+class _Calibrated(Protocol):
+    """Whose confidences can be held against what came true; `figures` has the expected calibration error as `ece`."""
 
     @property
-    def name(self) -> str:
-        """What it is called."""
-
+    def name(self) -> str: ...
     @property
-    def n(self) -> int:
-        """How many there are to look at."""
-
+    def n(self) -> int: ...
     @property
-    def reliability(self) -> Reliability | None:
-        """The bins; None where confidences are no probabilities."""
-
+    def reliability(self) -> Reliability | None: ...
     @property
-    def figures(self) -> Mapping[str, Figure]:
-        """The expected calibration error, under `ece`."""
+    def figures(self) -> Mapping[str, Figure]: ...
 
 
-def reliability_chart(evaluations: Sequence[Calibrated], *, what: str = "answers") -> Any:
+def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answers") -> Any:
     """Share right against mean confidence in each bin; on the diagonal confidences mean what they say.
 
     The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
@@ -354,7 +332,7 @@ def reliability_chart(evaluations: Sequence[Calibrated], *, what: str = "answers
     )
 
 
-def reliability_table(evaluations: Sequence[Calibrated], what: str = "answers") -> pl.DataFrame:
+def reliability_table(evaluations: Sequence[_Calibrated], what: str = "answers") -> pl.DataFrame:
     """One row per bin: its ends, mean confidence, share right, weight and share of the whole."""
     frames = []
     for one in evaluations:
@@ -396,12 +374,12 @@ def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, 
     return [*layers, dots]
 
 
-def _ece(evaluation: Calibrated) -> str:
+def _ece(evaluation: _Calibrated) -> str:
     figure = evaluation.figures.get("ece")
     return "not computed" if figure is None else number(figure.value)
 
 
-def _ece_words(evaluations: Sequence[Calibrated]) -> str:
+def _ece_words(evaluations: Sequence[_Calibrated]) -> str:
     """The ECE of one system, of each of a few, or of the best and the worst of many."""
     if len(evaluations) == 1:
         return f"ECE {_ece(evaluations[0])}"
@@ -411,7 +389,7 @@ def _ece_words(evaluations: Sequence[Calibrated]) -> str:
     return f"ECE from {_ece(best)} ({best.name}) to {_ece(worst)} ({worst.name})"
 
 
-def _leaning(evaluation: Calibrated) -> str:
+def _leaning(evaluation: _Calibrated) -> str:
     """On which side the confidences err: one throughout, one below and the other above some confidence, or neither."""
     bins = evaluation.reliability
     assert bins is not None

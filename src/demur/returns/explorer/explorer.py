@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -38,9 +40,6 @@ LANE, LANE_GAP = 16, 5
 Stretch = tuple[float, float, str | None]
 """A range of non-return rates and the system that leads there, if one does."""
 
-LEAST_LABELLED = 0.05
-"""A stretch of non-return rates narrower than this gets no label."""
-
 
 def system_points(evaluation: Evaluation, order: int, at: float, points: int) -> dict[str, Any]:
     """A system as the explorer shows it: counts at its cutoffs, its cost path, and the style of its line."""
@@ -50,6 +49,11 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
     kept = kept_places(curve, vertices, at, points)
     returned, wrong = _counts(curve, kept)
     thresholds = short_thresholds(curve, curve.threshold[vertices])
+    stretches = []
+    for one, vertex, threshold in zip(path, vertices, thresholds, strict=True):
+        rates = {"nonreturn": round(one.nonreturn, 7), "error": round(one.error, 7)}
+        ratios = {"from": one.ratio_from, "to": one.ratio_to}
+        stretches.append({**ratios, "threshold": threshold, **rates, "place": int(np.searchsorted(kept, vertex))})
     return {
         "name": evaluation.name,
         "n": evaluation.n,
@@ -61,17 +65,7 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
         "threshold": short_thresholds(curve, curve.threshold[kept]),
         "returned": returned,
         "wrong": wrong,
-        "path": [
-            {
-                "from": stretch.ratio_from,
-                "to": stretch.ratio_to,
-                "threshold": threshold,
-                "nonreturn": round(stretch.nonreturn, 7),
-                "error": round(stretch.error, 7),
-                "place": int(np.searchsorted(kept, vertex)),
-            }
-            for stretch, vertex, threshold in zip(path, vertices, thresholds, strict=True)
-        ],
+        "path": stretches,
     }
 
 
@@ -151,6 +145,15 @@ CONTROLS = _text_of("controls.html").replace("\n", "")
 MODULES = {name: _text_of(name) for name in ("explorer_numbers.js", "explorer_reading.js", "explorer.js")}
 """The script's modules, each after those that it imports."""
 
+STRIP = {"top": HEIGHT + LANE_GAP, "middle": HEIGHT + LANE_GAP + LANE / 2 + 1, "bottom": HEIGHT + LANE_GAP + LANE}
+LAYERS: dict[str, list[dict[str, Any]]] = json.loads(Template(_text_of("layers.json")).substitute(STRIP, ink=INK))
+"""What is drawn besides the curves.
+
+`lead`: a tint over the whole height where one system is shown better, and the strip under it that says which.
+`region`: the range that was marked. `points`: a rule from the axis up, the point on each curve and its error rate,
+which stands clear of its neighbours.
+"""
+
 FRAMED = "html { font-size: 14px; } body { max-width: none; padding: 0 0.25rem; } .explorer { margin: 0; }"
 
 _BETWEEN = re.compile(r"^import .*\n|^export ", re.MULTILINE)
@@ -168,18 +171,9 @@ RATIO = 0.3
 MOST_NAMED = 4
 """Systems up to which each has its part in the sentence, and its label in the plot."""
 
-COLUMNS = {
-    "threshold": "threshold",
-    "nonreturn": "non-return",
-    "error": "error",
-    "returned": "returned",
-    "right": "right",
-    "wrong": "wrong",
-    "withheld": "withheld",
-    "missed": "missed chances",
-    "cost": "cost",
-}
-"""What the live table tells of each system."""
+COUNTS = ("returned", "right", "wrong", "withheld")
+COLUMNS = ("system", "threshold", "non-return", "error", *COUNTS, "missed chances", "cost")
+"""What the live table shows of each system."""
 
 
 def explorer_spec(drawn: Mapping[str, Any], lead: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -193,12 +187,7 @@ def explorer_spec(drawn: Mapping[str, Any], lead: Sequence[Mapping[str, Any]]) -
     used = {layer["data"]["name"] for layer in layers if "data" in layer}
     kept = {name: rows for name, rows in spec["datasets"].items() if name in used}
     datasets = {**kept, "curves": [], "handles": [], "region": [], **({"lead": list(lead)} if lead else {})}
-    region = {
-        "data": {"name": "region"},
-        "mark": {"type": "rect", "fill": "#0b5a8a", "fillOpacity": 0.13, "stroke": "#0b5a8a", "strokeDash": [4, 3]},
-        "encoding": {"x": _place("from"), "x2": {"field": "to"}},
-    }
-    layers = [*(_lead_layers() if lead else []), region, *layers, *_point_layers()]
+    layers = [*(LAYERS["lead"] if lead else []), *LAYERS["region"], *layers, *LAYERS["points"]]
     return {
         **spec,
         "config": {**spec["config"], "aria": False},
@@ -256,78 +245,6 @@ def _lowered(layer: dict[str, Any]) -> dict[str, Any]:
         return layer
     moved = {**across, "axis": {**across["axis"], "offset": LANE + 2 * LANE_GAP}}
     return {**layer, "encoding": {**layer["encoding"], "x": moved}}
-
-
-def _lead_layers() -> list[dict[str, Any]]:
-    """A tint over the whole height where one system is shown better, and the strip under it that says which."""
-    across = {"x": _place("start"), "x2": {"field": "stop"}}
-    top = HEIGHT + LANE_GAP
-    return [
-        {
-            "data": {"name": "lead"},
-            "mark": {"type": "rect"},
-            "encoding": {**across, **_own("fill", "colour"), **_own("opacity", "tint", "quantitative")},
-        },
-        {
-            "data": {"name": "lead"},
-            "mark": {"type": "rect", "fillOpacity": 0.42, "stroke": "white", "strokeWidth": 1},
-            "encoding": {**across, **_own("fill", "colour"), "y": {"value": top}, "y2": {"value": top + LANE}},
-        },
-        {
-            "data": {"name": "lead"},
-            "transform": [
-                {"filter": f"datum.stop - datum.start >= {LEAST_LABELLED}"},
-                {"calculate": "(datum.start + datum.stop) / 2", "as": "middle"},
-            ],
-            "mark": {
-                "type": "text",
-                "fontSize": 11,
-                "baseline": "middle",
-                "color": INK,
-                "limit": {"expr": "(datum.stop - datum.start) * width - 6"},
-            },
-            "encoding": {"x": _place("middle"), "y": {"value": top + LANE / 2 + 1}, "text": {"field": "label"}},
-        },
-    ]
-
-
-def _point_layers() -> list[dict[str, Any]]:
-    """A rule from the axis up, the point on each curve and its error rate, which stands clear of its neighbours."""
-    own: dict[str, Any] = {"data": {"name": "handles"}, "transform": [{"filter": "isValid(datum.error)"}]}
-    words = {"type": "text", "baseline": "middle", "fontSize": 12, "fontWeight": 600}
-    placed = {"x": _place("nonreturn"), "y": _place("label_at"), "text": {"field": "label"}}
-    labels = [
-        {
-            "data": own["data"],
-            "transform": [*own["transform"], {"filter": f"datum.side == '{side}'"}],
-            "mark": {**words, "align": side, "dx": shift, **ink},
-            "encoding": placed,
-        }
-        for side, shift in (("left", 11), ("right", -11))
-        for ink in ({"stroke": "white", "strokeWidth": 4}, {"color": INK})
-    ]
-    return [
-        {
-            "data": {"name": "handles"},
-            "mark": {"type": "rule", "strokeWidth": 1.2, "strokeDash": [4, 3]},
-            "encoding": {"x": _place("nonreturn"), "y": _place("top"), "y2": {"datum": 0}, **_own("color", "colour")},
-        },
-        *labels,
-        {
-            **own,
-            "mark": {"type": "point", "filled": True, "size": 130, "stroke": "white", "strokeWidth": 2, "opacity": 1},
-            "encoding": {"x": _place("nonreturn"), "y": _place("error"), **_own("fill", "colour")},
-        },
-    ]
-
-
-def _place(field: str) -> dict[str, Any]:
-    return {"field": field, "type": "quantitative"}
-
-
-def _own(channel: str, field: str, kind: str = "nominal") -> dict[str, Any]:
-    """A channel that takes its values from the data as they are."""
-    return {channel: {"field": field, "type": kind, "scale": None}}
 
 
 def explorer_document(
@@ -447,12 +364,12 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
 
 
 def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("system", *COLUMNS.values()))
+    head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     rows = ""
     for system, point in zip(document["systems"], points, strict=True):
         cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
         rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
-        counts = [count(point[name]) for name in ("returned", "right", "wrong", "withheld", "missed")]
+        counts = [count(point[name]) for name in (*COUNTS, "missed")]
         cells = "".join(f"<td>{written(cell)}</td>" for cell in (cutoff, *rates, *counts, number(point["cost"])))
         style = system["style"]
         rows += (
