@@ -24,7 +24,7 @@ HERE = "Made from the code by `make docs`; do not edit."
 
 def measures_page() -> str:
     """The index of measures, from the registry and the docstrings, a section for each family."""
-    from demur.nbest_lists.registry import NBEST
+    from demur.nbest_lists.measures import NBEST
     from demur.returns.classes import CLASSES
     from demur.returns.measures import RETURNS
 

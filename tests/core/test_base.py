@@ -8,7 +8,7 @@ from demur.core.stats.calibration import ECE, Brier, cell_totals
 from demur.core.stats.measure import Score, parse_signature
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import DataError
-from demur.nbest_lists.registry import KINDS
+from demur.nbest_lists.measures import KINDS
 from demur.returns.measures import AUGRC, AURC, ErrorAtNonreturn, QALDPrecision
 
 SWEEP = Sweep.of([0.9, 0.4, 0.4], [True, False, True])

@@ -8,7 +8,7 @@ from demur.core.stats.measure import Score
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.nbest_lists.exploded import ExplodedLists
-from demur.nbest_lists.registry import ICE_PARTS, NBEST, OF_ACTS, OF_ITEMS
+from demur.nbest_lists.measures import ICE_PARTS, NBEST, OF_ACTS, OF_ITEMS
 from demur.returns.verify import TOLERANCE
 from engines.test_equality import IN_MEMORY, streaming
 from nbest_lists.nbest_logs import log, table

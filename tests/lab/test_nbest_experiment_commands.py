@@ -218,7 +218,7 @@ REFUSED = {
         'dialogue "d0": success must be true or false; got "good"',
     ),
     "turns": (["reward", "a.jsonl", "--dialogues", "many.csv"], 'dialogue "d0": turns must be a number; got "many"'),
-    "twice": (["reward", "a.jsonl", "--dialogues", "twice.csv"], 'the dialogue "d0" is told of twice'),
+    "twice": (["reward", "a.jsonl", "--dialogues", "twice.csv"], 'the dialogue "d0" is there twice'),
     "others": (
         ["reward", "a.jsonl", "--dialogues", "others.csv"],
         "no dialogue of the lists is in the table of dialogues",

@@ -151,7 +151,7 @@ def test_success_may_be_written_in_many_ways(written):
         ({"success": ["good"]}, 'dialogue "x": success must be true or false; got "good"'),
         ({"success": [2]}, 'dialogue "x": success must be true or false; got "2"'),
         ({"turns": ["many"]}, 'dialogue "x": turns must be a number; got "many"'),
-        ({"dialogue": ["x", "x"], "success": [True] * 2, "turns": [1] * 2}, 'the dialogue "x" is told of twice'),
+        ({"dialogue": ["x", "x"], "success": [True] * 2, "turns": [1] * 2}, 'the dialogue "x" is there twice'),
     ],
 )
 def test_a_table_of_dialogues_with_a_fault_is_refused_with_the_dialogue(columns, said):

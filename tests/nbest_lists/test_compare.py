@@ -8,9 +8,7 @@ import pytest
 
 from demur.core.stats.intervals import holm, unit_figure
 from demur.errors import DataError
-from demur.nbest_lists.compare import _compared as compared
-from demur.nbest_lists.compare import compare_lists
-from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest, nbest_values, scale_of
+from demur.nbest_lists.evaluate import NBestSettings, _pair_of, compare_lists, evaluate_nbest, nbest_values, scale_of
 from demur.nbest_lists.exploded import ExplodedLists
 from nbest_lists.nbest_logs import TURNS, log, simulated, table
 
@@ -212,7 +210,7 @@ def test_intervals_of_95_percent_hold_the_truth_at_least_nine_times_in_ten():
     truth = nbest_values(simulated(60_000, seed=20))
     held = dict.fromkeys(MADE, 0)
     for seed, one in enumerate(split(simulated(LOGS * DIALOGUES, seed=21))):
-        drawn = one.drawn(replicates=100, seed=seed)
+        drawn = one.draw(replicates=100, seed=seed)
         for key in MADE:
             value, scale = float(one.values(key, one.totals)), scale_of(one.measures[key])
             figure = unit_figure(value, one.values(key, drawn), one.units, level=0.95, scale=scale, why=str)
@@ -225,7 +223,7 @@ def test_systems_alike_are_told_apart_about_one_time_in_twenty():
     alarms = {True: 0, False: 0}
     for seed, (a, b) in enumerate(zip(split(lists.of("a")), split(lists.of("b")), strict=True)):
         for paired in alarms:
-            pair = compared("a", "b", {"a": a, "b": b}, paired, NBestSettings(replicates=100, seed=seed))
+            pair = _pair_of("a", "b", {"a": a, "b": b}, paired, NBestSettings(replicates=100, seed=seed))
             alarms[paired] += pair.differences["ice"].p < 0.05
     assert 0.025 <= alarms[True] / LOGS <= 0.085, alarms
     assert alarms[False] <= alarms[True]  # utterances are the same, so what is ignored makes the test careful

@@ -11,7 +11,7 @@ from demur.core.stats.measure import TermMeasure, parse_signature
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.evaluate import NBestSettings, nbest_values
 from demur.nbest_lists.exploded import ExplodedLists, exploded
-from demur.nbest_lists.registry import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
+from demur.nbest_lists.measures import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from nbest_lists.nbest_logs import log, table
 

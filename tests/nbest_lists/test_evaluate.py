@@ -9,7 +9,7 @@ import pytest
 from demur.core.stats.measure import parse_signature
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.evaluate import NO_ITEM, NBestSettings, evaluate_nbest, nbest_values
-from demur.nbest_lists.registry import ICE_PARTS, KINDS, OF_ACTS, OF_ITEMS
+from demur.nbest_lists.measures import ICE_PARTS, KINDS, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from nbest_lists.nbest_logs import KEPT, TURNS, simulated, table
 from nbest_lists.nbest_logs import log as made_up

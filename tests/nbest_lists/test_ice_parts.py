@@ -9,8 +9,7 @@ from demur.core.stats.calibration import recalibrated
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.nbest_lists.exploded import ExplodedLists
-from demur.nbest_lists.measures import ICE, Discrimination, Miscalibration, Missing, Uncertainty, item_cost
-from demur.nbest_lists.registry import ICE_PARTS
+from demur.nbest_lists.measures import ICE, ICE_PARTS, Discrimination, Miscalibration, Missing, Uncertainty, item_cost
 from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables

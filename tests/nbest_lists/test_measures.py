@@ -10,8 +10,22 @@ from demur.core.stats.measure import Score, parse_signature
 from demur.core.stats.resampling import Rows
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.exploded import ExplodedLists, exploded
-from demur.nbest_lists.measures import ACE, ICE, SER, WSER, FlooredShare, ItemScore, Oracle, TopNCE, WeightedItemScore
-from demur.nbest_lists.registry import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
+from demur.nbest_lists.measures import (
+    ACE,
+    ICE,
+    ICE_PARTS,
+    KINDS,
+    NBEST,
+    OF_ACTS,
+    OF_ITEMS,
+    SER,
+    WSER,
+    FlooredShare,
+    ItemScore,
+    Oracle,
+    TopNCE,
+    WeightedItemScore,
+)
 from demur.nbest_lists.table import nbest
 from demur.returns.measures import AUROC
 from reference import nbest as plain

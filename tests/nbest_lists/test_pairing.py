@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.nbest_lists.compare import pair_nbest
+from demur.nbest_lists.evaluate import pair_nbest
 from demur.nbest_lists.table import joined, nbest
 
 

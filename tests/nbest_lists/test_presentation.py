@@ -10,8 +10,7 @@ from demur.core.show.markdown import plain_mark
 from demur.core.show.page import presentation_page
 from demur.core.show.results import plain
 from demur.lab.nbest_experiments import LengthSweep, of_lengths
-from demur.nbest_lists.compare import compare_lists
-from demur.nbest_lists.evaluate import evaluate_nbest
+from demur.nbest_lists.evaluate import compare_lists, evaluate_nbest
 from demur.nbest_lists.presentation import AS_PERCENT, NAMES, nbest_sentences, of_nbest, of_nbest_comparison
 from demur.nbest_lists.recalibrate import fit_items, recalibrated_items
 from demur.nbest_lists.reward import of_smooths, oracle_curves

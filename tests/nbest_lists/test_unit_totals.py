@@ -5,7 +5,7 @@ from hypothesis import given
 
 from demur.nbest_lists import exploded
 from demur.nbest_lists.exploded import ExplodedLists, dialogue_numbers
-from demur.nbest_lists.registry import OF_ACTS, OF_ITEMS
+from demur.nbest_lists.measures import OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
@@ -91,7 +91,7 @@ def test_a_unit_without_items_is_undefined_and_adds_nothing():
 @given(tables(smallest=2))
 def test_the_same_seed_draws_the_same_units(table):
     found = totals(table)
-    first, second = (found.drawn(replicates=20, seed=3) for _ in range(2))
+    first, second = (found.draw(replicates=20, seed=3) for _ in range(2))
     assert np.array_equal(first, second)
     assert first.shape == (20, found.table.shape[1])
 
@@ -101,19 +101,19 @@ def test_tables_of_as_many_units_are_drawn_alike():
     one = totals([RIGHT, WRONG, RIGHT, WRONG])
     other = totals([WRONG, RIGHT, WRONG, RIGHT])
     errors = one.columns["ser"].start
-    drawn = one.drawn(replicates=50, seed=1)[:, errors], other.drawn(replicates=50, seed=1)[:, errors]
+    drawn = one.draw(replicates=50, seed=1)[:, errors], other.draw(replicates=50, seed=1)[:, errors]
     assert drawn[0] + drawn[1] == pytest.approx(np.full(50, 4.0))
-    assert not np.array_equal(one.drawn(replicates=50, seed=2)[:, errors], drawn[0])
+    assert not np.array_equal(one.draw(replicates=50, seed=2)[:, errors], drawn[0])
 
 
 def test_replicates_of_one_unit_are_the_table_itself():
     found = totals(spoken([RIGHT, WRONG], "x", "x"))
-    assert found.drawn(replicates=3, seed=0) == pytest.approx(np.tile(found.totals, (3, 1)))
+    assert found.draw(replicates=3, seed=0) == pytest.approx(np.tile(found.totals, (3, 1)))
 
 
 def test_replicates_scatter_around_the_totals():
     found = totals([RIGHT, WRONG] * 50)
-    drawn = found.values("ser", found.drawn(replicates=400, seed=0))
+    drawn = found.values("ser", found.draw(replicates=400, seed=0))
     assert drawn.mean() == pytest.approx(0.5, abs=0.02)
     assert drawn.std() == pytest.approx(0.05, abs=0.01)
 
@@ -121,9 +121,9 @@ def test_replicates_scatter_around_the_totals():
 def test_more_units_than_are_drawn_one_by_one_go_into_bundles_that_lose_nothing(monkeypatch):
     monkeypatch.setattr(exploded, "MOST_UNITS", 10)
     found = totals([RIGHT, WRONG] * 40)
-    drawn = found.drawn(replicates=200, seed=0)
+    drawn = found.draw(replicates=200, seed=0)
     assert drawn.mean(axis=0) == pytest.approx(found.totals, rel=0.1)
-    assert np.array_equal(drawn, found.drawn(replicates=200, seed=0))
+    assert np.array_equal(drawn, found.draw(replicates=200, seed=0))
 
 
 @given(tables())

@@ -15,7 +15,7 @@ from demur.core.stats.measure import Score, TermMeasure, parse_signature
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
-from demur.nbest_lists.registry import KINDS
+from demur.nbest_lists.measures import KINDS
 from demur.returns.classes import CLASSES, MEASURES, Confusion
 from demur.returns.verify import totals_by_arrays
 from engines.tables import drawn_rows, judged

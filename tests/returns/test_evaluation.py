@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from demur.core.stats.measure import parse_signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.registry import KINDS
+from demur.nbest_lists.measures import KINDS
 from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import evaluate, figure_of, returns_measures, slices_at_one_threshold
 from demur.returns.jobs import score

@@ -26,6 +26,8 @@ _word = re.compile(_WORD)
 _name = re.compile(_NAME)
 _value = re.compile(_VALUE)
 _space = re.compile(r"\s*")
+_QUOTED = {quote: re.compile(rf"{quote}((?:[^\\{quote}]|\\.)*+){quote}", re.DOTALL) for quote in _QUOTES}
+_escaped = re.compile(r"\\(.)", re.DOTALL)
 _plain_act = re.compile(rf"""\s*({_WORD})\s*(?:\(([^()"'\\]*)\)\s*)?([&|]?)""")
 _plain_slot = re.compile(rf"(?:({_NAME})\s*)?(?:(!?=)\s*({_VALUE}))?")
 
@@ -71,7 +73,7 @@ def parse_acts(text: str) -> tuple[Act, ...]:
     >>> parse_acts("inform(food=asian oriental)&bye")
     (Act(name='inform', slots=(Slot(name='food', value='asian oriental', negated=False),)), Act(name='bye', slots=()))
     """
-    acts = _parsed_plainly(text)
+    acts = _plain_acts(text)
     return _Parser(text).acts() if acts is None else acts
 
 
@@ -112,9 +114,10 @@ def dstc_items(acts: Iterable[Act], slots: frozenset[str] | None = None) -> froz
         if not act.slots:
             items.add(name)
         for slot in act.slots:
-            requested = _requested(slot) if act.name == "request" else None
-            if requested is not None:
-                items.add(f"request={_written(requested, _value)}")
+            # request(phone) and request(slot=phone) ask for a slot; request(phone, food=thai) says something too
+            of_slot = slot.name if slot.value is None else slot.value if slot.name in (None, "slot") else None
+            if act.name == "request" and of_slot is not None and not slot.negated:
+                items.add(f"request={_written(of_slot, _value)}")
             elif slots is None or slot.name in (None, "this") or slot.name in slots:
                 items.add(f"{name}({slot if slot.name is not None else f'this{slot}'})")
     return frozenset(items)
@@ -124,13 +127,6 @@ ITEMISERS: dict[str, Callable[[Iterable[Act]], frozenset[str]]] = {"thomson": th
 """Ways to split acts into items, by name."""
 
 
-def _requested(slot: Slot) -> str | None:
-    """What a slot of a request asks for, unless it says something: the food of request(phone, food=thai)."""
-    if slot.value is None:
-        return slot.name
-    return slot.value if slot.name in (None, "slot") and not slot.negated else None
-
-
 def _written(text: str, bare: re.Pattern[str]) -> str:
     if bare.fullmatch(text):
         return text
@@ -138,7 +134,7 @@ def _written(text: str, bare: re.Pattern[str]) -> str:
     return f'"{escaped}"'
 
 
-def _parsed_plainly(text: str) -> tuple[Act, ...] | None:
+def _plain_acts(text: str) -> tuple[Act, ...] | None:
     """Reads acts without quotes in one sweep; None where the careful parser has to look."""
     acts = []
     position, end = 0, len(text)
@@ -186,14 +182,13 @@ class _Parser:
 
     def _act(self) -> Act:
         name = self._atom(_word, "the name of an act", "an act is written name(slot=value, ...)")
-        if not self._passed("("):
-            return Act(name, ())
-        if self._passed(")"):
+        if not self._passed("(") or self._passed(")"):
             return Act(name, ())
         slots = [self._slot()]
         while not self._passed(")"):
             if not self._passed(","):
-                raise self._fault('"," or ")"', self._how_to_go_on())
+                separate = 'slots are separated by ","; a name or value that holds any of ()=,\\" is written in quotes'
+                raise self._fault('"," or ")"', 'close the slots with ")"' if self._at_end() else separate)
             slots.append(self._slot())
         return Act(name, tuple(slots))
 
@@ -219,26 +214,11 @@ class _Parser:
         return found.group()
 
     def _quoted(self, quote: str) -> str:
-        start = self.position
-        pieces: list[str] = []
-        inside = _INSIDE[quote]
-        self.position += 1
-        while self.position < len(self.text):
-            found = inside.match(self.text, self.position)
-            if found is None:
-                break
-            self.position = found.end()
-            pieces.append(found[1] if found[1] is not None else _ESCAPES.get(found[2], found[2]))
-        if not self.text.startswith(quote, self.position):
-            self.position = start
+        found = _QUOTED[quote].match(self.text, self.position)
+        if found is None:
             raise self._fault(f"a second {quote} that closes the quotes", f"inside them, {quote} is written \\{quote}")
-        self.position += 1
-        return "".join(pieces)
-
-    def _how_to_go_on(self) -> str:
-        if self._at_end():
-            return 'close the slots with ")"'
-        return 'slots are separated by ","; a name or value that holds any of ()=,\\" is written in quotes'
+        self.position = found.end()
+        return _escaped.sub(lambda sign: _ESCAPES.get(sign[1], sign[1]), found[1])
 
     def _next(self) -> str:
         """The sign that comes next, after space; nothing at the end."""
@@ -257,24 +237,15 @@ class _Parser:
         return self.position == len(self.text)
 
     def _fault(self, expected: str, fix: str) -> DataError:
-        found = "the text ends" if self._at_end() else f"found {_visible(self.text[self.position])}"
-        rule = f"does not parse at character {self.position + 1}: expected {expected}, but {found}"
-        return DataError(rule, where="the act", got=_excerpt(self.text, self.position), fix=fix)
-
-
-_INSIDE = {quote: re.compile(rf"([^\\{quote}]+)|\\(.)", re.DOTALL) for quote in _QUOTES}
-"""What may come next between quotes: a run of plain signs, or a backslash with the sign it keeps."""
-
-
-def _excerpt(text: str, position: int) -> str:
-    """The text around a position, where the whole is too long to show."""
-    start = max(0, min(position - SHOWN // 2, len(text) - SHOWN))
-    end = start + SHOWN
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
-
-
-def _visible(sign: str) -> str:
-    return sign if sign.isprintable() else repr(sign)
+        """The fault at this position, with the text around it where the whole is too long to show."""
+        at_end, text, position = self._at_end(), self.text, self.position
+        sign = text[position : position + 1]
+        found = "the text ends" if at_end else f"found {sign if sign.isprintable() else repr(sign)}"
+        rule = f"does not parse at character {position + 1}: expected {expected}, but {found}"
+        start = max(0, min(position - SHOWN // 2, len(text) - SHOWN))
+        end = start + SHOWN
+        got = f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+        return DataError(rule, where="the act", got=got, fix=fix)
 
 
 Codes = NDArray[np.int32]

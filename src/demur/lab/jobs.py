@@ -184,7 +184,7 @@ def reward(
     """Reward of dialogues against the ICE of their lists, by dialogue manager: figure 2 of Thomson et al. (2008)."""
     from demur.lab.nbest_experiments import reward_experiment
     from demur.nbest_lists.evaluate import NBestSettings
-    from demur.nbest_lists.registry import OF_ACTS, OF_ITEMS
+    from demur.nbest_lists.measures import OF_ACTS, OF_ITEMS
 
     known = [*OF_ACTS, *(key for key in OF_ITEMS if key != "item_ece")]
     if measure not in known:

@@ -22,8 +22,8 @@ from demur.lab.corpora import restaurant, restaurant_folder
 from demur.nbest_lists.asr.networks import Sentence
 from demur.nbest_lists.asr.scorers import SENTENCES, Ear, Heard, Hypothesiser, Parse, ScoredActs, parse_each, scored_all
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
+from demur.nbest_lists.measures import NBEST
 from demur.nbest_lists.presentation import AS_PERCENT, NAMES, measure_table, part_table, parts_frame, shown
-from demur.nbest_lists.registry import NBEST
 from demur.nbest_lists.reward import Smooths, of_smooths, oracle_curves, reward_curves
 from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, read_nbest, recorded, renamed
 

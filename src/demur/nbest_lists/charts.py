@@ -11,8 +11,6 @@ import polars as pl
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
-    Corner,
-    Span,
     alt,
     check_better,
     extent,
@@ -62,32 +60,44 @@ def sweep_chart(
         raise UsageError(f"the number of {what} kept starts at 1; got {fewest}")
     names = table["condition"].unique(maintain_order=True).to_list()
     labels = {name: f"{condition_title} {cut}".strip() for name, cut in shortened(names).items()}
-    told = [with_interval(*row) for row in table.select("value", "low", "high").iter_rows()]
+    values = [
+        f"{label or 'all'}: {', '.join(f'{number(value)} at {kept}' for kept, value in points)}"
+        for name, label in labels.items()
+        if (points := table.filter(pl.col("condition") == name).sort("kept").select("kept", "value").rows())
+    ]
     return finished(
-        alt.layer(
-            *_sweep_layers(table.with_columns(told=pl.Series(told)), names, labels, (measure_title, what))
-        ).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*_sweep_layers(table, labels, measure_title, what)).properties(width=WIDTH, height=HEIGHT),
         title=title or _sweep_title(table, labels, measure_title, what),
         subtitle=[*interval_words(table, "shaded", level), _WHICH[what]],
-        description=_sweep_description(table, labels, measure_title, what),
+        description=f"{measure_title} against the number of {what} kept. {'; '.join(values[:8])}.",
         table=table,
     )
 
 
-def _sweep_layers(table: pl.DataFrame, names: list[str], labels: dict[str, str], titles: tuple[str, Kept]) -> list[Any]:
-    kept = sorted(set(table["kept"].to_list()))
+def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: str, what: Kept) -> list[Any]:
+    names, kept = list(labels), sorted(set(table["kept"].to_list()))
     colours = [style_of(place).colour for place in range(len(names))]
-    coloured = table.with_columns(pl.col("condition").replace_strict(names, colours).alias("colour"))
-    corner, domain = _sweep_room(table, len(names))
+    coloured = table.with_columns(
+        pl.col("condition").replace_strict(names, colours).alias("colour"), told=_interval_column(table)
+    )
+    places = np.log(table["kept"].to_numpy())
+    value, low, high = (table[column].to_numpy() for column in ("value", "low", "high"))
+    corner, domain = legend_corner(
+        (places - places.min()) / (np.ptp(places) or 1.0),
+        np.fmin(low, value),
+        np.fmax(high, value),
+        extent(table, ("value", "low", "high"), air=0.05),
+        rows=len(names),
+    )
     across = alt.X(
         "kept:Q",
-        title=f"{titles[1]} kept (logarithmic)",
+        title=f"{what} kept (logarithmic)",
         scale=alt.Scale(type="log", domain=[kept[0], max(kept[-1], kept[0] + 1)], nice=False),
         axis=alt.Axis(values=kept, format="d", labelOverlap=True, labelFlush=False, grid=False),
     )
     up = alt.Y(
         "value:Q",
-        title=titles[0],
+        title=measure_title,
         scale=alt.Scale(domain=list(domain), nice=False, zero=False),
         axis=alt.Axis(format=".3~g", tickCount=6),
     )
@@ -104,18 +114,16 @@ def _sweep_layers(table: pl.DataFrame, names: list[str], labels: dict[str, str],
     return [band, alt.Chart().mark_line().encode(across, up, *channels), dots]
 
 
-def _sweep_room(table: pl.DataFrame, rows: int) -> tuple[Corner, Span]:
-    """Corner of the legend and range of the measure."""
-    places = np.log(table["kept"].to_numpy())
-    value, low, high = (table[column].to_numpy() for column in ("value", "low", "high"))
-    across = (places - places.min()) / (np.ptp(places) or 1.0)
-    return legend_corner(
-        across, np.fmin(low, value), np.fmax(high, value), extent(table, ("value", "low", "high"), air=0.05), rows=rows
-    )
+def _interval_column(table: pl.DataFrame, value: str = "value", **write: Any) -> pl.Series:
+    return pl.Series([with_interval(*row, **write) for row in table.select(value, "low", "high").iter_rows()])
 
 
 def _sweep_title(table: pl.DataFrame, labels: dict[str, str], measure_title: str, what: Kept) -> str:
-    ends = {name: _ends(table.filter(pl.col("condition") == name)) for name in labels}
+    known = table.filter(pl.col("value").is_finite()).sort("kept")
+    ends = {}
+    for name in labels:
+        rows = known.filter(pl.col("condition") == name).select("kept", "value").rows() or [(math.nan, math.nan)]
+        ends[name] = rows[0], rows[-1]
     moves = {name: np.sign(last[1] - first[1]) for name, (first, last) in ends.items()}
     words = {-1.0: "falls", 1.0: "rises", 0.0: "stays"}
     if len(ends) == 1:
@@ -125,27 +133,10 @@ def _sweep_title(table: pl.DataFrame, labels: dict[str, str], measure_title: str
         return f"{measure_title} {move} from {short(first)} with {fewest:g} {kept} to {short(last)} with {most:g}"
     alike = set(moves.values())
     if len(alike) == 1 and not alike & {0.0}:
-        return f"{measure_title} {words[float(alike.pop())]} as more {what} are kept, {_in_all(len(ends))} conditions"
+        every = "in both" if len(ends) == 2 else f"in all {len(ends)}"
+        return f"{measure_title} {words[float(alike.pop())]} as more {what} are kept, {every} conditions"
     fall = sum(move == -1 for move in moves.values())
     return f"As more {what} are kept, {measure_title} falls in {fall} of {len(ends)} conditions"
-
-
-def _in_all(conditions: int) -> str:
-    return "in both" if conditions == 2 else f"in all {conditions}"
-
-
-def _ends(table: pl.DataFrame) -> tuple[tuple[float, float], tuple[float, float]]:
-    known = table.filter(pl.col("value").is_finite()).sort("kept").select("kept", "value").rows()
-    return (known[0], known[-1]) if known else ((math.nan, math.nan),) * 2
-
-
-def _sweep_description(table: pl.DataFrame, labels: dict[str, str], measure_title: str, what: Kept) -> str:
-    told = [
-        f"{label or 'all'}: {', '.join(f'{number(value)} at {kept}' for kept, value in rows)}"
-        for name, label in labels.items()
-        if (rows := table.filter(pl.col("condition") == name).sort("kept").select("kept", "value").rows())
-    ]
-    return f"{measure_title} against the number of {what} kept. {'; '.join(told[:8])}."
 
 
 PARTS = ("missing", "uncertainty", "miscalibration", "discrimination")
@@ -160,6 +151,8 @@ LANE = 19
 PANEL, COLUMNS = 178, 3
 """Pixels of a panel, and panels in a row."""
 
+_PANEL_TITLE = pl.col("measure") + " (" + pl.col("better") + " is better)"
+
 
 def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95) -> Any:
     """What ICE is made of, as a waterfall per system: missing + uncertainty + miscalibration - discrimination = ICE.
@@ -168,14 +161,16 @@ def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 
     and `high`, they are the ends of the interval of ICE. All systems share one axis.
     """
     spans = [name for name in ("low", "high") if name in rows.columns]
-    table = tidy(rows, {"system": pl.String}, (*PARTS, *spans)).with_columns(ICE=_ice())
+    ice = pl.col("missing") + pl.col("uncertainty") + pl.col("miscalibration") - pl.col("discrimination")
+    table = tidy(rows, {"system": pl.String}, (*PARTS, *spans)).with_columns(ICE=ice)
     refuse_repeats(table, "system")
-    names = table["system"].to_list()
     bars = pl.concat([_bars(row) for row in table.iter_rows(named=True)])
+    costs = [
+        f"{row['system']}: {', '.join(f'{part} {_cost_words(row[part])}' for part in LANES)}"
+        for row in table.iter_rows(named=True)
+    ]
     return finished(
-        alt.layer(*_parts_layers(bars, table, names)).properties(
-            width=WIDTH, height=alt.Step(LANE, **{"for": "offset"})
-        ),
+        alt.layer(*_parts_layers(bars, table)).properties(width=WIDTH, height=alt.Step(LANE, **{"for": "offset"})),
         title=title or _parts_title(table),
         subtitle=[
             "missing: reference items in no hypothesis",
@@ -184,13 +179,9 @@ def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 
             "discrimination: won by telling right from wrong",
             *([f"line on the last bar: {percent(level)} interval of ICE"] if spans else []),
         ],
-        description=f"ICE and its parts. {'; '.join(_parts_told(row) for row in table.iter_rows(named=True))}.",
+        description=f"ICE and its parts. {'; '.join(costs)}.",
         table=bars,
     )
-
-
-def _ice() -> pl.Expr:
-    return pl.col("missing") + pl.col("uncertainty") + pl.col("miscalibration") - pl.col("discrimination")
 
 
 def _bars(row: dict[str, Any]) -> pl.DataFrame:
@@ -209,7 +200,8 @@ def _cost_words(cost: float) -> str:
     return "undefined" if math.isnan(cost) else f"{cost:.3f}".replace("-", "−")
 
 
-def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame, names: list[str]) -> list[Any]:
+def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
+    names = table["system"].to_list()
     least, most = extent(bars, ("start", "stop", "edge"))
     scale = alt.Scale(domain=[min(least, 0.0), most + 0.38 * (most - min(least, 0.0))], nice=False)
     across = alt.X("start:Q", title="cost per reference item (nats)", scale=scale, axis=alt.Axis(tickCount=6))
@@ -245,17 +237,10 @@ def _parts_title(table: pl.DataFrame) -> str:
     best = known.row(0, named=True)
     name, cost = best["system"], _cost_words(best["ICE"])
     if table.height == 1:
-        share = best["miscalibration"] / best["ICE"] if best["ICE"] > 0 else math.nan
-        return f"{name}: of an ICE of {cost}, recalibration alone would win back {_share(share)}"
+        won, ice = best["miscalibration"], best["ICE"]
+        share = f"{100 * won / ice:.0f} %" if ice > 0 and not math.isnan(won) else "an undefined share"
+        return f"{name}: of an ICE of {cost}, recalibration alone would win back {share}"
     return f"{name} has the lowest ICE, {cost}; missing items cost it {_cost_words(best['missing'])}"
-
-
-def _parts_told(row: dict[str, Any]) -> str:
-    return f"{row['system']}: {', '.join(f'{part} {_cost_words(row[part])}' for part in LANES)}"
-
-
-def _share(share: float) -> str:
-    return "an undefined share" if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def scorer_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95) -> Any:
@@ -269,33 +254,24 @@ def scorer_chart(rows: pl.DataFrame, *, title: str | None = None, level: float =
     table = tidy(in_percent(rows, ("value", "low", "high")), kinds, ("value", "low", "high"))
     refuse_repeats(table, "scorer", "measure")
     check_better(table)
-    told = [with_interval(*row) for row in table.select("value", "low", "high").iter_rows()]
+    cost = pl.when(pl.col("better") == "lower").then("value").otherwise(-pl.col("value"))  # less is better
+    numbers = pl.col("value").map_batches(lambda values: pl.Series(aligned(values.to_list())), return_dtype=pl.String)
     table = table.with_columns(
-        told=pl.Series(told),
-        best=(_cost() == _cost().fill_nan(None).min().over("measure")).fill_null(value=False),
-        panel=pl.col("measure") + " (" + pl.col("better") + " is better)",
-        shown=pl.col("value").map_batches(_aligned, return_dtype=pl.String).over("measure"),
+        told=_interval_column(table),
+        best=(cost == cost.fill_nan(None).min().over("measure")).fill_null(value=False),
+        panel=_PANEL_TITLE,
+        shown=numbers.over("measure"),
     )
+    lists = pl.concat_str("scorer", "told", separator=" ").str.join(", ")
+    panels = table.group_by("panel", maintain_order=True).agg(lists.alias("values"))
+    dots = ["full dot: best of its panel"] if table["scorer"].n_unique() > 1 else []
     return finished(
         _panels(table),
         title=title or _scorer_title(table),
-        subtitle=[*interval_words(table, "lines", level), *_best_words(table)],
-        description=f"Scorers by measure. {_panels_told(table)}.",
+        subtitle=[*interval_words(table, "lines", level), *dots],
+        description=f"Scorers by measure. {'; '.join(': '.join(pair) for pair in panels.iter_rows())}.",
         table=table,
     )
-
-
-def _best_words(table: pl.DataFrame) -> list[str]:
-    return ["full dot: best of its panel"] if table["scorer"].n_unique() > 1 else []
-
-
-def _aligned(values: pl.Series) -> pl.Series:
-    return pl.Series(aligned(values.to_list()))
-
-
-def _cost() -> pl.Expr:
-    """The value as something of which less is better."""
-    return pl.when(pl.col("better") == "lower").then("value").otherwise(-pl.col("value"))
 
 
 def _panels(table: pl.DataFrame) -> Any:
@@ -340,12 +316,6 @@ def _scorer_title(table: pl.DataFrame) -> str:
     return f"{name} alone has the best value on {'all' if won == panels else won} of {panels} measures"
 
 
-def _panels_told(table: pl.DataFrame) -> str:
-    lists = pl.concat_str("scorer", "told", separator=" ").str.join(", ")
-    told = table.group_by("panel", maintain_order=True).agg(lists.alias("values"))
-    return "; ".join(": ".join(pair) for pair in told.iter_rows())
-
-
 def paired_chart(rows: pl.DataFrame, *, a: str, b: str, title: str | None = None, level: float = 0.95) -> Any:
     """Differences of measures between two systems, `a` less `b`, with intervals around 0.
 
@@ -379,7 +349,6 @@ def _marks(table: pl.DataFrame) -> pl.DataFrame:
     ends = [pl.col(name).fill_nan(None) for name in ("difference", "low", "high")]
     widest = pl.max_horizontal(end.abs() for end in ends)
     turn = pl.when(pl.col("better") == "lower").then(-1.0).otherwise(1.0)
-    told = [with_interval(*row, write=signed) for row in table.select("difference", "low", "high").iter_rows()]
     scale = turn / pl.when(widest > 0).then(widest).otherwise(1.0)
     shown = (ends[1] > 0) | (ends[2] < 0)
     return table.with_columns(
@@ -387,8 +356,8 @@ def _marks(table: pl.DataFrame) -> pl.DataFrame:
         start=ends[1] * scale,
         stop=ends[2] * scale,
         shown=shown.fill_null(value=False),
-        told=pl.Series(told),
-        row=pl.col("measure") + " (" + pl.col("better") + " is better)",
+        told=_interval_column(table, "difference", write=signed),
+        row=_PANEL_TITLE,
     )
 
 
@@ -458,25 +427,13 @@ def rank_chart(rows: pl.DataFrame, *, n: float, level: float = 0.95, title: str 
         base.mark_rule(color=COLOUR, strokeWidth=2).encode(y="low:Q", y2="high:Q"),
         base.mark_point(filled=True, size=90, opacity=1, color=COLOUR).encode(up, tooltip=told),
     )
+    rates = [(k, percent(rate)) for k, rate in table.select("k", "accuracy").iter_rows()]
+    among = f", and among the first {rates[-1][0]} for {rates[-1][1]}" if len(rates) > 1 else ""
+    values = "; ".join(f"first {k}: {rate}" for k, rate in rates)
     return finished(
         shown.properties(width=WIDTH, height=0.8 * HEIGHT),
-        title=title or _title(table),
+        title=title or f"The right label is first for {rates[0][1]}{among}",
         subtitle=[f"n = {count(n)} inputs with a list", f"lines: {percent(level)} intervals"],
-        description=_description(table),
+        description=f"How often the right label is among the first k of the list. {values}.",
         table=table,
     )
-
-
-def _title(table: pl.DataFrame) -> str:
-    first, last = table.row(0, named=True), table.row(-1, named=True)
-    if table.height == 1:
-        return f"The right label is first for {percent(first['accuracy'])}"
-    return (
-        f"The right label is first for {percent(first['accuracy'])}, and among the first {last['k']} for "
-        f"{percent(last['accuracy'])}"
-    )
-
-
-def _description(table: pl.DataFrame) -> str:
-    told = "; ".join(f"first {row['k']}: {percent(row['accuracy'])}" for row in table.iter_rows(named=True))
-    return f"How often the right label is among the first k of the list. {told}."

@@ -1,12 +1,15 @@
-"""What N-best lists show: every measure with its interval, the parts of the ICE, and what each utterance adds."""
+"""Evaluates and compares N-best lists: every measure with its interval, the parts of the ICE, what each utterance adds.
+
+Systems are compared on every measure, paired by utterance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -14,23 +17,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.acts import ItemSets
+from demur.core.arrays import Array
+from demur.core.io.alignment import align, unpaired_note
 from demur.core.io.columns import MOST_SLICES
+from demur.core.show.numbers import Wording
 from demur.core.show.results import Results, Shown, Step, silent
 from demur.core.stats.calibration import ECE, NCE, Reliability, cell_totals, reliability
-from demur.core.stats.intervals import Figure, Scale, check_level, unit_figure
+from demur.core.stats.intervals import Difference, Figure, Scale, check_level, difference, holm, unit_figure
 from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.exploded import ExplodedLists, UnitTotals, exploded
-from demur.nbest_lists.measures import FLOOR, ItemScore, TopNCE
-from demur.nbest_lists.registry import ICE_PARTS, OF_ACTS, OF_ITEMS
+from demur.nbest_lists.measures import FLOOR, ICE_PARTS, OF_ACTS, OF_ITEMS, ItemScore, TopNCE
 from demur.nbest_lists.table import NBest
 from demur.returns.evaluate import Evaluation, evaluate, figure_of
 from demur.returns.measures import AUROC
 from demur.returns.table import Responses
 
 if TYPE_CHECKING:
-    from demur.nbest_lists.compare import NBestComparison
     from demur.nbest_lists.recalibrate import Recalibrated
 
 CLIP = 1e-7
@@ -163,12 +167,6 @@ class NBestEvaluations(Results[NBestEvaluation]):
     """Makes the rows of the lists as they were evaluated, or recalibrated; None where nobody can ask for them."""
     _comparison: NBestComparison | None = None
 
-    def with_comparison(self, comparison: NBestComparison) -> NBestEvaluations:
-        """The same evaluations with a comparison of their systems, and its notes."""
-        made = self.with_notes(comparison.notes, comparison.warnings)
-        made._comparison = comparison
-        return made
-
     @property
     def comparison(self) -> NBestComparison:
         """The comparison of the systems, with the notes on how they were made; it must have been asked for."""
@@ -184,7 +182,7 @@ class NBestEvaluations(Results[NBestEvaluation]):
     def frame(self) -> pl.DataFrame:
         """Every measure of every system as a table, one row each."""
         rows = [
-            {"system": one.system, "slice": one.part, "n": one.n, "measure": key, **_ends(figure)}
+            {"system": one.system, "slice": one.part, "n": one.n, "measure": key, **_numbers_in(figure)}
             for one in self
             for key, figure in (*one.figures.items(), *((f"ice_{key}", part) for key, part in one.parts.items()))
         ]
@@ -228,30 +226,28 @@ def nbest_values(nbest: NBest, settings: NBestSettings | None = None) -> dict[st
     """Every measure's value on the lists of one system, without intervals."""
     how = settings or NBestSettings()
     taken = ExplodedLists.of(nbest)
-    values = _values(taken.rows.acts, how.of_acts())
-    values |= _item_values(taken, how)
+    values = _row_values(taken.rows.acts, how.of_acts())
+    items, parts = taken.rows.items, {f"ice_{key}": measure for key, measure in how.parts().items()}
+    by_row: dict[str, TermMeasure] = {**how.of_items(), "item_ece": ECE()}
+    if items.is_empty():
+        values |= dict.fromkeys((*by_row, *parts), float("nan"))
+    else:
+        by_confidence = {key: by_row.pop(key) for key in ("nce", "item_ece")}  # confidences tie, so these are fewer
+        sweep = taken.item_sweep
+        values |= _row_values(items, by_row)
+        values |= {key: float(measure.finish(cell_totals(measure, sweep))) for key, measure in by_confidence.items()}
+        values |= {key: float(measure.finish(sweep)) for key, measure in parts.items()}
     values["roc_auc"] = float(AUROC().finish(Rows.from_frame(taken.top_answers()).sweep()))
     return values
 
 
-def _values(rows: pl.DataFrame, measures: Mapping[str, TermMeasure]) -> dict[str, float]:
+def _row_values(rows: pl.DataFrame, measures: Mapping[str, TermMeasure]) -> dict[str, float]:
     """Values of measures; those of one kind, such as precision and recall, are read from the same sums."""
     frame, sums = nw.from_native(rows), {}
     for measure in measures.values():
         if type(measure) not in sums:
             sums[type(measure)] = measure.reduce(frame)
     return {key: float(measure.finish(sums[type(measure)])) for key, measure in measures.items()}
-
-
-def _item_values(taken: ExplodedLists, how: NBestSettings) -> dict[str, float]:
-    items, parts = taken.rows.items, {f"ice_{key}": measure for key, measure in how.parts().items()}
-    by_row: dict[str, TermMeasure] = {**how.of_items(), "item_ece": ECE()}
-    if items.is_empty():
-        return dict.fromkeys((*by_row, *parts), float("nan"))
-    by_confidence = {key: by_row.pop(key) for key in ("nce", "item_ece")}  # confidences tie, so these are fewer
-    values, sweep = _values(items, by_row), taken.item_sweep
-    values |= {key: float(measure.finish(cell_totals(measure, sweep))) for key, measure in by_confidence.items()}
-    return values | {key: float(measure.finish(sweep)) for key, measure in parts.items()}
 
 
 def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBest]]:
@@ -274,19 +270,20 @@ def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBes
 
 def _evaluation(system: str, part: str | None, taken: ExplodedLists, how: NBestSettings) -> NBestEvaluation:
     totals = taken.totals(how.of_acts(), how.of_items())
-    drawn = totals.drawn(replicates=how.replicates, seed=how.seed)
-    figures = {key: _figure(totals, drawn, key, how.level) for key in totals.measures}
+    replicates = totals.draw(replicates=how.replicates, seed=how.seed)
+    figures = {key: _total_figure(totals, replicates, key, how.level) for key in totals.measures}
     figures["item_ece"], parts = _item_figures(taken, totals.units, how)
     top = Sample(Rows.from_frame(taken.top_answers()), how.replicates, how.seed)
     figures["roc_auc"] = figure_of(AUROC(), top, how.level)
-    count = np.diff(taken.nbest.start)
+    meant = float(totals.of("ice", totals.totals)[1])
+    mass = np.average(np.minimum(taken.nbest.given_out, 1.0), weights=taken.nbest.frame["weight"].to_numpy())
     return NBestEvaluation(
         system=system,
         part=part,
         n=totals.n,
-        reference_items=_whole(float(totals.of("ice", totals.totals)[1])),
-        given_out=_mean_mass(taken.nbest),
-        empty=int((count == 0).sum()),
+        reference_items=int(meant) if meant == int(meant) else meant,
+        given_out=float(mass),
+        empty=int((np.diff(taken.nbest.start) == 0).sum()),
         figures=figures,
         parts=parts,
         taken=taken,
@@ -295,14 +292,16 @@ def _evaluation(system: str, part: str | None, taken: ExplodedLists, how: NBestS
     )
 
 
-def _figure(totals: UnitTotals, drawn: Any, key: str, level: float) -> Figure:
-    value = float(totals.values(key, totals.totals))
-
-    def why() -> str:
-        return totals.measures[key].why_undefined(totals.of(key, totals.totals))
-
-    scale = scale_of(totals.measures[key])
-    return unit_figure(value, totals.values(key, drawn), totals.units, level=level, scale=scale, why=why)
+def _total_figure(totals: UnitTotals, replicates: Array, key: str, level: float) -> Figure:
+    measure, value = totals.measures[key], float(totals.values(key, totals.totals))
+    return unit_figure(
+        value,
+        totals.values(key, replicates),
+        totals.units,
+        level=level,
+        scale=scale_of(measure),
+        why=lambda: measure.why_undefined(totals.of(key, totals.totals)),
+    )
 
 
 def _item_figures(taken: ExplodedLists, units: int, how: NBestSettings) -> tuple[Figure, dict[str, Figure]]:
@@ -311,13 +310,11 @@ def _item_figures(taken: ExplodedLists, units: int, how: NBestSettings) -> tuple
         undefined = Figure(float("nan"), why=NO_ITEM)
         return undefined, dict.fromkeys(how.parts(), undefined)
     items = Sample(taken.item_rows, how.replicates, how.seed)
-    parts = {key: _part_figure(measure, items, units, how.level) for key, measure in how.parts().items()}
+    parts = {}
+    for key, one in how.parts().items():
+        value, why = float(one.finish(items.sweep)), partial(one.why_undefined, items.sweep)
+        parts[key] = unit_figure(value, one.finish(items.drawn), units, level=how.level, scale="plain", why=why)
     return figure_of(ECE(), items, how.level), parts
-
-
-def _part_figure(measure: Measure, items: Sample, units: int, level: float) -> Figure:
-    value, drawn = float(measure.finish(items.sweep)), measure.finish(items.drawn)
-    return unit_figure(value, drawn, units, level=level, scale="plain", why=lambda: measure.why_undefined(items.sweep))
 
 
 def scale_of(measure: Measure) -> Scale:
@@ -327,18 +324,9 @@ def scale_of(measure: Measure) -> Scale:
     return "plain" if isinstance(measure, NCE | TopNCE) else "log"
 
 
-def _ends(figure: Figure) -> dict[str, float | None]:
-    shown = figure.to_dict()
-    return {key: shown[key] for key in ("value", "low", "high")}
-
-
-def _mean_mass(nbest: NBest) -> float:
-    """How much of its mass a list gives out, on average."""
-    return float(np.average(np.minimum(nbest.given_out, 1.0), weights=nbest.frame["weight"].to_numpy()))
-
-
-def _whole(count: float) -> float:
-    return int(count) if count == int(count) else count
+def _numbers_in(one: Figure | Difference) -> dict[str, float | None]:
+    document = one.to_dict()
+    return {key: document[key] for key in ("value", "low", "high", "p", "p_adjusted") if key in document}
 
 
 ITEMS = pl.List(pl.String)
@@ -359,19 +347,17 @@ def act_turns(nbest: NBest, settings: NBestSettings | None = None) -> pl.DataFra
     (['a'], [['b'], ['a']], 1.0, 0.5, 0.0, 1.3863, False)
     """
     how = settings or NBestSettings()
-    rows = exploded(nbest)
-    of_acts = {key: measure for key, measure in how.of_acts().items() if key in ("ser", "wser", "oracle")}
-    of_items = {key: measure for key, measure in how.of_items().items() if key == "ice"}
-    sums = ExplodedLists(nbest, rows, None).totals(of_acts, of_items)
+    rows, of_acts = exploded(nbest), how.of_acts()
+    counted = {key: of_acts[key] for key in ("ser", "wser", "oracle")}
+    sums = ExplodedLists(nbest, rows, None).totals(counted, {"ice": how.of_items()["ice"]})
     weight = nbest.frame["weight"].replace(0.0, 1.0).to_numpy()[:, None]
     share = {key: sums.table[:, sums.columns[key]] / weight for key in sums.measures}
     first = rows.acts.filter("top")
-    own = ("id", "system", "dialogue", "weight")
     return nbest.frame.select(
         "id",
         "system",
         "dialogue",
-        *(name for name in nbest.frame.columns if name not in own),
+        pl.exclude("id", "system", "dialogue", "weight"),
         pl.Series("reference", _items(nbest.sets, nbest.reference), dtype=ITEMS),
         pl.Series("acts", _nested(_items(nbest.sets, nbest.act), nbest.start), dtype=pl.List(ITEMS)),
         pl.Series("confidence", _nested(nbest.confidence.tolist(), nbest.start), dtype=pl.List(pl.Float64)),
@@ -388,5 +374,206 @@ def _items(sets: ItemSets, codes: NDArray[np.int32]) -> list[tuple[str, ...]]:
 
 
 def _nested(values: list[Any], start: NDArray[np.int64]) -> list[list[Any]]:
-    ends = start.tolist()
-    return [values[a:b] for a, b in pairwise(ends)]
+    return [values[a:b] for a, b in pairwise(start.tolist())]
+
+
+_UTTERANCES = Wording("utterance", "utterances")
+
+NBestVerdict = Literal["a is better", "b is better", "no difference shown"]
+
+
+@dataclass(frozen=True, eq=False)
+class NBestPair(Shown):
+    """Two systems' lists against each other; differences are those of a less those of b."""
+
+    a: str
+    b: str
+    paired: bool
+    n: int
+    differences: Mapping[str, Difference]
+    better: Mapping[str, Literal["lower", "higher"]]
+    level: float
+
+    @property
+    def verdict(self) -> NBestVerdict:
+        """Which system has the lower ICE, where that is shown after correction for all pairs."""
+        return self.side("ice")
+
+    def side(self, key: str) -> NBestVerdict:
+        """Which system a measure shows to be better."""
+        one = self.differences[key]
+        if not one.p_adjusted < 1 - self.level:
+            return "no difference shown"
+        return "a is better" if (one.value < 0) == (self.better[key] == "lower") else "b is better"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair as plain values."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "paired": self.paired,
+            "n": self.n,
+            "verdict": self.verdict,
+            "differences": {key: {**one.to_dict(), "better": self.side(key)} for key, one in self.differences.items()},
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """The differences as a table, a row per measure."""
+        rows = [{"a": self.a, "b": self.b, "measure": key, **_numbers_in(one)} for key, one in self.differences.items()]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True, eq=False)
+class NBestComparison(Shown):
+    """The lists of two or more systems against each other."""
+
+    evaluations: NBestEvaluations
+    pairs: tuple[NBestPair, ...]
+    note: str
+    dropped: Mapping[str, int]
+    level: float
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def as_evaluations(self) -> NBestEvaluations:
+        """The evaluations of the systems, with this comparison and its notes."""
+        evaluations = NBestEvaluations(self.evaluations).with_notes(self.notes, self.warnings)
+        evaluations._comparison = self
+        return evaluations
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that `demur nbest --compare --json` prints."""
+        return {
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "systems": [one.to_dict() for one in self.evaluations],
+            "note": self.note,
+            "dropped": dict(self.dropped),
+            "level": self.level,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """The differences of all pairs as a table."""
+        return pl.concat([pair.frame() for pair in self.pairs])
+
+
+def compare_lists(
+    nbest: NBest,
+    *,
+    systems: tuple[str, ...] | None = None,
+    matched: bool = False,
+    unpaired: bool = False,
+    settings: NBestSettings | None = None,
+    step: Step = silent,
+    **options: Any,
+) -> NBestComparison:
+    """Compare the lists of systems, paired by utterance where these have ids; options are those of `NBestSettings`.
+
+    Every measure gets a difference with interval and p-value; p-values are corrected over pairs by Holm's method.
+    """
+    how = NBestSettings(**options) if settings is None else settings
+    pairing = pair_nbest(nbest, systems=systems, matched=matched, unpaired=unpaired)
+    evaluated = NBestEvaluations(
+        one for lists in pairing.lists.values() for one in evaluate_nbest(lists, settings=how, step=step)
+    )
+    step("comparing", 0, 1)
+    totals = {name: one.totals for name, one in zip(pairing.lists, evaluated, strict=True)}
+    unit = next((one.taken.unit for one in evaluated if one.taken.unit is not None), None)
+    if pairing.paired and unit is not None:  # the same units in all systems: dialogues, where some system names them
+        same = [replace(one.taken, unit=unit).totals(how.of_acts(), how.of_items()) for one in evaluated]
+        totals = dict(zip(totals, same, strict=True))
+    pairs = [_pair_of(one, two, totals, pairing.paired, how) for one, two in combinations(totals, 2)]
+    notes = (pairing.note, how.note)
+    return NBestComparison(evaluated, _corrected_pairs(pairs), pairing.note, pairing.dropped, how.level, notes)
+
+
+def differences_of(
+    first: UnitTotals, second: UnitTotals, how: NBestSettings, *, paired: bool = True
+) -> dict[str, Difference]:
+    """Every measure of one table less that of another, with intervals; when paired, from the same replicated units."""
+    one, two = (
+        side.draw(replicates=how.replicates, seed=how.seed + (0 if paired else place))
+        for place, side in enumerate((first, second))
+    )
+    units = first.units if paired else min(first.units, second.units)
+    differences = {}
+    for key in first.measures:
+        value = float(first.values(key, first.totals) - second.values(key, second.totals))
+        differences[key] = difference(value, first.values(key, one) - second.values(key, two), units, level=how.level)
+    return differences
+
+
+def _pair_of(one: str, two: str, totals: Mapping[str, UnitTotals], paired: bool, how: NBestSettings) -> NBestPair:
+    first, second = totals[one], totals[two]
+    differences = differences_of(first, second, how, paired=paired)
+    better = {key: measure.better for key, measure in first.measures.items()}
+    return NBestPair(one, two, paired, min(first.n, second.n), differences, better, how.level)
+
+
+def _corrected_pairs(pairs: list[NBestPair]) -> tuple[NBestPair, ...]:
+    corrected: list[dict[str, Difference]] = [{} for _ in pairs]
+    for key in pairs[0].differences:
+        adjusted = holm(np.array([pair.differences[key].p for pair in pairs]))
+        for pair, own, p in zip(pairs, corrected, adjusted, strict=True):
+            own[key] = replace(pair.differences[key], p_adjusted=float(p))
+    return tuple(replace(pair, differences=own) for pair, own in zip(pairs, corrected, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class NBestPairing:
+    """The lists of each system: when paired, of the same utterances in the same order."""
+
+    lists: Mapping[str, NBest]
+    paired: bool
+    note: str
+    dropped: Mapping[str, int]
+
+
+def pair_nbest(
+    nbest: NBest, *, systems: tuple[str, ...] | None = None, matched: bool = False, unpaired: bool = False
+) -> NBestPairing:
+    """Brings the lists of two or more systems together by the ids of utterances, whatever their order.
+
+    References must agree. `matched` keeps the utterances that all systems have, `unpaired` lets each stand on its own.
+    """
+    if matched and unpaired:
+        raise UsageError("`matched` pairs utterances and `unpaired` does not: give one of them")
+    names = tuple(dict.fromkeys(nbest.systems if systems is None else systems))
+    if len(names) < 2:
+        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
+    lists = {name: nbest.of(name) for name in names}
+    unnamed = [name for name, one in lists.items() if one.frame["id"].null_count()]
+    for name in unnamed if not unpaired else ():
+        missing, size = lists[name].frame["id"].null_count(), len(lists[name])
+        if missing < size or matched:
+            rule = f"{missing:,} of {size:,} utterances of {name} have no id, so they cannot be paired"
+            raise DataError(rule, fix="give every utterance an id; `unpaired` compares without")
+    if unpaired or unnamed:
+        note = unpaired_note(unnamed, unpaired)
+        return NBestPairing(lists, paired=False, note=note, dropped=dict.fromkeys(names, 0))
+    alignment = align({name: one.frame["id"] for name, one in lists.items()}, matched=matched, what=_UTTERANCES)
+    lists = {name: one.taken(alignment.places[name].astype(np.int64)) for name, one in lists.items()}
+    for one, two in pairwise(lists):
+        _refuse_disagreement(one, lists[one], two, lists[two])
+    return NBestPairing(lists, paired=True, note=alignment.note, dropped=alignment.dropped)
+
+
+def _refuse_disagreement(one: str, first: NBest, two: str, second: NBest) -> None:
+    """Paired utterances must mean the same, be of the same dialogue, where both systems name it, and weigh the same."""
+    apart = np.flatnonzero(first.reference != second.reference)  # sets of one table are numbered alike
+    if apart.size:
+        place = int(apart[0])
+        meant = [" ".join(lists.sets.items_of(int(lists.reference[place]))) or "nothing" for lists in (first, second)]
+        rule = f'utterance "{first.frame["id"][place]}" means {meant[0]} in {one} but {meant[1]} in {two}'
+        more = f" ({apart.size:,} such utterances)" if apart.size > 1 else ""
+        raise DataError(rule + more, fix="do the ids mean the same utterances? `unpaired` compares without pairing")
+    table = first.frame.select("id", "dialogue", "weight").with_columns(
+        other=second.frame["dialogue"], other_weight=second.frame["weight"]
+    )
+    for row in table.filter(pl.col("dialogue") != pl.col("other")).head(1).iter_rows(named=True):
+        rule = f'utterance "{row["id"]}" is of dialogue "{row["dialogue"]}" in {one} but of "{row["other"]}" in {two}'
+        raise DataError(rule, fix="name dialogues alike in all files, or `unpaired` compares without pairing")
+    for row in table.filter(pl.col("weight") != pl.col("other_weight")).head(1).iter_rows(named=True):
+        rule = f'utterance "{row["id"]}" weighs {row["weight"]:g} in {one} but {row["other_weight"]:g} in {two}'
+        raise DataError(rule, fix="paired utterances weigh the same; `unpaired` compares without pairing")

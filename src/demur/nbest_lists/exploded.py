@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import narwhals as nw
@@ -65,17 +66,10 @@ class _Lists:
     @classmethod
     def of(cls, nbest: NBest, first: int, weight: Array) -> _Lists:
         """The utterances from this one on."""
-        here = slice(first, first + AT_ONCE)
-        start = nbest.start[first : first + AT_ONCE + 1]
+        here, start = slice(first, first + AT_ONCE), nbest.start[first : first + AT_ONCE + 1]
         held = slice(int(start[0]), int(start[-1]))
-        return cls(
-            nbest.sets,
-            nbest.reference[here],
-            start - start[0],
-            nbest.act[held],
-            nbest.confidence[held],
-            weight[here],
-        )
+        act, confidence = nbest.act[held], nbest.confidence[held]
+        return cls(nbest.sets, nbest.reference[here], start - start[0], act, confidence, weight[here])
 
     def __len__(self) -> int:
         return self.reference.size
@@ -111,45 +105,36 @@ class _Lists:
         return flags
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Items:
-    """Items of utterances: how many each has, their columns, and how many items of each hypothesis were meant."""
-
-    count: Places
-    columns: Columns
-    right_by_act: Sizes
-
-
 def exploded(nbest: NBest) -> Exploded:
     """The rows of items and acts of a table of N-best lists."""
     weight = nbest.frame["weight"].to_numpy()
-    items, acts, item_counts, act_counts = [], [], [], []
+    items, acts = [], []
     for first in range(0, max(len(nbest), 1), AT_ONCE):
         lists = _Lists.of(nbest, first, weight)
-        found = _item_rows(lists)
-        columns, count = _act_rows(lists, found.right_by_act)
-        items.append(found.columns)
-        item_counts.append(found.count)
-        acts.append(columns)
-        act_counts.append(count)
-    of_items = _joined(items)
-    which = of_items.pop("item")
-    return Exploded(
-        pl.DataFrame(of_items), pl.DataFrame(_joined(acts)), _starts(item_counts), _starts(act_counts), which
-    )
+        of_items, count, right_by_act = _item_rows(lists)
+        items.append((of_items, count))
+        acts.append(_act_rows(lists, right_by_act))
+    (columns, item_start), (act_columns, act_start) = _joined_rows(items), _joined_rows(acts)
+    item = columns.pop("item")
+    return Exploded(pl.DataFrame(columns), pl.DataFrame(act_columns), item_start, act_start, item)
 
 
-def _joined(parts: list[Columns]) -> Columns:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+def _joined_rows(parts: list[tuple[Columns, Places]]) -> tuple[Columns, Places]:
+    """The columns of all parts, and where the rows of each utterance start."""
+    columns = {name: np.concatenate([part[name] for part, _ in parts]) for name in parts[0][0]}
+    return columns, np.concatenate([[0], np.cumsum(np.concatenate([count for _, count in parts]))])
 
 
-def _starts(counts: list[Places]) -> Places:
-    return np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+def _item_rows(lists: _Lists) -> tuple[Columns, Places, Sizes]:
+    """The columns of items, how many each utterance has, and how many items of each hypothesis were meant.
 
-
-def _item_rows(lists: _Lists) -> _Items:
-    """Sums over the acts that hold an item, by one stable sort of (utterance, item); references follow their lists."""
-    every, hypothesised = _with_references(lists)
+    Confidences are summed over the acts that hold an item, by one stable sort of (utterance, item); every reference
+    follows its list.
+    """
+    hypothesised = np.ones(lists.act.size + len(lists), dtype=np.bool_)
+    hypothesised[lists.start[1:] + np.arange(len(lists))] = False
+    every = np.empty(hypothesised.size, dtype=np.int32)
+    every[hypothesised], every[~hypothesised] = lists.act, lists.reference
     item, start = lists.sets.expanded(every)
     size = np.diff(start)
     number = max(len(lists.sets.names), 1)
@@ -163,10 +148,11 @@ def _item_rows(lists: _Lists) -> _Items:
     ends = np.append(edges, key.size)[1:]
     group = np.repeat(np.arange(edges.size), ends - edges)
     holder = np.repeat(np.arange(every.size), size)[order]
-    confidence = round_sums(np.bincount(group, _scattered(lists.confidence, hypothesised)[holder], edges.size))
+    given, is_top = (_column(every.size, np.float64, (hypothesised, part)) for part in (lists.confidence, lists.is_top))
+    confidence = round_sums(np.bincount(group, given[holder], edges.size))
     right = ~hypothesised[holder[ends - 1]]  # the reference comes last among those that hold an item
     right_by_act = np.bincount(holder, right[group], every.size)[hypothesised].astype(np.int32)
-    top = np.bincount(group, _scattered(lists.is_top * 1.0, hypothesised)[holder], edges.size) > 0
+    top = np.bincount(group, is_top[holder], edges.size) > 0
     answered = confidence > 0
     columns = {
         "key": ordered[edges],
@@ -181,22 +167,7 @@ def _item_rows(lists: _Lists) -> _Items:
         columns = {name: column[held] for name, column in columns.items()}
     count = np.diff(np.searchsorted(columns.pop("key"), np.arange(len(lists) + 1) * number))
     columns["weight"] = np.repeat(lists.weight, count)
-    return _Items(count, columns, right_by_act)
-
-
-def _with_references(lists: _Lists) -> tuple[Codes, Flags]:
-    """The sets hypothesised for each utterance and then its reference, and which of all are hypothesised."""
-    hypothesised = np.ones(lists.act.size + len(lists), dtype=np.bool_)
-    hypothesised[lists.start[1:] + np.arange(len(lists))] = False
-    every = np.empty(hypothesised.size, dtype=np.int32)
-    every[hypothesised], every[~hypothesised] = lists.act, lists.reference
-    return every, hypothesised
-
-
-def _scattered(values: NDArray[Any], where: Flags) -> NDArray[Any]:
-    spread = np.zeros(where.size, dtype=values.dtype)
-    spread[where] = values
-    return spread
+    return columns, count, right_by_act
 
 
 def _act_rows(lists: _Lists, right_items: Sizes) -> tuple[Columns, Places]:
@@ -216,24 +187,23 @@ def _act_rows(lists: _Lists, right_items: Sizes) -> tuple[Columns, Places]:
         best[held] = np.minimum.reduceat(errors, lists.start[held])
     given_out = sums_of(lists.confidence, lists.count)
     rows = int(count.sum())
+    confidence, remaining = np.minimum(lists.confidence, 1.0), np.maximum(1.0 - given_out, 0.0)
     return {
-        "confidence": _placed(
-            rows, np.float64, (mine, np.minimum(lists.confidence, 1.0)), (rest, np.maximum(1.0 - given_out, 0.0))
-        ),
-        "right": _placed(rows, np.bool_, (mine, right), (missing, True)),
-        "answered": _placed(rows, np.bool_, (mine, True)),
-        "errors": _placed(rows, np.int32, (mine, errors), (rest, lists.meant)),
-        "items": _placed(rows, np.int32, (mine, lists.size), (missing, missed)),
-        "right_items": _placed(rows, np.int32, (mine, right_items), (missing, missed)),
-        "top": _placed(rows, np.bool_, (mine, lists.is_top), (rest, lists.count == 0)),
-        "rest": _placed(rows, np.bool_, (rest, True)),
-        "reference_items": _placed(rows, np.int32, (rest, lists.meant)),
-        "best_errors": _placed(rows, np.int32, (rest, best)),
+        "confidence": _column(rows, np.float64, (mine, confidence), (rest, remaining)),
+        "right": _column(rows, np.bool_, (mine, right), (missing, True)),
+        "answered": _column(rows, np.bool_, (mine, True)),
+        "errors": _column(rows, np.int32, (mine, errors), (rest, lists.meant)),
+        "items": _column(rows, np.int32, (mine, lists.size), (missing, missed)),
+        "right_items": _column(rows, np.int32, (mine, right_items), (missing, missed)),
+        "top": _column(rows, np.bool_, (mine, lists.is_top), (rest, lists.count == 0)),
+        "rest": _column(rows, np.bool_, (rest, True)),
+        "reference_items": _column(rows, np.int32, (rest, lists.meant)),
+        "best_errors": _column(rows, np.int32, (rest, best)),
         "weight": np.repeat(lists.weight, count),
     }, count
 
 
-def _placed(rows: int, kind: Any, *parts: tuple[Places, Any]) -> NDArray[Any]:
+def _column(rows: int, kind: Any, *parts: tuple[NDArray[Any], Any]) -> NDArray[Any]:
     """A column with some of its places filled, others 0."""
     column = np.zeros(rows, dtype=kind)
     for place, values in parts:
@@ -280,12 +250,12 @@ class UnitTotals:
         """A measure's value on each unit alone."""
         return self.values(key, self.table)
 
-    def drawn(self, *, replicates: int, seed: int) -> Array:
+    def draw(self, *, replicates: int, seed: int) -> Array:
         """The totals of replicates, one row each; the same seed draws the same units of another table."""
         table = self.table
         if self.units > MOST_UNITS:
             bundle = np.random.default_rng([seed, 1]).permutation(self.units) % MOST_UNITS
-            table = np.stack([np.bincount(bundle, weights=column, minlength=MOST_UNITS) for column in table.T], axis=1)
+            table = _summed_units(table, bundle, MOST_UNITS)
         return np.concatenate([counts @ table for counts in Draws(table.shape[0], replicates, seed)])
 
 
@@ -310,17 +280,14 @@ class ExplodedLists:
 
     def totals(self, of_acts: Mapping[str, TermMeasure], of_items: Mapping[str, TermMeasure]) -> UnitTotals:
         """What each unit adds to measures of acts and of items."""
-        rows = self.rows
-        parts = [
-            _summed(rows.acts, rows.act_start, of_acts),
-            _summed(rows.items, rows.item_start, of_items),
-        ]
-        table = np.concatenate(parts, axis=1)
+        rows, measures = self.rows, {**of_acts, **of_items}
+        acts = _summed_terms(rows.acts, rows.act_start, of_acts)
+        table = np.concatenate([acts, _summed_terms(rows.items, rows.item_start, of_items)], axis=1)
         if self.unit is not None:
-            count = int(self.unit.max()) + 1
-            table = np.stack([np.bincount(self.unit, weights=part, minlength=count) for part in table.T], axis=1)
-        measures = {**of_acts, **of_items}
-        return UnitTotals(table, _places(measures), measures, len(self.nbest), self.unit is not None)
+            table = _summed_units(table, self.unit, int(self.unit.max()) + 1)
+        ends = np.cumsum([0, *(len(measure.terms()) for measure in measures.values())]).tolist()
+        columns = {key: slice(*span) for key, span in zip(measures, pairwise(ends), strict=True)}
+        return UnitTotals(table, columns, measures, len(self.nbest), self.unit is not None)
 
     @cached_property
     def item_sweep(self) -> Sweep:
@@ -331,19 +298,15 @@ class ExplodedLists:
     def item_rows(self) -> Rows:
         """The items as rows of which units are drawn."""
         items = self.rows.items
-        return Rows(
-            items["confidence"].to_numpy(),
-            items["right"].to_numpy(),
-            items["answered"].to_numpy(),
-            items["weight"].to_numpy(),
-            np.repeat(self.numbered, np.diff(self.rows.item_start)),
+        confidence, right, answered, weight = (
+            items[name].to_numpy() for name in ("confidence", "right", "answered", "weight")
         )
+        return Rows(confidence, right, answered, weight, np.repeat(self.numbered, np.diff(self.rows.item_start)))
 
     def top_answers(self) -> pl.DataFrame:
         """The surest hypothesis of each utterance as a judged answer."""
-        frame = self.nbest.frame
         first = self.rows.acts.filter("top")
-        return frame.select("id", "system", "dialogue", "weight").with_columns(
+        return self.nbest.frame.select("id", "system", "dialogue", "weight").with_columns(
             first.select("answered", "right", confidence=pl.when("answered").then("confidence")),
             failed=pl.lit(False),
             out_of_scope=pl.lit(False),
@@ -363,16 +326,11 @@ def dialogue_numbers(frame: pl.DataFrame) -> Units | None:
     return codes
 
 
-def _places(measures: Mapping[str, TermMeasure]) -> dict[str, slice]:
-    found, start = {}, 0
-    for key, measure in measures.items():
-        stop = start + len(measure.terms())
-        found[key] = slice(start, stop)
-        start = stop
-    return found
+def _summed_units(table: Array, unit: Units, count: int) -> Array:
+    return np.stack([np.bincount(unit, weights=column, minlength=count) for column in table.T], axis=1)
 
 
-def _summed(frame: pl.DataFrame, start: NDArray[np.int64], measures: Mapping[str, TermMeasure]) -> Array:
+def _summed_terms(frame: pl.DataFrame, start: Places, measures: Mapping[str, TermMeasure]) -> Array:
     """The weighted terms of all measures summed over the rows of each utterance."""
     terms = {
         f"{key}:{name}": term * nw.col("weight")

@@ -17,8 +17,7 @@ from demur.importers import NoSeed
 
 if TYPE_CHECKING:
     from demur.nbest_lists.asr.lattices import LatticeRows
-    from demur.nbest_lists.compare import NBestComparison
-    from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
+    from demur.nbest_lists.evaluate import NBestComparison, NBestEvaluations
     from demur.nbest_lists.table import NBest, NBestReading
 
 
@@ -170,20 +169,26 @@ def nbest(
     with `recalibrate_on` what recalibrating did to each system, as `recalibrated`.
     """
     from demur.nbest_lists.asr.scorers import Scoring
-    from demur.nbest_lists.evaluate import NBestSettings
+    from demur.nbest_lists.evaluate import NBestSettings, compare_lists, evaluate_nbest
+    from demur.nbest_lists.recalibrate import ListRecalibration, nbest_rows, recalibrated_items
     from demur.nbest_lists.table import read_lists
 
     choice: dict[str, Any] = {"systems": systems, "matched": matched, "unpaired": unpaired}
     training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
-    _refuse_together(compare, any(choice.values()), bool(by or training))
-    _refuse_training_data(data, training)
+    _refuse_options(data, training, compare, any(choice.values()), bool(by or training))
     settings = NBestSettings(floor, clip, level, replicates, seed)
     scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
     reading = list_reading(columns, (), items, normalise, ontology)
     step("reading", 0, 1)
     table = read_lists(data, replace(reading, where=tuple(where), keep=(by,) if by else ()), scoring)
-    fitted_on = read_lists(training, reading, scoring) if training else None
-    found = _evaluated(table, fitted_on, settings, by, choice if compare else None, step)
+    fitted = ListRecalibration.fit(read_lists(training, reading, scoring)) if training else None
+    if compare:
+        found = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
+    else:
+        found = evaluate_nbest(table, by=by, settings=settings, step=step)
+    if fitted is not None:
+        found.recalibrated = tuple(recalibrated_items(table.of(one), fitted.items, settings) for one in table.systems)
+    found.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
     return found.with_notes((*table.notes, Sampling(level, replicates, seed).note), table.warnings)
 
 
@@ -211,30 +216,8 @@ def compare_nbest(
     step: Step = silent,
 ) -> "NBestComparison":
     """N-best lists of two or more systems against each other, paired by utterance: `nbest` with `compare`."""
-    found = nbest(
-        *data,
-        compare=True,
-        systems=systems,
-        matched=matched,
-        unpaired=unpaired,
-        floor=floor,
-        clip=clip,
-        columns=columns,
-        where=where,
-        items=items,
-        normalise=normalise,
-        ontology=ontology,
-        scorer=scorer,
-        grammar=grammar,
-        parser=parser,
-        heard=heard,
-        sentences=sentences,
-        level=level,
-        replicates=replicates,
-        seed=seed,
-        step=step,
-    )
-    return found.comparison
+    options = locals()
+    return nbest(*options.pop("data"), compare=True, **options).comparison
 
 
 _FINITE: dict[str, Any] = {"check": isfinite, "takes": "a finite number"}
@@ -273,7 +256,7 @@ def import_slf(
 ) -> "LatticeRows":
     """Word lattices as confusion networks, a row for each utterance, for `demur nbest --scorer`.
 
-    The lattices are read while the rows are gone through.
+    The lattices are read while the rows are iterated over.
     """
     from demur.nbest_lists.asr.lattices import LatticeRows, References, lattice_files
 
@@ -295,39 +278,13 @@ def check_lists_file(path: Path, *data: Any, recalibrate_on: tuple[Any, ...] = (
         raise UsageError(f"`write_lists` {path}: this file is read here; write to another")
 
 
-def _evaluated(
-    table: "NBest",
-    fitted_on: "NBest | None",
-    settings: "NBestSettings",
-    by: str | None,
-    choice: dict[str, Any] | None,
-    step: Step,
-) -> "NBestEvaluations":
-    from demur.nbest_lists.compare import compare_lists
-    from demur.nbest_lists.evaluate import evaluate_nbest
-    from demur.nbest_lists.recalibrate import ListRecalibration, nbest_rows, recalibrated_items
-
-    fitted = None if fitted_on is None else ListRecalibration.fit(fitted_on)
-    if choice is not None:
-        found = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
-    else:
-        found = evaluate_nbest(table, by=by, settings=settings, step=step)
-    if fitted is not None:
-        found.recalibrated = tuple(
-            recalibrated_items(table.of(system), fitted.items, settings) for system in table.systems
-        )
-    found.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
-    return found
-
-
-def _refuse_together(compare: bool, of_comparison: bool, of_evaluation: bool) -> None:
+def _refuse_options(
+    data: tuple[Any, ...], training: tuple[Any, ...], compare: bool, of_comparison: bool, of_evaluation: bool
+) -> None:
     if not compare and of_comparison:
         raise UsageError("`systems`, `matched` and `unpaired` go with `compare`")
     if compare and of_evaluation:
         raise UsageError("`compare` looks at whole systems: leave out `by` and `recalibrate_on`, or use `where`")
-
-
-def _refuse_training_data(data: tuple[Any, ...], training: tuple[Any, ...]) -> None:
     for file in training:
         if _files(data) & _files((file,)):
             raise UsageError(

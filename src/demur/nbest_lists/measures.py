@@ -1,4 +1,4 @@
-"""Measures of N-best lists with confidences (Thomson et al. 2008), and the parts of the ICE."""
+"""Measures of N-best lists with confidences (Thomson et al. 2008), the parts of the ICE, and all by their key."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import narwhals as nw
 import numpy as np
 
 from demur.core.arrays import Array
-from demur.core.stats.calibration import NCE, one_where, recalibrated
-from demur.core.stats.measure import SweepMeasure, TermMeasure
+from demur.core.stats.calibration import ECE, NCE, one_where, recalibrated
+from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError
+from demur.returns.classes import MEASURES
 
 FLOOR = 1e-3
 """The least probability that a cross entropy looks at, as in the scorer of DSTC."""
@@ -23,19 +24,20 @@ PAPER = "Thomson et al. (2008)"
 _NOTHING_MEANT = "no reference holds any item"
 
 
+def _check_floor(floor: float) -> None:
+    if not 0 < floor < 0.5:
+        raise UsageError(f"the floor of a probability must lie between 0 and 0.5; got {floor:g}")
+
+
 @dataclass(frozen=True)
 class _Ratio(TermMeasure):
-    """The first total over the second."""
-
-    empty: ClassVar[str] = _NOTHING_MEANT
+    """The first total over the second; NaN where there is nothing to divide by."""
 
     def finish(self, totals: Array) -> Array:
-        """The quotient; NaN where there is nothing to divide by."""
         return ratio(totals[..., 0], totals[..., 1])
 
     def why_undefined(self, totals: Array) -> str:
-        """What there is none of."""
-        return self.empty
+        return _NOTHING_MEANT
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,10 @@ class _ErrorRate(_Ratio):
 
     better: ClassVar = "lower"
 
-    def _errors(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _errors(self) -> Any: ...
 
     def terms(self) -> Mapping[str, nw.Expr]:
-        """Errors, and items meant."""
         return {"errors": self._errors(), "reference": nw.col("reference_items") * 1.0}
 
 
@@ -213,8 +214,7 @@ class _CrossEntropy(_Ratio):
     better: ClassVar = "lower"
 
     def __post_init__(self) -> None:
-        if not 0 < self.floor < 0.5:
-            raise UsageError(f"the floor of a probability must lie between 0 and 0.5; got {self.floor:g}")
+        _check_floor(self.floor)
 
     def _cost(self) -> Any:
         """-log(d c + (1 - d)(1 - c)), the probability not below the floor."""
@@ -325,7 +325,7 @@ def item_cost(probability: Any, right: Any, wrong: Any, floor: float) -> Array:
 
 @dataclass(frozen=True)
 class _Part(SweepMeasure):
-    """One part of the ICE; ICE = missing + miscalibration - discrimination + uncertainty."""
+    """A part of the ICE, per item meant; ICE = missing + miscalibration - discrimination + uncertainty."""
 
     floor: float = FLOOR
 
@@ -333,20 +333,15 @@ class _Part(SweepMeasure):
     reference: ClassVar = f"{PAPER}, equation 3, split by isotonic regression as in Dimitriadis et al. (2021)"
 
     def __post_init__(self) -> None:
-        if not 0 < self.floor < 0.5:
-            raise UsageError(f"the floor of a probability must lie between 0 and 0.5; got {self.floor:g}")
+        _check_floor(self.floor)
 
     def finish(self, totals: Sweep) -> Array:
-        """The part's cost over the number of items meant."""
         right, wrong = (np.asarray(part, dtype=np.float64) for part in (totals.right, totals.wrong))
         missed = np.asarray(totals.withheld, dtype=np.float64)
         return ratio(self._cost(totals.threshold, right, wrong, missed), right.sum(axis=-1) + missed)
 
     @abstractmethod
     def _cost(self, confidence: Array, right: Array, wrong: Array, missed: Array) -> Array: ...
-
-    def _as_given(self, confidence: Array, right: Array, wrong: Array) -> Array:
-        return np.asarray(item_cost(np.clip(confidence, 0, 1), right, wrong, self.floor).sum(axis=-1))
 
     def _recalibrated(self, right: Array, wrong: Array) -> Array:
         if not right.shape[-1]:
@@ -360,8 +355,7 @@ class _Part(SweepMeasure):
         return item_cost(rate, right.sum(axis=-1), wrong.sum(axis=-1), self.floor)
 
     def why_undefined(self, totals: Any) -> str:
-        """What there is none of."""
-        return "no reference holds any item"
+        return _NOTHING_MEANT
 
 
 @dataclass(frozen=True)
@@ -399,7 +393,8 @@ class Miscalibration(_Part):
     title: ClassVar = "ICE that recalibrating would win back"
 
     def _cost(self, confidence: Array, right: Array, wrong: Array, missed: Array) -> Array:
-        return np.asarray(self._as_given(confidence, right, wrong) - self._recalibrated(right, wrong))
+        as_given = item_cost(np.clip(confidence, 0, 1), right, wrong, self.floor).sum(axis=-1)
+        return np.asarray(as_given - self._recalibrated(right, wrong))
 
 
 @dataclass(frozen=True)
@@ -435,3 +430,43 @@ class Uncertainty(_Part):
 
     def _cost(self, confidence: Array, right: Array, wrong: Array, missed: Array) -> Array:
         return self._constant(right, wrong)
+
+
+OF_ACTS: dict[str, TermMeasure] = {
+    "ser": SER(),
+    "wser": WSER(),
+    "oracle": Oracle(),
+    "ace": ACE(),
+    "precision": ItemScore("precision"),
+    "recall": ItemScore("recall"),
+    "f1": ItemScore("f1"),
+}
+"""Measures of N-best lists that are sums over rows of acts."""
+
+OF_ITEMS: dict[str, TermMeasure] = {
+    "ice": ICE(),
+    "ice_floored_share": FlooredShare(),
+    "nce": NCE(),
+    "nce_top": TopNCE(),
+    "weighted_precision": WeightedItemScore("precision"),
+    "weighted_recall": WeightedItemScore("recall"),
+    "weighted_f1": WeightedItemScore("f1"),
+    "item_ece": ECE(),
+}
+"""Measures of N-best lists that are sums over rows of items."""
+
+ICE_PARTS: dict[str, Measure] = {
+    "missing": Missing(),
+    "miscalibration": Miscalibration(),
+    "discrimination": Discrimination(),
+    "uncertainty": Uncertainty(),
+}
+"""What the ICE is made of, read from the threshold sweep of items."""
+
+NBEST: dict[str, Measure] = {**OF_ACTS, **OF_ITEMS, **ICE_PARTS}
+"""Measures of N-best lists."""
+
+KINDS: dict[str, type[Measure]] = {
+    type(measure).__name__: type(measure) for measure in (*MEASURES.values(), *NBEST.values())
+}
+"""Measure classes by name, as signatures write them."""

@@ -27,8 +27,7 @@ from demur.core.show.presentation import Drawing, Presentation, ResultTable, dra
 from demur.core.show.results import register
 from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Difference, Figure
-from demur.nbest_lists.compare import NBestComparison, NBestPair
-from demur.nbest_lists.evaluate import NBestEvaluation, NBestEvaluations
+from demur.nbest_lists.evaluate import NBestComparison, NBestEvaluation, NBestEvaluations, NBestPair
 from demur.nbest_lists.recalibrate import Recalibrated
 from demur.returns.presentation import MOST_IN_COLUMNS
 
@@ -52,27 +51,12 @@ NAMES = {
 }
 """What measures of N-best lists are called in tables and figures, in the order in which they are shown."""
 
-AS_PERCENT = frozenset(
-    {
-        "ser",
-        "wser",
-        "oracle",
-        "precision",
-        "recall",
-        "f1",
-        "weighted_precision",
-        "weighted_recall",
-        "weighted_f1",
-        "ice_floored_share",
-    }
-)
+AS_PERCENT = NAMES.keys() - {"ice", "nce", "nce_top", "ace", "roc_auc", "item_ece"}
 """Measures shown in percent."""
 
 UTTERANCES = Wording("utterance", "utterances")
 
-TOP_CHARTS = ("returns.charts.error_return.error_return_chart", "returns.charts.readings.roc_chart")
-"""Charts of the first hypotheses alone."""
-
+PARTS_CHART, PAIRED_CHART = "nbest_lists.charts.parts_chart", "nbest_lists.charts.paired_chart"
 MUCH = 0.05
 """Share of the ICE from which it is worth a sentence."""
 
@@ -92,19 +76,16 @@ def nbest_sentences(one: NBestEvaluation) -> list[str]:
     if not ice.defined:
         return [f"{one.name}: the ICE of {UTTERANCES.told(one.n)} is undefined ({ice.why})."]
     share = one.figures["ice_floored_share"].value
-    told = [
+    items = f"{count(one.reference_items)} {'item' if one.reference_items == 1 else 'items'}"
+    sentences = [
         f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.told(one.n)} with "
-        f"{_items_meant(one)} meant; {percent(share)} of these are at the floor of {one.settings.floor:g}."
+        f"{items} meant; {percent(share)} of these are at the floor of {one.settings.floor:g}."
     ]
-    told += _part_sentences(one)
-    told.append(_choice_sentence(one.figures["ser"].value, one.figures["oracle"].value))
+    sentences += _part_sentences(one)
+    sentences.append(_choice_sentence(one.figures["ser"].value, one.figures["oracle"].value))
     if one.given_out < 1 - 1e-6:
-        told.append(f"On average {percent(1 - one.given_out)} of the mass belongs to no hypothesis.")
-    return told
-
-
-def _items_meant(one: NBestEvaluation) -> str:
-    return f"{count(one.reference_items)} {'item' if one.reference_items == 1 else 'items'}"
+        sentences.append(f"On average {percent(1 - one.given_out)} of the mass belongs to no hypothesis.")
+    return sentences
 
 
 def _choice_sentence(ser: float, oracle: float) -> str:
@@ -115,12 +96,12 @@ def _choice_sentence(ser: float, oracle: float) -> str:
 lists could mend 20 % of them.'
     """
     made, least = (percent(rate).removesuffix(" %") for rate in (ser, oracle))
-    told = f"The top hypothesis makes {made} errors per 100 items meant, the best of each list {least}"
+    errors = f"The top hypothesis makes {made} errors per 100 items meant, the best of each list {least}"
     if ser <= 0:
-        return f"{told}."
+        return f"{errors}."
     if oracle >= ser:
-        return f"{told}: no other choice within the lists would help."
-    return f"{told}: choosing better within the lists could mend {percent((ser - oracle) / ser)} of them."
+        return f"{errors}: no other choice within the lists would help."
+    return f"{errors}: choosing better within the lists could mend {percent((ser - oracle) / ser)} of them."
 
 
 def _part_sentences(one: NBestEvaluation) -> list[str]:
@@ -128,45 +109,34 @@ def _part_sentences(one: NBestEvaluation) -> list[str]:
     missing, mendable = one.parts["missing"], one.parts["miscalibration"]
     if not ice > 0:
         return []
-    told = [
-        f"{percent(missing.value / ice)} of it are items that no hypothesis holds; only better or longer lists help."
-    ]
+    lost = f"{percent(missing.value / ice)} of it are items that no hypothesis holds; only better or longer lists help."
     gain = f"recalibrating could win back {number(mendable.value)} ({interval(mendable, number)})"
-    if mendable.value / ice < MUCH:
-        return [*told, f"Confidences are about right: {gain}."]
-    if mendable.low > 0:
-        return [*told, f"Confidences are off: {gain}."]
-    return [*told, f"Confidences look off, but that is not shown: {gain}."]
-
-
-def comparison_sentences(comparison: NBestComparison) -> list[str]:
-    """What a comparison of lists shows."""
-    return [sentence for pair in comparison.pairs for sentence in pair_sentences(pair)]
+    off = "are off" if mendable.low > 0 else "look off, but that is not shown"
+    return [lost, f"Confidences {'are about right' if mendable.value / ice < MUCH else off}: {gain}."]
 
 
 def pair_sentences(pair: NBestPair) -> list[str]:
     """The verdict on two systems, and the measures that say otherwise."""
     one = pair.differences["ice"]
-    verdict = pair.verdict
     if one.why is not None:
         return [f"{pair.a} and {pair.b}: the ICE is {one.why}."]
-    difference = with_interval(f"{one.value:+.4g}", one.low, one.high, write=number)
     tested = "not tested" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
-    gap = f"ICE of {pair.a} less that of {pair.b}: {difference}, {tested}"
-    if verdict == "no difference shown":
-        told = [f"{pair.a} and {pair.b}: no difference shown. {gap}."]
-    else:
-        best, other = (pair.a, pair.b) if verdict == "a is better" else (pair.b, pair.a)
-        told = [f"{best} is better than {other}. {gap}."]
-    against = [NAMES[key] for key in ("wser", "oracle", "nce", "f1") if _opposed(pair, key)]
+    gap = f"ICE of {pair.a} less that of {pair.b}: {_with_ends(one)}, {tested}"
+    verdicts = {
+        "a is better": f"{pair.a} is better than {pair.b}",
+        "b is better": f"{pair.b} is better than {pair.a}",
+        "no difference shown": f"{pair.a} and {pair.b}: no difference shown",
+    }
+    sentences = [f"{verdicts[pair.verdict]}. {gap}."]
+    opposed = {"a is better", "b is better"}
+    against = [NAMES[key] for key in ("wser", "oracle", "nce", "f1") if {pair.verdict, pair.side(key)} == opposed]
     if against:
-        told.append(f"{listed(against)} {'says' if len(against) == 1 else 'say'} the opposite.")
-    return told
+        sentences.append(f"{listed(against)} {'says' if len(against) == 1 else 'say'} the opposite.")
+    return sentences
 
 
-def _opposed(pair: NBestPair, key: str) -> bool:
-    sides = {pair.verdict, pair.side(key)}
-    return sides == {"a is better", "b is better"}
+def _with_ends(one: Difference) -> str:
+    return with_interval(f"{one.value:+.4g}", one.low, one.high, write=number)
 
 
 def recalibration_sentences(change: Recalibrated) -> list[str]:
@@ -174,11 +144,10 @@ def recalibration_sentences(change: Recalibrated) -> list[str]:
     one = change.differences["ice"]
     if one.why is not None:
         return [f"{change.system}: recalibrated on {change.fitted_on:,} items of another file; the ICE is undefined."]
-    difference = with_interval(f"{one.value:+.4g}", one.low, one.high, write=number)
     before, after = number(change.before["ice"]), number(change.after["ice"])
     return [
         f"{change.system}: recalibrated on {change.fitted_on:,} items of another file, the ICE goes from {before} to "
-        f"{after}; change {difference}."
+        f"{after}; change {_with_ends(one)}."
     ]
 
 
@@ -194,12 +163,6 @@ class ItemCalibration:
     n: int
     reliability: Reliability | None
     figures: Mapping[str, Figure]
-
-    @classmethod
-    def of(cls, one: NBestEvaluation) -> ItemCalibration:
-        """The calibration of the items that some hypothesis holds."""
-        hypothesised = int(one.taken.rows.items["answered"].sum())
-        return cls(one.name, hypothesised, one.reliability, {"ece": one.figures["item_ece"]})
 
 
 def of_nbest(evaluations: NBestEvaluations) -> Presentation:
@@ -233,10 +196,18 @@ def of_nbest(evaluations: NBestEvaluations) -> Presentation:
 def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation]) -> tuple[Drawing, ...]:
     figures: list[Any] = []
     if defined:
-        figures.append(drawing("nbest_lists.charts.parts_chart", parts_frame(defined), level=defined[0].settings.level))
+        figures.append(drawing(PARTS_CHART, parts_frame(defined), level=defined[0].settings.level))
     answered = [one for one in whole if one.empty < one.n]
     if answered:
-        items = [ItemCalibration.of(one) for one in answered]
+        items = [
+            ItemCalibration(
+                one.name,
+                int(one.taken.rows.items["answered"].sum()),
+                one.reliability,
+                {"ece": one.figures["item_ece"]},
+            )
+            for one in answered
+        ]
         figures.append(drawing("returns.charts.readings.reliability_chart", items, what="items"))
         figures += [partial(_top_chart, name, answered) for name in ("error_return.error_return", "readings.roc")]
     return tuple(figures)
@@ -251,7 +222,7 @@ def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
     systems = comparison.evaluations
     return Presentation(
         title="Comparison of N-best lists",
-        sentences=tuple(comparison_sentences(comparison)),
+        sentences=tuple(sentence for pair in comparison.pairs for sentence in pair_sentences(pair)),
         tables=(
             *(pair_table(pair) for pair in comparison.pairs),
             measure_table(systems),
@@ -259,16 +230,7 @@ def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
             count_table(systems),
         ),
         figures=(
-            *(
-                drawing(
-                    "nbest_lists.charts.paired_chart",
-                    difference_frame(pair),
-                    a=pair.a,
-                    b=pair.b,
-                    level=comparison.level,
-                )
-                for pair in comparison.pairs
-            ),
+            *(drawing(PAIRED_CHART, difference_frame(pair), **_pair_titles(pair)) for pair in comparison.pairs),
             *_figures(systems, [one for one in systems if one.figures["ice"].defined]),
         ),
         data=comparison.frame,
@@ -281,33 +243,22 @@ def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
 
 def parts_frame(evaluations: Sequence[NBestEvaluation]) -> pl.DataFrame:
     """The parts of the ICE, a row per system or slice, with the interval of the ICE."""
-    rows = [
-        {
-            "system": one.name,
-            **{key: part.value for key, part in one.parts.items()},
-            "low": one.figures["ice"].low,
-            "high": one.figures["ice"].high,
-        }
-        for one in evaluations
-    ]
+    rows = []
+    for one in evaluations:
+        ice, parts = one.figures["ice"], {key: part.value for key, part in one.parts.items()}
+        rows.append({"system": one.name, **parts, "low": ice.low, "high": ice.high})
     return pl.DataFrame(rows)
 
 
 def difference_frame(pair: NBestPair) -> pl.DataFrame:
     """The differences of a pair, a row per measure, for the figure."""
+    columns = ("measure", "difference", "low", "high", "better", "percent")
     rows = [
-        {
-            "measure": NAMES[key],
-            "difference": pair.differences[key].value,
-            "low": pair.differences[key].low,
-            "high": pair.differences[key].high,
-            "better": pair.better[key],
-            "percent": key in AS_PERCENT,
-        }
-        for key in NAMES
-        if key in pair.differences and pair.differences[key].why is None
+        (name, one.value, one.low, one.high, pair.better[key], key in AS_PERCENT)
+        for key, name in NAMES.items()
+        if (one := pair.differences.get(key)) is not None and one.why is None
     ]
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def measure_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
@@ -326,20 +277,15 @@ def measure_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
 
 def part_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
     """What the ICE of each system is made of."""
+    keys = ("missing", "miscalibration", "discrimination", "uncertainty")
     rows = tuple(
-        (
-            one.name,
-            _cell("ice", one.figures["ice"]),
-            *(_cell(key, one.parts[key]) for key in ("missing", "miscalibration", "discrimination", "uncertainty")),
-        )
+        (one.name, _cell("ice", one.figures["ice"]), *(_cell(key, one.parts[key]) for key in keys))
         for one in evaluations
     )
-    columns = ("system", "ICE", "= missing", "+ miscalibration", "- discrimination", "+ uncertainty")
+    columns = ("system", "ICE", *(f"{sign} {key}" for sign, key in zip("=+-+", keys, strict=True)))
     short = tuple((row[0], *(cell.partition(" (")[0] for cell in row[1:])) for row in rows)
-    title = "What the ICE is made of"
-    return ResultTable(
-        title, columns, rows, brief=ResultTable(title, columns, short), crowded=len(evaluations) > MOST_IN_COLUMNS
-    )
+    title, crowded = "What the ICE is made of", len(evaluations) > MOST_IN_COLUMNS
+    return ResultTable(title, columns, rows, brief=ResultTable(title, columns, short), crowded=crowded)
 
 
 def count_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
@@ -362,14 +308,11 @@ def count_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
 def pair_table(pair: NBestPair) -> ResultTable:
     """The difference of two systems in every measure."""
     rows = []
-    for key in NAMES:
-        if key not in pair.differences:
-            continue
+    for key in [key for key in NAMES if key in pair.differences]:
         one = pair.differences[key]
-        value, ends = _change(key, one)
         side = {"a is better": pair.a, "b is better": pair.b}.get(pair.side(key), "–")
         p = "–" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
-        rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), value, ends, p, side))
+        rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), *_change(key, one), p, side))
     columns = ("measure", "difference", f"{100 * pair.level:g} % interval", "corrected p", "better")
     return ResultTable(f"{pair.a} less {pair.b}", columns, tuple(rows))
 
@@ -408,33 +351,27 @@ def _value(key: str, figure: Figure) -> str:
     return tabled_percent(figure.value) if key in AS_PERCENT else f"{figure.value:.4f}"
 
 
+def _pair_titles(pair: NBestPair) -> dict[str, Any]:
+    return {"a": pair.a, "b": pair.b, "level": pair.level}
+
+
 register(
     NBestEvaluation,
-    chart=drawn(
-        "nbest_lists.charts.parts_chart", lambda one: parts_frame([one]), lambda one: {"level": one.settings.level}
-    ),
+    chart=drawn(PARTS_CHART, lambda one: parts_frame([one]), lambda one: {"level": one.settings.level}),
     page=presented(lambda one: of_nbest(NBestEvaluations([one]).with_notes((one.settings.note,)))),
 )
 register(
     NBestEvaluations,
-    chart=drawn("nbest_lists.charts.parts_chart", parts_frame, lambda several: {"level": several[0].settings.level}),
+    chart=drawn(PARTS_CHART, parts_frame, lambda several: {"level": several[0].settings.level}),
     page=presented(of_nbest),
 )
 register(
     NBestPair,
-    chart=drawn(
-        "nbest_lists.charts.paired_chart",
-        difference_frame,
-        lambda pair: {"a": pair.a, "b": pair.b, "level": pair.level},
-    ),
+    chart=drawn(PAIRED_CHART, difference_frame, _pair_titles),
     page=pictured(lambda pair: paragraphs(pair_sentences(pair))),
 )
 register(
     NBestComparison,
-    chart=drawn(
-        "nbest_lists.charts.parts_chart",
-        lambda several: parts_frame(several.evaluations),
-        lambda several: {"level": several.level},
-    ),
+    chart=drawn(PARTS_CHART, lambda one: parts_frame(one.evaluations), lambda one: {"level": one.level}),
     page=presented(of_nbest_comparison),
 )

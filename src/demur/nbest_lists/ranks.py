@@ -21,9 +21,6 @@ LABEL_NAMES = ("label", "answer", "prediction", "intent", "act", "hypothesis", "
 CONFIDENCE_NAMES = ("confidence", "score", "probability", "prob", "p")
 """What the two parts of an entry may be called, the likelier first."""
 
-LABELS = pl.List(pl.String)
-CONFIDENCES = pl.List(pl.Float64)
-
 LabelList = tuple[list[str], list[float | None]]
 """Labels, the surest first, and how sure the system was of each; None where it does not say."""
 
@@ -34,25 +31,28 @@ def label_lists(column: pl.Series) -> pl.DataFrame:
     >>> label_lists(pl.Series(['[{"label": "no", "p": 0.1}, {"label": "yes", "p": 0.8}]', None])).to_dicts()
     [{'labels': ['yes', 'no'], 'confidence': [0.8, 0.1]}, {'labels': [], 'confidence': []}]
     """
-    alike = _alike(column)
-    if alike is not None:
-        return alike
-    read = [label_list(cell) for cell in column.to_list()]
-    return pl.DataFrame(
-        {"labels": [labels for labels, _ in read], "confidence": [confidence for _, confidence in read]},
-        schema={"labels": LABELS, "confidence": CONFIDENCES},
-    )
+    together = _uniform_lists(column)
+    if together is not None:
+        return together
+    schema = {"labels": pl.List(pl.String), "confidence": pl.List(pl.Float64)}
+    return pl.DataFrame([label_list(cell) for cell in column.to_list()], schema=schema, orient="row")
 
 
-def _alike(column: pl.Series) -> pl.DataFrame | None:
+def _uniform_lists(column: pl.Series) -> pl.DataFrame | None:
     """The lists of a column of JSON all of whose entries have a label and a confidence of the same names, at once.
 
     None where that is not so; then each list is read by itself, which takes many times as long.
     """
-    names = _names_in(column)
-    if names is None:
+    if column.dtype != pl.String:
         return None
-    label, confidence = names
+    first = column.filter((column.str.len_bytes() > 2).fill_null(value=False)).head(1)
+    entry = next(iter(_entries(first[0])), None) if len(first) else None
+    if not isinstance(entry, dict):
+        return None
+    label = next((name for name in LABEL_NAMES if isinstance(entry.get(name), str)), None)
+    confidence = next((name for name in CONFIDENCE_NAMES if isinstance(entry.get(name), float)), None)
+    if label is None or confidence is None:
+        return None
     try:
         lists = column.str.json_decode(pl.List(pl.Struct({label: pl.String, confidence: pl.Float64})))
     except pl.exceptions.PolarsError:
@@ -70,19 +70,6 @@ def _alike(column: pl.Series) -> pl.DataFrame | None:
     found = ordered.group_by("row", maintain_order=True).agg("labels", "confidence")
     whole = pl.DataFrame({"row": pl.int_range(len(column), eager=True)}).join(found, on="row", how="left")
     return whole.sort("row").select(pl.col("labels", "confidence").fill_null([]))
-
-
-def _names_in(column: pl.Series) -> tuple[str, str] | None:
-    """What the first entry of a column of JSON calls its label and its confidence."""
-    if column.dtype != pl.String:
-        return None
-    first = column.filter((column.str.len_bytes() > 2).fill_null(value=False)).head(1)
-    entry = next(iter(_entries(first[0])), None) if len(first) else None
-    if not isinstance(entry, dict):
-        return None
-    label = next((name for name in LABEL_NAMES if isinstance(entry.get(name), str)), None)
-    confidence = next((name for name in CONFIDENCE_NAMES if isinstance(entry.get(name), float)), None)
-    return None if label is None or confidence is None else (label, confidence)
 
 
 def label_list(cell: Any) -> LabelList:
@@ -108,8 +95,13 @@ def _entries(cell: Any) -> Sequence[Any]:
 
 def _entry(entry: Any) -> tuple[str, float | None] | None:
     """A label and its confidence; None for what has no label."""
+    label: Any
+    confidence: Any
     if isinstance(entry, dict):
-        label, confidence = _part(entry, LABEL_NAMES), _part(entry, CONFIDENCE_NAMES)
+        label, confidence = (
+            next((entry[name] for name in names if entry.get(name) is not None), None)
+            for names in (LABEL_NAMES, CONFIDENCE_NAMES)
+        )
     elif isinstance(entry, list | tuple):
         label, confidence = (*entry, None, None)[:2]
     else:
@@ -117,15 +109,13 @@ def _entry(entry: Any) -> tuple[str, float | None] | None:
     if label is None:
         return None
     sure = isinstance(confidence, int | float) and not isinstance(confidence, bool) and confidence == confidence
-    return label if isinstance(label, str) else str(label), float(confidence) if sure else None
-
-
-def _part(entry: dict[str, Any], names: Sequence[str]) -> Any:
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
+    return str(label), float(confidence) if sure else None
 
 
 NOWHERE = 0
 """The rank of a label that the list lacks."""
+
+_SHAPE = '[{"label": "yes", "confidence": 0.8}, ...]'
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +182,8 @@ def list_ranks(responses: Responses, turns: pl.DataFrame | None = None, *, level
     known = (responses.frame["target"].list.len() > 0).fill_null(value=False).to_numpy()
     held = listed & known
     if not held.any():
-        raise DataError(
-            "no input has a list of labels and a known right one",
-            where=f"{responses.systems[0]}:",
-            fix='lists stand in a column nbest, as [{"label": "yes", "confidence": 0.8}, ...]',
-        )
+        rule, where = "no input has a list of labels and a known right one", f"{responses.systems[0]}:"
+        raise DataError(rule, where=where, fix=f"lists stand in a column nbest, as {_SHAPE}")
     rank, mass = table["rank"].to_numpy()[held], weight[held]
     sums = np.bincount(rank, weights=mass)
     return ListRanks(
@@ -220,9 +207,8 @@ def label_turns(responses: Responses) -> pl.DataFrame:
     """
     frame = responses.frame
     if "nbest" not in frame.columns:
-        raise DataError(
-            "there is no column nbest", where=f"{responses.systems[0]}:", fix='read it with keep=("nbest",)'
-        )
+        where, fix = f"{responses.systems[0]}:", 'read it with keep=("nbest",)'
+        raise DataError("there is no column nbest", where=where, fix=fix)
     lists = label_lists(frame["nbest"])
     return frame.select(
         "id",
@@ -258,7 +244,7 @@ def _placed(lists: pl.DataFrame, target: pl.Series) -> tuple[pl.Series, pl.Serie
 
 
 MOST_PLACES = 10
-"""Places of a list that are told one by one."""
+"""Places of a list that are shown one by one."""
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
@@ -284,20 +270,18 @@ def of_ranks(ranks: ListRanks) -> Presentation:
 
 def rank_sentences(ranks: ListRanks) -> list[str]:
     """Where the right label stands, in words."""
-    shown = min(ranks.longest, MOST_PLACES)
     first = f"The right label is first for {percent(ranks.top(1).value)} of {count(ranks.n)} inputs"
-    later = [f"{ORDINALS[place - 1]} for {percent(ranks.share(place))}" for place in range(2, min(shown, 3) + 1)]
-    told = [", ".join([first, *later]) + "."]
+    next_two = range(2, min(ranks.longest, 3) + 1)
+    later = [f"{ORDINALS[place - 1]} for {percent(ranks.share(place))}" for place in next_two]
     gain = ranks.top(ranks.longest or 1).value - ranks.top(1).value
-    told.append(
+    sentences = [
+        ", ".join([first, *later]) + ".",
         f"A perfect choice among the labels listed would mend {percent(gain)} of all inputs; for "
-        f"{percent(ranks.nowhere / ranks.total)} the right label is not in the list."
-    )
-    left = [
-        *([f"{ranks.out_of_scope:,} to which no listed label is known to be right"] if ranks.out_of_scope else []),
-        *([f"{ranks.without:,} without a list"] if ranks.without else []),
+        f"{percent(ranks.nowhere / ranks.total)} the right label is not in the list.",
     ]
-    return [*told, f"Left out: {' and '.join(left)}."] if left else told
+    counts = {" to which no listed label is known to be right": ranks.out_of_scope, " without a list": ranks.without}
+    left = " and ".join(f"{number:,}{why}" for why, number in counts.items() if number)
+    return [*sentences, f"Left out: {left}."] if left else sentences
 
 
 def rank_table(ranks: ListRanks) -> ResultTable:
@@ -317,10 +301,7 @@ def rank_table(ranks: ListRanks) -> ResultTable:
 
 def rank_frame(ranks: ListRanks) -> pl.DataFrame:
     """Top-k accuracy, a row per k, for the figure."""
-    rows = [
-        {"k": k, "accuracy": top.value, "low": top.low, "high": top.high, "here": ranks.share(k)}
-        for k in range(1, min(ranks.longest, MOST_PLACES) + 1)
-        for top in (ranks.top(k),)
-    ]
-    kinds = {"k": pl.Int64, "accuracy": pl.Float64, "low": pl.Float64, "high": pl.Float64, "here": pl.Float64}
-    return pl.DataFrame(rows, schema=kinds)
+    tops = [(k, ranks.top(k)) for k in range(1, min(ranks.longest, MOST_PLACES) + 1)]
+    rows = [(k, top.value, top.low, top.high, ranks.share(k)) for k, top in tops]
+    kinds = {"k": pl.Int64, **dict.fromkeys(("accuracy", "low", "high", "here"), pl.Float64)}
+    return pl.DataFrame(rows, schema=kinds, orient="row")

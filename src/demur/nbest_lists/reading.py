@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, islice
 from math import isnan
@@ -23,6 +24,7 @@ from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, li
 from demur.core.io.sources import Source, first_bytes, lines
 from demur.core.io.tables import ROW, Request, Table
 from demur.errors import DataError, UsageError
+from demur.nbest_lists.asr.scorers import Heard, ScoredActs
 
 AT_ONCE = 2000
 """Rows decoded at a time: few enough that they stay in the processor's cache until all is read from them."""
@@ -39,6 +41,9 @@ HYPOTHESIS_ALIASES: Mapping[str, tuple[str, ...]] = {
 
 JSON_CELLS = ("hypotheses", "asr", "cnet")
 """Columns that hold lists of objects, or JSON that spells them where a file knows only text."""
+
+Place = Callable[[int], str]
+"""Says where a row stands, by its number."""
 
 _HYPOTHESIS_SHAPE = '[{"act": "inform(food=thai)", "confidence": 0.7}, ...]'
 _KINDS = {
@@ -80,13 +85,17 @@ class RowLayout:
 
         A part that the first rows do not show may still come under its own name. One column may play several parts.
         """
+        listed = tuple[str, ...]
+        parts: list[tuple[str, Any, Any]] = [("act", str | listed | None, None), ("items", listed | None, None)]
+        parts.append(("confidence", float | None, None))
+        hypothesis = msgspec.defstruct("Hypothesis", parts, rename=dict(self.hypothesis), gc=False)
         shape: dict[str, Any] = {
             "id": str | int | float | None,
             "dialogue": str | int | float | None,
             "system": str | int | float | None,
             "weight": float | None,
             "reference": str | tuple[str, ...] | None,
-            "hypotheses": list[self._hypothesis_type()] | None,  # type: ignore[misc]
+            "hypotheses": list[hypothesis] | None,  # type: ignore[valid-type]
             "asr": Any,
             "cnet": Any,
         }
@@ -98,12 +107,6 @@ class RowLayout:
         fields: list[tuple[str, Any, Any]] = [(part, shape.get(part, Any), None) for part in read]
         shared = {part: property(attrgetter(reader[name])) for part, name in rename.items() if part not in read}
         return msgspec.defstruct("Row", fields, rename=read, namespace=shared, gc=False)
-
-    def _hypothesis_type(self) -> type[msgspec.Struct]:
-        listed = tuple[str, ...]
-        fields: list[tuple[str, Any, Any]] = [("act", str | listed | None, None), ("items", listed | None, None)]
-        fields.append(("confidence", float | None, None))
-        return msgspec.defstruct("Hypothesis", fields, rename=dict(self.hypothesis), gc=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +129,13 @@ class RowSource:
     name: str
     layout: RowLayout
     batches: Iterable[RowBatch]
-    place: Callable[[int], str]
+    place: Place
 
 
 def rows_of_file(source: Source, wanted: ListRequest) -> RowSource:
     """The rows of a file."""
     if source.format != "json":
-        request = Request(every_name=False)
-        return _of_table(read_source(source, request), wanted)
+        return _of_table(read_source(source, Request(every_name=False)), wanted)
     head = first_bytes(source.path, source.compression, source.name)
     array = head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"[")
     if array:
@@ -148,15 +150,14 @@ def rows_of_file(source: Source, wanted: ListRequest) -> RowSource:
         raise _no_names(first, source.name, place)
     layout = _layout(names, wanted, source.name, first)
     texts: Iterator[bytes] = iter(elements) if array else lines(source.path, source.compression, source.name)
-    return RowSource(source.name, layout, _decoded(texts, layout, place), place)
+    return RowSource(source.name, layout, _decoded_lines(texts, layout, place), place)
 
 
 def rows_of_data(data: object, wanted: ListRequest) -> RowSource:
     """The rows of a frame, of columns, or of a list of dictionaries."""
     if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
         names = list(dict.fromkeys(name for row in data for name in row))
-        first = [msgspec.json.encode(row, enc_hook=str) for row in data[:NAMES_FROM]]
-        return _of_dicts(data, names, first, wanted, "data", lambda row: f"data: row {row + 1}")
+        return _of_dicts(data, names, data[:NAMES_FROM], wanted, "data", lambda row: f"data: row {row + 1}")
     return _of_table(table_of(data, Request()), wanted)
 
 
@@ -165,34 +166,30 @@ def _of_table(table: Table, wanted: ListRequest) -> RowSource:
     if frame.is_empty():
         raise DataError("holds no rows", where=table.name)
     rows = (row for part in frame.iter_slices(AT_ONCE) for row in part.iter_rows(named=True))
-    first = [msgspec.json.encode(row, enc_hook=str) for row in frame.head(NAMES_FROM).iter_rows(named=True)]
-    numbers = table.frame[ROW]
+    first, numbers = frame.head(NAMES_FROM).to_dicts(), table.frame[ROW]
     return _of_dicts(rows, frame.columns, first, wanted, table.name, lambda row: table.place(int(numbers[row])))
 
 
 def _of_dicts(
-    rows: Any,
-    names: Sequence[str],
-    first: Sequence[bytes],
-    wanted: ListRequest,
-    name: str,
-    place: Callable[[int], str],
+    rows: Iterable[Any], names: Sequence[str], first: Sequence[Any], wanted: ListRequest, name: str, place: Place
 ) -> RowSource:
-    layout = _layout(names, wanted, name, first)
-    return RowSource(name, layout, _converted(iter(rows), layout, place), place)
+    layout = _layout(names, wanted, name, [msgspec.json.encode(row, enc_hook=str) for row in first])
+    careful = _careful(layout, place)
+
+    def batches() -> Iterator[RowBatch]:
+        remaining, begin = iter(rows), 0
+        while some := list(islice(remaining, AT_ONCE)):
+            yield RowBatch([careful(dict(row), begin + at) for at, row in enumerate(some)], begin)
+            begin += len(some)
+
+    return RowSource(name, layout, batches(), place)
 
 
-def _layout(
-    names: Sequence[str],
-    wanted: ListRequest,
-    name: str,
-    first: Sequence[bytes],
-) -> RowLayout:
+def _layout(names: Sequence[str], wanted: ListRequest, name: str, first: Sequence[bytes]) -> RowLayout:
     found = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
+    unasked = set(JSON_CELLS) - set(wanted.needed)
+    columns = {part: column for part, column in found.columns.items() if part not in unasked}
     faults = [*found.faults.values()]
-    columns = {
-        part: column for part, column in found.columns.items() if part in wanted.needed or part not in JSON_CELLS
-    }
     faults += [unknown_column(extra, names, name) for extra in wanted.extras if extra not in names]
     known = {*columns, *found.faults}
     for part in ("reference", *wanted.needed):
@@ -201,11 +198,11 @@ def _layout(
     if faults:
         raise DataError.joined(faults)
     hypothesis, notes = _hypothesis_keys(first, columns.get("hypotheses"), name)
-    told = tuple(note for note in found.notes if note.partition(" <- ")[0] in columns)
-    return RowLayout(columns, wanted.extras, hypothesis, (*told, *notes))
+    own = (note for note in found.notes if note.partition(" <- ")[0] in columns)
+    return RowLayout(columns, wanted.extras, hypothesis, (*own, *notes))
 
 
-def _no_names(first: Sequence[bytes], name: str, place: Callable[[int], str]) -> DataError:
+def _no_names(first: Sequence[bytes], name: str, place: Place) -> DataError:
     """Why rows have no columns: they are not JSON, no objects, or there are none."""
     for text in first:
         if text.strip():
@@ -244,57 +241,37 @@ def _hypothesis_keys(first: Sequence[bytes], column: str | None, name: str) -> t
     return dict(found.columns), tuple(f"hypotheses: {note}" for note in found.notes)
 
 
-def _decoded(texts: Iterator[bytes], layout: RowLayout, place: Callable[[int], str]) -> Iterator[RowBatch]:
-    """Batches of decoded lines; a line that does not decode is looked at again for what exactly is wrong."""
+def _decoded_lines(texts: Iterator[bytes], layout: RowLayout, place: Place) -> Iterator[RowBatch]:
+    """Batches of decoded lines, blank ones left out; where they do not decode, or are not one a line, one by one."""
     decode = msgspec.json.Decoder(layout.row_type()).decode_lines
-    careful = _careful(layout)
+    careful = _careful(layout, place)
     first = 0
     marked = True
     while some := list(islice(texts, AT_ONCE)):
         if marked:
             some[0], marked = some[0].removeprefix(BYTE_ORDER_MARK), False
-        rows = _decoded_together(some, decode)
-        if rows is None:
+        rows: list[Any] | None = None
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            rows = decode(b"".join(some))
+        if rows is None or len(rows) not in (len(some), sum(1 for text in some if text.strip())):
             kept = (text for text in some if text.strip())
-            rows = [
-                careful(parsed_line(text, f"{place(row)}:"), row, place) for row, text in enumerate(kept, start=first)
-            ]
+            rows = [careful(parsed_line(text, f"{place(row)}:"), row) for row, text in enumerate(kept, start=first)]
         yield RowBatch(rows, first)
         first += len(rows)
 
 
-def _decoded_together(texts: list[bytes], decode: Callable[[bytes], list[Any]]) -> list[Any] | None:
-    """The rows of several lines, blank ones left out; None where they are not one a line, or not all sound."""
-    try:
-        rows = decode(b"".join(texts))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    one_a_line = len(rows) == len(texts) or len(rows) == sum(1 for text in texts if text.strip())
-    return rows if one_a_line else None
-
-
-def _converted(rows: Iterator[Mapping[str, Any]], layout: RowLayout, place: Callable[[int], str]) -> Iterator[RowBatch]:
-    careful = _careful(layout)
-    first = 0
-    while some := list(islice(rows, AT_ONCE)):
-        yield RowBatch([careful(dict(row), first + at, place) for at, row in enumerate(some)], first)
-        first += len(some)
-
-
-def _careful(layout: RowLayout) -> Callable[[Any, int, Callable[[int], str]], Any]:
+def _careful(layout: RowLayout, place: Place) -> Callable[[Any, int], Any]:
     """What makes a row of a decoded value, forgiving numbers written as text, or says what is wrong with it."""
     kind = layout.row_type()
     cells = [layout.columns[part] for part in JSON_CELLS if part in layout.columns]
 
-    def careful(value: Any, row: int, place: Callable[[int], str]) -> Any:
+    def careful(value: Any, row: int) -> Any:
         if not isinstance(value, dict):
             raise _no_object(value, place(row))
         for name in cells:
             value[name] = _from_json(value.get(name))
-        try:
+        with suppress(msgspec.ValidationError):
             return msgspec.convert(value, kind, strict=False)
-        except msgspec.ValidationError:
-            pass
         try:
             return msgspec.convert(_plain(value), kind, strict=False)
         except msgspec.ValidationError as fault:
@@ -303,8 +280,8 @@ def _careful(layout: RowLayout) -> Callable[[Any, int, Callable[[int], str]], An
     return careful
 
 
-def _misshapen(said: str, value: Mapping[str, Any], layout: RowLayout, place: str) -> DataError:
-    what, _, path = said.partition(" - at `$")
+def _misshapen(message: str, value: Mapping[str, Any], layout: RowLayout, place: str) -> DataError:
+    what, _, path = message.partition(" - at `$")
     inside = path.rstrip("`").removeprefix(".")
     named = value.get(layout.columns.get("id", "id"))
     utterance = f': utterance "{named}"' if named is not None else ""
@@ -354,9 +331,7 @@ def _keys(text: bytes) -> Collection[str]:
 
 
 Items = Literal["thomson", "dstc"]
-Heard = tuple[str, Any, Any]
-"""An utterance as a recogniser heard it: where it stands, its list of sentences, its confusion network."""
-Hypothesise = Callable[[Sequence[Heard]], Sequence[Sequence[tuple[str, float]]]]
+Hypothesise = Callable[[Sequence[Heard]], Sequence[ScoredActs]]
 """Makes acts with confidences of what was heard."""
 
 TOLERANCE = 1e-3
@@ -367,8 +342,6 @@ SOURCE = "demur:source"
 
 FEW = 16
 """Hypotheses up to which a list is short."""
-
-GO_ON = "`normalise` scales lists that sum to over 1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -401,9 +374,12 @@ class Builder:
         self.interned = Interned(self._read_items)
 
     def _read_items(self, written: Hashable) -> frozenset[str]:
-        listed = _as_list(written) if isinstance(written, str) else written
-        if isinstance(listed, tuple):
-            return frozenset(listed)
+        """The items of a hypothesis or reference: a list, a text that spells one as JSON, or acts."""
+        if isinstance(written, str) and written.lstrip().startswith("["):
+            with suppress(msgspec.MsgspecError):
+                return frozenset(msgspec.json.decode(written, type=tuple[str, ...]))
+        if isinstance(written, tuple):
+            return frozenset(written)
         if written is None:
             raise DataError(
                 "a hypothesis has neither act nor items", fix='"act": "" is the hypothesis that nothing was meant'
@@ -414,17 +390,20 @@ class Builder:
         """Takes all rows of a source, which stand for this system where they name none; gives how many were kept."""
         kept = 0
         for batch in source.batches:
-            rows = self._asked_for(_Rows(batch.rows, batch.numbers, source, system))
+            rows = self._selected(_Rows(batch.rows, batch.numbers, source, system))
             if rows.rows:
                 self.parts.append(self._part(rows))
                 kept += len(rows.rows)
         return kept
 
-    def _asked_for(self, rows: _Rows) -> _Rows:
+    def _selected(self, rows: _Rows) -> _Rows:
+        layout = rows.source.layout
+        fields = {name: part for part, name in layout.columns.items()}
+        fields |= {name: f"extra_{place}" for place, name in enumerate(layout.extras)}
         for column, value in self.where:
-            name = _field(column, rows.source.layout)
-            unsaid = rows.system if name == "system" else None
-            chosen = [(as_text(getattr(row, name)) or unsaid) == value for row in rows.rows]
+            name = fields.get(column, column)
+            default = rows.system if name == "system" else None
+            chosen = [(as_text(getattr(row, name)) or default) == value for row in rows.rows]
             kept, numbers = (list(compress(part, chosen)) for part in (rows.rows, rows.numbers))
             rows = replace(rows, rows=kept, numbers=numbers)
         return rows
@@ -434,8 +413,7 @@ class Builder:
         reference = self._numbers(rows.references(), rows, lambda place: place)
         owner = np.repeat(np.arange(count.size), count)
         act = self._numbers(written, rows, lambda place: int(owner[place]))
-        self._check(confidence, count, owner, rows)
-        confidence = self._scaled(confidence, count, owner)
+        confidence = self._checked(confidence, count, owner, rows)
         act, confidence, count = self._without_repeats(act, confidence, count, owner)
         return ListBatch(rows.frame(), reference, count, act, confidence)
 
@@ -460,10 +438,8 @@ class Builder:
         return rows.as_items(written), confidence, count
 
     def _numbers(self, written: list[Hashable], rows: _Rows, owner: Callable[[int], int]) -> NDArray[np.int64]:
-        try:
+        with suppress(DataError):
             return self.interned.numbers(written)
-        except DataError:
-            pass
         for place, one in enumerate(written):
             try:
                 self.interned[one]
@@ -471,30 +447,27 @@ class Builder:
                 raise DataError(str(fault), where=f"{rows.named(owner(place))}:") from None
         raise AssertionError("the fault did not come back")
 
-    def _check(self, confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64], rows: _Rows) -> None:
+    def _checked(self, confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64], rows: _Rows) -> Array:
+        """The confidences, with `normalise` scaled where a list sums to over 1; refuse what is no probability."""
         with np.errstate(invalid="ignore"):
             bad = ~(confidence >= 0) | np.isinf(confidence)
         if bad.any():
             place = int(np.argmax(bad))
             got = confidence[place]
-            shown = "no number" if np.isnan(got) else f"{got:g}"
+            number = "no number" if np.isnan(got) else f"{got:g}"
             raise DataError(
-                f"a confidence must be a number of at least 0; got {shown}",
+                f"a confidence must be a number of at least 0; got {number}",
                 where=f"{rows.named(int(owner[place]))}:",
                 fix='each hypothesis needs "confidence": P, a probability' if np.isnan(got) else "mend the log",
             )
-        if self.normalise:
-            return
-        over = np.flatnonzero(sums_of(confidence, count) > 1 + TOLERANCE)
-        if over.size:
-            raise _over(confidence, owner, over, rows)
-
-    def _scaled(self, confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64]) -> Array:
-        if not self.normalise:
-            return confidence
         total = sums_of(confidence, count)
-        self.normalised += int((total > 1 + TOLERANCE).sum())
-        return np.asarray(confidence / np.maximum(total, 1.0)[owner])
+        over = np.flatnonzero(total > 1 + TOLERANCE)
+        if self.normalise:
+            self.normalised += over.size
+            return np.asarray(confidence / np.maximum(total, 1.0)[owner])
+        if over.size:
+            raise _over(confidence[owner == over[0]], over, rows)
+        return confidence
 
     def _without_repeats(
         self, act: NDArray[np.int64], confidence: Array, count: NDArray[np.int64], owner: NDArray[np.int64]
@@ -520,14 +493,11 @@ class _Rows:
 
     def references(self) -> list[Hashable]:
         """What each row says was meant; a row that does not say is a fault."""
-        found = [row.reference for row in self.rows]
-        if None in found:
-            raise DataError(
-                "has no reference",
-                where=self.named(found.index(None)),
-                fix="give the act that was meant, or [] where nothing was",
-            )
-        return self.as_items(found)
+        references = [row.reference for row in self.rows]
+        if None in references:
+            fix = "give the act that was meant, or [] where nothing was"
+            raise DataError("has no reference", where=self.named(references.index(None)), fix=fix)
+        return self.as_items(references)
 
     def as_items(self, written: list[Hashable]) -> list[Hashable]:
         """Items and acts as they are written, plain labels as the only item there is."""
@@ -537,12 +507,11 @@ class _Rows:
 
     def heard(self) -> list[Heard]:
         """What the recogniser heard, with the name of the utterance for messages."""
-        return [(self._brief(place), row.asr, row.cnet) for place, row in enumerate(self.rows)]
-
-    def _brief(self, place: int) -> str:
-        number, row = self.numbers[place], self.rows[place]
-        called = f"row {number + 1}" if row.id is None else f'utterance "{as_text(row.id)}"'
-        return f"{self.source.name}: {called}"
+        names = (
+            f"row {number + 1}" if row.id is None else f'utterance "{as_text(row.id)}"'
+            for number, row in zip(self.numbers, self.rows, strict=True)
+        )
+        return [(f"{self.source.name}: {name}", row.asr, row.cnet) for name, row in zip(names, self.rows, strict=True)]
 
     def named(self, place: int) -> str:
         """Where a row stands and what it is called."""
@@ -552,29 +521,26 @@ class _Rows:
 
     def frame(self) -> pl.DataFrame:
         """One row per utterance, without its lists."""
-        system, extras = self.system, enumerate(self.source.layout.extras)
-        columns = [
-            text_column("id", [row.id for row in self.rows]),
-            text_column("system", [system if row.system is None else row.system for row in self.rows]),
-            text_column("dialogue", [row.dialogue for row in self.rows]),
-            *(text_column(name, [getattr(row, f"extra_{place}") for row in self.rows]) for place, name in extras),
-            self._weights(),
-            pl.Series(ROW, self.numbers, dtype=pl.Int64),
-            pl.Series(SOURCE, [self.source.name]).new_from_index(0, len(self.rows)),
-        ]
-        return pl.DataFrame(columns)
-
-    def _weights(self) -> pl.Series:
         weights = np.array([1.0 if row.weight is None else row.weight for row in self.rows])
         bad = ~((weights > 0) & np.isfinite(weights))
         if bad.any():
             place = int(np.argmax(bad))
             where = f"{self.named(place)}:"
             raise DataError("a weight must be a number above 0", where=where, got=float(weights[place]))
-        return pl.Series("weight", weights)
+        system, extras = self.system, enumerate(self.source.layout.extras)
+        columns = [
+            _text_column("id", [row.id for row in self.rows]),
+            _text_column("system", [system if row.system is None else row.system for row in self.rows]),
+            _text_column("dialogue", [row.dialogue for row in self.rows]),
+            *(_text_column(name, [getattr(row, f"extra_{place}") for row in self.rows]) for place, name in extras),
+            pl.Series("weight", weights),
+            pl.Series(ROW, self.numbers, dtype=pl.Int64),
+            pl.Series(SOURCE, [self.source.name]).new_from_index(0, len(self.rows)),
+        ]
+        return pl.DataFrame(columns)
 
 
-def text_column(name: str, values: list[Any]) -> pl.Series:
+def _text_column(name: str, values: list[Any]) -> pl.Series:
     """Names as text, whatever they were written as."""
     try:
         return pl.Series(name, values, dtype=pl.String)
@@ -591,16 +557,6 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return msgspec.json.encode(value, enc_hook=str).decode().strip('"')
-
-
-def _as_list(text: str) -> tuple[str, ...] | None:
-    """The items that a text spells as a JSON list, as it stands in files that know only text."""
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        return msgspec.json.decode(text, type=tuple[str, ...])
-    except msgspec.MsgspecError:
-        return None
 
 
 def sums_of(values: Array, count: NDArray[np.int64]) -> Array:
@@ -630,20 +586,13 @@ def _first_alike(act: NDArray[np.int64], owner: NDArray[np.int64], longest: int)
     return first
 
 
-def _field(column: str, layout: RowLayout) -> str:
-    parts = {name: part for part, name in layout.columns.items()}
-    return f"extra_{layout.extras.index(column)}" if column in layout.extras else parts.get(column, column)
-
-
-def _over(confidence: Array, owner: NDArray[np.int64], over: NDArray[np.int64], rows: _Rows) -> DataError:
-    place = int(over[0])
-    mine = confidence[owner == place]
+def _over(mine: Array, over: NDArray[np.int64], rows: _Rows) -> DataError:
     more = f" ({over.size:,} such lists in this batch)" if over.size > 1 else ""
     if (mine > 1 + TOLERANCE).any():
         rule = f"a confidence must not exceed 1; got {mine.max():g}{more}"
     else:
         rule = f"the confidences of a list must not sum to over 1; these sum to {mine.sum():.6g}{more}"
-    return DataError(rule, where=f"{rows.named(place)}:", fix=GO_ON)
+    return DataError(rule, where=f"{rows.named(int(over[0]))}:", fix="`normalise` scales lists that sum to over 1")
 
 
 def chained(parts: Iterator[ListBatch]) -> ListBatch:

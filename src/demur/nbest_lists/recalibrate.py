@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.arrays import Array
 from demur.core.io.writing import write_rows
 from demur.core.show.results import plain
 from demur.core.stats.calibration import Recalibration
-from demur.core.stats.intervals import Difference, difference
-from demur.core.stats.measure import TermMeasure
-from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings
+from demur.core.stats.intervals import Difference
+from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, differences_of
 from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.reading import sums_of
 from demur.nbest_lists.table import NBest
@@ -64,24 +62,25 @@ class ListRecalibration:
 
 def fit_items(nbest: NBest) -> Recalibration:
     """The map for confidences of items, from those that some hypothesis holds."""
-    items = ExplodedLists.of(nbest).rows.items.filter("answered")
-    return Recalibration.fit(items["confidence"].to_numpy(), items["right"].to_numpy(), weight=_weights(items))
+    return _fitted_map(ExplodedLists.of(nbest).rows.items)
 
 
 def fit_acts(nbest: NBest) -> Recalibration:
     """The map for confidences of acts."""
-    acts = ExplodedLists.of(nbest).rows.acts.filter("answered")
-    return Recalibration.fit(
-        acts["confidence"].to_numpy(), acts["right"].to_numpy(), weight=_weights(acts), level="acts"
-    )
+    return _fitted_map(ExplodedLists.of(nbest).rows.acts, level="acts")
+
+
+def _fitted_map(rows: pl.DataFrame, **level: Any) -> Recalibration:
+    confidence, right, weight = rows.filter("answered").select("confidence", "right", "weight")
+    weights = None if (weight == 1).all() else weight.to_numpy()
+    return Recalibration.fit(confidence.to_numpy(), right.to_numpy(), weight=weights, **level)
 
 
 def recalibrated_acts(nbest: NBest, fitted: Recalibration) -> NBest:
     """The lists with recalibrated confidences of acts; a list that would sum to over 1 is scaled down to it."""
-    confidence = fitted(nbest.confidence)
-    count = np.diff(nbest.start)
-    total = sums_of(confidence, count)
-    return nbest.with_confidences(confidence / np.maximum(np.repeat(total, count), 1.0))
+    confidence, count = fitted(nbest.confidence), np.diff(nbest.start)
+    total = np.repeat(sums_of(confidence, count), count)
+    return nbest.with_confidences(confidence / np.maximum(total, 1.0))
 
 
 def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings | None = None) -> Recalibrated:
@@ -89,23 +88,11 @@ def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings |
     how = how or NBestSettings()
     given = ExplodedLists.of(nbest)
     items = given.rows.items.with_columns(confidence=fitted(given.rows.items["confidence"].to_numpy()))
-    mended = replace(given, rows=replace(given.rows, items=items))
-    measures: dict[str, TermMeasure] = {
-        key: measure for key, measure in how.of_items().items() if key not in ("nce_top", "ice_floored_share")
-    }
-    before, after = given.totals({}, measures), mended.totals({}, measures)
-    drawn = [side.drawn(replicates=how.replicates, seed=how.seed) for side in (before, after)]
+    recalibrated = replace(given, rows=replace(given.rows, items=items))
+    measures = {key: one for key, one in how.of_items().items() if key not in ("nce_top", "ice_floored_share")}
+    before, after = given.totals({}, measures), recalibrated.totals({}, measures)
     values = [{key: float(side.values(key, side.totals)) for key in measures} for side in (before, after)]
-    changes = {
-        key: difference(
-            values[1][key] - values[0][key],
-            after.values(key, drawn[1]) - before.values(key, drawn[0]),
-            before.units,
-            level=how.level,
-        )
-        for key in measures
-    }
-    return Recalibrated(nbest.systems[0], fitted.n, values[0], values[1], changes)
+    return Recalibrated(nbest.systems[0], fitted.n, values[0], values[1], differences_of(after, before, how))
 
 
 def nbest_rows(nbest: NBest, fitted: Recalibration | None = None) -> Iterator[dict[str, Any]]:
@@ -134,8 +121,3 @@ def write_lists(found: NBestEvaluations, path: Path) -> None:
     """Write the lists as they were evaluated, recalibrated where that was asked for."""
     assert found.rows is not None
     write_rows(path, found.rows())
-
-
-def _weights(rows: pl.DataFrame) -> Array | None:
-    weight = rows["weight"].to_numpy()
-    return None if (weight == 1).all() else weight

@@ -16,8 +16,8 @@ from demur.core.show.results import Shown, register
 from demur.core.stats.smoothing import Smooth, smooth
 from demur.errors import DataError
 from demur.nbest_lists.evaluate import NBestEvaluations
+from demur.nbest_lists.measures import NBEST
 from demur.nbest_lists.presentation import NAMES
-from demur.nbest_lists.registry import NBEST
 
 SUCCESS, TURN = 20.0, 1.0
 """What a successful dialogue is worth, and what a turn costs."""
@@ -79,8 +79,8 @@ def reward_curves(
             f'the dialogue "{twice[0]}" is in the lists of several systems: {systems}',
             fix="--where system=NAME keeps one, or give the files of one",
         )
-    told = rewards(dialogues, group=group)
-    table = told.join(values, on="dialogue", how="inner", maintain_order="left").select("group", "dialogue", "x", "y")
+    table = rewards(dialogues, group=group).join(values, on="dialogue", how="inner", maintain_order="left")
+    table = table.select("group", "dialogue", "x", "y")
     if table.is_empty():
         raise DataError("no dialogue of the lists is in the table of dialogues", fix="do the names of dialogues agree?")
     return replace(_smoothed(table, measure, "reward"), by=group)
@@ -89,13 +89,12 @@ def reward_curves(
 def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFrame:
     """The reward of each dialogue as `y`, 20 for success less 1 for each turn, with its group; null where not known.
 
-    >>> told = pl.DataFrame({"dialogue": ["d1", "d2"], "success": ["yes", "no"], "turns": [4, 9]})
-    >>> rewards(told)["y"].to_list()
+    >>> dialogues = pl.DataFrame({"dialogue": ["d1", "d2"], "success": ["yes", "no"], "turns": [4, 9]})
+    >>> rewards(dialogues)["y"].to_list()
     [16.0, -9.0]
     """
-    lacking = [
-        name for name in ("dialogue", "success", "turns", *([group] if group else [])) if name not in dialogues.columns
-    ]
+    needed = ("dialogue", "success", "turns", *([group] if group else []))
+    lacking = [name for name in needed if name not in dialogues.columns]
     if lacking:
         raise DataError(
             f"the table of dialogues has no column {', '.join(lacking)}; there are {', '.join(dialogues.columns)}",
@@ -104,26 +103,16 @@ def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFram
     named = dialogues.with_columns(pl.col("dialogue").cast(pl.String))
     twice = named.filter(pl.col("dialogue").is_duplicated())["dialogue"]
     if len(twice):
-        raise DataError(f'the dialogue "{twice[0]}" is told of twice', fix="one row for each dialogue")
-    success = _numbers(
-        named,
-        "success",
-        "true or false",
-        pl.col("success").cast(pl.String).replace_strict(_TRUTH, default=None, return_dtype=pl.Float64),
-    )
-    turns = _numbers(named, "turns", "a number", pl.col("turns").cast(pl.Float64, strict=False))
+        raise DataError(f'the dialogue "{twice[0]}" is there twice', fix="one row for each dialogue")
+    truth = pl.col("success").cast(pl.String).replace_strict(_TRUTH, default=None, return_dtype=pl.Float64)
+    numbers = named.select(success=truth, turns=pl.col("turns").cast(pl.Float64, strict=False))
+    for column, kind in (("success", "true or false"), ("turns", "a number")):
+        lost = named.filter(numbers[column].is_null() & named[column].is_not_null())
+        if lost.height:
+            name, got = lost.select("dialogue", pl.col(column).cast(pl.String)).row(0)
+            raise DataError(f"{column} must be {kind}", where=f'dialogue "{name}":', got=got)
     grouped = pl.lit("all") if group is None else pl.col(group).cast(pl.String).fill_null(NONE)
-    return named.select("dialogue", group=grouped, y=SUCCESS * success - TURN * turns)
-
-
-def _numbers(table: pl.DataFrame, column: str, kind: str, read: pl.Expr) -> pl.Series:
-    """A column read as numbers; what is there but cannot be read is a fault."""
-    found = table.select(read.alias(column)).to_series()
-    lost = table.filter(found.is_null() & table[column].is_not_null())
-    if lost.height:
-        name, got = lost.select("dialogue", pl.col(column).cast(pl.String)).row(0)
-        raise DataError(f"{column} must be {kind}", where=f'dialogue "{name}":', got=got)
-    return found
+    return named.select("dialogue", group=grouped, y=SUCCESS * numbers["success"] - TURN * numbers["turns"])
 
 
 def oracle_curves(evaluations: NBestEvaluations, *, measure: str = "ice") -> Smooths:
@@ -152,8 +141,10 @@ REWARD = "reward (20 for success, less 1 a turn)"
 
 def of_smooths(smooths: Smooths) -> Presentation:
     """One quantity of dialogues against another, as in figures 2 and 3."""
-    count = Wording(f"{smooths.unit} left out", f"{smooths.unit}s left out").told(smooths.left_out)
-    left_out = (f"{count}: {_called(smooths.x)} or {_called(smooths.y)} undefined",)
+    notes = ["Gaussian process, Matern 5/2, type II maximum likelihood; bands of one standard error"]
+    if smooths.left_out:
+        count = Wording(f"{smooths.unit} left out", f"{smooths.unit}s left out").told(smooths.left_out)
+        notes.append(f"{count}: {_called(smooths.x)} or {_called(smooths.y)} undefined")
     return Presentation(
         title=f"{_called(smooths.y).replace('reward', 'Reward')} against {_called(smooths.x)}",
         sentences=tuple(_smooth_sentences(smooths)),
@@ -161,8 +152,7 @@ def of_smooths(smooths: Smooths) -> Presentation:
         figures=(drawing("core.show.smooth_chart.smooth_chart", named_curves(smooths), **axes(smooths)),),
         data=smooths.frame,
         document=smooths.to_dict(),
-        notes=("Gaussian process, Matern 5/2, type II maximum likelihood; bands of one standard error",)
-        + (left_out if smooths.left_out else ()),
+        notes=tuple(notes),
     )
 
 
@@ -177,11 +167,11 @@ def named_curves(smooths: Smooths) -> tuple[Smooth, ...]:
 def axes(smooths: Smooths) -> dict[str, str]:
     """The titles of the axes, and which way is better."""
     better = "higher" if smooths.y == "reward" else NBEST[smooths.y].better
-    return {"x_title": _axis(smooths, smooths.x), "y_title": _axis(smooths, smooths.y), "better": better}
-
-
-def _axis(smooths: Smooths, name: str) -> str:
-    return REWARD if name == "reward" else f"{_called(name)} of the {smooths.unit}'s lists"
+    x, y = (
+        REWARD if name == "reward" else f"{_called(name)} of the {smooths.unit}'s lists"
+        for name in (smooths.x, smooths.y)
+    )
+    return {"x_title": x, "y_title": y, "better": better}
 
 
 def _called(name: str) -> str:
@@ -194,29 +184,27 @@ def _called(name: str) -> str:
 
 
 def _smooth_sentences(smooths: Smooths) -> list[str]:
-    told = []
+    sentences = []
     for curve in named_curves(smooths):
-        mean = curve.mean
-        first, last = float(mean[0]), float(mean[-1])
+        first, last = float(curve.mean[0]), float(curve.mean[-1])
         points = Wording(smooths.unit, f"{smooths.unit}s").told(curve.n)
         way = f"{'falls' if last < first else 'rises'} from {number(first)} to {number(last)}"
-        told.append(
+        sentences.append(
             f"{curve.name} ({points}): {_called(smooths.y)} {f'stays at {number(first)}' if first == last else way} as "
             f"{_called(smooths.x)} goes from {number(float(curve.x[0]))} to {number(float(curve.x[-1]))}."
         )
-    return told
+    return sentences
 
 
 def _smooth_table(smooths: Smooths) -> ResultTable:
     rows: list[tuple[str, ...]] = []
     for curve in named_curves(smooths):
-        for place in sorted({round(step * (curve.x.size - 1) / (5 - 1)) for step in range(5)}):
+        for place in sorted({round(step * (curve.x.size - 1) / 4) for step in range(5)}):
             error = float(curve.error[place])
             spread = "–" if math.isnan(error) else f"± {number(error)}"
             rows.append((curve.name, number(float(curve.x[place])), number(float(curve.mean[place])), spread))
-    return ResultTable(
-        "Along the curves", ("group", _called(smooths.x), _called(smooths.y), "one standard error"), tuple(rows)
-    )
+    columns = ("group", _called(smooths.x), _called(smooths.y), "one standard error")
+    return ResultTable("Along the curves", columns, tuple(rows))
 
 
 register(Smooths, chart=drawn("core.show.smooth_chart.smooth_chart", named_curves, axes), page=presented(of_smooths))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,6 @@ from demur.returns.table import named_systems
 _SCALED = Wording("list summed to over 1 and was normalised", "lists summed to over 1 and were normalised")
 _MERGED = Wording("hypothesis was merged with an equal one", "hypotheses were merged with equal ones")
 _REPEATED = Wording("such id", "such ids")
-_OURS = ("id", "system", "dialogue", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +64,9 @@ class NBestReading:
         """What is asked of a source."""
         check_mapping(self.columns, NBEST_ALIASES)
         named = dict.fromkeys([*self.keep, *(column for column, _ in self.where)])
-        extras = tuple(column for column in named if column not in _OURS)
+        extras = tuple(column for column in named if column not in ("id", "system", "dialogue", "weight"))
         needed = ("hypotheses",) if self.hypothesise is None else ("asr", "cnet")
         return ListRequest(self.columns, extras, needed)
-
-    def builder(self, usual: Items = "thomson") -> Builder:
-        """What takes the rows; `usual` is how acts become items where nothing was said."""
-        return Builder(self.items or usual, self.normalise, self.where, self.hypothesise)
 
 
 AS_IT_COMES = NBestReading()
@@ -153,7 +149,7 @@ class Recording:
 
     def lists(self, reading: NBestReading) -> NBest:
         """The lists, made as the reading says."""
-        builder = reading.builder(self.usual)
+        builder = Builder(reading.items or self.usual, reading.normalise, reading.where, reading.hypothesise)
         for rows, name in self.sources:
             builder.add(rows, name)
         return _assembled(builder, [rows for rows, _ in self.sources], list(self.notes), reading)
@@ -194,8 +190,8 @@ def read_lists(data: Sequence[Any], reading: NBestReading, scoring: Scoring | No
         if len(scoring.names) > 1:
             own = [renamed(one, f"{one.systems[0]} {name}" if len(own) > 1 else name) for one in own]
         tables += own
-    found = joined(tables)
-    return replace(found, notes=(*found.notes, *scoring.notes))
+    whole = joined(tables)
+    return replace(whole, notes=(*whole.notes, *scoring.notes))
 
 
 def _refuse_late_options(reading: NBestReading, scoring: Scoring) -> None:
@@ -232,24 +228,31 @@ def _lists_in(data: Sequence[Any], reading: NBestReading) -> NBest:
 def _named_sources(
     sources: Sequence[str | Path | Source], reading: NBestReading, stack: ExitStack
 ) -> tuple[list[tuple[RowSource, str]], list[str], Items]:
-    """What is to be read, each with the system it stands for, what to tell, and how acts become items there."""
-    found = [(source, None if isinstance(source, Source) else importer_of(source)) for source in sources]
-    theirs = [(Path(source), one) for source, one in found if one is not None and not isinstance(source, Source)]
-    ours = [source for source, one in found if one is None]
-    if reading.ontology is not None and not theirs:
+    """What is to be read, each with the system it stands for, the notes, and how acts become items there."""
+    imported: list[tuple[Path, Importer]] = []
+    ours: list[str | Path | Source] = []
+    for source in sources:
+        importer = None if isinstance(source, Source) else importer_of(source)
+        if importer is None or isinstance(source, Source):
+            ours.append(source)
+        else:
+            imported.append((Path(source), importer))
+    if reading.ontology is not None and not imported:
         raise UsageError("`ontology` goes with dialogues of DSTC2 or DSTC3; there are none here")
     named: list[tuple[RowSource, str]] = []
     notes: list[str] = []
-    for source, importer in theirs:
-        rows, told = _imported(source, importer, reading)
-        named.append((rows, source.resolve().name.split(".")[0]))
-        notes += told
-    if ours or not theirs:
+    for path, importer in imported:
+        found = importer.read(path, ontology=reading.ontology)
+        rows = rows_of_data(list(found), reading.wanted())
+        rows = replace(rows, name=str(path), place=partial(lambda name, _row: name, str(path)))
+        named.append((rows, path.resolve().name.split(".")[0]))
+        notes += found.notes
+    if ours or not imported:
         files = stack.enter_context(opened(*ours))
-        names, told = system_names(files)
-        notes += told
+        names, of_names = system_names(files)
+        notes += of_names
         named += [(rows_of_file(file, reading.wanted()), name) for file, name in zip(files, names, strict=True)]
-    return named, notes, "dstc" if theirs else "thomson"
+    return named, notes, "dstc" if imported else "thomson"
 
 
 def nbest(data: object, *, system: str | None = None, reading: NBestReading = AS_IT_COMES) -> NBest:
@@ -260,9 +263,8 @@ def nbest(data: object, *, system: str | None = None, reading: NBestReading = AS
     >>> table.given_out.round(3).tolist(), [table.sets.items_of(act) for act in table.act]
     ([0.9], [('food=thai', 'inform'), ('bye',)])
     """
-    builder, rows = reading.builder(), rows_of_data(data, reading.wanted())
-    builder.add(rows, system or "system")
-    return _assembled(builder, [rows], [], reading)
+    rows = rows_of_data(data, reading.wanted())
+    return Recording(((rows, system or "system"),), (), "thomson").lists(reading)
 
 
 def joined(tables: Sequence[NBest]) -> NBest:
@@ -290,64 +292,51 @@ def renamed(table: NBest, system: str) -> NBest:
     return replace(table, frame=table.frame.with_columns(pl.lit(system).alias("system")))
 
 
-def _imported(source: Path, importer: Importer, reading: NBestReading) -> tuple[RowSource, list[str]]:
-    found = importer.read(source, ontology=reading.ontology)
-    rows = rows_of_data(list(found), reading.wanted())
-    return replace(rows, name=str(source), place=lambda _: str(source)), list(found.notes)
-
-
 def _assembled(builder: Builder, sources: list[RowSource], notes: list[str], reading: NBestReading) -> NBest:
     if not builder.parts:
         asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
         raise DataError(f"no row is left where {asked}" if asked else "holds no rows", where=f"{sources[0].name}:")
     whole = chained(iter(builder.parts))
-    _refuse_duplicates(whole.frame, sources)
+    _refuse_repeated_ids(whole.frame, sources)
     sets, code = numbered_sets(builder.interned.sets)
     start = np.concatenate([[0], np.cumsum(whole.count)])
     table = NBest(whole.frame, sets, code[whole.reference], start, code[whole.act], whole.confidence)
     ordered = table.taken(_order(table))
     frame = ordered.frame.drop(ROW, SOURCE)
-    told = [*notes, *(note for source in sources for note in source.layout.notes)]
-    told += [
-        wording.told(count) for wording, count in ((_SCALED, builder.normalised), (_MERGED, builder.merged)) if count
-    ]
-    return replace(ordered, frame=frame, notes=tuple(dict.fromkeys(told)))
+    counted = ((_SCALED, builder.normalised), (_MERGED, builder.merged))
+    notes += [note for source in sources for note in source.layout.notes]
+    notes += [wording.told(count) for wording, count in counted if count]
+    return replace(ordered, frame=frame, notes=tuple(dict.fromkeys(notes)))
 
 
 def _order(table: NBest) -> NDArray[np.int64]:
     """An order that does not depend on that of the rows: by system as first met, then by id, else by content."""
     frame = table.frame.drop(ROW, SOURCE)
-    told = frame.columns
+    own = frame.columns
     frame = frame.with_row_index("demur:row").with_columns(
         pl.col("demur:row").min().over("system").alias("demur:first")
     )
     keys = ["demur:first", "id"]
     if frame["id"].null_count():
-        frame = frame.with_columns(pl.Series("demur:content", _contents(table)))
-        keys += ["dialogue", "demur:content", *told]
+        contents = [
+            table.reference[u].tobytes() + table.act[a:b].tobytes() + table.confidence[a:b].tobytes()
+            for u, (a, b) in enumerate(pairwise(table.start.tolist()))
+        ]
+        frame = frame.with_columns(pl.Series("demur:content", contents))
+        keys += ["dialogue", "demur:content", *own]
     return frame.select(pl.arg_sort_by(keys)).to_series().to_numpy().astype(np.int64)
 
 
-def _contents(table: NBest) -> list[bytes]:
-    ends = zip(table.start[:-1].tolist(), table.start[1:].tolist(), strict=True)
-    return [
-        table.reference[u].tobytes() + table.act[a:b].tobytes() + table.confidence[a:b].tobytes()
-        for u, (a, b) in enumerate(ends)
-    ]
-
-
-def _refuse_duplicates(frame: pl.DataFrame, sources: list[RowSource]) -> None:
+def _refuse_repeated_ids(frame: pl.DataFrame, sources: list[RowSource]) -> None:
     named = frame.filter(pl.col("id").is_not_null()).select("system", "id", ROW, SOURCE)
     repeated = named.filter(pl.struct("system", "id").is_duplicated())
     if repeated.is_empty():
         return
     system, name = repeated.row(0)[:2]
-    places: list[Any] = [
+    two = repeated.filter(pl.col("system") == system, pl.col("id") == name).head(2)
+    places = [
         next(source for source in sources if source.name == origin).place(row)
-        for row, origin in repeated.filter(pl.col("system") == system, pl.col("id") == name)
-        .select(ROW, SOURCE)
-        .head(2)
-        .iter_rows()
+        for row, origin in two.select(ROW, SOURCE).iter_rows()
     ]
     count = repeated.select(pl.struct("system", "id").n_unique()).item()
     raise DataError(

@@ -12,8 +12,7 @@ from demur.core.show.results import Step, silent
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DemurError, UsageError
 from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
-from demur.nbest_lists.compare import NBestComparison, compare_lists
-from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
+from demur.nbest_lists.evaluate import NBestComparison, NBestEvaluations, NBestSettings, compare_lists, evaluate_nbest
 from demur.nbest_lists.ranks import ListRanks, list_ranks
 from demur.nbest_lists.reward import Smooths, reward_curves
 from demur.outcome.features import design

@@ -166,7 +166,7 @@ def digest_of(totals: NDArray[np.float64]) -> str:
 
 
 def parse_signature(text: str, measures: Mapping[str, type[Measure]]) -> Signature:
-    """The parts of a signature; `measures` maps class names to classes (see `demur.nbest_lists.registry`)."""
+    """The parts of a signature; `measures` maps class names to classes (see `demur.nbest_lists.measures`)."""
     match = re.fullmatch(r"(\w+)\((.*)\) \| n=(\d+) \| data=(\w+) \| demur (\S+)", text)
     if match is None or match[1] not in measures:
         raise DataError("a signature reads `MEASURE(parameters) | n=N | data=DIGEST | demur VERSION`", got=text)
