@@ -208,13 +208,13 @@ def _calibration_sentence(one: Calibration) -> str:
     off += f"; on the whole it is {side}, by {percent(abs(one.bias))}" if abs(one.bias) >= 0.005 else ""
     if one.advice == "recalibrate":
         return (
-            f"{off}. Recalibrate: an isotonic map, fitted on four fifths and held against the rest, leaves "
+            f"{off}. Recalibrate: an isotonic map, fitted on four fifths and tested on the rest, leaves "
             f"{percent(one.ece_after)} and lowers the Brier score by "
             f"{with_interval(-one.change, -one.high, -one.low, write='{:.4f}'.format)}."
         )
     if one.advice == "leave":
         return f"{off}. Recalibrating is not shown to help here: leave them as they are."
-    return f"{off}. Whether recalibrating would help cannot be told: {one.why}."
+    return f"{off}. Whether recalibrating would help is unknown: {one.why}."
 
 
 def _calibration_table(calibrations: Sequence[Calibration]) -> ResultTable:
@@ -291,7 +291,7 @@ def _example_table(title: str, rows: Sequence[Example], count: int) -> ResultTab
 
     def target(row: Example) -> str:
         if row.target is None:
-            return "(not told)"
+            return "(unknown)"
         return " or ".join(map(plain_text, row.target)) or "(out of scope)"
 
     cells = tuple(
@@ -299,7 +299,7 @@ def _example_table(title: str, rows: Sequence[Example], count: int) -> ResultTab
             f"{row.confidence:.4g}",
             plain_text(row.input if inputs and row.input is not None else row.id or "(no id)"),
             *([target(row)] if targets else []),
-            plain_text(row.prediction if row.prediction is not None else "(not told)"),
+            plain_text(row.prediction if row.prediction is not None else "(unknown)"),
             *(["; ".join(map(plain_text, row.nbest))] if lists else []),
         )
         for row in rows
@@ -362,7 +362,7 @@ def slice_section(slices: SliceDifferences) -> Presentation:
 def _slice_sentences(slices: SliceDifferences) -> list[str]:
     """Which slices of each system do worse than the rest of its inputs."""
     if not slices.tests:
-        return [f"No slice by {listed(slices.columns)} has inputs enough to be held against the rest."]
+        return [f"No slice by {listed(slices.columns)} has enough inputs to be compared with the rest."]
     tested = {test.system for test in slices.tests}
     sentences = []
     for system in (system for system in slices.thresholds if system in tested):
@@ -376,7 +376,7 @@ def _slice_sentences(slices: SliceDifferences) -> list[str]:
                 clauses.append(
                     f"{one if len(worse) == 1 else many.format(len(worse))} than the rest: {listed(rates)}{more}"
                 )
-        none = "no slice is shown to do worse than the rest at its threshold"
+        none = "no slice is significantly worse than the rest at its threshold"
         sentences.append(f"{system}: {'; '.join(clauses) or none}.")
     return sentences
 

@@ -272,8 +272,8 @@ def _read_trials(given: Sequence[_Given], reading: MixtureReading) -> tuple[tupl
         return tuple(read), []
     x, y, notes = measured_columns([*files, *frames], reading.x, reading.y)
     how = TrialReading(x=x, y=y, columns=_columns(given, reading), where=_where(given, reading))
-    found = read_trials(*files, reading=how) if files else ()
-    return (*found, *(one for frame in frames for one in trials(frame, reading=how)), *read), notes
+    studies = read_trials(*files, reading=how) if files else ()
+    return (*studies, *(one for frame in frames for one in trials(frame, reading=how)), *read), notes
 
 
 def _file(given: _Given, path: Path) -> FileRead:

@@ -101,7 +101,7 @@ def _summarise(report: Report, gates: Sequence[GateResult], outputs: OutputOptio
         for line in [*plain_summary(shown, tables=tables), *verdicts]:  # typer.echo writes UTF-8 even where that is not
             print(line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "}))
     if not outputs.output and not outputs.quiet:
-        typer.echo("-o report.html writes the whole story (also .md .json .xml)", err=True)
+        typer.echo("-o report.html writes the full report (also .md .json .xml)", err=True)
 
 
 def plain_summary(shown: Presentation, *, tables: bool = True) -> list[str]:

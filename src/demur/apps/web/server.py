@@ -302,7 +302,7 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
     if status == 401:
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
         about = {"path": path, "rest": rest, "wrong": "token" in request.query_params}
-        return HTMLResponse(render("entry.html", "Who is there?", about, theme=theme), status)
+        return HTMLResponse(render("entry.html", "Token needed", about, theme=theme), status)
     document = {"error": message, "status": status}
     return HTMLResponse(render("fault.html", "This did not work", document, navigation=PAGES, theme=theme), status)
 
@@ -341,7 +341,7 @@ def check_address(address: Address) -> Address:
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise UsageError(f"--token must have at least {SHORTEST_TOKEN} characters; --token auto makes one")
     if token is not None and not (token.isascii() and token.isprintable() and token.split() == [token]):
-        raise UsageError("--token may hold letters, digits and signs of ASCII, no space; --token auto makes one")
+        raise UsageError("--token may hold printable ASCII characters, no space; --token auto makes one")
     if token is None and not address.loopback:
         raise UsageError(
             f"--host {address.host} lets other machines come, so a token is needed: --token auto makes one "

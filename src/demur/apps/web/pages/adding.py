@@ -356,14 +356,14 @@ def add_example(site: Site, query: Query, _: dict[str, Any]) -> dict[str, Any]:
     name = query.path["name"]
     if name not in EXAMPLES:
         raise UsageError(f'there is no example "{name}"; {nearest(name, EXAMPLES)}')
-    chosen = EXAMPLES[name]
+    example = EXAMPLES[name]
     with TemporaryDirectory(prefix="demur-") as folder:
         added = [
             site.store.add(path, name=_free_name(site, called), tags=("example",), reading=RunReading(**axes))[0]
-            for path, called, axes in chosen.files(Path(folder))
+            for path, called, axes in example.files(Path(folder))
         ]
     ids = [one.run.id for one in added]
-    return {"runs": ids, "page": chosen.page(ids)}
+    return {"runs": ids, "page": example.page(ids)}
 
 
 def _free_name(site: Site, name: str) -> str:

@@ -50,9 +50,9 @@ class GoldRunsPage(Page):
     def show(self, site: Site, query: Query) -> PageContent:
         """The studies that there are."""
         add = "Add a table of trials: a column performer, what makes it harder, and how well it went."
-        found = site.store.runs(kind="trials")
+        runs = site.store.runs(kind="trials")
         return PageContent(
-            "Gold graphs", choosing("/gold", "trials of a gold standard", found, add=add, example="wizards")
+            "Gold graphs", choosing("/gold", "trials of a gold standard", runs, add=add, example="wizards")
         )
 
 
@@ -92,8 +92,8 @@ class GoldPage(Page):
         }
         runs = [run, *(one for one in others if one.id != run.id)]
         about = f"Fitting curves to the trials of {run.name}"
-        found = site.result(f"{__name__}:gold_studies", runs, about, given=given)
-        return PageContent(f"Gold graphs of {run.name}", {**document, **found})
+        result = site.result(f"{__name__}:gold_studies", runs, about, given=given)
+        return PageContent(f"Gold graphs of {run.name}", {**document, **result})
 
 
 READ = ("x", "y", "lower", "upper", "gold")

@@ -209,9 +209,9 @@ class ListRunsPage(Page):
 
     def show(self, site: Site, query: Query) -> PageContent:
         """The runs that have lists to look at."""
-        found = [run for run in site.store.runs() if has_lists(run)]
+        runs = [run for run in site.store.runs() if has_lists(run)]
         add = "Add a table with a column hypotheses, or answers with a column nbest."
-        document = choosing("/nbest", "lists of hypotheses", found, add=add, example="restaurant")
+        document = choosing("/nbest", "lists of hypotheses", runs, add=add, example="restaurant")
         return PageContent("N-best lists", document)
 
 
@@ -268,8 +268,8 @@ def _turns(site: Site, query: Query, run: Run) -> dict[str, Any]:
         about = f"Taking the lists of {run.name} apart"
         given = {"runs": [run.id], "name": name}
         raise Waiting(site.worker.start(f"{__name__}:turn_table", given, signature=name, about=about), about)
-    found = inspect_turns(read_turns(content, searched=bool(asked.search)), content, asked, sorts)
-    return {"run": run_values(run), "labels": sorts is LABEL_SORTS, **found}
+    turns = inspect_turns(read_turns(content, searched=bool(asked.search)), content, asked, sorts)
+    return {"run": run_values(run), "labels": sorts is LABEL_SORTS, **turns}
 
 
 SPOKEN = ("input", "text", "utterance", "transcription", "transcript", "question")

@@ -63,21 +63,21 @@ class OutcomePage(Page):
         if turns is None or dialogues is None:
             return PageContent("Outcome", {**document, "fault": None, "outcomes": []})
         document["outcomes"] = [name for name in dialogues.columns if name != "dialogue"]
-        found = _model(site, query, turns, dialogues)
-        if "fault" in found:
-            return PageContent("Outcome", {**document, **found})
-        model = msgspec.convert(found["model"], OutcomeModel)
+        result = _model(site, query, turns, dialogues)
+        if "fault" in result:
+            return PageContent("Outcome", {**document, **result})
+        model = msgspec.convert(result["model"], OutcomeModel)
         others = [site.store.run(one) for one in query.several("with")]
         return PageContent(
             f"What {model.outcome} follows from",
             {
                 **document,
                 "fault": None,
-                **{name: found[name] for name in ("presentation", "map", "columns", "validation", "model")},
-                "trust": trust(found["validation"]),
+                **{name: result[name] for name in ("presentation", "map", "columns", "validation", "model")},
+                "trust": trust(result["validation"]),
                 "cell": query.text("cell"),
-                "compare": _predicted_for_others(site, turns, others, found),
-                "what_if": _what_if(site, query, turns, found, model),
+                "compare": _predict_others(site, turns, others, result),
+                "what_if": _what_if(site, query, turns, result, model),
             },
         )
 
@@ -90,11 +90,11 @@ class WhatIfPage(Page):
     def show(self, site: Site, query: Query) -> PageContent:
         """The answer to what if alone, for sliders that are being moved."""
         turns, dialogues = (site.store.run(query.text(part)) for part in ("turns", "dialogues"))
-        found = _model(site, query, turns, dialogues)
-        if "fault" in found:
-            raise UsageError(found["fault"])
-        model = msgspec.convert(found["model"], OutcomeModel)
-        asked = {"trust": trust(found["validation"]), "what_if": _what_if(site, query, turns, found, model)}
+        result = _model(site, query, turns, dialogues)
+        if "fault" in result:
+            raise UsageError(result["fault"])
+        model = msgspec.convert(result["model"], OutcomeModel)
+        asked = {"trust": trust(result["validation"]), "what_if": _what_if(site, query, turns, result, model)}
         return PageContent("What if", {**asked, "turns": run_values(turns), "outcome_name": model.outcome})
 
 
@@ -145,27 +145,29 @@ def trust(validation: dict[str, dict[str, float | None]]) -> dict[str, Any]:
     return {"shown": False, "why": why}
 
 
-def _predicted_for_others(site: Site, turns: Run, others: list[Run], found: dict[str, Any]) -> dict[str, Any] | None:
+def _predict_others(site: Site, turns: Run, others: list[Run], result: dict[str, Any]) -> dict[str, Any] | None:
     """What the model predicts for other runs; None where none was asked for or the model cannot say."""
-    if not others or found["columns"]:
+    if not others or result["columns"]:
         return None
     runs = [turns, *(run for run in others if run.id != turns.id)]
     about = f"Predicting for {', '.join(run.name for run in runs[1:]) or turns.name}"
-    return site.result(f"{__name__}:predictions", runs, about, model=found["model"])
+    return site.result(f"{__name__}:predictions", runs, about, model=result["model"])
 
 
-def _what_if(site: Site, query: Query, turns: Run, found: dict[str, Any], model: OutcomeModel) -> dict[str, Any] | None:
+def _what_if(
+    site: Site, query: Query, turns: Run, result: dict[str, Any], model: OutcomeModel
+) -> dict[str, Any] | None:
     """Sliders and the answer to them; None where the model is not made of turns alone."""
-    if found["map"] is None or not model.terms:
+    if result["map"] is None or not model.terms:
         return None
-    counted = _turns(site.store, turns.id, model.rejections).only(found["dialogues"])
+    counts = _turns(site.store, turns.id, model.rejections).only(result["dialogues"])
     shares = _mended_shares(query)
-    cells = {cell["key"]: cell for cell in found["map"]["cells"] if cell["half"] is not None}
+    cells = {cell["key"]: cell for cell in result["map"]["cells"] if cell["half"] is not None}
     dearest = sorted(cells, key=lambda key: -abs(cells[key]["half"]))[:SLIDERS]
     keys = list(dict.fromkeys([*dearest, *(key for key in (*shares, query.text("cell")) if key in cells)]))
     chosen = {(cells[key]["predicted"], cells[key]["actual"]): share for key, share in shares.items() if key in cells}
     level = site.preferences.level
-    answer = mending(model, counted, chosen, level=level)
+    answer = mending(model, counts, chosen, level=level)
     features = [
         {"term": name, "now": answer.now.features[name], "then": answer.then.features[name], "weight": weight}
         for name, weight in model.coefficients.items()

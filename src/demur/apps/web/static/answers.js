@@ -1,5 +1,5 @@
 // The answers behind the point of an explorer. The server finds and writes them; at most one request is under way, and
-// while it is only the latest point waits. What is asked anew by hand breaks off what was asked before.
+// while it is only the latest point waits. What is asked again by hand breaks off what was asked before.
 import { Refusal, say } from "./requests.js";
 
 const ROWS = 12;

@@ -1,4 +1,4 @@
-// Going through turns without loading the page anew: by links, by the form, and by the keys of left and right.
+// Going through turns without reloading the page: by links, by the form, and by the keys of left and right.
 import { say } from "./requests.js";
 import { partOf, swapIn } from "./swapping.js";
 

@@ -1,4 +1,4 @@
-// Parts of a page taken anew from the server, which makes and escapes them as it does whole pages.
+// Parts of a page fetched again from the server, which makes and escapes them as it does whole pages.
 
 let latest = 0;
 
