@@ -390,8 +390,8 @@ def _paired_layers(marks: pl.DataFrame, a: str, b: str) -> list[Any]:
 
 
 def _paired_title(marks: pl.DataFrame, a: str, b: str) -> str:
-    shown = marks.filter("shown")
-    better, worse = int((shown["at"] > 0).sum()), int((shown["at"] < 0).sum())
+    significant = marks.filter("shown")
+    better, worse = int((significant["at"] > 0).sum()), int((significant["at"] < 0).sum())
     if not better + worse:
         return f"No difference shown between {a} and {b}"
     of = f"of {marks.height} measures"
@@ -416,22 +416,22 @@ def rank_chart(rows: pl.DataFrame, *, n: float, level: float = 0.95, title: str 
     least = min(float(table["low"].fill_nan(1.0).min() or 0.0), float(table["accuracy"].min() or 0.0))  # type: ignore[arg-type]
     bottom = max(0.0, least - 0.04)
     base = alt.Chart().encode(across)
-    told = [
+    tooltips = [
         alt.Tooltip("k:O"),
         alt.Tooltip("accuracy:Q", format=".2%", title="among the first k"),
         alt.Tooltip("here:Q", format=".2%", title="at this place"),
     ]
     up = rate_axis(alt.Y, "accuracy", "inputs whose right label is among them", domain=(bottom, 1.0))
-    shown = alt.layer(
+    layers = alt.layer(
         base.mark_line(color=COLOUR, strokeWidth=1.5, opacity=0.55).encode(up),
         base.mark_rule(color=COLOUR, strokeWidth=2).encode(y="low:Q", y2="high:Q"),
-        base.mark_point(filled=True, size=90, opacity=1, color=COLOUR).encode(up, tooltip=told),
+        base.mark_point(filled=True, size=90, opacity=1, color=COLOUR).encode(up, tooltip=tooltips),
     )
     rates = [(k, percent(rate)) for k, rate in table.select("k", "accuracy").iter_rows()]
     among = f", and among the first {rates[-1][0]} for {rates[-1][1]}" if len(rates) > 1 else ""
     values = "; ".join(f"first {k}: {rate}" for k, rate in rates)
     return finished(
-        shown.properties(width=WIDTH, height=0.8 * HEIGHT),
+        layers.properties(width=WIDTH, height=0.8 * HEIGHT),
         title=title or f"The right label is first for {rates[0][1]}{among}",
         subtitle=[f"n = {count(n)} inputs with a list", f"lines: {percent(level)} intervals"],
         description=f"How often the right label is among the first k of the list. {values}.",

@@ -215,11 +215,11 @@ def evaluate_nbest(
     how = NBestSettings(**options) if settings is None else settings
     check_level(how.level)
     parts = list(_parts(nbest, by))
-    found = []
+    evaluations = []
     for done, (system, part, lists) in enumerate(parts):
         step(f"evaluating {system}", done, len(parts))
-        found.append(_evaluation(system, part, ExplodedLists.of(lists), how))
-    return NBestEvaluations(found).with_notes((how.note,))
+        evaluations.append(_evaluation(system, part, ExplodedLists.of(lists), how))
+    return NBestEvaluations(evaluations).with_notes((how.note,))
 
 
 def nbest_values(nbest: NBest, settings: NBestSettings | None = None) -> dict[str, float]:

@@ -173,13 +173,13 @@ def _item_rows(lists: _Lists) -> tuple[Columns, Places, Sizes]:
 def _act_rows(lists: _Lists, right_items: Sizes) -> tuple[Columns, Places]:
     """Hypotheses, then the act that was meant where none is it, then the rest of the mass as the empty act."""
     right = lists.act == lists.reference[lists.owner]
-    found = np.zeros(len(lists), dtype=np.bool_)
-    found[lists.owner[right]] = True
-    count = lists.count + ~found + 1
+    listed = np.zeros(len(lists), dtype=np.bool_)
+    listed[lists.owner[right]] = True
+    count = lists.count + ~listed + 1
     end = np.cumsum(count)
     mine = np.arange(right.size) + np.repeat(end - count - lists.start[:-1], lists.count)
-    rest, missing = end - 1, (end - 2)[~found]
-    missed = lists.meant[~found]
+    rest, missing = end - 1, (end - 2)[~listed]
+    missed = lists.meant[~listed]
     errors = np.maximum(lists.size, lists.meant[lists.owner]) - right_items
     best = lists.meant.copy()
     held = np.flatnonzero(lists.count)

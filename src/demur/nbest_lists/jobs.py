@@ -83,8 +83,7 @@ Parser = Annotated[
     Option("With --scorer: a program that answers each line, a sentence, with a line of acts.", metavar="COMMAND"),
 ]
 HeardIn = Annotated[
-    Literal["auto", "asr", "cnet"],
-    Option("With --scorer: take sentences from the list or from the confusion network."),
+    Literal["auto", "asr", "cnet"], Option("With --scorer: take sentences from the list or from the confusion network.")
 ]
 SentenceCount = Annotated[
     int | None, Option("With --scorer: take at most so many; default all, of a network 100.", minimum=1)
@@ -183,13 +182,15 @@ def nbest(
     table = read_lists(data, replace(reading, where=tuple(where), keep=(by,) if by else ()), scoring)
     fitted = ListRecalibration.fit(read_lists(training, reading, scoring)) if training else None
     if compare:
-        found = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
+        evaluations = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
     else:
-        found = evaluate_nbest(table, by=by, settings=settings, step=step)
+        evaluations = evaluate_nbest(table, by=by, settings=settings, step=step)
     if fitted is not None:
-        found.recalibrated = tuple(recalibrated_items(table.of(one), fitted.items, settings) for one in table.systems)
-    found.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
-    return found.with_notes((*table.notes, Sampling(level, replicates, seed).note), table.warnings)
+        evaluations.recalibrated = tuple(
+            recalibrated_items(table.of(one), fitted.items, settings) for one in table.systems
+        )
+    evaluations.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
+    return evaluations.with_notes((*table.notes, Sampling(level, replicates, seed).note), table.warnings)
 
 
 @job
@@ -308,13 +309,9 @@ def list_reading(
     """How to read lists by the options of a job."""
     from demur.nbest_lists.table import NBestReading
 
+    named, pairs = dict(columns or {}), tuple(where)
     return NBestReading(
-        columns=dict(columns or {}),
-        items=items,
-        normalise=normalise,
-        where=tuple(where),
-        keep=tuple(keep),
-        ontology=ontology,
+        columns=named, items=items, normalise=normalise, where=pairs, keep=tuple(keep), ontology=ontology
     )
 
 
@@ -336,9 +333,6 @@ JOBS = (
 )
 IMPORT_JOBS = (
     Job(
-        "import slf",
-        import_slf,
-        present="",
-        example="demur import slf lattices/ --references meant.csv -o cnets.jsonl",
+        "import slf", import_slf, present="", example="demur import slf lattices/ --references meant.csv -o cnets.jsonl"
     ),
 )

@@ -139,16 +139,14 @@ def _with_ends(one: Difference) -> str:
     return with_interval(f"{one.value:+.4g}", one.low, one.high, write=number)
 
 
-def recalibration_sentences(change: Recalibrated) -> list[str]:
+def recalibration_sentence(change: Recalibrated) -> str:
     """What recalibrating on another file did."""
     one = change.differences["ice"]
+    begin = f"{change.system}: recalibrated on {change.fitted_on:,} items of another file"
     if one.why is not None:
-        return [f"{change.system}: recalibrated on {change.fitted_on:,} items of another file; the ICE is undefined."]
+        return f"{begin}; the ICE is undefined."
     before, after = number(change.before["ice"]), number(change.after["ice"])
-    return [
-        f"{change.system}: recalibrated on {change.fitted_on:,} items of another file, the ICE goes from {before} to "
-        f"{after}; change {_with_ends(one)}."
-    ]
+    return f"{begin}, the ICE goes from {before} to {after}; change {_with_ends(one)}."
 
 
 BRIEF = ("ice", "ser", "oracle", "wser", "nce")
@@ -174,9 +172,9 @@ def of_nbest(evaluations: NBestEvaluations) -> Presentation:
     defined = [one for one in evaluations if one.figures["ice"].defined]
     return Presentation(
         title="N-best lists",
-        sentences=tuple(
-            [sentence for one in whole for sentence in nbest_sentences(one)]
-            + [sentence for change in recalibrated for sentence in recalibration_sentences(change)]
+        sentences=(
+            *(sentence for one in whole for sentence in nbest_sentences(one)),
+            *map(recalibration_sentence, recalibrated),
         ),
         tables=(
             measure_table(evaluations),
@@ -201,10 +199,7 @@ def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation
     if answered:
         items = [
             ItemCalibration(
-                one.name,
-                int(one.taken.rows.items["answered"].sum()),
-                one.reliability,
-                {"ece": one.figures["item_ece"]},
+                one.name, int(one.taken.rows.items["answered"].sum()), one.reliability, {"ece": one.figures["item_ece"]}
             )
             for one in answered
         ]

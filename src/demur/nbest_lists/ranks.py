@@ -67,8 +67,8 @@ def _uniform_lists(column: pl.Series) -> pl.DataFrame | None:
     if entries.null_count().sum_horizontal().item() or not entries["confidence"].is_finite().all():
         return None
     ordered = entries.sort("row", -pl.col("confidence"), maintain_order=True)
-    found = ordered.group_by("row", maintain_order=True).agg("labels", "confidence")
-    whole = pl.DataFrame({"row": pl.int_range(len(column), eager=True)}).join(found, on="row", how="left")
+    grouped = ordered.group_by("row", maintain_order=True).agg("labels", "confidence")
+    whole = pl.DataFrame({"row": pl.int_range(len(column), eager=True)}).join(grouped, on="row", how="left")
     return whole.sort("row").select(pl.col("labels", "confidence").fill_null([]))
 
 
@@ -235,11 +235,11 @@ def _placed(lists: pl.DataFrame, target: pl.Series) -> tuple[pl.Series, pl.Serie
     hits = entries.filter(pl.col("target").list.contains(pl.col("labels")).fill_null(value=False))
     first = hits.group_by("row", maintain_order=True).agg(pl.col("place", "confidence").first())
     rows = pl.DataFrame({"row": pl.int_range(lists.height, dtype=pl.UInt32, eager=True)})
-    found = rows.join(sure, on="row", how="left").join(first, on="row", how="left").sort("row")
+    placed = rows.join(sure, on="row", how="left").join(first, on="row", how="left").sort("row")
     cost = -pl.col("confidence").fill_null(0.0).clip(FLOOR, 1.0).log() + 0.0
     return (
-        found["place"].fill_null(NOWHERE).cast(pl.Int64).alias("rank"),
-        found.select(pl.when(pl.col("sure") & pl.col("known")).then(cost).alias("cost")).to_series(),
+        placed["place"].fill_null(NOWHERE).cast(pl.Int64).alias("rank"),
+        placed.select(pl.when(pl.col("sure") & pl.col("known")).then(cost).alias("cost")).to_series(),
     )
 
 

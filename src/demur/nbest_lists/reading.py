@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, islice
@@ -141,7 +141,7 @@ def rows_of_file(source: Source, wanted: ListRequest) -> RowSource:
     if array:
         elements = list(array_elements(whole_text(source).getvalue(), source.name))
         first = elements[:NAMES_FROM]
-        names = list(dict.fromkeys(name for element in first for name in _keys(element)))
+        names = list(dict.fromkeys(name for element in first for name in _row_in(element)))
     else:
         first = list(lines(source.path, source.compression, source.name, limit=NAMES_FROM))
         names = column_names(source, NAMES_FROM)
@@ -186,19 +186,19 @@ def _of_dicts(
 
 
 def _layout(names: Sequence[str], wanted: ListRequest, name: str, first: Sequence[bytes]) -> RowLayout:
-    found = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
+    resolved = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
     unasked = set(JSON_CELLS) - set(wanted.needed)
-    columns = {part: column for part, column in found.columns.items() if part not in unasked}
-    faults = [*found.faults.values()]
+    columns = {part: column for part, column in resolved.columns.items() if part not in unasked}
+    faults = [*resolved.faults.values()]
     faults += [unknown_column(extra, names, name) for extra in wanted.extras if extra not in names]
-    known = {*columns, *found.faults}
+    known = {*columns, *resolved.faults}
     for part in ("reference", *wanted.needed):
         if part not in known and not (part in ("asr", "cnet") and {"asr", "cnet"} & known):
             faults.append(_no_column(part, names, name))
     if faults:
         raise DataError.joined(faults)
     hypothesis, notes = _hypothesis_keys(first, columns.get("hypotheses"), name)
-    own = (note for note in found.notes if note.partition(" <- ")[0] in columns)
+    own = (note for note in resolved.notes if note.partition(" <- ")[0] in columns)
     return RowLayout(columns, wanted.extras, hypothesis, (*own, *notes))
 
 
@@ -231,14 +231,11 @@ def _hypothesis_keys(first: Sequence[bytes], column: str | None, name: str) -> t
     """What hypotheses call their parts in the first rows."""
     seen: dict[str, None] = {}
     for text in first if column is not None else ():
-        try:
-            cell = _from_json(msgspec.json.decode(text).get(column))
-        except (msgspec.MsgspecError, AttributeError, UnicodeDecodeError, RecursionError):
-            continue
+        cell = _from_json(_row_in(text).get(column or ""))
         for one in cell if isinstance(cell, list) else ():
             seen.update(dict.fromkeys(one if isinstance(one, Mapping) else ()))
-    found = resolve(list(seen), {}, where=f"{name}: hypotheses:", aliases=HYPOTHESIS_ALIASES)
-    return dict(found.columns), tuple(f"hypotheses: {note}" for note in found.notes)
+    resolved = resolve(list(seen), {}, where=f"{name}: hypotheses:", aliases=HYPOTHESIS_ALIASES)
+    return dict(resolved.columns), tuple(f"hypotheses: {note}" for note in resolved.notes)
 
 
 def _decoded_lines(texts: Iterator[bytes], layout: RowLayout, place: Place) -> Iterator[RowBatch]:
@@ -296,11 +293,11 @@ def _in_words(what: str) -> str:
     >>> _in_words("Expected `float | null`, got `str`")
     'must be a number, not text'
     """
-    found = re.fullmatch(r"Expected `(.+)`, got `(.+)`", what)
-    if found is None:
+    match = re.fullmatch(r"Expected `(.+)`, got `(.+)`", what)
+    if match is None:
         return f"cannot be read: {what}"
-    wanted = dict.fromkeys(_KINDS.get(kind, kind) for kind in found[1].split(" | ") if kind != "null")
-    return f"must be {' or '.join(wanted)}, not {_KINDS.get(found[2], found[2])}"
+    wanted = dict.fromkeys(_KINDS.get(kind, kind) for kind in match[1].split(" | ") if kind != "null")
+    return f"must be {' or '.join(wanted)}, not {_KINDS.get(match[2], match[2])}"
 
 
 def _plain(value: Any) -> Any:
@@ -322,12 +319,12 @@ def _from_json(cell: Any) -> Any:
         return cell
 
 
-def _keys(text: bytes) -> Collection[str]:
-    try:
+def _row_in(text: bytes) -> dict[str, Any]:
+    """The row that a text spells; an empty one where it spells none."""
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         row = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return ()
-    return row if isinstance(row, dict) else ()
+        return row if isinstance(row, dict) else {}
+    return {}
 
 
 Items = Literal["thomson", "dstc"]
@@ -565,11 +562,11 @@ def sums_of(values: Array, count: NDArray[np.int64]) -> Array:
     >>> sums_of(np.array([0.5, 0.25, 1.0]), np.array([2, 0, 1])).tolist()
     [0.75, 0.0, 1.0]
     """
-    found = np.zeros(count.size)
+    sums = np.zeros(count.size)
     held = count > 0
     if values.size:
-        found[held] = np.add.reduceat(values, (np.cumsum(count) - count)[held])
-    return found
+        sums[held] = np.add.reduceat(values, (np.cumsum(count) - count)[held])
+    return sums
 
 
 def _first_alike(act: NDArray[np.int64], owner: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
