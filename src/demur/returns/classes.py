@@ -66,14 +66,9 @@ class Confusion:
     @classmethod
     def from_frame(cls, frame: Frame) -> Confusion:
         """Confusion reduced inside the engine that holds the rows `actual`, `predicted` (null: rejected), `weight`."""
-        cells = (
-            frame.lazy()
-            .group_by("actual", "predicted", "weight")  # equal weights are counted, so no order of summing can matter
-            .agg(rows=nw.len())
-            .collect("polars")
-            .to_native()
-        )
-        rows = cells.select("actual", "predicted", "weight", "rows").rows()
+        columns = ("actual", "predicted", "weight")  # equal weights are counted, so no order of summing can matter
+        cells = frame.lazy().group_by(*columns).agg(rows=nw.len()).collect("polars").to_native()
+        rows = cells.select(*columns, "rows").rows()
         return cls.from_cells(
             [(str(a), None if p is None else str(p), float(w) * k) for a, p, w, k in rows],
             n=sum(row[3] for row in rows),
@@ -428,14 +423,11 @@ def report_of_cells(
 
 
 def _report(system: str, confusion: Confusion, drawn: Iterable[Confusion], spread: Spread, level: float) -> ClassReport:
-    parts: dict[str, list[Array]] = {name: [] for name in CLASSES}
-    for chunk in drawn:
-        for name, measure in CLASSES.items():
-            parts[name].append(measure.finish(chunk))
-    replicates = {name: np.concatenate(part) for name, part in parts.items()}
-    figures = {
-        name: _class_figure(measure, confusion, replicates[name], spread, level) for name, measure in CLASSES.items()
-    }
+    chunks = [{name: measure.finish(chunk) for name, measure in CLASSES.items()} for chunk in drawn]
+    figures = {}
+    for name, measure in CLASSES.items():
+        replicates = np.concatenate([chunk[name] for chunk in chunks])
+        figures[name] = _class_figure(measure, confusion, replicates, spread, level)
     return ClassReport(system, confusion, figures)
 
 

@@ -80,6 +80,7 @@ def curve_cutoff(curve: ErrorReturnCurve, threshold: float) -> str:
 def short_thresholds(curve: ErrorReturnCurve, thresholds: Array) -> list[float]:
     """Cutoffs of a curve in as few digits as return the same answers; NaN, return nothing, stays.
 
+    >>> from demur.core.stats.sweep import Sweep
     >>> curve = error_return(Sweep.of([0.3279556997734019, 0.3279, 0.1], [True, False, True]))
     >>> short_thresholds(curve, curve.threshold)
     [0.0, 0.3, 0.32795, nan]
@@ -214,9 +215,10 @@ def threshold_by_cost(sample: Sample, ratio: float, *, name: str = "system") -> 
             "negative cost would reward silence"
         )
     curve = error_return(sample.sweep, name=name)
-    best = next(stretch for stretch in cost_path(curve) if stretch.ratio_from <= ratio <= stretch.ratio_to)
+    path = cost_path(curve)
+    best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
     place = int(np.searchsorted(curve.nonreturn, best.nonreturn))
-    return _choice(curve, place, f"cost ratio {ratio:g}", cost_ratio=ratio)
+    return _choice(curve, place, f"cost ratio {ratio:g}", path, cost_ratio=ratio)
 
 
 def threshold_by_nonreturn(sample: Sample, most: float, *, name: str = "system") -> Choice:
@@ -228,7 +230,7 @@ def threshold_by_nonreturn(sample: Sample, most: float, *, name: str = "system")
         raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
     allowed = np.flatnonzero(curve.nonreturn <= most + 1e-12)
     place = allowed[np.argmin(curve.error[allowed])]
-    return _choice(curve, int(place), f"non-return rate at most {most:g}")
+    return _choice(curve, int(place), f"non-return rate at most {most:g}", cost_path(curve))
 
 
 def threshold_by_error(sample: Sample, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
@@ -246,10 +248,10 @@ def threshold_by_error(sample: Sample, most: float, *, delta: float | None = Non
     curve = error_return(sample.sweep, name=name)
     if delta is None:
         place = int(np.argmax(curve.error <= most + 1e-12))
-        return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)")
+        return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)", cost_path(curve))
     place, guarantee = _guaranteed(sample, curve, most, delta)
     rule = f"error rate at most {most:g} on new data, with probability {1 - delta:g}"
-    return _choice(curve, place, rule, guarantee=guarantee)
+    return _choice(curve, place, rule, cost_path(curve), guarantee=guarantee)
 
 
 def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
@@ -338,11 +340,12 @@ def _choice(
     curve: ErrorReturnCurve,
     place: int,
     rule: str,
+    path: tuple[Stretch, ...],
     *,
     cost_ratio: float | None = None,
     guarantee: Guarantee | None = None,
 ) -> Choice:
     columns = ("threshold", "nonreturn", "error", "missed_chance")
     values: dict[str, Any] = {name: float(getattr(curve, name)[place]) for name in columns}
-    values.update(cost_ratio=cost_ratio, guarantee=guarantee, path=cost_path(curve))
+    values.update(cost_ratio=cost_ratio, guarantee=guarantee, path=path)
     return Choice(curve.name, rule, curve=curve, **values)

@@ -89,12 +89,9 @@ def kept_places(curve: ErrorReturnCurve, vertices: Places, at: float, points: in
 
 def _counts(curve: ErrorReturnCurve, kept: Places) -> tuple[list[float], list[float]]:
     """Answers returned and errors among them at each cutoff kept, as exact as they were counted."""
-    sweep = curve.sweep
-    if not sweep.threshold.size:
-        return [0.0] * len(kept), [0.0] * len(kept)
-    first = sweep.threshold.size - kept  # of the sums from the top so many are added up at a cutoff
-    returned, wrong = (np.where(first > 0, sums[first - 1], 0.0) for sums in sweep.from_the_top)
-    return [_tidy(value) for value in returned.tolist()], [_tidy(value) for value in wrong.tolist()]
+    first = curve.sweep.threshold.size - kept  # of the sums from the top so many are added up at a cutoff
+    returned, wrong = (np.append(0.0, sums)[first].tolist() for sums in curve.sweep.from_the_top)
+    return [_tidy(value) for value in returned], [_tidy(value) for value in wrong]
 
 
 def _tidy(value: float) -> float:
