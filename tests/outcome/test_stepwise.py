@@ -119,7 +119,7 @@ def test_a_search_worked_by_hand():
     found = search_terms(X[:, :2], Y, ["a", "b"], direction="forward")
     assert found.terms == ("a",)
     assert found.coefficients == pytest.approx({"(Intercept)": 0.04, "a": 1.0})
-    assert found.rss == pytest.approx(0.072)
+    assert found.fit.rss == pytest.approx(0.072)
     assert found.aic == pytest.approx(5 * np.log(0.0144) + 4)
     assert found.r2 == pytest.approx(1 - 0.072 / 10.072)
     assert found.mse == pytest.approx(0.0144)

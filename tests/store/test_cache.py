@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from demur.store.disk import Cache
+from demur.store.records import Cache
 from demur.store.runs import Store
 
 

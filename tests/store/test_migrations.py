@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from demur.errors import UsageError
-from demur.store import disk, index
+from demur.store import index, records
 from demur.store.index import MIGRATIONS, Migration, migrate
 
 OLDER = 5
@@ -77,7 +77,7 @@ def test_an_older_store_is_brought_up_to_date(older: Path) -> None:
 def test_one_that_is_cut_off_is_completed_by_the_next_opening(
     older: Path, after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = disk.write_durably
+    original = records.write_durably
     written: list[Path] = []
 
     def cut_off(path: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from demur.errors import DataError, UsageError
-from demur.store import disk
+from demur.store import records
 from demur.store.records import LAYOUT
 from demur.store.runs import Store
 from store.tables import answers, folders, left_over, write
@@ -76,7 +76,7 @@ def test_without_a_folder_the_store_lies_where_the_system_keeps_data(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: Path("home"))
-    assert disk.usual_root().as_posix() == expected
+    assert records.usual_root().as_posix() == expected
 
 
 def test_the_environment_names_the_store(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +364,7 @@ def test_a_store_that_cannot_be_made_says_so(tmp_path: Path, monkeypatch: pytest
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "there").mkdir()
-    monkeypatch.setattr("demur.store.disk.os.open", denied)
+    monkeypatch.setattr("demur.store.records.os.open", denied)
     with pytest.raises(UsageError, match="no store can be made here: Permission denied; choose another folder"):
         Store.open(tmp_path / "there")
     monkeypatch.setattr(Path, "mkdir", denied)

@@ -13,33 +13,7 @@ from demur.core.jobs import Job, Output, job
 from demur.core.options import Level, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
-from demur.outcome.options import (
-    MIN_PER_DIALOGUE,
-    Candidates,
-    ExplainedColumn,
-    Extrapolate,
-    Features,
-    Folds,
-    Group,
-    Keep,
-    Learners,
-    MapOutcomes,
-    Matched,
-    MinPerDialogue,
-    ModelFile,
-    ModelReplicates,
-    OutcomeColumn,
-    Outcomes,
-    Pooled,
-    RejectionPolicy,
-    SearchDirection,
-    SearchStart,
-    Sets,
-    TableFile,
-    TurnLogs,
-    UndefinedPolicy,
-    UnknownLabelPolicy,
-)
+from demur.outcome import options
 from demur.returns.jobs import read
 from demur.returns.options import WITHHELD, Columns, MissingConfidence, NoLabels, Withheld
 
@@ -53,28 +27,28 @@ if TYPE_CHECKING:
 
 @job
 def fit_outcome(
-    *turns: TurnLogs,
-    outcomes: Outcomes,
-    outcome: OutcomeColumn = None,
-    map_outcomes: MapOutcomes = None,
-    features: Features = "conf+scores.f",
-    direction: SearchDirection = "both",
-    start: SearchStart = None,
-    keep: Keep = (),
-    min_per_dialogue: MinPerDialogue = MIN_PER_DIALOGUE,
-    undefined: UndefinedPolicy = "impute-mean",
-    rejections: RejectionPolicy = "counted",
-    matched: Matched = False,
-    folds: Folds = None,
-    sets: Sets = False,
-    learners: Learners = False,
+    *turns: options.TurnLogs,
+    outcomes: options.Outcomes,
+    outcome: options.OutcomeColumn = None,
+    map_outcomes: options.MapOutcomes = None,
+    features: options.Features = "conf+scores.f",
+    direction: options.SearchDirection = "both",
+    start: options.SearchStart = None,
+    keep: options.Keep = (),
+    min_per_dialogue: options.MinPerDialogue = options.MIN_PER_DIALOGUE,
+    undefined: options.UndefinedPolicy = "impute-mean",
+    rejections: options.RejectionPolicy = "counted",
+    matched: options.Matched = False,
+    folds: options.Folds = None,
+    sets: options.Sets = False,
+    learners: options.Learners = False,
     columns: Columns = None,
     where: Where = (),
     out_of_scope: NoLabels = (),
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "lowest",
     level: Level = 0.95,
-    replicates: ModelReplicates = 1000,
+    replicates: options.ModelReplicates = 1000,
     seed: Seed = 0,
     step: Step = silent,
 ) -> "OutcomeFit":
@@ -109,17 +83,17 @@ def fit_outcome(
 
 @job
 def regress(
-    table: TableFile,
+    table: options.TableFile,
     *,
-    outcome: ExplainedColumn,
-    candidates: Candidates = None,
-    group: Group = None,
-    direction: SearchDirection = "both",
-    start: SearchStart = None,
-    keep: Keep = (),
-    folds: Folds = None,
+    outcome: options.ExplainedColumn,
+    candidates: options.Candidates = None,
+    group: options.Group = None,
+    direction: options.SearchDirection = "both",
+    start: options.SearchStart = None,
+    keep: options.Keep = (),
+    folds: options.Folds = None,
     level: Level = 0.95,
-    replicates: ModelReplicates = 1000,
+    replicates: options.ModelReplicates = 1000,
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Regression":
@@ -143,11 +117,11 @@ def regress(
 
 @job
 def predict_outcome(
-    model: ModelFile,
-    *turns: TurnLogs,
-    extrapolate: Extrapolate = False,
-    pooled: Pooled = False,
-    unknown_labels: UnknownLabelPolicy = "refuse",
+    model: options.ModelFile,
+    *turns: options.TurnLogs,
+    extrapolate: options.Extrapolate = False,
+    pooled: options.Pooled = False,
+    unknown_labels: options.UnknownLabelPolicy = "refuse",
     columns: Columns = None,
     where: Where = (),
     out_of_scope: NoLabels = (),
@@ -175,11 +149,11 @@ def predict_outcome(
 
 @job
 def compare_outcomes(
-    model: ModelFile,
-    *turns: TurnLogs,
-    extrapolate: Extrapolate = False,
-    pooled: Pooled = False,
-    unknown_labels: UnknownLabelPolicy = "refuse",
+    model: options.ModelFile,
+    *turns: options.TurnLogs,
+    extrapolate: options.Extrapolate = False,
+    pooled: options.Pooled = False,
+    unknown_labels: options.UnknownLabelPolicy = "refuse",
     columns: Columns = None,
     where: Where = (),
     out_of_scope: NoLabels = (),

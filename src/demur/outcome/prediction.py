@@ -47,14 +47,6 @@ class LeftOut:
         unknown = f"labels that the model does not know ({', '.join(self.labels)})"
         return f"{self.turns:,} of {self.of:,} turns are left out{whole}, as they have {unknown}"
 
-    def remaining(self) -> str:
-        """How many turns a prediction is from.
-
-        >>> LeftOut(("odd",), 2, 3934).remaining()
-        'predicted from 3,932 of 3,934 turns'
-        """
-        return f"predicted from {self.of - self.turns:,} of {self.of:,} turns"
-
 
 @dataclass(frozen=True, eq=False)
 class Prediction(Shown):
@@ -106,14 +98,7 @@ class Prediction(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The prediction as plain values, in a list of one system, as a comparison has several."""
-        return {
-            "outcome": self.model.outcome,
-            "formula": self.model.formula(),
-            "systems": [self.values()],
-            "prices": [asdict(price) for price in self.prices],
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
+        return _document(self, prices=[asdict(price) for price in self.prices])
 
     def values(self) -> dict[str, Any]:
         """What is predicted for the system, as plain values."""
@@ -155,7 +140,8 @@ class PredictedPair:
 
 
 def _remaining(predictions: Sequence[Prediction]) -> list[str]:
-    return [f"{one.system}: {one.left_out.remaining()}" for one in predictions if one.left_out.turns]
+    partial = [(one.system, one.left_out) for one in predictions if one.left_out.turns]
+    return [f"{name}: predicted from {left.of - left.turns:,} of {left.of:,} turns" for name, left in partial]
 
 
 def _doubts(predictions: Sequence[Prediction]) -> list[str]:
@@ -223,19 +209,9 @@ def prediction_of(
     figure = _with_interval(model, features, level)
     if outside and not extrapolate:
         figure = Figure(float("nan"), why="the system is unlike the training data: " + "; ".join(outside))
-    return Prediction(
-        model,
-        system,
-        figure,
-        _naive(model, level),
-        features,
-        outside,
-        extrapolated=bool(outside) and extrapolate,
-        dialogues=len(turns.dialogues),
-        pooled=pooled,
-        turns=known,
-        checked=bool(model.ranges),
-    )
+    naive, size, extrapolated = _naive(model, level), len(turns.dialogues), bool(outside) and extrapolate
+    checked = bool(model.ranges)
+    return Prediction(model, system, figure, naive, features, outside, extrapolated, size, pooled, known, checked)
 
 
 def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:
@@ -424,14 +400,18 @@ class OutcomeComparison(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
-        return {
-            "outcome": self.model.outcome,
-            "formula": self.model.formula(),
-            "systems": [one.values() for one in self.predictions],
-            "pairs": [pair.to_dict() for pair in self.pairs],
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
+        return _document(self, pairs=[pair.to_dict() for pair in self.pairs])
+
+
+def _document(found: Prediction | OutcomeComparison, **parts: Any) -> dict[str, Any]:
+    return {
+        "outcome": found.model.outcome,
+        "formula": found.model.formula(),
+        "systems": [one.values() for one in found.predictions],
+        **parts,
+        "notes": list(found.notes),
+        "warnings": list(found.warnings),
+    }
 
 
 def compare_predictions(

@@ -417,11 +417,6 @@ class Stepwise:
         """Number of rows."""
         return self.fit.n
 
-    @property
-    def rss(self) -> float:
-        """Sum of squared residuals."""
-        return self.fit.rss
-
     def predict(self, x: ArrayLike) -> Array:
         """Predictions for rows of all the candidates' columns, in the order the search was given them."""
         return self.fit.predict(np.asarray(x, dtype=np.float64)[:, self.columns])
@@ -439,18 +434,8 @@ class Stepwise:
         }
 
 
-def search_terms(
-    x: ArrayLike,
-    y: ArrayLike,
-    names: Sequence[str],
-    *,
-    direction: Direction = "backward",
-    start: Start = None,
-    scope: Scope = None,
-    k: float = 2.0,
-    limit: int = 1000,
-) -> Stepwise:
-    """The predictors that a stepwise search under AIC keeps, as R's `step()`.
+def search_terms(x: ArrayLike, y: ArrayLike, names: Sequence[str], **options: Any) -> Stepwise:
+    """The predictors that a stepwise search under AIC keeps, as R's `step()`; options are those of `Selection`.
 
     Each move takes the line with the lowest AIC out of the table of all drops (in order of the formula) and additions
     (in order of the scope); of lines that are equal the first, and none where keeping the model is as good. Terms
@@ -465,7 +450,7 @@ def search_terms(
     columns, outcome = check_arrays(x, y)
     if len(names) != columns.shape[1]:
         raise UsageError(f"{columns.shape[1]} columns need as many names; got {len(names)}")
-    return run_search(columns, outcome, names, Selection(direction, start, scope, k, limit).plan(names))
+    return run_search(columns, outcome, names, Selection(**options).plan(names))
 
 
 def run_search(x: Array, y: Array, names: Sequence[str], plan: SearchPlan) -> Stepwise:

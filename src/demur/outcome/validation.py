@@ -278,8 +278,6 @@ def _r2_of_fit(fit: LeastSquares, y: Array) -> float:
 REPLICATES_AT_ONCE = 50
 """Replicates of one piece of work. Draws are made piece by piece, so this number is part of what a seed means."""
 
-WHAT = "resampling the regression"
-
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
@@ -393,11 +391,11 @@ def bootstrap(
         raise DataError("there must be a group for every row, and at least two of them", got=f"{unit.size} groups")
     rows = ScaledRows.of(columns, outcome)
     done: list[Replicate] = []
-    step(WHAT, 0, replicates)
+    step("resampling the regression", 0, replicates)
     for counts in _draws(unit, replicates, seed):
         ends = search_samples(rows, counts.astype(np.float64), plan)
         done += [_replicate(columns, outcome, *one, plan) for one in zip(counts, ends, strict=True)]
-        step(WHAT, len(done), replicates)
+        step("resampling the regression", len(done), replicates)
     good = [one for one in done if not isinstance(one, str)]
     if not good:
         raise DataError(f"not one of {replicates} replicates could be fitted: {done[0]}")

@@ -17,22 +17,28 @@ import msgspec
 
 from demur import __version__
 from demur.errors import UsageError
-from demur.store.disk import (
+from demur.store.records import (
     CACHE,
     ELSEWHERE,
     RUN,
     RUNS,
     STAGING,
     STORE,
+    DamagedError,
+    Run,
+    check_rows,
+    decoded,
     discard,
     free_name,
     is_run,
     move,
+    read_run,
     settle,
     staging_place,
+    stamp_of,
     write_durably,
+    write_run,
 )
-from demur.store.records import DamagedError, Run, check_rows, decoded, read_run, stamp_of, write_run
 
 SCHEMA = 1
 
@@ -161,19 +167,16 @@ def folders_of(root: Path) -> dict[str, str]:
     return {entry.name: stamp_of(entry) for entry in (root / RUNS).iterdir() if is_run(entry)}
 
 
-def unknown_entries(root: Path) -> list[str]:
-    """What lies among the runs and is none."""
-    names = [entry.name for entry in (root / RUNS).iterdir() if not is_run(entry)]
-    found = sorted(name for name in names if not name.startswith("."))  # which systems leave behind
-    return [f'"{name}" in the folder {RUNS} is no run and is passed over' for name in found]
-
-
-def damages_in(index: Index) -> list[str]:
-    """What is wrong with runs that cannot be used."""
+def problems_in(root: Path, index: Index) -> list[str]:
+    """What lies among the runs and is none, and what is wrong with runs that cannot be used."""
+    names = sorted(entry.name for entry in (root / RUNS).iterdir() if not is_run(entry))
     return [
-        f'the run "{one.name}" ({one.id}) is damaged: {one.damage}; its folder is left as it is'
-        for one in index.entries()
-        if one.damage is not None
+        *(f'"{name}" in the folder {RUNS} is no run and is passed over' for name in names if name[0] != "."),
+        *(
+            f'the run "{one.name}" ({one.id}) is damaged: {one.damage}; its folder is left as it is'
+            for one in index.entries()
+            if one.damage is not None
+        ),
     ]
 
 
@@ -260,12 +263,6 @@ def put_in(root: Path, index: Index, staged: Path, run: Run) -> None:
     if target.exists():  # a run that was damaged; this is its content, whole
         take_out(root, index, run.id)
     move(staged, target)
-    note(root, index, run)
-
-
-def describe(root: Path, index: Index, run: Run) -> None:
-    """Writes down what is now known of a run, in one step."""
-    write_run(root / RUNS / run.id, run)
     note(root, index, run)
 
 

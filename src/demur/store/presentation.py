@@ -87,16 +87,13 @@ class RemovedRuns:
 
 def of_added(found: AddedRuns) -> Presentation:
     """How runs that were added are shown."""
-    return Presentation(
-        title="Runs added",
-        sentences=tuple(_added_sentence(one) for one in found.added),
-        tables=(_run_table("In the store", found.runs),),
-        figures=(),
-        data=lambda: _run_frame(found.runs),
-        document=found.to_dict(),
-        notes=found.notes,
-        warnings=found.warnings,
-    )
+    sentences = []
+    for run, new in ((one.run, one.new) for one in found.added):
+        error = f", {_error_of(run)} wrong with all returned" if run.kind == "responses" else ""
+        added = f'Added "{run.name}" ({run.id}): {_size_of(run)}{error}.'
+        there = f'These {_size_of(run)} are there already as "{run.name}" ({run.id}); nothing was added.'
+        sentences.append(added if new else there)
+    return _presentation("Runs added", found, sentences, _run_table("In the store", found.runs))
 
 
 def of_runs(found: RunList) -> Presentation:
@@ -107,45 +104,39 @@ def of_runs(found: RunList) -> Presentation:
         count = f"No such run among the {found.total} in {found.store}."
     else:
         count = f"No runs in {found.store} yet: demur add FILE adds one."
-    checked: tuple[str, ...] = ()
+    checked: list[str] = []
     if found.damaged is not None:
-        damage = tuple(f"{text[0].upper()}{text[1:]}." for text in found.damaged.values())
-        checked = damage or ("Each is what was added.",)
-    return Presentation(
-        title="Runs",
-        sentences=(count, *checked),
-        tables=(_run_table("Runs, the newest first", found.runs),) if found.runs else (),
-        figures=(),
-        data=lambda: _run_frame(found.runs),
-        document=found.to_dict(),
-        warnings=found.warnings,
-    )
+        damage = [f"{text[0].upper()}{text[1:]}." for text in found.damaged.values()]
+        checked = damage or ["Each is what was added."]
+    tables = [_run_table("Runs, the newest first", found.runs)] if found.runs else []
+    return _presentation("Runs", found, [count, *checked], *tables)
 
 
 def of_removed(found: RemovedRuns) -> Presentation:
     """How runs that were removed are shown."""
+    sentences = [f'Removed "{run.name}" ({run.id}): {_size_of(run)}.' for run in found.runs]
+    return _presentation("Runs removed", found, sentences)
+
+
+def _presentation(
+    title: str, found: AddedRuns | RunList | RemovedRuns, sentences: Sequence[str], *tables: ResultTable
+) -> Presentation:
+    document = found.to_dict()
     return Presentation(
-        title="Runs removed",
-        sentences=tuple(f'Removed "{run.name}" ({run.id}): {_size_of(run)}.' for run in found.runs),
-        tables=(),
+        title=title,
+        sentences=tuple(sentences),
+        tables=tables,
         figures=(),
         data=lambda: _run_frame(found.runs),
-        document=found.to_dict(),
-        warnings=found.problems,
+        document=document,
+        notes=tuple(document["notes"]),
+        warnings=tuple(document["warnings"]),
     )
 
 
 def _by_run(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Notes or warnings, each with the name of its run where there are several runs."""
     return tuple(f"{name}: {text}" if len(lines) > 1 else text for name, texts in lines.items() for text in texts)
-
-
-def _added_sentence(one: Added) -> str:
-    run = one.run
-    if not one.new:
-        return f'These {_size_of(run)} are there already as "{run.name}" ({run.id}); nothing was added.'
-    start = f'Added "{run.name}" ({run.id}): {_size_of(run)}'
-    return f"{start}, {_error_of(run)} wrong with all returned." if run.kind == "responses" else f"{start}."
 
 
 def _size_of(run: Run) -> str:
@@ -158,33 +149,19 @@ def _error_of(run: Run) -> str:
 
 
 def _run_table(title: str, runs: Sequence[Run]) -> ResultTable:
-    rows = tuple(
-        (
-            run.id,
-            run.name,
-            run.kind,
-            f"{run.n:,}",
-            _error_of(run),
-            run.added[:16].replace("T", " "),
-            ", ".join(run.tags),
-            run.note,
-        )
-        for run in runs
-    )
-    places = [COLUMNS.index(name) for name in BRIEF_COLUMNS]
-    brief = ResultTable(title, BRIEF_COLUMNS, tuple(tuple(row[place] for place in places) for row in rows))
-    return ResultTable(title, COLUMNS, rows, brief=brief)
+    rows, brief = [], []
+    for run in runs:
+        size, error, added = f"{run.n:,}", _error_of(run), run.added[:16].replace("T", " ")
+        rows.append((run.id, run.name, run.kind, size, error, added, ", ".join(run.tags), run.note))
+        brief.append((run.id, run.name, size, error))
+    return ResultTable(title, COLUMNS, tuple(rows), brief=ResultTable(title, BRIEF_COLUMNS, tuple(brief)))
 
 
 def _run_frame(runs: Sequence[Run]) -> pl.DataFrame:
-    texts = dict.fromkeys(("id", "name", "kind"), pl.String)
-    schema = {**texts, "rows": pl.Int64, "forced_error": pl.Float64}
-    schema |= dict.fromkeys(("added", "source", "tags", "note"), pl.String)
-    rows = [
-        (
-            *(run.id, run.name, run.kind, run.n, run.about.get("forced_error")),
-            *(run.added, run.source, " ".join(run.tags), run.note),
-        )
-        for run in runs
-    ]
+    names = ("id", "name", "kind", "rows", "forced_error", "added", "source", "tags", "note")
+    schema = {**dict.fromkeys(names, pl.String), "rows": pl.Int64, "forced_error": pl.Float64}
+    rows = []
+    for run in runs:
+        about = run.id, run.name, run.kind, run.n, run.about.get("forced_error")
+        rows.append((*about, run.added, run.source, " ".join(run.tags), run.note))
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
 from demur.core.io.alignment import Hashes, Ids, gathered, hashed, paired_note, unpaired_note
-from demur.core.io.columns import EVERYTHING, JUDGED, unknown_column
+from demur.core.io.columns import JUDGED, unknown_column
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
 from demur.core.options import Kind
 from demur.errors import DataError
-from demur.gold_standard.trials import Trials
-from demur.gold_standard.trials import trials as trials_in
-from demur.nbest_lists.table import NBest
-from demur.nbest_lists.table import nbest as nbest_in
-from demur.outcome.table import Dialogues
-from demur.outcome.table import dialogues as dialogues_in
-from demur.returns.table import Pairing, Responses
-from demur.store.intake import BULKY, RunReading
-from demur.store.records import DamagedError, Run, decode_cell, digest_of, read_rows
+from demur.returns.table import Pairing
+from demur.store.intake import BULKY
+from demur.store.records import DamagedError, Run, decode_cell, read_rows
 
 
 def refuse_other(run: Run, kind: Kind) -> None:
@@ -46,61 +38,6 @@ def rows_of(path: Path, run: Run, columns: Sequence[str] | None = None, *, order
         return read_rows(path, columns, ordered=ordered)
     except DamagedError as damage:
         raise DataError(f'the run "{run.name}" ({run.id}) is damaged: {damage}', fix="add its file again") from None
-
-
-def responses(path: Path, run: Run, columns: Sequence[str]) -> Responses:
-    """The judged answers of a run."""
-    refuse_other(run, "responses")
-    further = [name for name in run.columns if name not in JUDGED]
-    for name in columns:
-        if name not in (*run.columns, EVERYTHING):
-            raise unknown_column(name, run.columns, f'run "{run.name}"')
-    kept = further if EVERYTHING in columns else [name for name in further if name in columns]
-    judged = [name for name in JUDGED if name != "system"]
-    frame = rows_of(path, run, [*judged, *kept]).with_columns(pl.lit(run.name).alias("system"))
-    return Responses(frame.select(*JUDGED, *kept), run.notes, run.warnings)
-
-
-def _reading(run: Run, kind: Kind) -> RunReading:
-    refuse_other(run, kind)
-    return msgspec.convert(run.reading, RunReading)
-
-
-def lists(path: Path, run: Run, keep: Sequence[str]) -> NBest:
-    """The N-best lists of a run; a table that names no systems is that of one, called as the run."""
-    how = _reading(run, "nbest").lists(keep)
-    rows = list(rows_of(path, run).iter_rows(named=True))
-    for row in rows:  # a reference that is a list of items becomes one again
-        for name in row.keys() & {"reference", "ref", "target", "gold"}:
-            if isinstance(row[name], str) and row[name].startswith("["):
-                with suppress(msgspec.MsgspecError):
-                    row[name] = msgspec.json.decode(row[name], type=list[str])
-    return nbest_in(rows, system=run.name, reading=how)
-
-
-def dialogues(path: Path, run: Run, outcome: str | None) -> Dialogues:
-    """The dialogues of a run, with another outcome than it was added with if one is named."""
-    how = _reading(run, "dialogues")
-    return dialogues_in(rows_of(path, run), reading=replace(how, outcome=outcome or how.outcome).dialogues())
-
-
-def trials(path: Path, run: Run, changes: dict[str, Any]) -> tuple[Trials, ...]:
-    """The trials of a run; a table that names no studies is one, called as the run."""
-    given = {name: value for name, value in changes.items() if value is not None}
-    how = replace(_reading(run, "trials"), **given)
-    found = trials_in(rows_of(path, run), reading=how.trials())
-    return tuple(replace(one, study=run.name) if one.study == "study" else one for one in found)
-
-
-def damage_of(path: Path, run: Run) -> str | None:
-    """What is wrong with the content of a run; None where it is what it was."""
-    try:
-        frame = read_rows(path)
-    except DamagedError as damage:
-        return str(damage)
-    if frame.height != run.n or digest_of(run.kind, frame, run.reading) != run.sha256:
-        return f"the rows in {path.name} are not those that were added"
-    return None
 
 
 Outcome = Literal["wrong", "right", "missed", "withheld", "scope", "failed", "all"]

@@ -4,42 +4,49 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
+import polars as pl
 
 from demur import __version__
-from demur.core.io.columns import nearest
+from demur.core.io.columns import EVERYTHING, JUDGED, nearest, unknown_column
 from demur.core.options import Kind
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
+from demur.gold_standard.trials import Trials, trials
+from demur.nbest_lists.table import NBest, nbest
+from demur.outcome.table import Dialogues, dialogues
+from demur.returns.table import Responses
 from demur.store import index as store_index
-from demur.store import rows
-from demur.store.disk import (
+from demur.store.index import Index, migrate, put_aside
+from demur.store.intake import Draft, RenamedFile, RunReading, drafts
+from demur.store.records import (
     CACHE,
     ELSEWHERE,
     INDEX,
     ROWS,
     RUNS,
     Cache,
+    DamagedError,
+    NoRunError,
+    Run,
+    changed,
+    digest_of,
     disk_faults,
     locked,
+    read_rows,
     refuse_foreign,
     staged,
     usual_root,
+    write_rows,
+    write_run,
 )
-from demur.store.index import Index, migrate, put_aside
-from demur.store.intake import Draft, RenamedFile, RunReading, drafts
-from demur.store.records import NoRunError, Run, changed, digest_of, write_rows, write_run
-from demur.store.rows import RunRows
-
-if TYPE_CHECKING:
-    from demur.gold_standard.trials import Trials
-    from demur.nbest_lists.table import NBest
-    from demur.outcome.table import Dialogues
-    from demur.returns.table import Responses
+from demur.store.rows import RunRows, refuse_other, rows_of
 
 __all__ = ["Added", "RenamedFile", "Run", "RunReading", "Store"]
 
@@ -99,8 +106,7 @@ class Store:
     @property
     def problems(self) -> tuple[str, ...]:
         """What was found wrong since the store was opened, repaired or not."""
-        problems = (*self._messages, *store_index.unknown_entries(self.root), *store_index.damages_in(self._index))
-        return tuple(dict.fromkeys(problems))
+        return tuple(dict.fromkeys([*self._messages, *store_index.problems_in(self.root, self._index)]))
 
     def __enter__(self) -> Store:
         return self
@@ -152,23 +158,18 @@ class Store:
             known = self._index.entry(digest[:16])
             there = known is not None and known.damage is None
             size = 0 if there else write_rows(folder / ROWS, draft.kind, draft.frame)
+        shared = ("name", "kind", "source", "about", "notes", "warnings", "reading")
         return folder, Run(
             id=digest[:16],
-            name=draft.name,
-            kind=draft.kind,
             n=draft.frame.height,
             added=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            source=draft.source,
             tags=(),
             note="",
             columns=tuple(draft.frame.columns),
-            about=draft.about,
-            notes=draft.notes,
-            warnings=draft.warnings,
             sha256=digest,
-            reading=draft.reading,
             size=size,
             demur=__version__,
+            **{name: getattr(draft, name) for name in shared},
         )
 
     def _refuse_taken(self, runs: Sequence[Run], *, replacing: bool) -> None:
@@ -243,7 +244,8 @@ class Store:
             if other is not None:
                 raise DataError(f'the name "{new.name}" is taken by another run, {other.id}', fix="choose another")
             with disk_faults(self.root):
-                store_index.describe(self.root, self._index, new)
+                write_run(self.root / RUNS / new.id, new)
+                store_index.note(self.root, self._index, new)
         return new
 
     def remove(self, reference: str) -> Run:
@@ -256,23 +258,49 @@ class Store:
 
     def responses(self, run: Run, *, columns: Sequence[str] = ()) -> Responses:
         """The judged answers of a run in the order in which they came, with these columns besides; `*` for all."""
-        return rows.responses(self.rows_path(run), run, columns)
+        refuse_other(run, "responses")
+        for name in columns:
+            if name not in (*run.columns, EVERYTHING):
+                raise unknown_column(name, run.columns, f'run "{run.name}"')
+        kept = [name for name in run.columns if name not in JUDGED and (name in columns or EVERYTHING in columns)]
+        judged = [name for name in JUDGED if name != "system"]
+        frame = rows_of(self.rows_path(run), run, [*judged, *kept]).with_columns(pl.lit(run.name).alias("system"))
+        return Responses(frame.select(*JUDGED, *kept), run.notes, run.warnings)
 
     def lists(self, run: Run, *, keep: Sequence[str] = ()) -> NBest:
-        """The N-best lists of a run."""
-        return rows.lists(self.rows_path(run), run, keep)
+        """The N-best lists of a run; a table that names no systems is that of one, called as the run."""
+        frame, how = self._table(run, "nbest")
+        rows = list(frame.iter_rows(named=True))
+        for row in rows:  # a reference that is a list of items becomes one again
+            for name in row.keys() & {"reference", "ref", "target", "gold"}:
+                if isinstance(row[name], str) and row[name].startswith("["):
+                    with suppress(msgspec.MsgspecError):
+                        row[name] = msgspec.json.decode(row[name], type=list[str])
+        return nbest(rows, system=run.name, reading=how.lists(keep))
 
     def dialogues(self, run: Run, *, outcome: str | None = None) -> Dialogues:
-        """The dialogues of a run."""
-        return rows.dialogues(self.rows_path(run), run, outcome)
+        """The dialogues of a run, with another outcome than it was added with if one is named."""
+        frame, how = self._table(run, "dialogues", outcome=outcome)
+        return dialogues(frame, reading=how.dialogues())
 
     def trials(self, run: Run, **changes: Any) -> tuple[Trials, ...]:
-        """The trials of a run, one for each study; `x=` and others read them otherwise than they were added."""
-        return rows.trials(self.rows_path(run), run, changes)
+        """The trials of a run, one for each study; `x=` and others read them otherwise than they were added.
+
+        A table that names no studies is one, called as the run.
+        """
+        frame, how = self._table(run, "trials", **changes)
+        studies = trials(frame, reading=how.trials())
+        return tuple(replace(one, study=run.name) if one.study == "study" else one for one in studies)
+
+    def _table(self, run: Run, kind: Kind, **changes: Any) -> tuple[pl.DataFrame, RunReading]:
+        """The rows of a run, and how they are read: as when it was added, but for changes."""
+        refuse_other(run, kind)
+        given = {name: value for name, value in changes.items() if value is not None}
+        return rows_of(self.rows_path(run), run), replace(msgspec.convert(run.reading, RunReading), **given)
 
     def rows(self, run: Run) -> RunRows:
         """What looks up rows of a run of answers."""
-        rows.refuse_other(run, "responses")
+        refuse_other(run, "responses")
         return RunRows(self.rows_path(run), run)
 
     def rows_path(self, run: Run) -> Path:
@@ -286,7 +314,14 @@ class Store:
         found = {}
         for done, one in enumerate(entries):
             step(f"reading {one.name}", done, len(entries))
-            damage = one.damage or (None if one.run is None else rows.damage_of(self.rows_path(one.run), one.run))
+            damage = one.damage
+            if damage is None and (run := one.run) is not None:
+                try:
+                    frame = read_rows(self.rows_path(run))
+                    if frame.height != run.n or digest_of(run.kind, frame, run.reading) != run.sha256:
+                        damage = f"the rows in {ROWS} are not those that were added"
+                except DamagedError as error:
+                    damage = str(error)
             if damage is not None:
                 found[one.id] = f'the run "{one.name}" ({one.id}) is damaged: {damage}'
         return found

@@ -101,7 +101,7 @@ def test_a_fault_of_our_own_is_a_server_error(page_of_work, site, client_for):
 
 
 def test_a_result_that_the_store_cannot_keep_is_shown_and_held_for_the_next_look(site, client_for, runs, monkeypatch):
-    monkeypatch.setattr("demur.store.disk.Cache.keep", lambda *_: False)
+    monkeypatch.setattr("demur.store.records.Cache.keep", lambda *_: False)
     client = client_for(site)
     shown = [client.get(f"/run/{runs[0].id}.json?wait=1") for _ in range(2)]
     assert [answer.status_code for answer in shown] == [200, 200]
