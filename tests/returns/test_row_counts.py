@@ -89,7 +89,7 @@ READERS = {
     "table": lambda path: len(read_table(path)),
     "answers": lambda path: len(read_responses(path)),
     "answers with all columns": lambda path: len(read_responses(path, reading=Reading(keep=("*",)))),
-    "inputs": lambda path: len(read_inputs(path)),
+    "inputs": lambda path: len(read_inputs(path).texts),
 }
 
 

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import polars as pl
 
-DOMAINS = ("bees", "bread", "railways", "volcanoes")
-"""The texts of `domains`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
@@ -66,13 +63,14 @@ def museum() -> Corpus:
 def domains() -> dict[str, str]:
     """Four texts of some 65 plain sentences, far from the museum's subjects, for a character to grow by.
 
-    Written for this project, a sentence a line. `demur.understanding.questions` makes questions of them.
+    Written for this project, a sentence a line. `demur.lab.questions` makes questions of them.
 
     >>> list(domains())
     ['bees', 'bread', 'railways', 'volcanoes']
     """
     folder = files("demur.corpora") / "domains"
-    return {name: (folder / f"{name}.txt").read_text(encoding="utf-8") for name in DOMAINS}
+    names = ("bees", "bread", "railways", "volcanoes")
+    return {name: (folder / f"{name}.txt").read_text(encoding="utf-8") for name in names}
 
 
 def restaurant_folder() -> Path:

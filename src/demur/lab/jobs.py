@@ -20,17 +20,9 @@ if TYPE_CHECKING:
     from demur.lab.nbest_experiments import CurveExperiment, LengthSweep, RecordedStudy, ScorerTable
     from demur.lab.understanding_experiments import QuestionSet, UnderstandingExperiment
     from demur.nbest_lists.table import NBestReading
+    from demur.understanding.noise import NoiseChannel
 
 MUSEUM = "the bundled museum guide: 47 answers, 1,505 questions, 120 off-topic ones"
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """The names in a text, separated by commas.
-
-    >>> names_in("words, mixed")
-    ('words', 'mixed')
-    """
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 Questions = Annotated[
@@ -47,15 +39,6 @@ WordErrorRate = Annotated[
     Option("Word error rate of the simulated recogniser; 0 leaves questions alone.", minimum=0, maximum=1),
 ]
 TokensName = Annotated[str, Option("What texts are made of: words, phones, mixed and others.", metavar="NAME")]
-
-
-def numbers_in(text: str) -> tuple[int, ...]:
-    """The whole numbers in a text, separated by commas, each once and in order.
-
-    >>> numbers_in("20,1,5,5")
-    (1, 5, 20)
-    """
-    return tuple(sorted({int(part) for part in text.split(",")}))
 
 
 Utterances = Annotated[
@@ -130,7 +113,7 @@ def lengths(
         Option(
             "Numbers of sentences, separated by commas.",
             metavar="NUMBERS",
-            parse=numbers_in,
+            parse=lambda text: tuple(sorted({int(part) for part in text.split(",")})),  # each once and in order
             takes="whole numbers from 1 separated by commas, such as 1,5,10",
             python="whole numbers from 1, such as (1, 5, 10)",
             check=lambda numbers: len(numbers) > 0 and min(numbers) >= 1,
@@ -265,7 +248,7 @@ def tokenizers(
         Option(
             "Tokenizers, separated by commas; the first is the baseline.",
             metavar="NAMES",
-            parse=names_in,
+            parse=lambda text: tuple(name.strip() for name in text.split(",") if name.strip()),
             write=",".join,
         ),
     ] = ("words", "phones1", "phones2", "phones3", "mixed"),
@@ -285,14 +268,11 @@ def tokenizers(
     step: Step = silent,
 ) -> "UnderstandingExperiment":
     """Words, phones and both under recognition errors: figures 1 and 2 of Artstein (2011)."""
-    from demur.lab.noise import channel_of
     from demur.lab.understanding_experiments import tokenizer_experiment
 
-    questions = _questions(data, columns, seed, step)
-    channel = channel_of(questions.texts, seed, wer=wer, speech=speech)
-    return tokenizer_experiment(
-        questions, tokens=tokens, channel=channel, sampling=Sampling(level, replicates, seed), step=step
-    )
+    questions, channel = _questions(data, columns, seed, step, wer=wer, speech=speech)
+    sampling = Sampling(level, replicates, seed)
+    return tokenizer_experiment(questions, tokens=tokens, channel=channel, sampling=sampling, step=step)
 
 
 @job
@@ -318,12 +298,10 @@ def growth(
 ) -> "UnderstandingExperiment":
     """A character grown by questions made from texts of other domains: figure 3 of Artstein (2011)."""
     from demur.lab.corpora import domains
-    from demur.lab.noise import channel_of
     from demur.lab.understanding_experiments import growth_experiment
 
     others = {Path(path).stem: _text(Path(path)) for path in texts} or domains()
-    questions = _questions(data, columns, seed, step)
-    channel = channel_of(questions.texts, seed, wer=wer)
+    questions, channel = _questions(data, columns, seed, step, wer=wer)
     sampling = Sampling(level, replicates, seed)
     return growth_experiment(questions, others, tokens=tokens, channel=channel, sampling=sampling, step=step)
 
@@ -341,11 +319,9 @@ def gate(
     step: Step = silent,
 ) -> "UnderstandingExperiment":
     """Understanding in two stages (Patel et al. 2006) against a threshold on the interpreter's own confidence."""
-    from demur.lab.noise import channel_of
     from demur.lab.understanding_experiments import gate_experiment
 
-    questions = _questions(data, columns, seed, step)
-    channel = channel_of(questions.texts, seed, wer=wer)
+    questions, channel = _questions(data, columns, seed, step, wer=wer)
     sampling = Sampling(level, replicates, seed)
     return gate_experiment(questions, tokens=tokens, channel=channel, sampling=sampling, step=step)
 
@@ -367,17 +343,22 @@ def demo(
     return demonstrate(Sampling(level, replicates, seed), logs, step)
 
 
-def _questions(data: Any, columns: dict[str, str] | None, seed: int, step: Step) -> "QuestionSet":
-    """The questions of a user, or of the bundled museum guide, divided into those to learn from and the others."""
+def _questions(
+    data: Any, columns: dict[str, str] | None, seed: int, step: Step, **noise: float | None
+) -> tuple["QuestionSet", "NoiseChannel | None"]:
+    """The questions of a user or of the bundled museum guide, divided into train and test, and what they pass."""
     from demur.lab.corpora import museum
+    from demur.lab.noise import channel_of
     from demur.lab.understanding_experiments import read_questions, split_corpus
 
     step("reading", 0, 1)
-    if data is not None:
-        return read_questions(data, columns=columns, seed=seed)
-    if columns:
+    if data is None and columns:
         raise UsageError("`columns` names columns of a file of your own; name the file too")
-    return replace(split_corpus(museum(), seed=seed), notes=(MUSEUM,))
+    if data is None:
+        questions = replace(split_corpus(museum(), seed=seed), notes=(MUSEUM,))
+    else:
+        questions = read_questions(data, columns=columns, seed=seed)
+    return questions, channel_of(questions.texts, seed, **noise)
 
 
 def _text(path: Path) -> str:
@@ -389,40 +370,18 @@ def _text(path: Path) -> str:
         raise DataError(f"`texts` {path} cannot be read as UTF-8 text: {fault}") from None
 
 
-_UNDERSTANDING = "demur.lab.understanding_experiments:of_experiment"
+def _experiment(function: Callable[..., Any], present: str, example: str) -> Job:
+    name = f"experiment {function.__name__}"
+    return Job(name, function, present=f"demur.lab.{present}", example=f"demur {name} {example}")
+
 
 JOBS = (
-    Job(
-        "experiment scorers",
-        scorers,
-        present="demur.lab.nbest_experiments:of_scorers",
-        example="demur experiment scorers -o table3.html",
-    ),
-    Job(
-        "experiment lengths",
-        lengths,
-        present="demur.lab.nbest_experiments:of_lengths",
-        example="demur experiment lengths --by noise -o figure1.svg",
-    ),
-    Job(
-        "experiment reward",
-        reward,
-        present="demur.lab.nbest_experiments:of_curves",
-        example="demur experiment reward --group manager -o figure2.svg",
-    ),
-    Job(
-        "experiment oracle",
-        oracle,
-        present="demur.lab.nbest_experiments:of_curves",
-        example="demur experiment oracle --scorers infev,avgword -o figure3.svg",
-    ),
-    Job(
-        "experiment tokenizers",
-        tokenizers,
-        present=_UNDERSTANDING,
-        example="demur experiment tokenizers --wer 0.3 -o figure1.svg",
-    ),
-    Job("experiment growth", growth, present=_UNDERSTANDING, example="demur experiment growth -o figure3.svg"),
-    Job("experiment gate", gate, present=_UNDERSTANDING, example="demur experiment gate -o gate.svg"),
+    _experiment(scorers, "nbest_experiments:of_scorers", "-o table3.html"),
+    _experiment(lengths, "nbest_experiments:of_lengths", "--by noise -o figure1.svg"),
+    _experiment(reward, "nbest_experiments:of_curves", "--group manager -o figure2.svg"),
+    _experiment(oracle, "nbest_experiments:of_curves", "--scorers infev,avgword -o figure3.svg"),
+    _experiment(tokenizers, "understanding_experiments:of_experiment", "--wer 0.3 -o figure1.svg"),
+    _experiment(growth, "understanding_experiments:of_experiment", "-o figure3.svg"),
+    _experiment(gate, "understanding_experiments:of_experiment", "-o gate.svg"),
     Job("demo", demo, present="demur.lab.demo:of_demonstration", example="demur demo -o demo.html"),
 )

@@ -193,24 +193,18 @@ def _slot(
 @lru_cache(maxsize=4096)
 def _candidates(word: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """The word itself, silence, and the words most like it, with their log priors."""
+    slots = {part: slot for slot, values in VALUES.items() for value in values for part in value.split()}
+
+    def unlikeness(other: str) -> float:
+        # edits per character, fewer for values of the same slot: a recogniser expects one where the other may stand
+        nearer = _SAME_KIND if slots.get(word, word) == slots.get(other, other) else 0.0
+        return max(0.1, _edits(word, other) / max(len(word), len(other)) - nearer)
+
     known = {*vocabulary(), *PHRASES["recogniser"]["sound_alike"]} - {word}
-    near = sorted((_unlikeness(word, other), other) for other in known)[:_RIVALS]
+    near = sorted((unlikeness(other), other) for other in known)[:_RIVALS]
     words = (word, "", *(other for _, other in near))
     costs = [0.0, 0.45 + 0.06 * len(word), *(cost for cost, _ in near)]
     return words, -_STEEPNESS * np.array(costs)
-
-
-@cache
-def _slot_of_words() -> dict[str, str]:
-    """The slot each word of a value belongs to."""
-    return {word: slot for slot, values in VALUES.items() for value in values for word in value.split()}
-
-
-def _unlikeness(one: str, other: str) -> float:
-    """Edits per character, fewer for two values of a slot: a recogniser expects one where the other may stand."""
-    slots = _slot_of_words()
-    nearer = _SAME_KIND if slots.get(one, one) == slots.get(other, other) else 0.0
-    return max(0.1, _edits(one, other) / max(len(one), len(other)) - nearer)
 
 
 def _edits(one: str, other: str) -> int:

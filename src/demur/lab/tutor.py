@@ -109,8 +109,20 @@ def beetle_responses(data: object, *, columns: Mapping[str, str] | None = None) 
             fix = f"{nearest(part, table.columns)}; {mapping_of(part, '...')}"
             raise DataError(f'there is no column "{part}"', where=f"{table.name}:", fix=fix)
     cells = Cells(table, found)
-    act, consistent = _acts(cells), _consistent(cells)
-    diagnosis = pl.DataFrame([_has_parts(cells, part).alias(part) for part in DIAGNOSIS])
+    written = cells.text("speech_act")
+    act = pl.Series([None if text is None else _act(text) for text in written], dtype=pl.String)
+    place = first(act.is_null())
+    if place is not None:
+        fix = nearest(written[place] or "", SPEECH_ACTS)
+        raise cells.fault("speech_act", place, "must be a speech act of BEETLE II", got=written[place], fix=fix)
+    text = cells.text("consistency").str.strip_chars().str.to_lowercase().replace({"": None})
+    consistent = text.replace_strict(_CONSISTENCY, default=None, return_dtype=pl.Boolean)
+    place = first(text.is_not_null() & consistent.is_null())
+    if place is not None:
+        raise cells.fault("consistency", place, "must be consistent or inconsistent", got=text[place])
+    consistent = consistent.fill_null(True)
+    parts = pl.DataFrame([cells.text(part).str.strip_chars().str.to_lowercase().alias(part) for part in DIAGNOSIS])
+    diagnosis = parts.select(pl.all().is_not_null() & ~pl.all().is_in(_NOTHING).fill_null(True))
     place = first((act == "answer") & consistent & ~diagnosis.select(pl.any_horizontal(pl.all())).to_series())
     if place is not None:
         rule = "an answer must have something in its diagnosis"
@@ -125,31 +137,6 @@ def _act(text: str) -> str | None:
     """The speech act that a text names, in whatever case and however its words are joined."""
     act = _joint.sub(" ", text.strip().casefold())
     return act if act in SPEECH_ACTS else None
-
-
-def _acts(cells: Cells) -> pl.Series:
-    written = cells.text("speech_act")
-    acts = pl.Series("speech_act", [None if text is None else _act(text) for text in written], dtype=pl.String)
-    place = first(acts.is_null())
-    if place is not None:
-        fix = nearest(written[place] or "", SPEECH_ACTS)
-        raise cells.fault("speech_act", place, "must be a speech act of BEETLE II", got=written[place], fix=fix)
-    return acts
-
-
-def _consistent(cells: Cells) -> pl.Series:
-    text = cells.text("consistency").str.strip_chars().str.to_lowercase()
-    text = text.replace({"": None})
-    flags = text.replace_strict(_CONSISTENCY, default=None, return_dtype=pl.Boolean)
-    place = first(text.is_not_null() & flags.is_null())
-    if place is not None:
-        raise cells.fault("consistency", place, "must be consistent or inconsistent", got=text[place])
-    return flags.fill_null(True)
-
-
-def _has_parts(cells: Cells, part: str) -> pl.Series:
-    text = cells.text(part).str.strip_chars().str.to_lowercase()
-    return text.is_not_null() & ~text.is_in(_NOTHING).fill_null(True)
 
 
 Row = dict[str, Any]

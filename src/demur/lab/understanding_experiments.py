@@ -129,11 +129,23 @@ def read_questions(data: Any, *, columns: Mapping[str, str] | None = None, seed:
 
 
 def _divided(tables: Sequence[Table], name: str, columns: Mapping[str, str], seed: int) -> QuestionSet:
+    """The questions of tables, by their column `split` or by chance."""
     read = [_rows(table, columns) for table in tables]
     rows = pl.concat([frame for frame, _ in read], how="diagonal")
     if "id" not in rows.columns:
         rows = rows.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-    train, test, more = _by_split(rows) if "split" in rows.columns else _by_chance(rows, seed)
+    notes = [note for _, notes in read for note in notes]
+    if "split" in rows.columns:
+        split = pl.col("split").str.strip_chars().str.to_lowercase()
+        train, test = (rows.filter(split.is_in(names)) for names in (TRAIN, TEST))
+        rest = rows.height - train.height - test.height
+        notes += [f"{ROWS.told(rest)} left out, neither train nor test"] if rest else []
+    else:
+        shuffled = rows.with_row_index("row")[np.random.default_rng(seed).permutation(rows.height)]
+        place, size = (count.over("target") for count in (pl.int_range(pl.len()), pl.len()))
+        tested = (place < size // KEPT_BACK) | pl.col("target").is_null()
+        train, test = (shuffled.filter(kept).sort("row").drop("row") for kept in (~tested, tested))
+        notes.append(f"no column split: one question in {KEPT_BACK} of each label is kept for testing")
     known = pl.col("target").is_not_null()
     for which, part in (("to learn from", train.filter(known)), ("to be tested on", test)):
         if part.is_empty():
@@ -144,7 +156,7 @@ def _divided(tables: Sequence[Table], name: str, columns: Mapping[str, str], see
         train.filter(known).select("input", "target"),
         test.select("id", "input", "target"),
         tuple(train.filter(~known)["input"]),
-        tuple(dict.fromkeys(note for notes in (*(notes for _, notes in read), more) for note in notes)),
+        tuple(dict.fromkeys(notes)),
     )
 
 
@@ -159,21 +171,6 @@ def _rows(table: Table, columns: Mapping[str, str]) -> tuple[pl.DataFrame, tuple
     frame = pl.DataFrame([cells.text(part).alias(part) for part in found.columns])
     no_answer = pl.col("target").is_in([*AS_IT_COMES.out_of_scope, ""])
     return frame.with_columns(target=pl.when(~no_answer).then("target")), found.notes
-
-
-def _by_split(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
-    split = pl.col("split").str.strip_chars().str.to_lowercase()
-    train, test = (rows.filter(split.is_in(names)) for names in (TRAIN, TEST))
-    rest = rows.height - train.height - test.height
-    return train, test, (f"{ROWS.told(rest)} left out, neither train nor test",) if rest else ()
-
-
-def _by_chance(rows: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
-    shuffled = rows.with_row_index("row")[np.random.default_rng(seed).permutation(rows.height)]
-    place, size = (count.over("target") for count in (pl.int_range(pl.len()), pl.len()))
-    tested = (place < size // KEPT_BACK) | pl.col("target").is_null()
-    train, test = (shuffled.filter(kept).sort("row").drop("row") for kept in (~tested, tested))
-    return train, test, (f"no column split: one question in {KEPT_BACK} of each label is kept for testing",)
 
 
 ExperimentName = Literal["tokenizers", "growth", "gate"]
@@ -461,28 +458,19 @@ def of_experiment(experiment: UnderstandingExperiment) -> Presentation:
 
 def _summary_table(experiment: UnderstandingExperiment) -> ResultTable:
     """What each system learnt from, and how good its answers are before any is withheld."""
-    noisy = experiment.wer > 0
-    scope = experiment.questions.out_of_scope > 0
-    rows = tuple(
-        (
-            one.system,
-            f"{one.pairs:,}",
-            f"{one.labels:,}",
-            tabled_percent(one.asked),
-            *((tabled_percent(one.accuracy),) if noisy else ()),
-            *((numbers.number(one.scope),) if scope else ()),
-        )
-        for one in experiment.summaries
-    )
-    columns = (
-        "system",
-        "questions learnt",
-        "answers",
-        "right, as asked",
-        *(("right, as heard",) if noisy else ()),
-        *(("AUROC of scope",) if scope else ()),
-    )
-    return ResultTable("Before any answer is withheld, of questions that have one", columns, rows)
+    systems = experiment.summaries
+    columns = {
+        "system": [one.system for one in systems],
+        "questions learnt": [f"{one.pairs:,}" for one in systems],
+        "answers": [f"{one.labels:,}" for one in systems],
+        "right, as asked": [tabled_percent(one.asked) for one in systems],
+    }
+    if experiment.wer > 0:
+        columns["right, as heard"] = [tabled_percent(one.accuracy) for one in systems]
+    if experiment.questions.out_of_scope > 0:
+        columns["AUROC of scope"] = [numbers.number(one.scope) for one in systems]
+    rows = tuple(zip(*columns.values(), strict=True))
+    return ResultTable("Before any answer is withheld, of questions that have one", tuple(columns), rows)
 
 
 def _training_sentence(experiment: UnderstandingExperiment) -> str:

@@ -114,23 +114,23 @@ class Pairs:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the table may want to know."""
-        told = [*self.recognised]
-        told += [_OFF_TOPIC.told(len(self.off_topic))] if self.off_topic else []
-        told += [f"{_COPIES.told(self.copies)}; each counts"] if self.copies else []
+        notes = [*self.recognised]
+        notes += [_OFF_TOPIC.told(len(self.off_topic))] if self.off_topic else []
+        notes += [f"{_COPIES.told(self.copies)}; each counts"] if self.copies else []
         for wording, labels in ((_SINGLE, self.single), (_WORDLESS, self.wordless)):
-            told += [f"{wording.told(len(labels))}: {listed(labels)}"] if labels else []
-        return tuple(told)
+            notes += [f"{wording.told(len(labels))}: {listed(labels)}"] if labels else []
+        return tuple(notes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is likely a slip."""
-        told = []
-        if found := self.contradicted:
-            text, labels = found[0]
-            told.append(f'{_CONTRADICTED.told(len(found))}, e.g. "{text}" has {" and ".join(labels)}')
+        warnings = []
+        if contradicted := self.contradicted:
+            text, labels = contradicted[0]
+            warnings.append(f'{_CONTRADICTED.told(len(contradicted))}, e.g. "{text}" has {" and ".join(labels)}')
         if unasked := self.unasked:
-            told.append(f"{_UNASKED.told(len(unasked))}: {listed(unasked)}")
-        return tuple(told)
+            warnings.append(f"{_UNASKED.told(len(unasked))}: {listed(unasked)}")
+        return tuple(warnings)
 
     def _folded(self) -> pl.DataFrame:
         text = pl.col("input").str.strip_chars().str.to_lowercase().str.replace_all(r"\s+", " ")
@@ -158,9 +158,13 @@ def read_pairs(data: object, *, reading: PairReading = AS_IT_COMES) -> Pairs:
     notes: list[str] = []
     parts = []
     for number, table in enumerate(tables):
-        cells, told = _resolved(table, reading)
-        notes += told
-        parts.append(_rows(cells, reading).with_columns(pl.lit(number).alias(_SOURCE)))
+        found = resolve(table.columns, reading.columns, where=f"{table.name}:", aliases=PAIR_ALIASES)
+        require(("input", "target"), found.columns, table)
+        cells = _where(Cells(table, found.columns), reading.where)
+        notes += found.notes
+        if reading.where:
+            notes.append(f"{table.name}: {cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept")
+        parts.append(_pair_rows(cells, reading.out_of_scope).with_columns(pl.lit(number).alias(_SOURCE)))
     frame = pl.concat(parts)
     known = pl.col("target").is_not_null()
     if frame.filter(known).is_empty():
@@ -182,17 +186,6 @@ def _tables(data: object) -> list[Table]:
         return [read_source(file, Request()) for file in files]
 
 
-def _resolved(table: Table, reading: PairReading) -> tuple[Cells, list[str]]:
-    found = resolve(table.columns, reading.columns, where=f"{table.name}:", aliases=PAIR_ALIASES)
-    require(("input", "target"), found.columns, table)
-    cells = filtered(Cells(table, found.columns), reading.where)
-    notes = list(found.notes)
-    if reading.where:
-        refuse_nothing_left(cells, reading.where)
-        notes.append(f"{table.name}: {cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept")
-    return cells, notes
-
-
 def require(parts: Collection[str], columns: Mapping[str, str], table: Table) -> None:
     """Refuses a table that lacks a column it cannot do without."""
     for part in parts:
@@ -203,25 +196,21 @@ def require(parts: Collection[str], columns: Mapping[str, str], table: Table) ->
             raise DataError(f"needs a column {part}", where=f"{table.name}:", fix=fix)
 
 
-def refuse_nothing_left(cells: Cells, where: Where) -> None:
-    """Refuses conditions that no row meets."""
-    if cells.table.frame.is_empty():
+def _where(cells: Cells, where: Where) -> Cells:
+    """The rows that meet the conditions, of which there must be one."""
+    kept = filtered(cells, where)
+    if where and kept.table.frame.is_empty():
         asked = " and ".join(f"{column} is {value}" for column, value in where)
-        raise DataError(f"no row is left where {asked}", where=f"{cells.table.name}:")
+        raise DataError(f"no row is left where {asked}", where=f"{kept.table.name}:")
+    return kept
 
 
-def _rows(cells: Cells, reading: PairReading) -> pl.DataFrame:
+def _pair_rows(cells: Cells, out_of_scope: Sequence[str]) -> pl.DataFrame:
+    """Text, label, what the answer says, and place of each row; the label is null where it means out of scope."""
     texts = cells.text("input")
     blank = first(texts.is_null() | (texts.str.strip_chars() == ""))
     if blank is not None:
         raise cells.fault("input", blank, "must hold words", got=texts[blank], fix="leave the row out")
-    said = cells.text("answer").str.strip_chars()
-    said = pl.select(pl.when(said != "").then(said)).to_series().alias("answer")
-    return pl.DataFrame([texts, _labels(cells, reading.out_of_scope), said, cells.table.frame[ROW]])
-
-
-def _labels(cells: Cells, out_of_scope: Sequence[str]) -> pl.Series:
-    """The one label of each row, null where there is none or it means out of scope."""
     lists, _ = as_lists(cells.labels("target"))
     several = first(lists.list.len().fill_null(0) > 1)
     if several is not None:
@@ -231,21 +220,25 @@ def _labels(cells: Cells, out_of_scope: Sequence[str]) -> pl.Series:
     blank = first(labels.str.strip_chars() == "")
     if blank is not None:
         raise cells.fault("target", blank, "must name an answer", got="", fix="null marks a text as off-topic")
-    return pl.select(pl.when(~labels.is_in(list(out_of_scope))).then(labels).alias("target")).to_series()
+    frame = pl.DataFrame([texts, labels, cells.text("answer").str.strip_chars(), cells.table.frame[ROW]])
+    return frame.with_columns(
+        pl.when(~pl.col("target").is_in(list(out_of_scope))).then("target").alias("target"),
+        pl.when(pl.col("answer") != "").then("answer").alias("answer"),
+    )
 
 
 def _answers_in(frame: pl.DataFrame, tables: Sequence[Table]) -> Mapping[str, str] | None:
     """What answers say, by label; two texts for one label are refused."""
-    told = frame.filter(pl.col("answer").is_not_null()).unique(["target", "answer"], maintain_order=True)
-    if told.is_empty():
+    answers = frame.filter(pl.col("answer").is_not_null()).unique(["target", "answer"], maintain_order=True)
+    if answers.is_empty():
         return None
-    twice = told.filter(pl.col("target").is_duplicated())
+    twice = answers.filter(pl.col("target").is_duplicated())
     if not twice.is_empty():
         label = twice["target"][0]
         both = twice.filter(pl.col("target") == label).head(2)
         places = [tables[source].place(row) for source, row in both.select(_SOURCE, ROW).iter_rows()]
         raise _conflict(label, *both["answer"], where=f"{places[1]}:", earlier=f" at {places[0]}")
-    return dict(told.select("target", "answer").iter_rows())
+    return dict(answers.select("target", "answer").iter_rows())
 
 
 def _conflict(label: str, one: str, other: str, *, where: str = "", earlier: str = "") -> DataError:
@@ -309,9 +302,6 @@ class Inputs:
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        return self.frame.height
-
     @property
     def texts(self) -> list[str]:
         """The texts to be answered."""
@@ -333,28 +323,20 @@ def read_inputs(data: object, *, reading: PairReading = AS_IT_COMES) -> Inputs:
         table = table_of(whole, Request())
     found = resolve(table.columns, reading.columns, parts=_PARTS, where=f"{table.name}:")
     require(("input",), found.columns, table)
-    cells = filtered(Cells(table, found.columns), reading.where)
-    if reading.where:
-        refuse_nothing_left(cells, reading.where)
+    cells = _where(Cells(table, found.columns), reading.where)
     rows = cells.table.frame
     # what another system answered, and how that was judged, is not about the answers that are to come
     stale = [name for name in (*ANSWERED, *_JUDGED, found.columns.get("system")) if name in rows.columns]
     played = {found.columns[part] for part in ("id", "input", "target") if part in found.columns}
     kept = [rows[name] for name in rows.columns if name not in {ROW, *stale, *played, "id", "input", "target"}]
-    target = [_target(rows[found.columns["target"]])] if "target" in found.columns else []
-    columns = [_ids(cells), cells.text("input").fill_null(""), *target, *kept]
+    numbers = pl.Series("id", [str(row + 1) for row in rows[ROW]], dtype=pl.String)
+    columns = [cells.text("id") if "id" in cells else numbers, cells.text("input").fill_null("")]
+    if "target" in found.columns:
+        target = rows[found.columns["target"]]
+        # a list of acceptable labels stays a list
+        columns.append((target if target.dtype.is_nested() else as_text(target)).alias("target"))
+    columns += kept
     frame = pl.DataFrame({column.name: column for column in columns})
     left = (f"{table.name}: the columns {', '.join(stale)} are left out",) if stale else ()
     notes = tuple(note for note in found.notes if not note.startswith("system"))
     return Inputs(frame, (*notes, *left))
-
-
-def _ids(cells: Cells) -> pl.Series:
-    if "id" in cells:
-        return cells.text("id")
-    return pl.Series("id", [str(row + 1) for row in cells.table.frame[ROW]], dtype=pl.String)
-
-
-def _target(column: pl.Series) -> pl.Series:
-    """Targets as labels; a list of acceptable ones stays a list."""
-    return (column if column.dtype.is_nested() else as_text(column)).alias("target")
