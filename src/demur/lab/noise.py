@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -90,16 +90,8 @@ class ActChannel:
         confusable = [one for act in acts for one in act.slots if self._is_confusable(one)]
         found: dict[str, float] = {}
         for path in paths(Network(tuple(self._slot(one, rng) for one in confusable))):
-            words = iter(path.words)
-            filled = [
-                replace(
-                    act,
-                    slots=tuple(
-                        replace(one, value=next(words)) if self._is_confusable(one) else one for one in act.slots
-                    ),
-                )
-                for act in acts
-            ]
+            values = iter(path.words)
+            filled = [replace(act, slots=tuple(self._fill(one, values) for one in act.slots)) for act in acts]
             found.setdefault(print_acts(filled), math.exp(path.logprob))
             if len(found) == n:
                 break
@@ -109,6 +101,9 @@ class ActChannel:
 
     def _is_confusable(self, one: Slot) -> bool:
         return self.rate > 0 and one.value is not None and one.name in self._alikes
+
+    def _fill(self, one: Slot, values: Iterator[str]) -> Slot:
+        return replace(one, value=next(values)) if self._is_confusable(one) else one
 
     def _slot(self, one: Slot, rng: np.random.Generator) -> tuple[tuple[str, float], ...]:
         said = str(one.value)

@@ -106,12 +106,6 @@ class Clause:
         """The first word after the verb."""
         return self.rest.split(" ")[0].lower()
 
-    @property
-    def is_beyond_the_rules(self) -> bool:
-        """Whether it denies something, or the verb is a form of have that only tells the tense."""
-        perfect = self.verb in ("has", "have", "had") and (self.first == "been" or _is_participle(self.first))
-        return perfect or self.first in ("not", "never", "neither")
-
     def asked(self, rest: str = "") -> str:
         """The clause as it follows the word of a question: auxiliary, subject, verb."""
         helped = self.is_state or self.verb in WORDS["modals"]
@@ -163,8 +157,10 @@ def questions(sentence: str, names: frozenset[str] = frozenset()) -> list[tuple[
     [('where', 'Where does Etna lie?')]
     """
     clause = _clause(sentence, names)
-    if clause is None or clause.is_beyond_the_rules:
+    if clause is None or clause.first in ("not", "never", "neither"):
         return []
+    if clause.verb in ("has", "have", "had") and (clause.first == "been" or _is_participle(clause.first)):
+        return []  # the verb only tells the tense
     rules = _of_a_state(clause) if clause.is_state else _of_an_action(clause)
     asked = {f"{words[:1].upper()}{words[1:]}?": rule for rule, words in (*_of_either(clause), *rules)}
     return [(rule, question) for question, rule in asked.items() if _words(sentence) not in _words(question)][:MOST]
@@ -292,7 +288,12 @@ def _of_a_passive(clause: Clause) -> Iterator[tuple[str, str]]:
 def _of_an_action(clause: Clause) -> Iterator[tuple[str, str]]:
     """Who did it, where, how many, what for and what, of a verb that is no form of be."""
     if clause.verb in WORDS["modals"]:
-        yield from _of_a_modal(clause)
+        base, _, rest = clause.rest.partition(" ")
+        if base in VERBS and VERBS[base].auxiliary == "do":
+            lacking = Clause(clause.subject, clause.verb, rest, clause.has_reason)
+            yield from _of_an_object(lacking, clause.asked(base), takes_object=VERBS[base].takes_object)
+            if clause.verb == "can":
+                yield "what", f"what {clause.asked('do')}"
         return
     is_a_person = _person.fullmatch(clause.subject) and clause.subject.split(" ")[0].lower() not in WORDS["no_person"]
     if is_a_person and VERBS[clause.verb].auxiliary == "did" and clause.rest:
@@ -300,21 +301,11 @@ def _of_an_action(clause: Clause) -> Iterator[tuple[str, str]]:
     timeless = _without(_season, _without(_year, clause.rest))
     if (place := _place_of(timeless)) and not clause.has_reason:
         yield "where", f"where {clause.asked(place[0])}"
-    yield from _of_an_object(clause, clause.asked())
+    yield from _of_an_object(clause, clause.asked(), takes_object=VERBS[clause.verb].takes_object)
 
 
-def _of_a_modal(clause: Clause) -> Iterator[tuple[str, str]]:
-    base, _, rest = clause.rest.partition(" ")
-    if base in VERBS and VERBS[base].auxiliary == "do":
-        lacking = Clause(clause.subject, clause.verb, rest, clause.has_reason)
-        yield from _of_an_object(lacking, clause.asked(base), takes_object=VERBS[base].takes_object)
-        if clause.verb == "can":
-            yield "what", f"what {clause.asked('do')}"
-
-
-def _of_an_object(clause: Clause, asked: str, *, takes_object: bool | None = None) -> Iterator[tuple[str, str]]:
+def _of_an_object(clause: Clause, asked: str, *, takes_object: bool) -> Iterator[tuple[str, str]]:
     """How many, what for and what, from what follows the verb."""
-    takes = VERBS[clause.verb].takes_object if takes_object is None else takes_object
     says_what = (
         clause.rest
         and clause.first not in WORDS["prepositions"] | WORDS["no_object"]
@@ -322,12 +313,12 @@ def _of_an_object(clause: Clause, asked: str, *, takes_object: bool | None = Non
     )
     if share := _share.fullmatch(clause.rest):
         yield "how much", f"how much {share[1]} {asked}"
-    elif takes and (number := _number.fullmatch(clause.rest)):
+    elif takes_object and (number := _number.fullmatch(clause.rest)):
         things, others = _head(number[1])
         yield "how many", f"how many {things} {asked} {others}".strip()
     elif clause.first in WORDS["stays_behind"] and not _span.fullmatch(clause.rest):
         yield "what", f"what {asked} {clause.first}"
-    elif takes and says_what:
+    elif takes_object and says_what:
         if purpose := _purpose.fullmatch(clause.rest):
             yield "what for", f"what {asked} {purpose[1]}for"
         year = _year.search(f" {clause.rest}")

@@ -53,6 +53,7 @@ _USUAL: dict[str, dict[str, float]] = {
 
 ActList = list[tuple[tuple[Act, ...], float]]
 """Acts with their confidences, best first."""
+_acts = lru_cache(maxsize=65536)(parse_acts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,6 @@ class Manager:
         """Whether a question about a place can be answered: one is on offer."""
         return self.place is not None and self.last.kind in ("offer", "give", "again")
 
-    def _read_out(self, fields: Sequence[str]) -> Prompt:
-        return Prompt("give", place=self.place, given=tuple(fields))
-
     def _search(self, wanted: dict[str, str], *, another: bool) -> Prompt:
         """A question for a slot that is open, an offer of the first place that suits, or a word that there is none."""
         suitable = matching_places(wanted)
@@ -162,7 +160,7 @@ class FirstBest(Manager):
         if "bye" in names and self.place is not None:
             return Prompt("goodbye")
         if not given and self.can_answer and (fields := _requested(acts)):
-            return self._read_out(fields)
+            return Prompt("give", place=self.place, given=tuple(fields))
         if not given and "negate" in names and self.can_answer:
             self.wanted.clear()
             return self._search(self.wanted, another=False)
@@ -193,7 +191,7 @@ class Belief(Manager):
         fields = [name for name, belief in self.asked.items() if belief > 0.4] if suited else []
         if fields:
             self.asked.clear()
-            return self._read_out(fields)
+            return Prompt("give", place=self.place, given=tuple(fields))
         doubted = self.can_answer and _mass(weighed, "negate") > 0.5
         # the least likely value that is plausible but not sure is confirmed; after a no, the least likely
         for belief, value, slot in sorted((belief, value, slot) for slot, (value, belief) in best.items()):
@@ -272,11 +270,6 @@ def confirm_belief(belief: dict[str, float], value: str, *, yes: float, no: floa
     silence = max(0.0, 1.0 - yes - no)
     right, wrong = silence + 2 * yes + 0.1 * no, silence + 0.1 * yes + 2 * no
     return _normalise({name: share * (right if name == value else wrong) for name, share in belief.items()})
-
-
-@lru_cache(maxsize=65536)
-def _acts(text: str) -> tuple[Act, ...]:
-    return parse_acts(text)
 
 
 def _informed(acts: Sequence[Act], asked: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -119,14 +120,9 @@ def frequent_words(count: int) -> list[str]:
     required()
     from wordfreq import iter_wordlist
 
-    found: list[str] = []
-    for word in iter_wordlist("en"):
-        if len(found) >= count:
-            break
-        single = len(word) == 1 and word not in "ai"
-        if not single and word not in _MASKED.split() and word.replace("'", "").isalpha() and words(word) == [word]:
-            found.append(word)
-    return found
+    longer = (word for word in iter_wordlist("en") if len(word) > 1 or word in "ai")
+    spelled = (word for word in longer if word.replace("'", "").isalpha() and words(word) == [word])
+    return list(islice((word for word in spelled if word not in _MASKED.split()), count))
 
 
 def phone_distance(one: str, other: str) -> float:

@@ -15,11 +15,7 @@ from demur.core.io.tables import ROW, Cells, Request, Table, as_lists, as_text, 
 from demur.core.show.numbers import ROWS, Wording
 from demur.errors import DataError
 
-PAIR_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "input": ALIASES["input"],
-    "target": ALIASES["target"],
-    "answer": (),
-}
+PAIR_ALIASES = {"input": ALIASES["input"], "target": ALIASES["target"], "answer": ()}
 """The canonical columns of a table of pairs, each with the other names it may go by."""
 
 _SOURCE = "demur:source"

@@ -317,8 +317,8 @@ def answer_inputs(
     for done in range(0, len(texts), _BATCH):
         step("responding", done, len(texts))
         found += answered(model, texts[done : done + _BATCH], nbest=nbest)
-    given = [answer.label is not None and (answer.returned or not withhold) for answer in found]
-    labels = [str(answer.label) if shown else None for answer, shown in zip(found, given, strict=True)]
+    given = (answer.label if answer.returned or not withhold else None for answer in found)
+    labels = [None if label is None else str(label) for label in given]
     lists = [[{"label": str(label), "confidence": share} for label, share in answer.nbest] for answer in found]
     columns = [
         pl.Series("prediction", labels, dtype=pl.String),
