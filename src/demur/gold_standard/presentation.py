@@ -14,7 +14,6 @@ from demur.core.show.notebook import pictured, presented
 from demur.core.show.numbers import p_value, percent, short
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
-from demur.gold_standard.checks import Residuals
 from demur.gold_standard.fitting import Performer
 from demur.gold_standard.impurity import ComponentAnalysis
 from demur.gold_standard.planning import GoldPlan
@@ -41,30 +40,23 @@ def _curve(one: Performer) -> pl.DataFrame:
 
 def point_frame(study: GoldStudy) -> pl.DataFrame:
     """Means of trials by ranges of x: `performer, role, x, y, n`."""
-    return pl.concat([_points(one, found) for one, found in zip(study.performers, study.residuals, strict=True)])
-
-
-def _points(one: Performer, found: Residuals) -> pl.DataFrame:
-    counts = one.fit.counts
-    totals, sizes = counts.whole()
     rows = []
-    for part in found.bins:
-        inside = (counts.places >= part.start) & (counts.places <= part.end)
-        share = totals[inside].sum() / sizes[inside].sum()
-        rows.append({"x": part.x, "y": float(counts.scale.performance(share)), "n": float(sizes[inside].sum())})
-    return pl.DataFrame(rows).select(pl.lit(one.name).alias("performer"), pl.lit(one.role).alias("role"), "x", "y", "n")
+    for one, residuals in zip(study.performers, study.residuals, strict=True):
+        counts = one.fit.counts
+        totals, sizes = counts.whole()
+        for part in residuals.bins:
+            inside = (counts.places >= part.start) & (counts.places <= part.end)
+            n = float(sizes[inside].sum())
+            rows.append((one.name, one.role, part.x, float(counts.scale.performance(totals[inside].sum() / n)), n))
+    return pl.DataFrame(rows, schema=["performer", "role", "x", "y", "n"], orient="row")
 
 
 def impurity_frame(study: GoldStudy) -> pl.DataFrame:
     """Every system's distance from the gold standard: `system, x, impurity, low, high, signed`."""
-    return pl.concat(
-        [
-            pl.DataFrame(
-                {"x": one.x, "impurity": one.impurity, "low": one.low, "high": one.high, "signed": one.signed}
-            ).select(pl.lit(one.system).alias("system"), "x", "impurity", "low", "high", "signed")
-            for one in study.impurities
-        ]
-    )
+    names = ("x", "impurity", "low", "high", "signed")
+    frames = [pl.DataFrame({name: getattr(one, name) for name in names}) for one in study.impurities]
+    systems = [pl.lit(one.system).alias("system") for one in study.impurities]
+    return pl.concat([frame.select(system, *names) for frame, system in zip(frames, systems, strict=True)])
 
 
 def range_frame(study: GoldStudy) -> pl.DataFrame:
@@ -101,19 +93,13 @@ def cost_marks(study: GoldStudy) -> pl.DataFrame:
 
 def effect_frame(found: ComponentAnalysis) -> pl.DataFrame:
     """Changes of impurity mass: `effect, value, low, high, kind`; undefined ones are left out."""
-    rows = [
-        {
-            "effect": effect_name(effect.kind, effect.components, effect.others),
-            "value": effect.change.value,
-            "low": effect.change.low,
-            "high": effect.change.high,
-            "kind": effect.kind,
-        }
-        for effect in found.effects
-        if effect.change.defined
-    ]
+    rows = []
+    for effect in found.effects:
+        if effect.change.defined:
+            name = effect_name(effect.kind, effect.components, effect.others)
+            rows.append((name, effect.change.value, effect.change.low, effect.change.high, effect.kind))
     schema = {"effect": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "kind": pl.String}
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def effect_name(kind: str, components: tuple[str, ...], others: tuple[str, ...] | None) -> str:
@@ -141,38 +127,18 @@ def gold_band(study: GoldStudy) -> pl.DataFrame:
 def performer_table(study: GoldStudy) -> ResultTable:
     """Who performed, how well, and how far from the gold standard."""
     units = Units.of(study.trials)
-    rows = [
-        (
-            one.name,
-            one.role,
-            f"{one.subjects:,}",
-            f"{one.trials:,}",
-            figure(mean, units.y),
-            "–" if one.role == "gold" else figure(study.impurities[place - 1].mass),
-            "–" if one.role == "gold" else figure(study.impurities[place - 1].below),
-            "–" if one.role == "gold" else figure(study.impurities[place - 1].above),
-        )
-        for place, (one, mean) in enumerate(zip(study.performers, study.means, strict=True))
-    ]
-    low, high = study.x_range.low, study.x_range.high
+    masses = [tuple(map(figure, (one.mass, one.below, one.above))) for one in study.impurities]
+    rows = tuple(
+        (one.name, one.role, f"{one.subjects:,}", f"{one.trials:,}", figure(mean, units.y), *mass)
+        for one, mean, mass in zip(study.performers, study.means, [("–", "–", "–"), *masses], strict=True)
+    )
+    title, mean = f"Performers, over {units.span(study.x_range.low, study.x_range.high)}", f"mean {study.trials.y_name}"
+    brief = tuple((row[0], row[4], row[5]) for row in rows)
     return ResultTable(
-        f"Performers, over {units.span(low, high)}",
-        (
-            "performer",
-            "role",
-            "subjects",
-            "trials",
-            f"mean {study.trials.y_name}",
-            "impurity mass",
-            "below gold",
-            "above gold",
-        ),
-        tuple(rows),
-        brief=ResultTable(
-            f"Performers, over {units.span(low, high)}",
-            ("performer", f"mean {study.trials.y_name}", "impurity mass"),
-            tuple((row[0], row[4], row[5]) for row in rows),
-        ),
+        title,
+        ("performer", "role", "subjects", "trials", mean, "impurity mass", "below gold", "above gold"),
+        rows,
+        brief=ResultTable(title, ("performer", mean, "impurity mass"), brief),
     )
 
 
@@ -322,7 +288,8 @@ def of_study(study: GoldStudy) -> Presentation:
         *([cost_table(study)] if study.costs else []),
         *(table for one in study.components for table in component_tables(one)),
         fit_table(study),
-        *_check_tables(study, units),
+        *([wizard_table(study.wizards, units)] if study.wizards and len(study.wizards.wizards) > 1 else []),
+        *([convergence_table(study)] if study.convergence else []),
     ]
     return Presentation(
         title="How far from the gold standard",
@@ -337,34 +304,22 @@ def of_study(study: GoldStudy) -> Presentation:
     )
 
 
-def _check_tables(study: GoldStudy, units: Units) -> list[ResultTable]:
-    found = []
-    if study.wizards is not None and len(study.wizards.wizards) > 1:
-        found.append(wizard_table(study.wizards, units))
-    if study.convergence:
-        found.append(convergence_table(study))
-    return found
+_CHARTS = "gold_standard.charts."
 
 
 def benchmark(study: GoldStudy, **options: Any) -> Drawing:
     """The benchmark graph of a study, drawn when it is called."""
     x, y = _axes(study, Units.of(study.trials))
-    curves, points = curve_frame(study), point_frame(study)
-    return drawing(
-        "gold_standard.charts.benchmark.benchmark_chart",
-        curves,
-        points,
-        **{**x, **y, "upper": study.trials.upper, **options},
-    )
+    all_options = {**x, **y, "upper": study.trials.upper, **options}
+    return drawing(f"{_CHARTS}benchmark.benchmark_chart", curve_frame(study), point_frame(study), **all_options)
 
 
 def main_figure(studies: GoldStudies, **options: Any) -> Drawing:
     """The benchmark graph of one study, or several studies across domains."""
     if len(studies) == 1:
         return benchmark(studies[0], **options)
-    return drawing(
-        "gold_standard.charts.impurity.domains_chart", studies.frame(), **{"level": studies[0].options.level, **options}
-    )
+    all_options = {"level": studies[0].options.level, **options}
+    return drawing(f"{_CHARTS}impurity.domains_chart", studies.frame(), **all_options)
 
 
 def _axes(study: GoldStudy, units: Units) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -373,42 +328,28 @@ def _axes(study: GoldStudy, units: Units) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _figures(study: GoldStudy, units: Units) -> list[Drawing]:
-    level, upper = study.options.level, study.trials.upper
     x, y = _axes(study, units)
-    made: list[Drawing] = [
+    in_percent = {"percent": units.y_percent}
+    charts: list[Drawing] = [
         benchmark(study),
-        drawing("gold_standard.charts.impurity.impurity_chart", impurity_frame(study), range_frame(study), **x, **y),
+        drawing(f"{_CHARTS}impurity.impurity_chart", impurity_frame(study), range_frame(study), **x, **y),
     ]
     if study.options.cost is not None:
         marks = cost_marks(study)
-        made.append(
-            drawing(
-                "gold_standard.charts.checks.cost_chart", cost_frame(study), marks=marks if marks.height else None, **y
-            )
-        )
-    effects = [effect_frame(one) for one in study.components]
-    made += [
-        drawing("gold_standard.charts.impurity.components_chart", found, level=level)
-        for found in effects
-        if found.height
-    ]
-    made.append(
-        drawing("gold_standard.charts.checks.gold_residual_chart", residual_frame(study), percent=units.y_percent, **x)
-    )
-    if study.wizards is not None and study.wizards.frame().height:
-        curves = study.wizards.frame()
-        made.append(
-            drawing("gold_standard.charts.checks.wizards_chart", curves, gold_band(study), upper=upper, **x, **y)
-        )
+        some = marks if marks.height else None
+        charts.append(drawing(f"{_CHARTS}checks.cost_chart", cost_frame(study), marks=some, **y))
+    level, effects = study.options.level, [effect_frame(one) for one in study.components]
+    charts += [drawing(f"{_CHARTS}impurity.components_chart", one, level=level) for one in effects if one.height]
+    charts.append(drawing(f"{_CHARTS}checks.gold_residual_chart", residual_frame(study), **in_percent, **x))
+    curves = study.wizards.frame() if study.wizards is not None else pl.DataFrame()
+    if curves.height:
+        upper = study.trials.upper
+        charts.append(drawing(f"{_CHARTS}checks.wizards_chart", curves, gold_band(study), upper=upper, **x, **y))
     if study.convergence:
         steps = pl.concat([one.frame() for one in study.convergence])
         tolerance = study.convergence[0].tolerance
-        made.append(
-            drawing(
-                "gold_standard.charts.checks.convergence_chart", steps, percent=units.y_percent, tolerance=tolerance
-            )
-        )
-    return made
+        charts.append(drawing(f"{_CHARTS}checks.convergence_chart", steps, tolerance=tolerance, **in_percent))
+    return charts
 
 
 def _across(studies: GoldStudies) -> list[str]:

@@ -125,7 +125,17 @@ def pair_sentences(pair: PairVerdict, units: Units) -> list[str]:
         left = [_where(one, pair.ranges, units) for one in pair.ranges if one.holds == UNDECIDED]
         rest = f"; undecided {listed(left)}" if left else ""
         text = f"Of {pair.a} and {pair.b}, by distance from the gold standard, prefer {preferred}{rest}."
-    return [text, *_crossing(pair, units), _masses(pair)]
+    shown = [one for one in pair.crossings if one.shown]
+    places = [f"{units.x(one.x)} (somewhere from {units.x(one.low)} to {units.x(one.high)})" for one in shown]
+    crossing = [f"Their impurities cross at {listed(places)}."] if places else []
+    apart = pair.mass_difference
+    if pair.p >= 0.05:
+        masses = f"masses differ by {figure(apart)}, {p_value(pair.p)}"
+        return [text, *crossing, f"On the whole neither is shown to be nearer: {masses}."]
+    less = pair.a if apart.value < 0 else pair.b
+    smaller = apart if apart.value > 0 else Figure(-apart.value, -apart.high, -apart.low)
+    nearer = f"On the whole {less} is nearer: its impurity mass is smaller by {figure(smaller)}, {p_value(pair.p)}."
+    return [text, *crossing, nearer]
 
 
 def _where(one: XInterval, among: Sequence[XInterval], units: Units) -> str:
@@ -138,24 +148,6 @@ def _where(one: XInterval, among: Sequence[XInterval], units: Units) -> str:
     if last:
         return f"above {units.x(one.low)}"
     return f"between {units.x(one.low)} and {units.x(one.high)}"
-
-
-def _crossing(pair: PairVerdict, units: Units) -> list[str]:
-    shown = [one for one in pair.crossings if one.shown]
-    if not shown:
-        return []
-    places = listed([f"{units.x(one.x)} (somewhere from {units.x(one.low)} to {units.x(one.high)})" for one in shown])
-    return [f"Their impurities cross at {places}."]
-
-
-def _masses(pair: PairVerdict) -> str:
-    apart = pair.mass_difference
-    if pair.p >= 0.05:
-        text = f"masses differ by {figure(apart)}, {p_value(pair.p)}"
-        return f"On the whole neither is shown to be nearer: {text}."
-    less = pair.a if apart.value < 0 else pair.b
-    smaller = apart if apart.value > 0 else Figure(-apart.value, -apart.high, -apart.low)
-    return f"On the whole {less} is nearer: its impurity mass is smaller by {figure(smaller)}, {p_value(pair.p)}."
 
 
 def _alone(one: Impurity, units: Units) -> list[str]:
@@ -201,16 +193,12 @@ def cost_sentences(study: GoldStudy, units: Units) -> list[str]:
     gain = known[0].gain
     where = "" if gain is None else f" for the gain from {units.y(gain[0])} to {units.y(gain[1])}"
     each = listed([f"{one.system} {figure(one.average)}" for one in known])
-    return [f"Average marginal cost{where}: {each}.", *_cheapest(study), *text]
-
-
-def _cheapest(study: GoldStudy) -> list[str]:
-    if study.cheapest is None:
-        return []
-    one, apart = study.cheapest
-    if apart.low > 0:
-        return [f"{one.system} is the cheapest; the next costs {figure(apart)} more."]
-    return [f"{one.system} comes out cheapest, but that is not shown: the next costs {figure(apart)} more."]
+    sentences = [f"Average marginal cost{where}: {each}."]
+    if study.cheapest is not None:
+        one, apart = study.cheapest
+        shown = "is the cheapest;" if apart.low > 0 else "comes out cheapest, but that is not shown:"
+        sentences.append(f"{one.system} {shown} the next costs {figure(apart)} more.")
+    return sentences + text
 
 
 def component_sentences(found: ComponentAnalysis) -> list[str]:

@@ -295,11 +295,22 @@ def benchmark_chart(
     measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
     everyone = pl.concat([table.select("performer", "role"), means.select("performer", "role")])
     layers = _benchmark_layers(table, means, Scheme.of(everyone), measured, wanted, upper)
+    trials = float(means["n"].fill_nan(0.0).sum())
+    label = [
+        f"{part['performer'][0]} ({part['role'][0]}): {curve_text(part.sort('x'), 'y', measured, wanted)}"
+        for part in table.partition_by("performer", maintain_order=True)
+    ]
+    bound = "" if upper is None or math.isnan(upper) else f" The metric's upper bound is {wanted.text(upper)}."
     return finished(
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
         title=title or _benchmark_title(table, measured, wanted),
-        subtitle=_benchmark_subtitle(table, means, level, upper),
-        description=_benchmark_description(table, measured, wanted, upper),
+        subtitle=[
+            *([f"n = {count(trials)} trials"] if trials else []),
+            *interval_words(table, "shaded", level),
+            *(["circles: means of trials near each other, the larger the more trials"] if means.height else []),
+            *(["dotted: the most that can be reached"] if upper is not None else []),
+        ],
+        description=f"Benchmark graph: {y} against {x}. {'; '.join(label)}.{bound}",
         table=table,
     )
 
@@ -398,23 +409,3 @@ def _move(table: pl.DataFrame, name: str, y: Quantity) -> str:
     if first == last:
         return f"{'is' if known.len() == 1 else 'stays at'} {first}"
     return f"{'rises' if known[-1] > known[0] else 'falls'} from {first} to {last}"
-
-
-def _benchmark_subtitle(table: pl.DataFrame, means: pl.DataFrame, level: float, upper: float | None) -> list[str]:
-    trials = float(means["n"].fill_nan(0.0).sum())
-    circles = "circles: means of trials near each other, the larger the more trials"
-    return [
-        *([f"n = {count(trials)} trials"] if trials else []),
-        *interval_words(table, "shaded", level),
-        *([circles] if means.height else []),
-        *(["dotted: the most that can be reached"] if upper is not None else []),
-    ]
-
-
-def _benchmark_description(table: pl.DataFrame, x: Quantity, y: Quantity, upper: float | None) -> str:
-    label = [
-        f"{part['performer'][0]} ({part['role'][0]}): {curve_text(part.sort('x'), 'y', x, y)}"
-        for part in table.partition_by("performer", maintain_order=True)
-    ]
-    bound = "" if upper is None or math.isnan(upper) else f" The metric's upper bound is {y.text(upper)}."
-    return f"Benchmark graph: {y.name} against {x.name}. {'; '.join(label)}.{bound}"

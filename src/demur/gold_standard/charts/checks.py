@@ -77,23 +77,16 @@ def gold_residual_chart(
     marked = table.with_columns(off=inside & ~held, label=pl.Series(label))
     names = marked["performer"].unique(maintain_order=True).to_list()
     panels = [_residual_panel(marked, name, measured, wanted, last=name == names[-1]) for name in names]
+    trials = float(marked["n"].fill_nan(0.0).sum())
+    known = marked.filter(pl.col("low").is_finite()).height
+    chance = [f"filled: off the fit, by chance about {(1 - level) * known:.2g} of {count(known)}"] if known else []
     return finished(
         alt.vconcat(*panels, spacing=10),
         title=title or _residual_title(marked),
-        subtitle=[f"n = {_trials_text(marked)}", *interval_words(marked, "bars", level), *_chance(marked, level)],
+        subtitle=[f"n = {count(trials)} trials", *interval_words(marked, "bars", level), *chance],
         description=f"Residuals against {x}. {'; '.join(_residuals_text(marked, name, measured) for name in names)}.",
         table=marked,
     )
-
-
-def _chance(marked: pl.DataFrame, level: float) -> list[str]:
-    """How many residuals would be off a fit that is right."""
-    known = marked.filter(pl.col("low").is_finite()).height
-    return [f"filled: off the fit, by chance about {(1 - level) * known:.2g} of {count(known)}"] if known else []
-
-
-def _trials_text(table: pl.DataFrame) -> str:
-    return f"{count(float(table['n'].fill_nan(0.0).sum()))} trials"
 
 
 def _residual_panel(marked: pl.DataFrame, name: str, x: Quantity, y: Quantity, *, last: bool) -> Any:
@@ -149,13 +142,19 @@ def convergence_chart(
     Columns of `steps`: `performer`, `subjects`, `to_data` and `to_previous` (null for the first), and `role` ("gold" or
     "system") where gold standards shall look like themselves. `tolerance` is the step under which a fit has settled.
     """
-    table = tidy(steps, _named_wizards(steps), ("subjects", "to_data", "to_previous"))
+    kinds: dict[str, Any] = {name: pl.String for name in ("performer", "role") if name in {"performer", *steps.columns}}
+    table = tidy(steps, kinds, ("subjects", "to_data", "to_previous"))
     refuse_repeats(table, "performer", "subjects")
     scheme = Scheme.of(table)
     distance = Quantity("distance", percent)
+    channels = scheme.channels("top" if len(scheme.names) > 1 else None)
+    high = (0.0, 1.08 * max(extent(table, ("to_previous",), air=0.08)[1], tolerance or 0.0, 1e-9))
     panels = [
-        _steps_panel(table, scheme, "to_data", distance, "distance of fit from data", None),
-        _steps_panel(table, scheme, "to_previous", distance, "distance from the fit before", tolerance),
+        _subjects_panel(table, field, distance.axis(alt.Y, field, domain, title=f"distance {title}"), channels, target)
+        for field, title, domain, target in (
+            ("to_data", "of fit from data", extent(table, ("to_data",), air=0.08), None),
+            ("to_previous", "from the fit before", high, tolerance),
+        )
     ]
     limit = [] if tolerance is None else [f"dashed: {distance.difference(tolerance)}, under which a fit has settled"]
     return finished(
@@ -167,30 +166,34 @@ def convergence_chart(
     )
 
 
-def _named_wizards(steps: pl.DataFrame) -> dict[str, Any]:
-    kinds: dict[str, Any] = {"performer": pl.String}
-    return {**kinds, "role": pl.String} if "role" in steps.columns else kinds
-
-
-def _steps_panel(
-    table: pl.DataFrame, scheme: Scheme, field: str, y: Quantity, title: str, tolerance: float | None
+def _subjects_panel(
+    table: pl.DataFrame,
+    field: str,
+    up: Any,
+    channels: list[Any],
+    target: float | None,
+    *,
+    tooltips: Sequence[Any] = (),
+    air: float = 0.02,
+    dot: int = 22,
+    lower: int = 80,
 ) -> Any:
-    wide = extent(table, ("subjects",), air=0.02)
-    least, most = extent(table, (field,), air=0.08)
-    high = (least, most) if field == "to_data" else (0.0, 1.08 * max(most, tolerance or 0.0, 1e-9))
+    """Lines over the number of subjects, with a dot for each number that was tried, and a dashed line at a target."""
+    wide = extent(table, ("subjects",), air=air)
     below = Quantity("subjects").axis(alt.X, "subjects", wide, format="d", tickMinStep=1)
-    up = y.axis(alt.Y, field, high, title=title)
-    channels = scheme.channels("top" if len(scheme.names) > 1 else None)
-    label = [alt.Tooltip("performer:N"), alt.Tooltip("subjects:Q"), alt.Tooltip(f"{field}:Q", format=".3~g")]
+    label = tooltips or [
+        alt.Tooltip("performer:N"),
+        alt.Tooltip("subjects:Q"),
+        alt.Tooltip(f"{field}:Q", format=".3~g"),
+    ]
+    dashed: dict[str, Any] = {"color": "#333333", "strokeWidth": 1.2, "strokeDash": [5, 4]}
     base = alt.Chart().transform_filter(f"isValid(datum.{field})")
-    dots = base.mark_point(filled=True, size=22, opacity=1).encode(
-        x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=label
-    )
-    limit = (
-        [] if tolerance is None else [horizontal_line(tolerance, color="#333333", strokeWidth=1.2, strokeDash=[5, 4])]
-    )
-    line = base.mark_line().encode(below, up, *channels, order="subjects:Q")
-    return alt.layer(*limit, line, dots).properties(width=PANEL, height=HEIGHT - 80)
+    dots = base.mark_point(filled=True, size=dot, opacity=1)
+    return alt.layer(
+        *([] if target is None else [horizontal_line(target, **dashed)]),
+        base.mark_line().encode(below, up, *channels, order="subjects:Q"),
+        dots.encode(x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=label),
+    ).properties(width=PANEL, height=HEIGHT - lower)
 
 
 def _last_steps(table: pl.DataFrame) -> dict[str, float]:
@@ -208,11 +211,8 @@ def _steps_title(table: pl.DataFrame, tolerance: float | None) -> str:
     cut = shortened(list(steps), 24)
     moving = [cut[name] for name, step in steps.items() if not step <= tolerance]
     if not moving:
-        return (
-            "The fit has settled: one more subject would hardly move it"
-            if len(steps) == 1
-            else (f"All {len(steps)} fits have settled: one more subject would hardly move them")
-        )
+        who, them = ("The fit has", "it") if len(steps) == 1 else (f"All {len(steps)} fits have", "them")
+        return f"{who} settled: one more subject would hardly move {them}"
     who = ", ".join(moving) if len(moving) <= 3 else f"{len(moving)} of {len(steps)} fits"
     return f"Not settled yet, so that more subjects are needed: {who}"
 
@@ -344,7 +344,10 @@ def cost_chart(
     return finished(
         plot if spans.is_empty() else alt.vconcat(plot, _lanes(spans, wide, performance), spacing=6),
         title=title or _cost_title(table, performance, amount),
-        subtitle=_cost_words(table, spans),
+        subtitle=[
+            "circles: amounts as stated" if "point" in table["kind"] else "the amounts of an expression",
+            *(["bars: performances that each system goes through"] if spans.height else []),
+        ],
         description=_cost_description(table, spans, performance, amount),
         table=table,
     )
@@ -402,14 +405,6 @@ def _cost_title(table: pl.DataFrame, y: Quantity, amount: str) -> str:
     return capital(f"{amount} {verb} {ends} {y.name} to {plain(last['amount'])} at {y.text(last['performance'])}")
 
 
-def _cost_words(table: pl.DataFrame, spans: pl.DataFrame) -> list[str]:
-    stated = table.filter(pl.col("kind") == "point").height
-    return [
-        "circles: amounts as stated" if stated else "the amounts of an expression",
-        *(["bars: performances that each system goes through"] if spans.height else []),
-    ]
-
-
 def _cost_description(table: pl.DataFrame, spans: pl.DataFrame, y: Quantity, amount: str) -> str:
     stated = table.filter(pl.col("kind") == "point")
     label = [
@@ -459,24 +454,18 @@ def plan_chart(
 def _plan_panel(lines: pl.DataFrame, field: str, y: Quantity, target: float, *, wide: bool) -> Any:
     scheme = Scheme.named([], lines["line"].unique(maintain_order=True).to_list())
     most = 1.0 if field == "power" else max(extent(lines, (field,))[1], target)
-    below = Quantity("subjects").axis(
-        alt.X, "subjects", extent(lines, ("subjects",), air=0.03), format="d", tickMinStep=1
-    )
-    up = y.axis(alt.Y, field, (0.0, 1.06 * most))
-    channels = scheme.channels("top", "line")
     label = [
         alt.Tooltip("subjects:Q"),
         alt.Tooltip("trials:Q", title="trials each"),
         alt.Tooltip(f"{field}:Q", format=".3~g", title=y.name),
     ]
-    base = alt.Chart().transform_filter(f"isValid(datum.{field})")
-    dots = base.mark_point(filled=True, size=34, opacity=1)
-    return alt.layer(
-        horizontal_line(target, color="#333333", strokeWidth=1.2, strokeDash=[5, 4]),
-        base.mark_line().encode(below, up, *channels, order="subjects:Q"),
-        dots.encode(x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=label),
-        *(line_label(target, f"wanted, {y.difference(target)}") if wide else []),
-    ).properties(width=WIDTH if wide else PANEL, height=HEIGHT - 40)
+    up = y.axis(alt.Y, field, (0.0, 1.06 * most))
+    channels = scheme.channels("top", "line")
+    panel = _subjects_panel(lines, field, up, channels, target, tooltips=label, air=0.03, dot=34, lower=40)
+    if not wide:
+        return panel
+    words = line_label(target, f"wanted, {y.difference(target)}")
+    return alt.layer(*panel.layer, *words).properties(width=WIDTH, height=HEIGHT - 40)
 
 
 def _cheapest(table: pl.DataFrame, target: float) -> dict[str, Any] | None:
@@ -497,11 +486,7 @@ def _plan_title(table: pl.DataFrame, target: float, y: Quantity) -> str:
 def _plan_description(table: pl.DataFrame, target: float, y: Quantity) -> str:
     label = []
     for part in table.partition_by("trials", maintain_order=True):
-        ends = [f"{y.difference(width)} with {short(people)}" for people, width in _first_and_last(part)]
+        rows = part.select("subjects", "half_width").rows()
+        ends = [f"{y.difference(width)} with {short(people)}" for people, width in dict.fromkeys((rows[0], rows[-1]))]
         label.append(f"{part['trials'][0]} trials each: {', '.join(ends)} subjects")
     return f"Plan of a study: {y.name} by number of subjects, {y.difference(target)} wanted. {'; '.join(label)}."
-
-
-def _first_and_last(part: pl.DataFrame) -> list[tuple[float, float]]:
-    rows = part.select("subjects", "half_width").rows()
-    return [rows[0], rows[-1]] if len(rows) > 1 else rows

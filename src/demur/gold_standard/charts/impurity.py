@@ -88,19 +88,17 @@ def impurity_chart(
     plot = alt.layer(*_impurity_layers(table, parts, scheme, wide, measured, wanted)).properties(
         width=WIDTH, height=HEIGHT
     )
+    # Scales of their own keep the legend in the plot.
+    own_scales: dict[str, Any] = dict.fromkeys(("color", "strokeDash", "strokeWidth"), "independent")
     return finished(
-        plot if parts.is_empty() else _with_strip(plot, _strip(parts, scheme, wide, measured)),
+        plot
+        if parts.is_empty()
+        else alt.vconcat(plot, _strip(parts, scheme, wide, measured), spacing=6).resolve_scale(**own_scales),
         title=title or _impurity_title(table, parts, measured, wanted),
         subtitle=_impurity_subtitle(table, parts, level),
         description=_impurity_description(table, parts, measured, wanted),
         table=table,
     )
-
-
-def _with_strip(plot: Any, strip: Any) -> Any:
-    """The plot over its strip, each with scales of its own, so that the legend stays in the plot."""
-    kept: dict[str, Any] = dict.fromkeys(("color", "strokeDash", "strokeWidth"), "independent")
-    return alt.vconcat(plot, strip, spacing=6).resolve_scale(**kept)
 
 
 def _parts(ranges: pl.DataFrame) -> pl.DataFrame:
@@ -127,23 +125,21 @@ def _impurity_layers(
     below = x.axis(alt.X, "x", wide, title=x.name if parts.is_empty() else "", **unlabelled)
     up = y.axis(alt.Y, "impurity", high, title=f"distance from gold standard, {y.name}")
     line = alt.Chart().mark_line(clip=True).encode(below, up, *scheme.channels(corner, "system"), order="x:Q")
+    area = alt.Chart(inline(coloured.select("system", "x", "impurity", "colour"))).mark_area(opacity=0.08, clip=True)
+    ends_of_area: dict[str, Any] = {"x": "x:Q", "y": "impurity:Q", "y2": alt.Y2(datum=0)}
+    fill = area.encode(detail="system:N", fill=row_colour(alt.Fill), **ends_of_area)
+    fills = [fill] if len(scheme.names) <= MOST_FILLS else []
+    changes = alt.Chart(inline(pl.DataFrame({"x": _inner_edges(parts)}, schema={"x": pl.Float64})))
+    edges = changes.mark_rule(color="#666666", strokeWidth=1, strokeDash=[2, 3])
     return [
-        *_fills(coloured, len(scheme.names)),
+        *fills,
         bands(coloured, "system", opacity=0.2),
         *_stripes(coloured, scheme, wide),
-        *_edges(parts),
+        *([edges.encode(x="x:Q")] if _inner_edges(parts) else []),
         line,
         *lone_dots(coloured, "system", "impurity"),
         tooltip_layer(table, "system", "impurity", x, Quantity("impurity", y.percent)),
     ]
-
-
-def _fills(coloured: pl.DataFrame, systems: int) -> list[Any]:
-    """The mass under each line, where systems are few."""
-    if systems > MOST_FILLS:
-        return []
-    area = alt.Chart(inline(coloured.select("system", "x", "impurity", "colour"))).mark_area(opacity=0.08, clip=True)
-    return [area.encode(x="x:Q", y="impurity:Q", y2=alt.Y2(datum=0), detail="system:N", fill=row_colour(alt.Fill))]
 
 
 def _stripes(coloured: pl.DataFrame, scheme: Scheme, wide: Span) -> list[Any]:
@@ -170,17 +166,6 @@ def _inner_edges(parts: pl.DataFrame) -> list[float]:
     """Where the nearer system changes."""
     edges = sorted({*parts["from"].to_list(), *parts["to"].to_list()})
     return edges[1:-1]
-
-
-def _edges(parts: pl.DataFrame) -> list[Any]:
-    edges = _inner_edges(parts)
-    if not edges:
-        return []
-    return [
-        alt.Chart(inline(pl.DataFrame({"x": edges})))
-        .mark_rule(color="#666666", strokeWidth=1, strokeDash=[2, 3])
-        .encode(x="x:Q")
-    ]
 
 
 def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
@@ -323,6 +308,10 @@ def components_chart(effects: pl.DataFrame, *, level: float = 0.95, title: str |
     marked = table.with_columns(label=pl.Series(label), clear=(pl.col("low") > 0) | (pl.col("high") < 0))
     kinds = [kind for kind in KINDS if kind in marked["kind"]]
     panels = [_effects_panel(marked, kind, last=kind == kinds[-1]) for kind in kinds]
+    texts = []
+    for kind in kinds:
+        part = marked.filter(pl.col("kind") == kind).select("effect", "label")
+        texts.append(f"{KINDS[kind]}: {', '.join(f'{name} {change}' for name, change in part.iter_rows())}")
     return finished(
         alt.vconcat(*panels, spacing=14),
         title=title or _effects_title(marked),
@@ -331,7 +320,7 @@ def components_chart(effects: pl.DataFrame, *, level: float = 0.95, title: str |
             "left of 0: nearer to the gold standard",
             *(["full dots: intervals without 0"] if marked["low"].is_finite().any() else []),
         ],
-        description=f"{MASS.capitalize()}. {'; '.join(_effects_text(marked, kind) for kind in kinds)}.",
+        description=f"{MASS.capitalize()}. {'; '.join(texts)}.",
         table=marked,
     )
 
@@ -372,12 +361,6 @@ def _effects_title(marked: pl.DataFrame) -> str:
     return f"{name} {verb} most impurity mass: {signed(most['value'])}"
 
 
-def _effects_text(marked: pl.DataFrame, kind: str) -> str:
-    part = marked.filter(pl.col("kind") == kind)
-    effects = [f"{name} {change}" for name, change in part.select("effect", "label").iter_rows()]
-    return f"{KINDS[kind]}: {', '.join(effects)}"
-
-
 def domains_chart(rows: pl.DataFrame, *, level: float = 0.95, title: str | None = None) -> Any:
     """Studies side by side: how complex the task is for the gold standard, and how far systems are from it there.
 
@@ -387,19 +370,20 @@ def domains_chart(rows: pl.DataFrame, *, level: float = 0.95, title: str | None 
     numbers = ("complexity", "complexity_low", "complexity_high", "relative_mass", "low", "high")
     table = tidy(rows, {"study": pl.String, "system": pl.String}, numbers)
     refuse_repeats(table, "study", "system")
-    wide = _from_zero(extent(table, numbers[:3]))
-    high = _from_zero(extent(table, numbers[3:]))
+    ends = (extent(table, numbers[:3]), extent(table, numbers[3:]))
+    wide, high = ((min(0.0, 1.1 * least), max(1.12 * most, 1e-9)) for least, most in ends)
+    texts = [
+        f"{row['system']} in {row['study']}: complexity {short(row['complexity'])}, "
+        f"relative mass {with_interval(row['relative_mass'], row['low'], row['high'])}"
+        for row in table.iter_rows(named=True)
+    ]
     return finished(
         alt.layer(*_domain_layers(table, wide, high)).properties(width=WIDTH, height=HEIGHT),
         title=title or _domains_title(table),
         subtitle=[*interval_words(table, "lines", level), "left: easier for the gold standard", "low: nearer to it"],
-        description=f"Complexity and relative impurity mass. {'; '.join(_domain_texts(table))}.",
+        description=f"Complexity and relative impurity mass. {'; '.join(texts)}.",
         table=table,
     )
-
-
-def _from_zero(ends: Span) -> Span:
-    return min(0.0, 1.1 * ends[0]), max(1.12 * ends[1], 1e-9)
 
 
 def _domain_layers(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
@@ -483,11 +467,3 @@ def _domains_title(table: pl.DataFrame) -> str:
     if known.height == 1:
         return f"{name} has a relative impurity mass of {short(best['relative_mass'])}"
     return f"{name} comes nearest to its gold standard: relative impurity mass {short(best['relative_mass'])}"
-
-
-def _domain_texts(table: pl.DataFrame) -> list[str]:
-    return [
-        f"{row['system']} in {row['study']}: complexity {short(row['complexity'])}, "
-        f"relative mass {with_interval(row['relative_mass'], row['low'], row['high'])}"
-        for row in table.iter_rows(named=True)
-    ]
