@@ -20,7 +20,7 @@ NumberFormat = Callable[[float], str]
 MOST_NAMED = 5
 """Wizards who stand apart that are named."""
 
-MOST_TOLD = 3
+MOST_IN_PAIRS = 3
 """Systems up to which each pair has sentences of its own."""
 
 _SHARE = re.compile(r"(^|[_ ])(wer|cer|ser|rate|share|error|errors)($|[_ ])", re.IGNORECASE)
@@ -68,7 +68,7 @@ def verdict(study: GoldStudy) -> list[str]:
     units = Units.of(study.trials)
     if len(study.systems) == 1:
         return _alone(study.impurities[0], units)
-    several = len(study.systems) > MOST_TOLD
+    several = len(study.systems) > MOST_IN_PAIRS
     pairs = [] if several else [sentence for pair in study.pairs for sentence in pair_sentences(pair, units)]
     text = _of_several(study, units) if several else pairs
     return text + [sentence for one in study.impurities for sentence in _above(one, units)]
@@ -76,14 +76,23 @@ def verdict(study: GoldStudy) -> list[str]:
 
 def study_sentences(study: GoldStudy) -> list[str]:
     """All that matters of a study, the verdict first."""
-    units = Units.of(study.trials)
+    units, family, missed = Units.of(study.trials), study.gold.fit.family, study.complexity
+    complexity = [
+        f"Intellectual complexity {figure(missed)}: on average over {units.span(family.low, family.high)} "
+        f"the gold standard itself misses {percent(missed.value)} of what is possible."
+    ]
+    if not missed.defined:
+        complexity = []
+    settled = [f"{one.performer}: {one.words()}" for one in study.convergence if one.needed]
+    if study.convergence and not settled:
+        settled = ["All curves have settled: one more subject would hardly move any of them."]
     return [
         *verdict(study),
-        *_complexity(study, units),
+        *complexity,
         *cost_sentences(study, units),
         *(sentence for one in study.components for sentence in component_sentences(one)),
         *_agreement(study, units),
-        *_enough(study),
+        *settled,
     ]
 
 
@@ -174,14 +183,6 @@ def _above(one: Impurity, units: Units) -> list[str]:
     ]
 
 
-def _complexity(study: GoldStudy, units: Units) -> list[str]:
-    if not study.complexity.defined:
-        return []
-    low, high = study.gold.fit.family.low, study.gold.fit.family.high
-    text = f"Intellectual complexity {figure(study.complexity)}: on average over {units.span(low, high)}"
-    return [f"{text} the gold standard itself misses {percent(study.complexity.value)} of what is possible."]
-
-
 def cost_sentences(study: GoldStudy, units: Units) -> list[str]:
     """What it is worth to bring systems nearer the gold standard, and which is the cheaper."""
     known = [one for one in study.costs if one.average.defined]
@@ -236,12 +237,3 @@ def _agreement(study: GoldStudy, units: Units) -> list[str]:
     shown = "no inconsistency is shown" if found.consistent else "they do not make one gold standard"
     beyond = f"beyond chance ({p_value(found.departure.p)})"
     return [f"Wizards differ by a standard deviation of {spread} {beyond}{apart}: {shown}."]
-
-
-def _enough(study: GoldStudy) -> list[str]:
-    wanting = [one for one in study.convergence if one.needed]
-    if not study.convergence:
-        return []
-    if not wanting:
-        return ["All curves have settled: one more subject would hardly move any of them."]
-    return [f"{one.performer}: {one.words()}" for one in wanting]

@@ -41,13 +41,13 @@ SYSTEMS = tuple(style for style in OTHERS if style.colour != "#E69F00")
 """Systems: the lines of other figures but for the one that looks like gold."""
 
 TITLE_CHARACTERS = 60
-"""Letters of an axis title that fit beside a plot."""
+"""Characters of an axis title that fit beside a plot."""
 
 LARGE = 1000
 """From here on numbers are written whole."""
 
 CHARACTER_WIDTH, SYMBOL = 6.8, 58
-"""Pixels of a letter of a legend, and of a line beside it with the gap to the next."""
+"""Pixels of a character of a legend, and of a line beside it with the gap to the next."""
 
 
 def plain(value: float) -> str:
@@ -144,7 +144,11 @@ class Scheme:
 
     def channels(self, corner: Corner | None, field: str = "performer") -> list[Any]:
         """Colour, dash and width by name, with one legend for all three; none where `corner` is None."""
-        legend = None if corner is None else self._legend(corner)
+        legend: Any = None if corner is None else legend_in(corner, dict(self.labels))
+        if corner == "top":
+            longest = max(len(label) for label in self.labels.values())
+            legend.columns = max(1, min(len(self.labels), int((WIDTH + 20) // (CHARACTER_WIDTH * longest + SYMBOL))))
+            legend.strokeColor = None
         ranges: tuple[tuple[Any, list[Any]], ...] = (
             (alt.Color, [style.colour for style in self.styles.values()]),
             (alt.StrokeDash, [list(style.dash) for style in self.styles.values()]),
@@ -160,14 +164,6 @@ class Scheme:
             )
             for channel, span in ranges
         ]
-
-    def _legend(self, corner: Corner) -> Any:
-        legend = legend_in(corner, dict(self.labels))
-        if corner == "top":
-            longest = max(len(label) for label in self.labels.values())
-            legend.columns = max(1, min(len(self.labels), int((WIDTH + 20) // (CHARACTER_WIDTH * longest + SYMBOL))))
-            legend.strokeColor = None
-        return legend
 
     def corner(
         self,
@@ -263,7 +259,7 @@ def curve_text(part: pl.DataFrame, value: str, x: Quantity, y: Quantity) -> str:
     return ", ".join(label) or "undefined"
 
 
-MOST_TOLD = 2
+MOST_IN_TITLE = 2
 """Systems up to which a title says how each of them falls or rises."""
 
 LARGEST = 330
@@ -291,7 +287,10 @@ def benchmark_chart(
     """
     table = tidy(curves, {"performer": pl.String, "role": pl.String}, ("x", "y", "low", "high"))
     refuse_repeats(table, "performer", "x")
-    means = _means(points)
+    columns: dict[str, Any] = {"performer": pl.String, "role": pl.String, "x": pl.Float64, "y": pl.Float64}
+    means = pl.DataFrame(schema={**columns, "n": pl.Float64})
+    if not points.is_empty():
+        means = tidy(points, {"performer": pl.String, "role": pl.String}, ("x", "y", "n"))
     measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
     everyone = pl.concat([table.select("performer", "role"), means.select("performer", "role")])
     layers = _benchmark_layers(table, means, Scheme.of(everyone), measured, wanted, upper)
@@ -313,14 +312,6 @@ def benchmark_chart(
         description=f"Benchmark graph: {y} against {x}. {'; '.join(label)}.{bound}",
         table=table,
     )
-
-
-def _means(points: pl.DataFrame) -> pl.DataFrame:
-    """The means of trials as a table, which may have no rows."""
-    kinds: dict[str, Any] = {"performer": pl.String, "role": pl.String}
-    if points.is_empty():
-        return pl.DataFrame(schema={**kinds, "x": pl.Float64, "y": pl.Float64, "n": pl.Float64})
-    return tidy(points, kinds, ("x", "y", "n"))
 
 
 def _benchmark_layers(
@@ -392,9 +383,9 @@ def _benchmark_title(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
     if not golds:
         return capital(f"{y.name} against {x.name}, without a gold standard")
     label = [f"{_move(table, golds[0], y)} for {cut[golds[0]]} (gold standard)"]
-    if len(systems) <= MOST_TOLD:
+    if len(systems) <= MOST_IN_TITLE:
         label += [f"{_move(table, name, y)} for {cut[name]}" for name in systems]
-    beside = f", beside {len(systems)} systems" if len(systems) > MOST_TOLD else ""
+    beside = f", beside {len(systems)} systems" if len(systems) > MOST_IN_TITLE else ""
     places = table["x"].unique()
     head = f"As {x.name} rises," if places.len() > 1 else f"At {x.name} {x.text(places[0])},"
     return f"{head} {y.name} {', '.join(label)}{beside}"

@@ -77,6 +77,12 @@ def gold_residual_chart(
     marked = table.with_columns(off=inside & ~held, label=pl.Series(label))
     names = marked["performer"].unique(maintain_order=True).to_list()
     panels = [_residual_panel(marked, name, measured, wanted, last=name == names[-1]) for name in names]
+    texts = []
+    for name in names:
+        part = marked.filter(pl.col("performer") == name)
+        off = [measured.text(place) for place in part.filter("off")["x"]]
+        where = f", at {', '.join(off)}" if off else ""
+        texts.append(f"{name}: {len(off)} of {part.height} off the fit{where}")
     trials = float(marked["n"].fill_nan(0.0).sum())
     known = marked.filter(pl.col("low").is_finite()).height
     chance = [f"filled: off the fit, by chance about {(1 - level) * known:.2g} of {count(known)}"] if known else []
@@ -84,7 +90,7 @@ def gold_residual_chart(
         alt.vconcat(*panels, spacing=10),
         title=title or _residual_title(marked),
         subtitle=[f"n = {count(trials)} trials", *interval_words(marked, "bars", level), *chance],
-        description=f"Residuals against {x}. {'; '.join(_residuals_text(marked, name, measured) for name in names)}.",
+        description=f"Residuals against {x}. {'; '.join(texts)}.",
         table=marked,
     )
 
@@ -127,13 +133,6 @@ def _residual_title(marked: pl.DataFrame) -> str:
     return f"{count(off)} of {count(marked.height)} mean residuals {'lies' if off == 1 else 'lie'} off the fit{most}"
 
 
-def _residuals_text(marked: pl.DataFrame, name: str, x: Quantity) -> str:
-    part = marked.filter(pl.col("performer") == name)
-    off = [x.text(place) for place in part.filter("off")["x"]]
-    where = f", at {', '.join(off)}" if off else ""
-    return f"{name}: {len(off)} of {part.height} off the fit{where}"
-
-
 def convergence_chart(
     steps: pl.DataFrame, *, percent: bool = False, tolerance: float | None = None, title: str | None = None
 ) -> Any:
@@ -157,11 +156,16 @@ def convergence_chart(
         )
     ]
     limit = [] if tolerance is None else [f"dashed: {distance.difference(tolerance)}, under which a fit has settled"]
+    rows = table.sort("subjects").group_by("performer", maintain_order=True).agg(pl.col("to_previous").last())
+    steps_by_name = dict(rows.iter_rows())
+    last = {name: steps_by_name[name] for name in table["performer"].unique(maintain_order=True)}
+    moves = [f"{name}: the last subject moves the fit by {distance.difference(step)}" for name, step in last.items()]
+    settled = "" if tolerance is None else f" A fit has settled under {distance.difference(tolerance)}."
     return finished(
         alt.hconcat(*panels, spacing=PANEL_GAP),
-        title=title or _steps_title(table, tolerance),
+        title=title or _steps_title(table, last, tolerance),
         subtitle=["averaged over random orders of subjects", *limit],
-        description=_steps_description(table, distance, tolerance),
+        description=f"Convergence of fits over subjects. {'; '.join(moves)}.{settled}",
         table=table,
     )
 
@@ -196,18 +200,10 @@ def _subjects_panel(
     ).properties(width=PANEL, height=HEIGHT - lower)
 
 
-def _last_steps(table: pl.DataFrame) -> dict[str, float]:
-    """How far the last subject moved each fit."""
-    last = table.sort("subjects").group_by("performer", maintain_order=True).agg(pl.col("to_previous").last())
-    found = dict(last.iter_rows())
-    return {name: found[name] for name in table["performer"].unique(maintain_order=True)}
-
-
-def _steps_title(table: pl.DataFrame, tolerance: float | None) -> str:
+def _steps_title(table: pl.DataFrame, steps: dict[str, float], tolerance: float | None) -> str:
     most = max(table["subjects"].to_list())
     if tolerance is None:
         return f"Fits after each further subject, up to {count(most)}"
-    steps = _last_steps(table)
     cut = shortened(list(steps), 24)
     moving = [cut[name] for name, step in steps.items() if not step <= tolerance]
     if not moving:
@@ -215,13 +211,6 @@ def _steps_title(table: pl.DataFrame, tolerance: float | None) -> str:
         return f"{who} settled: one more subject would hardly move {them}"
     who = ", ".join(moving) if len(moving) <= 3 else f"{len(moving)} of {len(steps)} fits"
     return f"Not settled yet, so that more subjects are needed: {who}"
-
-
-def _steps_description(table: pl.DataFrame, y: Quantity, tolerance: float | None) -> str:
-    steps = _last_steps(table)
-    moves = [f"{name}: the last subject moves the fit by {y.difference(step)}" for name, step in steps.items()]
-    limit = "" if tolerance is None else f" A fit has settled under {y.difference(tolerance)}."
-    return f"Convergence of fits over subjects. {'; '.join(moves)}.{limit}"
 
 
 def wizards_chart(
@@ -468,19 +457,14 @@ def _plan_panel(lines: pl.DataFrame, field: str, y: Quantity, target: float, *, 
     return alt.layer(*panel.layer, *words).properties(width=WIDTH, height=HEIGHT - 40)
 
 
-def _cheapest(table: pl.DataFrame, target: float) -> dict[str, Any] | None:
-    """The fewest subjects, and then the fewest trials of each, that are precise enough."""
-    enough = table.filter(pl.col("half_width") <= target).sort("subjects", "trials")
-    return enough.row(0, named=True) if enough.height else None
-
-
 def _plan_title(table: pl.DataFrame, target: float, y: Quantity) -> str:
-    found = _cheapest(table, target)
-    if found is None:
+    enough = table.filter(pl.col("half_width") <= target).sort("subjects", "trials")
+    if enough.is_empty():
         most = max(table["subjects"].to_list())
         return f"Not even {count(most)} subjects bring the {y.name} down to {y.difference(target)}"
-    who = f"{count(found['subjects'])} subjects with {count(found['trials'])} trials each"
-    return f"{who} bring the {y.name} down to {y.difference(found['half_width'])} (wanted: {y.difference(target)})"
+    fewest = enough.row(0, named=True)
+    who = f"{count(fewest['subjects'])} subjects with {count(fewest['trials'])} trials each"
+    return f"{who} bring the {y.name} down to {y.difference(fewest['half_width'])} (wanted: {y.difference(target)})"
 
 
 def _plan_description(table: pl.DataFrame, target: float, y: Quantity) -> str:

@@ -52,14 +52,14 @@ STRIPE = 7
 """Pixels between stripes where a system beats the gold standard."""
 
 STRIP, STRIP_CHARACTER = 24, 7.4
-"""Height of the bars that say who is nearer, and width of a letter in them."""
+"""Height of the bars that say who is nearer, and width of a character in them."""
 
 
 NOISE = 1e-9
 """Distances above the gold standard that are rounding and no more."""
 
 FEWEST = 5
-"""Letters from which on a part of a name is worth writing."""
+"""Characters from which on a part of a name is worth writing."""
 
 
 def impurity_chart(
@@ -197,17 +197,17 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
 
 
 def _fitting(label: str, room: float) -> str:
-    """As much of a name as there is room for; nothing where that is hardly a letter.
+    """As much of a name as there is room for; nothing where that is hardly a character.
 
     >>> _fitting("system A", 80), _fitting("a long name", 64), _fitting("system A", 12), _fitting("undecided", 12)
     ('system A', 'a l…name', '', '?')
     """
-    letters = int((room - 4) // STRIP_CHARACTER)
-    if letters >= len(label):
+    characters = int((room - 4) // STRIP_CHARACTER)
+    if characters >= len(label):
         return label
     if label == UNDECIDED:
-        return "?" if letters else ""
-    return middle_cut(label, letters) if letters >= FEWEST else ""
+        return "?" if characters else ""
+    return middle_cut(label, characters) if characters >= FEWEST else ""
 
 
 def _span_words(start: float, stop: float, x: Quantity) -> str:
@@ -285,7 +285,7 @@ SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down"
 ROW, MASS = 26, "change of impurity mass"
 
 EFFECT_CHARACTER, LINE, AWAY = 6.3, 15.0, 9.0
-"""Width of a letter, height of a label, and its distance from a dot, in pixels."""
+"""Width of a character, height of a label, and its distance from a dot, in pixels."""
 
 MOST_LABELS = 24
 """Dots up to which each is labelled; the tooltips name all."""
@@ -441,21 +441,21 @@ def _domain_labels(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
 
 def _placed(dots: list[tuple[float, float]], widths: list[float]) -> list[Box]:
     """A box for each label: right of its dot above the line, or the first other place that is free."""
+
+    def overlap(one: Box, other: Box) -> bool:
+        return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
     taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in dots]
     placed = []
     for (x, y), width in zip(dots, widths, strict=True):
         left, right = x - AWAY - width, x + AWAY
         spots = [(side, y + lift) for lift in (-LINE, 2.0, -2 * LINE, LINE + 2) for side in (right, left)]
         boxes = [(at, top, at + width, top + LINE) for at, top in spots if at >= 0 and at + width <= WIDTH]
-        box = next((one for one in boxes if not any(_overlap(one, other) for other in taken)), None)
+        box = next((one for one in boxes if not any(overlap(one, other) for other in taken)), None)
         chosen = box or (boxes[0] if boxes else (0.0, y - LINE, width, y))
         taken.append(chosen)
         placed.append(chosen)
     return placed
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _domains_title(table: pl.DataFrame) -> str:
