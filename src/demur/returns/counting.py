@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from demur.core.engines.engine import EngineFault, Lazy, bucketed, collected, engine_class, engine_of, title_of
 from demur.core.engines.scanning import Scan, is_remote, scan
-from demur.core.io.columns import nearest, spellings
+from demur.core.io.columns import spellings
 from demur.core.io.files import table_of
 from demur.core.io.sources import expand
 from demur.core.io.tables import ROW, Request
@@ -34,7 +34,7 @@ from demur.returns.engine_judging import LazyResponses, judge_lazily
 from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
 from demur.returns.sweep_files import SweepFile, rules_of
-from demur.returns.table import Reading, Responses, named_systems, refuse_several, slice_values
+from demur.returns.table import Reading, Responses, chosen_system, named_systems, refuse_several, slice_values
 from demur.returns.tally import UNIT_LEVELS, UNITS, ConfidenceGrid, Tally, dense_cells, grid_for, summed_units, total
 
 MOST_IN_MEMORY = 5_000_000
@@ -221,11 +221,7 @@ def holder_of(engine: str, spark_master: str | None) -> Callable[[pl.DataFrame],
 def one_tally(several: Sequence[Tally], system: str | None) -> Tally:
     """The tally of the named system, or of the only one there is."""
     systems = tuple(tally.system for tally in several)
-    if system is not None and system not in systems:
-        raise DataError(f'there is no system "{system}"', fix=nearest(system, systems))
-    if system is None and len(systems) > 1:
-        raise UsageError(f"a threshold belongs to one system; choose with `system` from {', '.join(systems)}")
-    return several[0 if system is None else systems.index(system)]
+    return several[systems.index(chosen_system(systems, system))]
 
 
 def sweep_of_rows(judged: Responses, reading: Reading, data: Sequence[Any], by: str | None) -> Callable[[], SweepFile]:

@@ -14,26 +14,7 @@ from demur.core.io.columns import MOST_SLICES, column_named, parts_wanted, resol
 from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, text_of
 from demur.core.show.numbers import counted
 from demur.errors import DataError
-from demur.returns.judging import (
-    CONFIDENCE_RULE,
-    EVERY_OR_NONE,
-    NONE,
-    OUT_OF_SCOPE,
-    WEIGHT_RULE,
-    Located,
-    cautions_in,
-    compared,
-    conditions,
-    judge_rows,
-    one_of,
-    recognised_in,
-    refuse_foreign_labels,
-    refuse_missing,
-    refuse_unjudgeable,
-    refuse_unmarked,
-    unranked_notes,
-    unranked_systems,
-)
+from demur.returns import judging
 from demur.returns.table import FLAGS, Reading
 
 MOST_GROUPS = 100 * (MOST_SLICES + 1)
@@ -141,7 +122,7 @@ def judge_lazily(
     [1]
     """
     stage = _staged(nw.from_native(frame).lazy(), reading, by, where, tuple(names))
-    judged = judge_rows(stage.frame, reading.rules(), stage.cells.columns, lists=stage.lists)
+    judged = judging.judge_rows(stage.frame, reading.rules(), stage.cells.columns, lists=stage.lists)
     survey = _survey_of(judged, stage, reading, system=system, by=by)
     notes, warnings = _conclusions(survey, judged, stage, reading, check_ids=check_ids)
     columns: dict[str, Any] = {
@@ -166,7 +147,7 @@ def _staged(frame: Lazy, reading: Reading, by: str | None, where: str, names: tu
     names = names or tuple(schema)
     resolution = resolve(names, reading.columns, parts=parts_wanted((), reading.where), where=f"{where}:")
     columns = LazyColumns(schema, resolution.columns, where, names)
-    refuse_unjudgeable(columns.columns, names, where)
+    judging.refuse_unjudgeable(columns.columns, names, where)
     lists = "target" in columns and isinstance(columns.kind("target"), nw.List | nw.Array)
     read = {part: columns.columns[part] for part in _TEXTS if part in columns}
     selected: dict[str, Any] = {
@@ -184,10 +165,10 @@ def _staged(frame: Lazy, reading: Reading, by: str | None, where: str, names: tu
         read[by] = column_named(by, names, columns.columns, where)
         text = text_of(read[by], schema[read[by]], f"{where}: {by}")
         if by == "target":
-            inside = ~text.is_null() & ~one_of(text, reading.out_of_scope)
-            selected["slice"] = nw.when(inside).then(text).otherwise(nw.lit(OUT_OF_SCOPE))
+            inside = ~text.is_null() & ~judging.one_of(text, reading.out_of_scope)
+            selected["slice"] = nw.when(inside).then(text).otherwise(nw.lit(judging.OUT_OF_SCOPE))
         else:
-            selected["slice"] = nw.coalesce(text, nw.lit(NONE))
+            selected["slice"] = nw.coalesce(text, nw.lit(judging.NONE))
     bad = {part: no_text(column, schema[column]) for part, column in read.items()}
     bad |= {part: fault for part, (_, fault) in flags.items()}
     faults = {f"fault_{part}": fault for part, fault in bad.items() if fault is not None}
@@ -249,12 +230,12 @@ def _survey_of(judged: Lazy, stage: StagedLog, reading: Reading, *, system: str,
 def _conditions(stage: StagedLog, reading: Reading) -> dict[str, nw.Expr]:
     """What is counted of the judged rows: what the rules of judging ask for, and what engines refuse besides."""
     found = {
-        **conditions(reading.rules(), stage.cells.columns, lists=stage.lists),
+        **judging.conditions(reading.rules(), stage.cells.columns, lists=stage.lists),
         **{name: nw.col(name) for name in ("answered", "right", "out_of_scope", *stage.faults)},
         **{f"no_{part}": nw.col(f"no_{part}") for part in ("id", "dialogue") if part in stage},
-        **{f"bad_{rule.part}": rule.bad for rule in (CONFIDENCE_RULE, WEIGHT_RULE) if rule.part in stage},
-        "compared": compared(),
-        "hits": compared() & nw.col("matches"),
+        **{f"bad_{rule.part}": rule.bad for rule in judging.CELL_RULES if rule.part in stage},
+        "compared": judging.compared(),
+        "hits": judging.compared() & nw.col("matches"),
     }
     if "target" in stage and not stage.lists:
         found["spelled"] = _SPELLED
@@ -266,30 +247,31 @@ def _conclusions(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Refuses what must be refused; gives notes and warnings."""
     rules, cells, counts = reading.rules(), stage.cells, survey.counts
-    table = Located(cells.columns, cells.names, cells.where, cells.fault)
-    unranked = sorted(unranked_systems(survey.table))
+    table = judging.Located(cells.columns, cells.names, cells.where, cells.fault)
+    unranked = sorted(judging.unranked_systems(survey.table))
     _refuse_cells(counts, judged, stage)
     nameless = survey.table.filter(pl.col("system").is_null())
     if nameless.height:
         rows = int(nameless["rows"].sum())
         raise cells.fault("system", nw.col("system").is_null(), "must be there in every row", count=rows, got="null")
-    refuse_missing(survey.table, unranked, rules, table)
-    refuse_unmarked(counts, table)
+    judging.refuse_missing(survey.table, unranked, rules, table)
+    judging.refuse_unmarked(counts, table)
     _refuse_units(survey, stage)
     warnings = []
     if "target" in stage and "prediction" in stage:
         sums = survey.table.group_by("system").agg(pl.col("compared", "hits").sum())
         never_right = sorted(sums.filter((pl.col("compared") > 0) & (pl.col("hits") == 0))["system"])
         named = judged if survey.named else judged.with_columns(system=nw.lit(survey.table["system"][0]))
-        warnings = refuse_foreign_labels(named, never_right, rules.out_of_scope, lists=stage.lists)
+        warnings = judging.refuse_foreign_labels(named, never_right, rules.out_of_scope, lists=stage.lists)
     notes = [*stage.notes]
     if check_ids:
         _refuse_repeated_ids(survey, judged, stage)
     elif "id" in stage:
         notes.append("ids were not checked for repeats; --check-ids, or check_ids=True, does, in a pass of its own")
     if not rules.missing_is_lowest:
-        notes += unranked_notes(unranked, survey.table["system"].n_unique())
-    return (*notes, *counted([recognised_in(counts, rules)])), (*counted([cautions_in(counts)]), *warnings)
+        notes += judging.unranked_notes(unranked, survey.table["system"].n_unique())
+    notes += counted([judging.recognised_in(counts, rules)])
+    return tuple(notes), (*counted([judging.cautions_in(counts)]), *warnings)
 
 
 def _refuse_cells(counts: Mapping[str, int], judged: Lazy, stage: StagedLog) -> None:
@@ -312,8 +294,8 @@ def _refuse_cells(counts: Mapping[str, int], judged: Lazy, stage: StagedLog) -> 
         refuse("target", _SPELLED, "is text that looks like a list", count, column="target", fix=fix)
     nulls = counts.get("no_id", 0)
     if 0 < nulls < counts["rows"]:
-        refuse("id", nw.col("no_id"), EVERY_OR_NONE, nulls, got="null", fix="")
-    for one in (CONFIDENCE_RULE, WEIGHT_RULE):
+        refuse("id", nw.col("no_id"), judging.EVERY_OR_NONE, nulls, got="null", fix="")
+    for one in judging.CELL_RULES:
         if count := counts.get(f"bad_{one.part}", 0):
             refuse(one.part, one.bad, one.text, count, column=one.column if one.shows_value else "", fix=one.fix)
 
@@ -358,6 +340,6 @@ def _labelled(stage: StagedLog) -> dict[str, Any]:
     target = nw.when(~nw.col("outside")).then(first)
     actual = nw.when(hit).then(nw.col("prediction")).otherwise(target)
     return {
-        "actual": nw.coalesce(actual, nw.lit(OUT_OF_SCOPE)),
+        "actual": nw.coalesce(actual, nw.lit(judging.OUT_OF_SCOPE)),
         "predicted": nw.when(nw.col("answered")).then(nw.col("prediction")),
     }

@@ -103,6 +103,7 @@ CONFIDENCE_RULE = CellRule(
 WEIGHT_RULE = CellRule(
     "weight", "weight", _WEIGHT.is_null() | ~_WEIGHT.is_finite() | (_WEIGHT < 0), "must be a number of 0 or more"
 )
+CELL_RULES = (CONFIDENCE_RULE, WEIGHT_RULE)
 _MISSING = nw.col("answered") & _NUMBER.is_null()
 """Where an answer lacks a confidence."""
 

@@ -39,6 +39,8 @@ HEADER, LEVELS, UNIT_TABLE = "sweep.json", "levels.parquet", "units.parquet"
 AGAIN = "it was cut off or changed after it was written; write it again"
 
 _LEVEL_COLUMNS = ("tally", "threshold", "upper", "right", "wrong")
+_SHARED = ("system", "part", "failed", "unanswered", "out_of_scope", "clustered")
+"""What the header has as the tally has it."""
 _SUMS = ("right", "wrong", "withheld")
 _TERMS = term_measures()
 _LAST_DIGITS = 1e-9
@@ -94,14 +96,9 @@ class Header(Stamp, kw_only=True):
 def _entry(tally: Tally) -> SweepEntry:
     sweep = tally.sweep
     return SweepEntry(
-        system=tally.system,
-        part=tally.part,
+        **{name: getattr(tally, name) for name in _SHARED},
         n=tally.n,
-        failed=tally.failed,
-        unanswered=tally.unanswered,
-        out_of_scope=tally.out_of_scope,
         squares=_plain_number(tally.squares),
-        clustered=tally.clustered,
         right=_plain_number(sweep.right.sum()),
         wrong=_plain_number(sweep.wrong.sum()),
         withheld_weight=_plain_number(sweep.withheld),
@@ -225,14 +222,9 @@ def _cut_table(
 
 def _tally(entry: SweepEntry, levels: pl.DataFrame, units: pl.DataFrame | None, where: str) -> Tally:
     tally = Tally(
-        system=entry.system,
-        part=entry.part,
+        **{name: getattr(entry, name) for name in _SHARED},
         sweep=_sweep(entry, levels, where),
-        failed=entry.failed,
-        unanswered=entry.unanswered,
-        out_of_scope=entry.out_of_scope,
         squares=float(entry.squares),
-        clustered=entry.clustered,
         units=None if units is None else _units(entry, units, where),
         terms={
             key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in term_measures()

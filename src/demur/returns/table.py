@@ -1,5 +1,7 @@
 """The table of responses: what systems answered, how sure they were, whether it was right; and systems paired by id."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,29 +30,7 @@ from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
 from demur.core.show.numbers import ROWS, SUCH_IDS, Wording, counted
 from demur.errors import DataError, UsageError, faults_of
-from demur.returns.judging import (
-    CONFIDENCE_RULE,
-    EVERY_OR_NONE,
-    LOWEST,
-    NONE,
-    OUT_OF_SCOPE,
-    RANK_LOWEST,
-    WEIGHT_RULE,
-    CellRule,
-    Located,
-    Rules,
-    cautions_in,
-    compared,
-    conditions,
-    judge_rows,
-    recognised_in,
-    refuse_foreign_labels,
-    refuse_missing,
-    refuse_unjudgeable,
-    refuse_unmarked,
-    unranked_notes,
-    unranked_systems,
-)
+from demur.returns import judging
 
 FLAGS = ("correct", "abstained", "failed")
 """Columns of yes and no."""
@@ -62,179 +42,16 @@ CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
 
 _REPEATED = Wording("id is repeated", "ids are repeated")
+
 _WAYS_OUT = (
     "several systems in one file need a column system; "
     "if an input was tried several times, make the id unique, e.g. from task and trial"
 )
+
 _NEAR = Wording(
     "prediction equals a target but for case or spaces, e.g. {}; it counts as wrong",
     "predictions equal a target but for case or spaces, e.g. {}; they count as wrong",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The judged rows of one table, and how often each thing worth telling happened.
-
-    `unranked` are the systems that answered but of which no row has a confidence.
-    """
-
-    frame: pl.DataFrame
-    recognised: Counter[Wording]
-    cautions: Counter[Wording]
-    unranked: tuple[str, ...]
-
-
-def judge(cells: Cells, rules: Rules, system: str, *, source: int = 0) -> Judged:
-    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are raised together."""
-    try:
-        return _judge(cells, rules, system, source)
-    except DataError as fault:
-        raise DataError.joined([fault, *_column_faults(cells)]) from None
-
-
-def _judge(cells: Cells, rules: Rules, system: str, source: int) -> Judged:
-    refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
-    staged, lists, several = _staged(cells, rules, system)
-    judged = judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
-
-    def fault(part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = "") -> DataError:
-        del count
-        return cells.fault(part, _first_where(judged, bad) or 0, rule, got=got, fix=fix)
-
-    table = Located(cells.columns, cells.table.columns, cells.table.name, fault)
-    wanted = conditions(rules, cells.columns, lists=several)
-    sums = judged.select(**{name: condition.sum() for name, condition in wanted.items()}).row(0)
-    counts = dict(zip(wanted, map(int, sums), strict=True))
-    refuse_unmarked(counts, table)
-    unranked: list[str] = []
-    if counts["missing"]:
-        by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
-        survey = by_system.agg(nw.col("ranked", "missing").sum()).to_polars()
-        unranked = unranked_systems(survey)
-        refuse_missing(survey, unranked, rules, table)
-    targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
-    frame = judged.to_polars().with_columns(target=targets)
-    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
-    return Judged(frame, recognised_in(counts, rules), cautions_in(counts), tuple(unranked))
-
-
-def _staged(cells: Cells, rules: Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
-    """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
-    targets, predictions = cells.labels("target"), cells.text("prediction")
-    aside = (*rules.out_of_scope, *rules.withheld)
-    labels, predictions = comparable(targets, predictions, aside), comparable(predictions, targets, aside)
-    lists, several = as_lists(labels)
-    ids, systems = _complete(cells, "id"), _complete(cells, "system")
-    height = cells.table.frame.height
-    columns = [
-        cells.table.frame[ROW],
-        ids,
-        pl.Series("system", [system]).new_from_index(0, height) if systems.null_count() else systems,
-        cells.text("dialogue"),
-        predictions,
-        lists.alias("target") if several else labels,
-        *(cells.flags(part) for part in FLAGS),
-        _numbers(cells, CONFIDENCE_RULE),
-        _numbers(cells, WEIGHT_RULE) if "weight" in cells else pl.Series("weight", [1.0]).new_from_index(0, height),
-    ]
-    return pl.DataFrame(columns), lists, several
-
-
-def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
-    """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
-    known = {**dict.fromkeys(unclear, ""), **cells.columns}
-    checks: list[Callable[[], object]] = [
-        lambda: refuse_unjudgeable(known, cells.table.columns, cells.table.name),
-        *(partial(_complete, cells, part) for part in ("id", "system")),
-        *(partial(cells.flags, part) for part in FLAGS),
-        *(partial(_numbers, cells, rule) for rule in (CONFIDENCE_RULE, WEIGHT_RULE) if rule.part in cells),
-    ]
-    return faults_of(checks)
-
-
-def _complete(cells: Cells, part: str) -> pl.Series:
-    values = cells.text(part)
-    position = first(values.is_null()) if 0 < values.null_count() < len(values) else None
-    if position is not None:
-        raise cells.fault(part, position, EVERY_OR_NONE, got="null")
-    return values
-
-
-def _numbers(cells: Cells, rule: CellRule) -> pl.Series:
-    numbers = cells.numbers(rule.part).alias(rule.column)
-    position = _first_where(nw.from_native(numbers.to_frame()), rule.bad)
-    if position is not None:
-        got = "null" if numbers[position] is None else numbers[position]
-        raise cells.fault(rule.part, position, rule.text, got=got if rule.shows_value else None, fix=rule.fix)
-    return numbers
-
-
-def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
-    return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
-
-
-def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
-    """Refuses an id that occurs twice within a system.
-
-    Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
-    """
-    systems = frame["system"].unique(maintain_order=True)
-    for system in systems:
-        rows = frame.filter(pl.col("system") == system) if len(systems) > 1 else frame
-        ids = rows["id"]
-        if ids.null_count() == 0 and ids.hash().n_unique() < len(ids) and ids.n_unique() < len(ids):
-            repeated = rows.filter(pl.col("id").is_duplicated())
-            name = repeated["id"][0]
-            pair = repeated.filter(pl.col("id") == name).head(2)
-            places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
-            count = _REPEATED.told(repeated["id"].n_unique())
-            rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
-            raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
-
-
-def _foreign_labels(frame: pl.DataFrame) -> list[str]:
-    """Refuses systems, or warns of them, as `refuse_foreign_labels` does."""
-    judged: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
-    right = judged.filter(compared(CORRECT)).group_by("system").agg(nw.col("right").any()).filter(~nw.col("right"))
-    return refuse_foreign_labels(judged, sorted(collected(right)["system"]), (), lists=True, correct=CORRECT)
-
-
-def near_matches(frame: pl.DataFrame) -> list[str]:
-    """Warns of predictions that would be right if letter case and the spaces around labels did not matter.
-
-    Where labels are many times fewer than rows, rows are looked at only if two labels differ in nothing else.
-    """
-    rows: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
-    wrong = rows.filter(compared(CORRECT) & ~nw.col("right")).select("prediction", "target").collect().to_polars()
-    if wrong.select(pl.col("prediction").approx_n_unique()).item() < wrong.height / 10:
-        targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
-        labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
-        twins = labels.filter(_folded(labels).is_duplicated())
-        wrong = wrong.filter(pl.col("prediction").is_in(twins.implode()))
-    pairs = wrong.with_row_index().explode("target")
-    near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
-    if near.is_empty():
-        return []
-    example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
-    return [_NEAR.about(example).told(near.height)]
-
-
-def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
-    """Refuses a system that has confidences in one table and none in another."""
-    answers = frame.filter("answered", pl.col("system").is_in(list(unranked)))
-    ranked = answers.filter(pl.col("confidence") != LOWEST)
-    if ranked.is_empty():
-        return
-    system = ranked["system"][0]
-    lacking = answers.filter(pl.col("system") == system, pl.col("confidence") == LOWEST)
-    place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
-    rule = f'is missing for an answer, though other answers of system "{system}" have one'
-    raise DataError(rule, where=f"{place}: confidence", fix=RANK_LOWEST)
-
-
-def _folded(labels: pl.Series) -> pl.Series:
-    return labels.str.strip_chars().str.to_lowercase()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +76,9 @@ class Reading:
         check_mapping(self.columns)
         return request_for(dict(self.columns), self.keep, self.where)
 
-    def rules(self) -> Rules:
+    def rules(self) -> judging.Rules:
         """Gives how rows are judged."""
-        return Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest")
+        return judging.Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest")
 
     @property
     def condition(self) -> str:
@@ -298,113 +115,18 @@ class Responses:
         ('mine',)
         """
         answers = self.frame.lazy().filter("answered").group_by("system", maintain_order=True)
-        lowest = answers.agg((pl.col("confidence") == LOWEST).all()).filter("confidence")
+        lowest = answers.agg((pl.col("confidence") == judging.LOWEST).all()).filter("confidence")
         return tuple(lowest.collect()["system"])
 
-    def of(self, system: str) -> "Responses":
+    def of(self, system: str) -> Responses:
         """Gives the responses of one system."""
-        if system not in self.systems:
-            raise DataError(f'there is no system "{system}"', fix=nearest(system, self.systems))
-        own = self.frame["system"] == system
+        own = self.frame["system"] == chosen_system(self.systems, system)
         first, count = own.arg_max() or 0, int(own.sum())
         together = bool(own.slice(first, count).all())  # as they mostly are: then nothing need be copied
         return replace(self, frame=self.frame.slice(first, count) if together else self.frame.filter(own))
 
     def __len__(self) -> int:
         return self.frame.height
-
-
-def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
-    """Gives the slice of each judged row: a column as text, where a target of several labels is `a or b`.
-
-    >>> rows = [{"target": ["yes", "no"], "prediction": "yes"}, {"target": None, "prediction": "no"}]
-    >>> slice_values(responses(rows).frame, "target").to_list()
-    ['no or yes', 'out_of_scope']
-    """
-    values = frame[by]
-    if values.dtype == LABELS:
-        texts = values.list.sort().list.join(" or ")
-        values = texts.set(values.list.len() == 0, OUT_OF_SCOPE)
-    return as_text(values).fill_null(NONE)
-
-
-def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES) -> Responses:
-    """Reads and judges the responses in files: paths, globs, or `-` for standard input.
-
-    A table without a column `system` stands for one system, named after its file.
-    """
-    request = reading.request()
-    with opened(*sources) as files:
-        tables = [read_source(file, request) for file in files]
-        names, notes = system_names(files)
-        return _assembled(tables, names, notes, reading)
-
-
-def responses(data: object, *, system: str | None = None, reading: Reading = AS_IT_COMES) -> Responses:
-    """Judges the responses in a frame (Polars, pandas, PyArrow, DuckDB and others), columns, or rows.
-
-    >>> rows = [{"id": 1, "target": "yes", "prediction": "yes", "confidence": 0.9}]
-    >>> responses(rows).frame["right"].to_list()
-    [True]
-    """
-    table = table_of(data, reading.request())
-    return _assembled([table], [system or "system"], [], reading)
-
-
-def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
-    notes, warnings, parts = [*notes], [], []
-    for number, (table, name) in enumerate(zip(tables, names, strict=True)):
-        cells, found = _resolved(table, reading)
-        notes += found
-        if cells.table.frame.is_empty():
-            warnings.append(f"{table.name}: no row is left where {reading.condition}")
-            continue
-        judged = judge(cells, reading.rules(), name, source=number)
-        parts.append(replace(judged, frame=judged.frame.with_columns(extras(cells, reading.keep))))
-    if not parts:
-        raise _nothing_left(tables[0], reading)
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    refuse_duplicates(frame, tables)
-    warnings += counted(part.cautions for part in parts) + _foreign_labels(frame) + near_matches(frame)
-    notes += counted(part.recognised for part in parts)
-    if reading.missing_confidence == "error":
-        unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
-        _refuse_ranked_in_part(frame, unranked, tables)
-        notes += unranked_notes(unranked, frame["system"].n_unique())
-    return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(notes)), tuple(warnings))
-
-
-def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
-    """Gives the rows that are kept, with the column of each part, and what is to note of them.
-
-    Where the columns of some parts are not clear, the faults of the other columns are raised with theirs.
-    """
-    wanted = parts_wanted(reading.keep, reading.where)
-    resolution = resolve_clear(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
-    cells = Cells(table, resolution.columns)
-    faults = resolution.faults
-    if faults and any(column in faults for column, _ in reading.where):
-        raise DataError.joined(faults.values())
-    try:
-        cells = filtered(cells, reading.where)
-    except DataError as fault:
-        raise DataError.joined([*faults.values(), fault]) from None
-    if faults:
-        raise DataError.joined([*faults.values(), *_column_faults(cells, faults)])
-    notes = list(resolution.notes)
-    if reading.where:
-        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {reading.condition}"
-        notes.append(f"{table.name}: {kept}")
-    return cells, notes
-
-
-def _nothing_left(table: Table, reading: Reading) -> DataError:
-    last = reading.where[-1][0]
-    held = ""
-    if last in table.frame.columns:
-        found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
-        held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
-    return DataError(f"no row is left where {reading.condition}", where=f"{table.name}:", fix=held)
 
 
 def read_data(data: Sequence[Any], reading: Reading) -> Responses:
@@ -447,6 +169,29 @@ def named_systems(data: Any) -> bool:
     )
 
 
+def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES) -> Responses:
+    """Reads and judges the responses in files: paths, globs, or `-` for standard input.
+
+    A table without a column `system` stands for one system, named after its file.
+    """
+    request = reading.request()
+    with opened(*sources) as files:
+        tables = [read_source(file, request) for file in files]
+        names, notes = system_names(files)
+        return _assembled(tables, names, notes, reading)
+
+
+def responses(data: object, *, system: str | None = None, reading: Reading = AS_IT_COMES) -> Responses:
+    """Judges the responses in a frame (Polars, pandas, PyArrow, DuckDB and others), columns, or rows.
+
+    >>> rows = [{"id": 1, "target": "yes", "prediction": "yes", "confidence": 0.9}]
+    >>> responses(rows).frame["right"].to_list()
+    [True]
+    """
+    table = table_of(data, reading.request())
+    return _assembled([table], [system or "system"], [], reading)
+
+
 def named(judged: Responses, name: str | None) -> Responses:
     """The responses under a name given for their only system."""
     if name is None:
@@ -463,11 +208,255 @@ def refuse_several(name: str | None, systems: Sequence[str]) -> None:
 
 def one_system(judged: Responses, system: str | None) -> Responses:
     """The responses of the named system, or of the only one there is."""
-    if system is not None:
-        return judged.of(system)
-    if len(judged.systems) > 1:
-        raise UsageError(f"a threshold belongs to one system; choose with `system` from {', '.join(judged.systems)}")
-    return judged
+    return judged.of(chosen_system(judged.systems, system))
+
+
+def chosen_system(systems: Sequence[str], system: str | None) -> str:
+    """The named system, or the only one there is."""
+    if system is None and len(systems) > 1:
+        raise UsageError(f"a threshold belongs to one system; choose with `system` from {', '.join(systems)}")
+    chosen = systems[0] if system is None else system
+    if chosen not in systems:
+        raise DataError(f'there is no system "{chosen}"', fix=nearest(chosen, systems))
+    return chosen
+
+
+def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
+    notes, warnings, parts = [*notes], [], []
+    for number, (table, name) in enumerate(zip(tables, names, strict=True)):
+        cells, found = _resolved(table, reading)
+        notes += found
+        if cells.table.frame.is_empty():
+            warnings.append(f"{table.name}: no row is left where {reading.condition}")
+            continue
+        judged = judge(cells, reading.rules(), name, source=number)
+        parts.append(replace(judged, frame=judged.frame.with_columns(extras(cells, reading.keep))))
+    if not parts:
+        raise _nothing_left(tables[0], reading)
+    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    refuse_duplicates(frame, tables)
+    warnings += counted(part.cautions for part in parts) + _foreign_labels(frame) + near_matches(frame)
+    notes += counted(part.recognised for part in parts)
+    if reading.missing_confidence == "error":
+        unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
+        _refuse_ranked_in_part(frame, unranked, tables)
+        notes += judging.unranked_notes(unranked, frame["system"].n_unique())
+    return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(notes)), tuple(warnings))
+
+
+def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
+    """Gives the rows that are kept, with the column of each part, and what is to note of them.
+
+    Where the columns of some parts are not clear, the faults of the other columns are raised with theirs.
+    """
+    wanted = parts_wanted(reading.keep, reading.where)
+    resolution = resolve_clear(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
+    cells = Cells(table, resolution.columns)
+    faults = resolution.faults
+    if faults and any(column in faults for column, _ in reading.where):
+        raise DataError.joined(faults.values())
+    try:
+        cells = filtered(cells, reading.where)
+    except DataError as fault:
+        raise DataError.joined([*faults.values(), fault]) from None
+    if faults:
+        raise DataError.joined([*faults.values(), *_column_faults(cells, faults)])
+    notes = list(resolution.notes)
+    if reading.where:
+        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {reading.condition}"
+        notes.append(f"{table.name}: {kept}")
+    return cells, notes
+
+
+def _nothing_left(table: Table, reading: Reading) -> DataError:
+    last = reading.where[-1][0]
+    held = ""
+    if last in table.frame.columns:
+        found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
+        held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
+    return DataError(f"no row is left where {reading.condition}", where=f"{table.name}:", fix=held)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The judged rows of one table, and how often each thing worth telling happened.
+
+    `unranked` are the systems that answered but of which no row has a confidence.
+    """
+
+    frame: pl.DataFrame
+    recognised: Counter[Wording]
+    cautions: Counter[Wording]
+    unranked: tuple[str, ...]
+
+
+def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0) -> Judged:
+    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are raised together."""
+    try:
+        return _judge(cells, rules, system, source)
+    except DataError as fault:
+        raise DataError.joined([fault, *_column_faults(cells)]) from None
+
+
+def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judged:
+    judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
+    staged, lists, several = _staged(cells, rules, system)
+    judged = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
+
+    def fault(part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = "") -> DataError:
+        del count
+        return cells.fault(part, _first_where(judged, bad) or 0, rule, got=got, fix=fix)
+
+    table = judging.Located(cells.columns, cells.table.columns, cells.table.name, fault)
+    wanted = judging.conditions(rules, cells.columns, lists=several)
+    sums = judged.select(**{name: condition.sum() for name, condition in wanted.items()}).row(0)
+    counts = dict(zip(wanted, map(int, sums), strict=True))
+    judging.refuse_unmarked(counts, table)
+    unranked: list[str] = []
+    if counts["missing"]:
+        by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
+        survey = by_system.agg(nw.col("ranked", "missing").sum()).to_polars()
+        unranked = judging.unranked_systems(survey)
+        judging.refuse_missing(survey, unranked, rules, table)
+    targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
+    frame = judged.to_polars().with_columns(target=targets)
+    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
+    return Judged(frame, judging.recognised_in(counts, rules), judging.cautions_in(counts), tuple(unranked))
+
+
+def _staged(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
+    """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
+    targets, predictions = cells.labels("target"), cells.text("prediction")
+    aside = (*rules.out_of_scope, *rules.withheld)
+    labels, predictions = comparable(targets, predictions, aside), comparable(predictions, targets, aside)
+    lists, several = as_lists(labels)
+    ids, systems = _complete(cells, "id"), _complete(cells, "system")
+    height = cells.table.frame.height
+    alike = pl.Series("weight", [1.0]).new_from_index(0, height)
+    columns = [
+        cells.table.frame[ROW],
+        ids,
+        pl.Series("system", [system]).new_from_index(0, height) if systems.null_count() else systems,
+        cells.text("dialogue"),
+        predictions,
+        lists.alias("target") if several else labels,
+        *(cells.flags(part) for part in FLAGS),
+        _numbers(cells, judging.CONFIDENCE_RULE),
+        _numbers(cells, judging.WEIGHT_RULE) if "weight" in cells else alike,
+    ]
+    return pl.DataFrame(columns), lists, several
+
+
+def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
+    """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
+    known = {**dict.fromkeys(unclear, ""), **cells.columns}
+    checks: list[Callable[[], object]] = [
+        lambda: judging.refuse_unjudgeable(known, cells.table.columns, cells.table.name),
+        *(partial(_complete, cells, part) for part in ("id", "system")),
+        *(partial(cells.flags, part) for part in FLAGS),
+        *(partial(_numbers, cells, rule) for rule in judging.CELL_RULES if rule.part in cells),
+    ]
+    return faults_of(checks)
+
+
+def _complete(cells: Cells, part: str) -> pl.Series:
+    values = cells.text(part)
+    position = first(values.is_null()) if 0 < values.null_count() < len(values) else None
+    if position is not None:
+        raise cells.fault(part, position, judging.EVERY_OR_NONE, got="null")
+    return values
+
+
+def _numbers(cells: Cells, rule: judging.CellRule) -> pl.Series:
+    numbers = cells.numbers(rule.part).alias(rule.column)
+    position = _first_where(nw.from_native(numbers.to_frame()), rule.bad)
+    if position is not None:
+        got = "null" if numbers[position] is None else numbers[position]
+        raise cells.fault(rule.part, position, rule.text, got=got if rule.shows_value else None, fix=rule.fix)
+    return numbers
+
+
+def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
+    return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
+
+
+def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
+    """Refuses an id that occurs twice within a system.
+
+    Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
+    """
+    systems = frame["system"].unique(maintain_order=True)
+    for system in systems:
+        rows = frame.filter(pl.col("system") == system) if len(systems) > 1 else frame
+        ids = rows["id"]
+        if ids.null_count() == 0 and ids.hash().n_unique() < len(ids) and ids.n_unique() < len(ids):
+            repeated = rows.filter(pl.col("id").is_duplicated())
+            name = repeated["id"][0]
+            pair = repeated.filter(pl.col("id") == name).head(2)
+            places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
+            count = _REPEATED.told(repeated["id"].n_unique())
+            rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
+            raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
+
+
+def _foreign_labels(frame: pl.DataFrame) -> list[str]:
+    """Refuses systems, or warns of them, as `refuse_foreign_labels` does."""
+    judged: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
+    right = judged.filter(judging.compared(CORRECT)).group_by("system").agg(nw.col("right").any())
+    systems = sorted(collected(right.filter(~nw.col("right")))["system"])
+    return judging.refuse_foreign_labels(judged, systems, (), lists=True, correct=CORRECT)
+
+
+def near_matches(frame: pl.DataFrame) -> list[str]:
+    """Warns of predictions that would be right if letter case and the spaces around labels did not matter.
+
+    Where labels are many times fewer than rows, rows are looked at only if two labels differ in nothing else.
+    """
+    rows: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
+    compared = rows.filter(judging.compared(CORRECT) & ~nw.col("right")).select("prediction", "target")
+    wrong = compared.collect().to_polars()
+    if wrong.select(pl.col("prediction").approx_n_unique()).item() < wrong.height / 10:
+        targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
+        labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
+        twins = labels.filter(_folded(labels).is_duplicated())
+        wrong = wrong.filter(pl.col("prediction").is_in(twins.implode()))
+    pairs = wrong.with_row_index().explode("target")
+    near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
+    if near.is_empty():
+        return []
+    example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
+    return [_NEAR.about(example).told(near.height)]
+
+
+def _folded(labels: pl.Series) -> pl.Series:
+    return labels.str.strip_chars().str.to_lowercase()
+
+
+def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
+    """Refuses a system that has confidences in one table and none in another."""
+    answers = frame.filter("answered", pl.col("system").is_in(list(unranked)))
+    ranked = answers.filter(pl.col("confidence") != judging.LOWEST)
+    if ranked.is_empty():
+        return
+    system = ranked["system"][0]
+    lacking = answers.filter(pl.col("system") == system, pl.col("confidence") == judging.LOWEST)
+    place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
+    rule = f'is missing for an answer, though other answers of system "{system}" have one'
+    raise DataError(rule, where=f"{place}: confidence", fix=judging.RANK_LOWEST)
+
+
+def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
+    """Gives the slice of each judged row: a column as text, where a target of several labels is `a or b`.
+
+    >>> rows = [{"target": ["yes", "no"], "prediction": "yes"}, {"target": None, "prediction": "no"}]
+    >>> slice_values(responses(rows).frame, "target").to_list()
+    ['no or yes', 'out_of_scope']
+    """
+    values = frame[by]
+    if values.dtype == LABELS:
+        texts = values.list.sort().list.join(" or ")
+        values = texts.set(values.list.len() == 0, judging.OUT_OF_SCOPE)
+    return as_text(values).fill_null(judging.NONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,6 @@ class ConfidenceGrid:
         _, exponent = frexp(largest) if largest > 0 else (0.0, 0)
         return cls((ldexp(1.0, min(cells - exponent, MOST_CUTS)),))
 
-    @property
-    def resolution(self) -> float:
-        """Width of the widest cell."""
-        return 1 / self.cuts[0]
-
     def finer(self, dense: frozenset[float], bits: int = FINER) -> ConfidenceGrid:
         """The grid with some of its finest cells cut finer."""
         return ConfidenceGrid((*self.cuts, self.cuts[-1] * 2.0**bits), (*self.dense, dense))
@@ -67,9 +62,9 @@ class ConfidenceGrid:
 
     def key(self, confidence: nw.Expr) -> nw.Expr:
         """Where the cell of each confidence starts; infinities are cells of their own."""
-        cell = _start(confidence, self.cuts[-1])
-        for cut, dense in zip(reversed(self.cuts[:-1]), reversed(self.dense), strict=True):
-            start = _start(confidence, cut)
+        starts = [(confidence * cut).floor() / cut for cut in self.cuts]
+        cell = starts[-1]
+        for start, dense in zip(reversed(starts[:-1]), reversed(self.dense), strict=True):
             cell = nw.when(start.is_in(sorted(dense))).then(cell).otherwise(start) if dense else start
         return nw.when(confidence.is_finite()).then(cell).otherwise(confidence)
 
@@ -82,10 +77,6 @@ class ConfidenceGrid:
         for start, dense in zip(reversed(starts[:-1]), reversed(self.dense), strict=True):
             cell = np.where(np.isin(start, sorted(dense)), cell, start)
         return np.where(np.isfinite(scores), cell, scores)
-
-
-def _start(confidence: nw.Expr, cut: float) -> nw.Expr:
-    return (confidence * cut).floor() / cut
 
 
 def grid_for(sweep: Sweep, cells: int) -> ConfidenceGrid:
@@ -120,10 +111,7 @@ UNIT_LEVELS = 1024
 
 UNITS = {
     "bucket": pl.Int32,
-    "confidence": pl.Float64,
-    "right": pl.Float64,
-    "wrong": pl.Float64,
-    "withheld": pl.Float64,
+    **dict.fromkeys(("confidence", "right", "wrong", "withheld"), pl.Float64),
     "least": pl.Int64,
 }
 """The columns of a table of units: what each bucket holds at each level of confidence (null: without an answer).
@@ -200,13 +188,10 @@ class Tally:
             )
         keys = dict.fromkeys((*self.terms, *other.terms))
         measures = term_measures()
+        added = ("sweep", "failed", "unanswered", "out_of_scope", "squares")
         return replace(
             self,
-            sweep=self.sweep + other.sweep,
-            failed=self.failed + other.failed,
-            unanswered=self.unanswered + other.unanswered,
-            out_of_scope=self.out_of_scope + other.out_of_scope,
-            squares=self.squares + other.squares,
+            **{name: getattr(self, name) + getattr(other, name) for name in added},
             clustered=self.clustered or other.clustered,
             units=None if self.units is None or other.units is None else summed_units([self.units, other.units]),
             terms={key: self.totals(key, measures[key]) + other.totals(key, measures[key]) for key in keys},

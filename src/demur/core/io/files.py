@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -47,20 +47,16 @@ def table_of(data: object, request: Request) -> Table:
         names: Collection[str] = tuple(data)
         frame = _from_columns({name: data[name] for name in request.among(names)})
     elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        names = _names_in(data)
+        for position, row in enumerate(data):
+            if not isinstance(row, Mapping):
+                raise DataError("must be a dictionary", where=f"data: row {position + 1}", got=type(row).__name__)
+        names = dict.fromkeys(name for row in data for name in row)
         frame = _from_columns({name: [row.get(name) for row in data] for name in request.among(names)})
     else:
         names, frame = _from_native(data, request)
     if frame.is_empty():
         raise DataError("holds no rows", where="data")
     return numbered(frame, columns=names, name="data", place=lambda row: f"data: row {row + 1}")
-
-
-def _names_in(rows: Sequence[Any]) -> Collection[str]:
-    for position, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise DataError("must be a dictionary", where=f"data: row {position + 1}", got=type(row).__name__)
-    return dict.fromkeys(name for row in rows for name in row)
 
 
 def _from_native(data: object, request: Request) -> tuple[Collection[str], pl.DataFrame]:
@@ -73,15 +69,11 @@ def _from_native(data: object, request: Request) -> tuple[Collection[str], pl.Da
     chosen = frame.select(request.among(names))
     eager = chosen.collect(backend="polars") if isinstance(chosen, nw.LazyFrame) else chosen
     try:
-        return names, _with_names(eager.to_polars(), eager.columns)
+        table = eager.to_polars()
+        table.columns = list(eager.columns)  # a column without a name, as an index of pandas has, is numbered by Arrow
+        return names, table
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         return names, _from_columns({name: eager[name].to_list() for name in eager.columns})
-
-
-def _with_names(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Gives a column without a name its empty name back, as an index of pandas has: Arrow numbers it."""
-    frame.columns = list(names)
-    return frame
 
 
 def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
@@ -151,8 +143,20 @@ def _read_delimited(source: Source, request: Request) -> Table:
     separator = _separator(source)
     names = _header(source, separator)
     frame, quote = _read_cells(source, separator, request.among(names))
-    table = numbered(frame, columns=names, name=source.name, place=_line_finder(source, separator))
-    table = replace(table, frame=_without_blank_lines(table.frame, source, quote))
+
+    def place(row: int) -> str:
+        rows = _reader(source, separator)
+        try:
+            next(islice(rows, row + 1, None), None)
+        except csv.Error:
+            return f"{source.name}: row {row + 1}"
+        return f"{source.name}:{rows.line_num}"
+
+    table = numbered(frame, columns=names, name=source.name, place=place)
+    if table.frame.select(pl.all_horizontal(pl.exclude(ROW).is_null()).any()).item():
+        # Polars makes rows of blank lines; a row of empty cells stays, as it has separators
+        blank = pl.Series(list(_blank_lines(source, quote)), dtype=pl.UInt32)
+        table = replace(table, frame=table.frame.filter(~pl.col(ROW).is_in(blank.implode())))
     if table.frame.is_empty():
         raise DataError("holds a header but no rows", where=source.name)
     _refuse_cut_off_row(source, separator, names)
@@ -194,15 +198,6 @@ def _read_cells(source: Source, separator: str, wanted: list[str]) -> tuple[pl.D
         except UNREADABLE as error:
             reason = str(error).split("\n", 1)[0]
     raise _fault(source, separator, reason)
-
-
-def _without_blank_lines(frame: pl.DataFrame, source: Source, quote: str | None) -> pl.DataFrame:
-    """Removes the rows that Polars makes of blank lines; a row of empty cells stays, as it has separators."""
-    empty = pl.all_horizontal(pl.exclude(ROW).is_null())
-    if not frame.select(empty.any()).item():
-        return frame
-    blank = pl.Series(list(_blank_lines(source, quote)), dtype=pl.UInt32)
-    return frame.filter(~pl.col(ROW).is_in(blank.implode()))
 
 
 def _blank_lines(source: Source, quote: str | None) -> Iterator[int]:
@@ -247,18 +242,6 @@ def _decoded_lines(source: Source) -> Iterator[str]:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise not_utf8(error, f"{source.name}:{number}:") from None
-
-
-def _line_finder(source: Source, separator: str) -> Callable[[int], str]:
-    def place(row: int) -> str:
-        rows = _reader(source, separator)
-        try:
-            next(islice(rows, row + 1, None), None)
-        except csv.Error:
-            return f"{source.name}: row {row + 1}"
-        return f"{source.name}:{rows.line_num}"
-
-    return place
 
 
 def _refuse_cut_off_row(source: Source, separator: str, names: list[str]) -> None:

@@ -13,7 +13,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Literal
 
-from demur.core.io.sources import COMPRESSED, EXTENSIONS, HEAD, compression_of, expand, format_of, stem_of
+from demur.core.io.sources import COMPRESSED, EXTENSIONS, HEAD, compression_of, expand, format_of, is_pipe, stem_of
 from demur.core.show.results import path_text
 from demur.errors import DataError
 
@@ -77,6 +77,8 @@ class GrowingLog:
     def __init__(self, name: str, stem: str, *, most: int = BATCH) -> None:
         self.name, self.stem = name, stem
         self.ended = False
+        self.descriptor: int | None = None
+        """What to wait on until there is more; None where one can only look again."""
         self.notes: list[str] = []
         self._most = most
         self._kind: Kind | None = None
@@ -90,11 +92,6 @@ class GrowingLog:
     def more(self) -> bool:
         """Reads what was added, up to a batch of it; tells whether there was anything."""
         raise NotImplementedError
-
-    @property
-    def descriptor(self) -> int | None:
-        """What to wait on until there is more; None where one can only look again."""
-        return None
 
     @property
     def full(self) -> bool:
@@ -120,7 +117,11 @@ class GrowingLog:
             self._recognise()
         if self._kind is None:
             return None
-        end = len(self._held) if last else self._end_of_rows()
+        end = len(self._held)
+        if not last:
+            end = self._held.rfind(b"\n") + 1
+            start = None if self._kind == "json" else _open_row(self._held[:end])
+            end = end if start is None or (start == 0 and len(self._held) >= self._most) else start
         text, self._held = self._held[:end], self._held[end:]
         if self._begins and _has_rows(text, self._kind):
             self._begins = False
@@ -144,13 +145,6 @@ class GrowingLog:
         self._header = first if first.endswith(b"\n") else first + b"\n"
         self._before = _line_count(first)
         return text[end:]
-
-    def _end_of_rows(self) -> int:
-        whole = self._held.rfind(b"\n") + 1
-        start = None if self._kind == "json" else _open_row(self._held[:whole])
-        if start is None or (start == 0 and len(self._held) >= self._most):
-            return whole
-        return start
 
     def _take(self, text: bytes) -> None:
         self._held += text
@@ -254,23 +248,17 @@ class Pipe(GrowingLog):
 
     def __init__(self, descriptor: int, name: str, stem: str, *, most: int = BATCH) -> None:
         super().__init__(name, stem, most=most)
-        self._descriptor = descriptor
-
-    @property
-    def descriptor(self) -> int | None:
-        """What to wait on until there is more."""
-        return None if self.ended else self._descriptor
+        self.descriptor: int | None = descriptor
 
     def more(self) -> bool:
         """Reads what came through, up to a batch of it; tells whether there was anything."""
         any_came = False
-        while not self.ended and not self.full and _readable(self._descriptor):
-            text = os.read(self._descriptor, AT_ONCE)
-            if not text:
-                self.ended = True
-                break
-            any_came = True
-            self._take(text)
+        while self.descriptor is not None and not self.full and _readable(self.descriptor):
+            if text := os.read(self.descriptor, AT_ONCE):
+                any_came = True
+                self._take(text)
+            else:
+                self.ended, self.descriptor = True, None
         return any_came
 
 
@@ -279,7 +267,7 @@ def growing_log(item: str | Path) -> Tail | Pipe:
     if str(item) == "-":
         return Pipe(sys.stdin.fileno(), "<stdin>", "stdin")
     path = Path(item)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if is_pipe(path):
         return Pipe(os.open(path, os.O_RDONLY), f"<{path.name}>", "pipe")
     return Tail(path)
 

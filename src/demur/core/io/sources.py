@@ -25,94 +25,23 @@ from demur.core.show.results import path_text
 from demur.errors import DataError
 
 Compression = Literal["", "gzip", "zstd"]
+Format = Literal["json", "csv", "tsv", "parquet", "arrow"]
 
-UNREADABLE = (PolarsError, OSError)
-"""What Polars raises when it cannot read a file."""
-
-HEAD = 4096
-_RARE = "\x01\x02\x03\x04\x1c\x1d\x1e\x1f"
-"""Characters that hardly any text holds, and none all of them."""
-
-_STILL_COMPRESSED = "(\ufffd/\ufffd"
-
-
-def exactly(path: Path) -> str:
-    """Gives a path as Polars must be told it, so that brackets and stars in it are not taken for a glob."""
-    name = path_text(path)
-    return glob.escape(name) if glob.has_magic(name) else name
-
-
-def compression_of(start: bytes) -> Compression:
-    """Tells from its first four bytes how a file is compressed."""
-    if start.startswith(b"\x1f\x8b"):
-        return "gzip"
-    return "zstd" if start.startswith(b"\x28\xb5\x2f\xfd") else ""
-
-
-def compression_at(path: Path) -> Compression:
-    """Tells how a file is compressed."""
-    with path.open("rb") as file:
-        return compression_of(file.read(4))
-
-
-def first_bytes(path: Path, compression: Compression, name: str) -> bytes:
-    """Gives the beginning of a file, decompressed."""
-    if compression == "zstd":
-        return b"\n".join(_zstd_lines(path, name, limit=2))[:HEAD]
-    if compression == "gzip":
-        try:
-            with gzip.open(path) as file:
-                return file.read1(HEAD)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise cut_off(name) from None
-    with path.open("rb") as file:
-        return file.read(HEAD)
-
-
-def lines(path: Path, compression: Compression, name: str, *, limit: int | None = None) -> Iterator[bytes]:
-    """Gives the lines of a text file, decompressed, at most `limit` of them."""
-    if compression == "zstd":
-        yield from _zstd_lines(path, name, limit=limit)
-        return
-    try:
-        with gzip.open(path) if compression == "gzip" else path.open("rb") as file:
-            yield from islice(file, limit)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise cut_off(name) from None
-
-
-def cut_off(name: str) -> DataError:
-    """Gives the fault of a compressed file that ends too early."""
-    return DataError(
-        "is cut off or damaged: its compressed data ends too early", where=name, fix="copy or write it again"
-    )
-
-
-def _zstd_lines(path: Path, name: str, *, limit: int | None) -> Iterator[bytes]:
-    """Reads each line as one cell of a one-column table: Polars decompresses zstd, older Pythons do not."""
-    cells = next((found for mark in _RARE if (found := _one_column(path, mark, limit)) is not None), None)
-    if cells is None or (not cells.is_empty() and (cells.item(0, 0) or "").startswith(_STILL_COMPRESSED)):
-        raise cut_off(name)
-    for cell in cells.to_series() if cells.width else ():
-        yield (cell or "").encode() + b"\n"
-
-
-def _one_column(path: Path, separator: str, limit: int | None) -> pl.DataFrame | None:
-    """Gives the lines of a file as a column; None where the separator occurs in them or they cannot be read."""
-    try:
-        cells = pl.read_csv(
-            exactly(path),
-            has_header=False,
-            separator=separator,
-            quote_char=None,
-            infer_schema=False,
-            n_rows=limit,
-            encoding="utf8-lossy",
-        )
-    except UNREADABLE as error:
-        return pl.DataFrame() if "empty" in str(error) else None
-    return cells if cells.width == 1 else None
-
+EXTENSIONS: dict[str, Format] = {
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+COMPRESSED = (".gz", ".zst")
+READABLE = f"known endings: {' '.join(EXTENSIONS)}, the text formats also with .gz or .zst"
 
 MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a PNG image"),
@@ -130,63 +59,19 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 """How files of kinds that are not read here begin."""
 
-_CONTROL = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r\f\x1b")
-_MUCH = 0.02
-_SEVERAL = 8
+UNREADABLE = (PolarsError, OSError)
+"""What Polars raises when it cannot read a file."""
 
-
-def _refuse_binary(head: bytes, name: str) -> None:
-    """Refuses what begins with UTF-16 or with control bytes that text does not have."""
-    convert = f"convert it: iconv -f UTF-16 -t UTF-8 {name} > converted"
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError("is not UTF-8: it begins with the mark of UTF-16 at byte 0", where=name, fix=convert)
-    # UTF-16 has zeros in most of the even or most of the odd bytes, and in hardly any of the others
-    zeros = sorted(half.count(0) / max(len(half), 1) for half in (head[::2], head[1::2]))
-    if zeros[0] < 0.05 and zeros[1] > 0.7:
-        raise DataError("is not UTF-8: it looks like UTF-16 without its mark", where=name, fix=convert)
-    count = _control_bytes(head)
-    if count > max(_SEVERAL, _MUCH * len(head)):
-        fix = f"{count:,} of its first {len(head):,} bytes are control characters; {READABLE}"
-        raise DataError("is a binary file", where=name, fix=fix)
-
-
-def not_utf8(error: UnicodeDecodeError, where: str) -> DataError:
-    """Gives the fault of a line that is not UTF-8, with the offending byte and how to convert the file."""
-    byte = error.object[error.start]
-    rule = f"byte {error.start} of the line (0x{byte:02x}) is not UTF-8"
-    if _control_bytes(error.object):
-        return DataError(rule, where=where, fix="the line also holds control bytes: is the file damaged or binary?")
-    guess = "Windows-1252" if any(0x80 <= byte <= 0x9F for byte in error.object) else "Latin-1"
-    fix = f"convert the file: iconv -f {guess} -t UTF-8 FILE > converted"
-    return DataError(f"{rule}; it looks like {guess}", where=where, fix=fix)
-
-
-def _control_bytes(text: bytes) -> int:
-    return len(text) - len(text.translate(None, _CONTROL))
-
-
-Format = Literal["json", "csv", "tsv", "parquet", "arrow"]
-
-EXTENSIONS: dict[str, Format] = {
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-COMPRESSED = (".gz", ".zst")
+HEAD = 4096
 CHUNK = 1 << 20
-
-READABLE = f"known endings: {' '.join(EXTENSIONS)}, the text formats also with .gz or .zst"
 _COLUMNAR = ("parquet", "arrow")
 _DESCRIPTOR = re.compile(r"/(dev|proc/[^/]+)/fd/\d+")
 _NEAR = 0.65
+_MUCH, _SEVERAL = 0.02, 8
+_CONTROL = bytes(byte for byte in range(0x20) if byte not in b"\t\n\r\f\x1b")
+_STILL_COMPRESSED = "(\ufffd/\ufffd"
+_RARE = "\x01\x02\x03\x04\x1c\x1d\x1e\x1f"
+"""Characters that hardly any text holds, and none all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +151,23 @@ def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
         yield _source(spool, name, stem)
 
 
+@contextmanager
+def _spooled(stream: BufferedReader, name: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="demur-") as folder:
+        path = Path(folder) / name
+        with path.open("wb") as spool:
+            while chunk := _next_chunk(stream):
+                spool.write(chunk)
+        yield path
+
+
+def _next_chunk(stream: BufferedReader) -> bytes:
+    """Waits for input in `select`, which Ctrl-C ends at once; Polars has a blocked read go on regardless."""
+    with suppress(OSError, ValueError):
+        select.select([stream], [], [])
+    return stream.read1(CHUNK)
+
+
 def refuse_repeats(files: Iterable[tuple[Path, str]]) -> None:
     """Refuses a file, a path and what it is called, that is given twice."""
     seen = set()
@@ -299,12 +201,6 @@ def expand(item: str | Path) -> list[Path]:
     raise DataError(rule, where=str(item), fix=_near_misses(path))
 
 
-def stem_of(path: Path) -> str:
-    """Gives a file's name without its endings: `run.jsonl.gz` is `run`, `run.v2.csv` is `run.v2`."""
-    bare = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    return path_text(bare.stem or path.name)
-
-
 def _near_misses(path: Path) -> str:
     """Names the files that are called much alike, endings apart, as any two of a kind share these."""
     folder = path.parent
@@ -317,21 +213,29 @@ def _near_misses(path: Path) -> str:
     return "did you mean " + " or ".join(f'"{name}"' for name in near[:-4:-1]) + "?" if near else ""
 
 
-@contextmanager
-def _spooled(stream: BufferedReader, name: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="demur-") as folder:
-        path = Path(folder) / name
-        with path.open("wb") as spool:
-            while chunk := _next_chunk(stream):
-                spool.write(chunk)
-        yield path
+def stem_of(path: Path) -> str:
+    """Gives a file's name without its endings: `run.jsonl.gz` is `run`, `run.v2.csv` is `run.v2`."""
+    bare = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return path_text(bare.stem or path.name)
 
 
-def _next_chunk(stream: BufferedReader) -> bytes:
-    """Waits for input in `select`, which Ctrl-C ends at once; Polars has a blocked read go on regardless."""
-    with suppress(OSError, ValueError):
-        select.select([stream], [], [])
-    return stream.read1(CHUNK)
+def system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
+    """Names each file's system by its stem, with the folder before it where two files share a stem."""
+    stems = Counter(file.stem for file in files)
+    folders = Counter((_folder(file), file.stem) for file in files)
+    names, notes = [], []
+    for file in files:
+        folder = _folder(file)
+        shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
+        names.append(f"{folder}/{file.stem}" if shared else file.stem)
+        if shared:
+            notes.append(f'{file.name} read as system "{names[-1]}"')
+    return names, notes
+
+
+def _folder(file: Source) -> str:
+    """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
+    return path_text(Path(os.path.abspath(file.name)).parent.name)
 
 
 def _source(path: Path, name: str, stem: str) -> Source:
@@ -382,20 +286,109 @@ def _sniffed(head: bytes) -> Format | None:
     return "csv" if b"," in first else None
 
 
-def system_names(files: Sequence[Source]) -> tuple[list[str], list[str]]:
-    """Names each file's system by its stem, with the folder before it where two files share a stem."""
-    stems = Counter(file.stem for file in files)
-    folders = Counter((_folder(file), file.stem) for file in files)
-    names, notes = [], []
-    for file in files:
-        folder = _folder(file)
-        shared = stems[file.stem] > 1 and folders[folder, file.stem] == 1
-        names.append(f"{folder}/{file.stem}" if shared else file.stem)
-        if shared:
-            notes.append(f'{file.name} read as system "{names[-1]}"')
-    return names, notes
+def _refuse_binary(head: bytes, name: str) -> None:
+    """Refuses what begins with UTF-16 or with control bytes that text does not have."""
+    convert = f"convert it: iconv -f UTF-16 -t UTF-8 {name} > converted"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError("is not UTF-8: it begins with the mark of UTF-16 at byte 0", where=name, fix=convert)
+    # UTF-16 has zeros in most of the even or most of the odd bytes, and in hardly any of the others
+    zeros = sorted(half.count(0) / max(len(half), 1) for half in (head[::2], head[1::2]))
+    if zeros[0] < 0.05 and zeros[1] > 0.7:
+        raise DataError("is not UTF-8: it looks like UTF-16 without its mark", where=name, fix=convert)
+    count = _control_bytes(head)
+    if count > max(_SEVERAL, _MUCH * len(head)):
+        fix = f"{count:,} of its first {len(head):,} bytes are control characters; {READABLE}"
+        raise DataError("is a binary file", where=name, fix=fix)
 
 
-def _folder(file: Source) -> str:
-    """Gives the folder of a file as it was named: what came through a pipe lies in a passing one."""
-    return path_text(Path(os.path.abspath(file.name)).parent.name)
+def _control_bytes(text: bytes) -> int:
+    return len(text) - len(text.translate(None, _CONTROL))
+
+
+def not_utf8(error: UnicodeDecodeError, where: str) -> DataError:
+    """Gives the fault of a line that is not UTF-8, with the offending byte and how to convert the file."""
+    byte = error.object[error.start]
+    rule = f"byte {error.start} of the line (0x{byte:02x}) is not UTF-8"
+    if _control_bytes(error.object):
+        return DataError(rule, where=where, fix="the line also holds control bytes: is the file damaged or binary?")
+    guess = "Windows-1252" if any(0x80 <= byte <= 0x9F for byte in error.object) else "Latin-1"
+    fix = f"convert the file: iconv -f {guess} -t UTF-8 FILE > converted"
+    return DataError(f"{rule}; it looks like {guess}", where=where, fix=fix)
+
+
+def compression_of(start: bytes) -> Compression:
+    """Tells from its first four bytes how a file is compressed."""
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if start.startswith(b"\x28\xb5\x2f\xfd") else ""
+
+
+def compression_at(path: Path) -> Compression:
+    """Tells how a file is compressed."""
+    with path.open("rb") as file:
+        return compression_of(file.read(4))
+
+
+def first_bytes(path: Path, compression: Compression, name: str) -> bytes:
+    """Gives the beginning of a file, decompressed."""
+    if compression == "zstd":
+        return b"\n".join(_zstd_lines(path, name, limit=2))[:HEAD]
+    if compression == "gzip":
+        try:
+            with gzip.open(path) as file:
+                return file.read1(HEAD)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise cut_off(name) from None
+    with path.open("rb") as file:
+        return file.read(HEAD)
+
+
+def lines(path: Path, compression: Compression, name: str, *, limit: int | None = None) -> Iterator[bytes]:
+    """Gives the lines of a text file, decompressed, at most `limit` of them."""
+    if compression == "zstd":
+        yield from _zstd_lines(path, name, limit=limit)
+        return
+    try:
+        with gzip.open(path) if compression == "gzip" else path.open("rb") as file:
+            yield from islice(file, limit)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise cut_off(name) from None
+
+
+def cut_off(name: str) -> DataError:
+    """Gives the fault of a compressed file that ends too early."""
+    return DataError(
+        "is cut off or damaged: its compressed data ends too early", where=name, fix="copy or write it again"
+    )
+
+
+def _zstd_lines(path: Path, name: str, *, limit: int | None) -> Iterator[bytes]:
+    """Reads each line as one cell of a one-column table: Polars decompresses zstd, older Pythons do not."""
+    cells = next((found for mark in _RARE if (found := _one_column(path, mark, limit)) is not None), None)
+    if cells is None or (not cells.is_empty() and (cells.item(0, 0) or "").startswith(_STILL_COMPRESSED)):
+        raise cut_off(name)
+    for cell in cells.to_series() if cells.width else ():
+        yield (cell or "").encode() + b"\n"
+
+
+def _one_column(path: Path, separator: str, limit: int | None) -> pl.DataFrame | None:
+    """Gives the lines of a file as a column; None where the separator occurs in them or they cannot be read."""
+    try:
+        cells = pl.read_csv(
+            exactly(path),
+            has_header=False,
+            separator=separator,
+            quote_char=None,
+            infer_schema=False,
+            n_rows=limit,
+            encoding="utf8-lossy",
+        )
+    except UNREADABLE as error:
+        return pl.DataFrame() if "empty" in str(error) else None
+    return cells if cells.width == 1 else None
+
+
+def exactly(path: Path) -> str:
+    """Gives a path as Polars must be told it, so that brackets and stars in it are not taken for a glob."""
+    name = path_text(path)
+    return glob.escape(name) if glob.has_magic(name) else name
