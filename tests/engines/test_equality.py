@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError
 from demur.returns.classes import MEASURES
-from demur.returns.verify import equality, sample_log, tally_differences
+from demur.returns.verify import Equality, differences, sample_log, tally_differences
 from engines.tables import TABLES, drawn_rows, judged
 
 IN_MEMORY = {
@@ -24,6 +24,10 @@ IN_MEMORY = {
 
 every_engine = pytest.mark.parametrize("engine", [*IN_MEMORY, "spark"])
 every_table = pytest.mark.parametrize("table", TABLES)
+
+
+def equality(engine, frame, reference):
+    return Equality(engine, reference.height, differences(frame, reference))
 
 
 def streaming(engine):

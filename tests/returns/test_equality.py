@@ -16,8 +16,8 @@ from demur.returns.measures import AUGRC
 from demur.returns.verify import (
     TOLERANCE,
     EngineDifference,
+    Equality,
     differences,
-    equality,
     judged_columns,
     sample_log,
     tally_differences,
@@ -32,6 +32,10 @@ WEIGHTED = judged_columns(LOG)
 TERMS = {"brier", "ece", "nce"}
 
 HAND = judged([(0.9, "a", "a", 1), (0.9, "b", "a", 2), (0.4, "b", "b", 1), (0.0, "a", None, 3)])
+
+
+def equality(engine, frame, reference):
+    return Equality(engine, reference.height, differences(frame, reference))
 
 
 def first_where(condition, column, value):

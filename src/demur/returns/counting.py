@@ -35,7 +35,16 @@ from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
 from demur.returns.sweep_files import SweepFile, rules_of
 from demur.returns.table import Reading, Responses, chosen_system, named_systems, refuse_several, slice_values
-from demur.returns.tally import UNIT_LEVELS, UNITS, ConfidenceGrid, Tally, dense_cells, grid_for, summed_units, total
+from demur.returns.tally import (
+    UNIT_COLUMNS,
+    UNIT_LEVELS,
+    ConfidenceGrid,
+    Tally,
+    dense_cells,
+    grid_for,
+    summed_units,
+    total,
+)
 
 MOST_IN_MEMORY = 5_000_000
 """Rows of Parquet up to which they are read into memory where nothing else is asked for."""
@@ -434,6 +443,5 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     groups = responses.named(all_counts(groups))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")
-    columns = [pl.col(name).cast(kind) for name, kind in UNITS.items()]
-    tables = [_of(groups, one.system, _slice_of(responses, one)).select(columns) for one in found]
+    tables = [_of(groups, one.system, _slice_of(responses, one)).select(UNIT_COLUMNS) for one in found]
     return [replace(one, units=summed_units([table])) for one, table in zip(found, tables, strict=True)]

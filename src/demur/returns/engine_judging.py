@@ -40,11 +40,6 @@ class StagedLog:
     def __contains__(self, part: str) -> bool:
         return part in self.cells
 
-    @property
-    def where(self) -> str:
-        """What the log is called."""
-        return self.cells.where
-
 
 @dataclass(frozen=True, slots=True)
 class Survey:
@@ -205,20 +200,18 @@ def _survey_of(judged: Lazy, stage: StagedLog, reading: Reading, *, system: str,
         named = "system" if by is None else f'"{by}"'
         rule = f"there are more than {MOST_GROUPS:,} systems and slices, too many to count apart"
         fix = f"does {named} name every row by itself?"
-        raise DataError(rule, where=stage.where, fix=fix)
+        raise DataError(rule, where=stage.cells.where, fix=fix)
     is_named = "system" in keys and table["system"].null_count() < table.height
     if not is_named:
         table = table.with_columns(system=pl.lit(system))
     table = table.filter(pl.col("rows") > 0).sort("system", *(() if by is None else ("slice",)))
     if table.is_empty():
         if reading.where:
-            raise DataError(f"no row is left where {reading.condition}", where=f"{stage.where}:")
-        raise DataError("holds no rows", where=stage.where)
+            raise DataError(f"no row is left where {reading.condition}", where=f"{stage.cells.where}:")
+        raise DataError("holds no rows", where=stage.cells.where)
     if by is not None and (values := table["slice"].n_unique()) > MOST_SLICES:
-        raise DataError(
-            f'"{by}" has {values:,} values or more, too many to slice by (at most {MOST_SLICES})',
-            fix="slice by a column that groups the inputs, such as a domain or a condition",
-        )
+        rule = f'"{by}" has {values:,} values or more, too many to slice by (at most {MOST_SLICES})'
+        raise DataError(rule, fix="slice by a column that groups the inputs, such as a domain or a condition")
     weighted = "weight" in stage and bool((table["lightest"] != 1).any() or (table["heaviest"] != 1).any())
     clustered = "dialogue" in stage and bool((table["no_dialogue"] < table["rows"]).any())
     if "weight" not in stage:
@@ -306,16 +299,13 @@ def _refuse_units(survey: Survey, stage: StagedLog) -> None:
     unnamed = "id" not in stage or survey.counts["no_id"] > 0
     if unnamed and (alone or (survey.weighted and not survey.clustered)):
         kind = "rows outside any dialogue" if alone else "rows whose weight is not 1"
-        raise DataError(
-            f"{kind} need an id inside an engine, by which they are drawn for intervals",
-            where=stage.where,
-            fix="add a column id, or leave out --engine",
-        )
+        rule = f"{kind} need an id inside an engine, by which they are drawn for intervals"
+        raise DataError(rule, where=stage.cells.where, fix="add a column id, or leave out --engine")
 
 
 def _refuse_repeated_ids(survey: Survey, judged: Lazy, stage: StagedLog) -> None:
     if "id" not in stage:
-        raise DataError("there is no column id to check for repeats", where=stage.where)
+        raise DataError("there is no column id to check for repeats", where=stage.cells.where)
     keys = ("id", "system") if survey.named else ("id",)
     repeated = judged.group_by(*keys).agg(rows=nw.len()).filter(nw.col("rows") > 1)
     found = collected(repeated.select("rows", *keys).head(1))
@@ -324,17 +314,15 @@ def _refuse_repeated_ids(survey: Survey, judged: Lazy, stage: StagedLog) -> None
         of_which = f' in system "{system[0]}"' if system else ""
         rule = f'the id "{name}" occurs {rows:,} times{of_which}'
         fix = "is a part of the log there twice? several systems in one log need a column system"
-        raise DataError(rule, where=f"{stage.where}:", fix=fix)
+        raise DataError(rule, where=f"{stage.cells.where}:", fix=fix)
 
 
 def _labelled(stage: StagedLog) -> dict[str, Any]:
     """The label that was right and the one predicted; of several acceptable labels the predicted one, if among them."""
     if "target" not in stage or "prediction" not in stage:
-        raise DataError(
-            "per-class scores compare labels, so every row needs a target and every answer a prediction",
-            where=stage.where,
-            fix="rows judged only by `correct` have no class; name the columns with --map target=... prediction=...",
-        )
+        rule = "per-class scores compare labels, so every row needs a target and every answer a prediction"
+        fix = "rows judged only by `correct` have no class; name the columns with --map target=... prediction=..."
+        raise DataError(rule, where=stage.cells.where, fix=fix)
     hit = nw.col("matches") & nw.col("answered")
     first = nw.col("first" if stage.lists else "target")
     target = nw.when(~nw.col("outside")).then(first)

@@ -106,7 +106,7 @@ class BatchReader:
 
     def _table(self, batch: LogBatch, folder: Path) -> Table:
         """The rows of a batch with the columns seen in earlier ones; places are those in the whole log."""
-        path = folder / batch.file_name
+        path = folder / "rows"
         path.write_bytes(batch.header + batch.text)
         if batch.kind == "json" and batch.text.lstrip().startswith(b"["):
             raise DataError("each line must be a JSON object", where=f"{batch.log}:{batch.before + 1}:", got="[...")
@@ -221,11 +221,9 @@ class RunningTally:
         for tally in _tallies_of(frame):
             known = self._tallies.get(tally.system)
             if known is not None and (known.units is None) != (tally.units is None):
-                of_system = f'dialogues (or weights) of system "{tally.system}"'
-                raise DataError(
-                    f"{of_system} begin only after {known.n:,} rows that have none",
-                    fix="the rows before cannot be told apart any more; read the log as a whole with demur score",
-                )
+                late = f'dialogues (or weights) of system "{tally.system}" begin'
+                fix = "the rows before cannot be told apart any more; read the log as a whole with demur score"
+                raise DataError(f"{late} only after {known.n:,} rows that have none", fix=fix)
             self._tallies[tally.system] = self._bounded(tally if known is None else known + tally)
         if len(self._tallies) > MOST_SYSTEMS:
             rule = f"the column system has more than {MOST_SYSTEMS} values"

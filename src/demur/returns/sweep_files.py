@@ -31,7 +31,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.returns.measures import term_measures
 from demur.returns.table import Reading
-from demur.returns.tally import UNIT_LEVELS, UNITS, Tally, grid_for, joined_units
+from demur.returns.tally import UNIT_COLUMNS, UNIT_LEVELS, UNITS, Tally, grid_for, joined_units
 
 FORMAT: Literal["demur sweep"] = "demur sweep"
 VERSION = 1
@@ -138,9 +138,8 @@ def _level_table(tallies: Sequence[Tally]) -> pl.DataFrame:
 
 
 def _unit_table(tallies: Sequence[Tally]) -> pl.DataFrame:
-    columns = [pl.col(name).cast(kind) for name, kind in UNITS.items()]
     tables = [
-        tally.units.select(pl.lit(place, pl.Int32).alias("tally"), *columns)
+        tally.units.select(pl.lit(place, pl.Int32).alias("tally"), *UNIT_COLUMNS)
         for place, tally in enumerate(tallies)
         if tally.units is not None
     ]
@@ -226,9 +225,7 @@ def _tally(entry: SweepEntry, levels: pl.DataFrame, units: pl.DataFrame | None, 
         sweep=_sweep(entry, levels, where),
         squares=float(entry.squares),
         units=None if units is None else _units(entry, units, where),
-        terms={
-            key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in term_measures()
-        },
+        terms={key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in _TERMS},
     )
     _check_counts(tally, where)
     _check_terms(tally, where)
@@ -257,16 +254,15 @@ def _units(entry: SweepEntry, units: pl.DataFrame, where: str) -> pl.DataFrame:
     _demand(not units["confidence"].cast(pl.Float64).is_nan().any(), "a confidence of the units is not a number", where)
     for kind, stated in zip(_SUMS, (entry.right, entry.wrong, entry.withheld_weight), strict=True):
         _check_sum(f"{kind} in units", units[kind].to_numpy(), stated, where)
-    return units.select(pl.col(column).cast(kind) for column, kind in UNITS.items())
+    return units.select(UNIT_COLUMNS)
 
 
 def _check_sum(kind: str, counts: NDArray[Any], stated: float, where: str) -> None:
     _demand(bool((np.isfinite(counts) & (counts >= 0)).all()), f"counts of {kind} must be numbers of at least 0", where)
     found = _plain_number(counts.sum())
     if not isclose(found, stated, rel_tol=_LAST_DIGITS):
-        raise DataError(
-            f"{kind} must add up to {_plain_number(stated)}, as {HEADER} says", where=where, got=found, fix=AGAIN
-        )
+        rule = f"{kind} must add up to {_plain_number(stated)}, as {HEADER} says"
+        raise DataError(rule, where=where, got=found, fix=AGAIN)
 
 
 def _check_counts(tally: Tally, where: str) -> None:
@@ -292,11 +288,8 @@ def _check_terms(tally: Tally, where: str) -> None:
             sound = totals.size == len(measure.terms()) + 1 and totals[-1] == tally.n
             _demand(sound, f'the totals of "{key}" are not those of {tally.n} rows', where)
         elif tally.sweep.upper is not None:
-            raise DataError(
-                f'joins close confidences and has no totals of "{key}"',
-                where=where,
-                fix="write it again with this demur",
-            )
+            rule = f'joins close confidences and has no totals of "{key}"'
+            raise DataError(rule, where=where, fix="write it again with this demur")
 
 
 def _demand(holds: bool, rule: str, where: str) -> None:
@@ -435,10 +428,8 @@ def merged(
     _refuse_other_rules(files)
     repeats = _repeats(files)
     if repeats and not allow_repeats:
-        raise DataError(
-            repeats[0],
-            fix="leave one of them out, or allow repeats (--allow-repeats) if they are different logs of one name",
-        )
+        fix = "leave one of them out, or allow repeats (--allow-repeats) if they are different logs of one name"
+        raise DataError(repeats[0], fix=fix)
     return SweepFile(
         tallies=tuple(_added(files)),
         reading=files[0].reading,
@@ -455,18 +446,14 @@ def merged(
 
 def called_after_files(files: Sequence[SweepFile]) -> bool:
     """Whether every part is of one system called as its log is, and not all alike: nothing would be added up."""
-    names = {name for file in files for name in file.systems}
-    return len(names) > 1 and all(_called_after_its_log(file) for file in files)
-
-
-def _called_after_its_log(file: SweepFile) -> bool:
-    """Whether no column and no option named the system, so that it goes by its file, its folder or its pipe."""
-    stems = ["stdin" if source == "<stdin>" else stem_of(Path(source)) for source in file.sources]
-    if not stems:
-        return False
-    folders = {Path(source).parent.name for source in file.sources}
-    usual = {common_name(stems), *(stems if len(stems) == 1 else ["log"]), *(folders if len(folders) == 1 else ())}
-    return len(file.systems) == 1 and file.systems[0] in usual
+    for file in files:
+        stems = ["stdin" if source == "<stdin>" else stem_of(Path(source)) for source in file.sources]
+        folders = {Path(source).parent.name for source in file.sources}
+        # what a log goes by where no column and no option names its system
+        usual = {common_name(stems), *(stems if len(stems) == 1 else ["log"]), *(folders if len(folders) == 1 else ())}
+        if not stems or len(file.systems) > 1 or file.systems[0] not in usual:
+            return False
+    return len({name for file in files for name in file.systems}) > 1
 
 
 def common_name(names: Sequence[str]) -> str:

@@ -119,6 +119,8 @@ UNITS = {
 `least` is the bucket's own, the same in all of its rows: the least of the numbers that its dialogues are hashed into.
 """
 
+UNIT_COLUMNS = [pl.col(name).cast(kind) for name, kind in UNITS.items()]
+
 
 @dataclass(frozen=True, eq=False)
 class Tally:

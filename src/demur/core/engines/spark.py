@@ -135,8 +135,14 @@ class SparkEngine(Engine):
         return frame
 
     def _read(self, *paths: str, **options: str) -> Any:
-        with _texts_for_partitions(self.session):
+        """Has Spark leave the values in the names of folders as text, as the other engines do here."""
+        settings: Any = self.session.conf
+        before = settings.get(_INFERENCE)
+        settings.set(_INFERENCE, "false")
+        try:
             return self.session.read.options(**_READ_ALL, **options).parquet(*paths)
+        finally:
+            settings.set(_INFERENCE, before)
 
     def _columns(self, path: str) -> Mapping[str, str]:
         return {item.name: item.dataType.simpleString() for item in self._read(path).schema.fields}
@@ -157,17 +163,6 @@ def _refuse_escapes(part: FilePart) -> None:
             rule = f'lies in the folder "{folder}", whose name Spark reads wrongly'
             fix = f'call it "{unquote(folder)}", or use --engine polars or duckdb'
             raise DataError(rule, where=part.name, fix=fix)
-
-
-@contextmanager
-def _texts_for_partitions(session: Any) -> Iterator[None]:
-    """Has Spark leave the values in the names of folders as text, as the other engines do here."""
-    before = session.conf.get(_INFERENCE)
-    session.conf.set(_INFERENCE, "false")
-    try:
-        yield
-    finally:
-        session.conf.set(_INFERENCE, before)
 
 
 def _spark_column(name: str) -> Any:

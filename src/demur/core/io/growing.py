@@ -33,7 +33,6 @@ MOST_HEADER_LINES = 100
 
 _QUOTED_LINE = re.compile(rb'[^\n]*"[^\n]*(?:\n|\Z)')
 _OPENING = re.compile(rb'(?:\A|[,;\t])\s*"')
-_ENDINGS: dict[Kind, str] = {"json": ".jsonl", "csv": ".csv", "tsv": ".tsv"}
 _PLAIN = "a log can be followed if it has one JSON object a line, or is CSV or TSV with a header"
 UNPACK = "unpack it on the way: zcat LOG.gz | demur follow -"
 
@@ -48,11 +47,6 @@ class LogBatch:
     header: bytes
     text: bytes
     before: int
-
-    @property
-    def file_name(self) -> str:
-        """A name for the lines as a file of their own."""
-        return "rows" + _ENDINGS[self.kind]
 
     @property
     def lines(self) -> str:
