@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from demur.core.engines.engine import (
     ENGINES,
     EngineFault,
-    bucketed,
+    add_buckets,
     collected,
     contains,
     engine_faults,
@@ -50,7 +50,7 @@ def number_of(text):
 
 def numbers(held, values, dtype=None):
     frame = pl.DataFrame({"row": range(len(values)), "d": pl.Series(values, dtype=dtype)})
-    found = collected(bucketed(held(frame), "d", "bucket", least="odd least")).sort("row")
+    found = collected(add_buckets(held(frame), "d", "bucket", least="odd least")).sort("row")
     assert found.columns == ["row", "d", "bucket", "odd least"]
     assert found.select("bucket", "odd least").dtypes == [pl.Int64] * 2
     assert found["bucket"].to_list() == buckets(held, values, dtype)
@@ -59,7 +59,7 @@ def numbers(held, values, dtype=None):
 
 def buckets(held, values, dtype=None):
     frame = pl.DataFrame({"row": range(len(values)), "d": pl.Series(values, dtype=dtype)})
-    return collected(bucketed(held(frame), "d", "bucket")).sort("row")["bucket"].to_list()
+    return collected(add_buckets(held(frame), "d", "bucket")).sort("row")["bucket"].to_list()
 
 
 def test_an_engine_is_known_by_its_frames():
@@ -197,21 +197,24 @@ def test_numbers_reach_through_the_whole_of_their_range(held):
 @each_engine
 def test_the_number_may_take_the_place_of_a_column(held):
     frame = held(pl.DataFrame({"least": ["x"], "d": ["a"], "bucket": [7]}))
-    found = collected(bucketed(frame, "d", "bucket", least="least").select("d", "bucket", "least"))
+    found = collected(add_buckets(frame, "d", "bucket", least="least").select("d", "bucket", "least"))
     assert found.row(0) == ("a", bucket_of("a"), number_of("a"))
-    assert collected(bucketed(frame, "d", "b", least="d").select("b", "d")).row(0) == (bucket_of("a"), number_of("a"))
+    assert collected(add_buckets(frame, "d", "b", least="d").select("b", "d")).row(0) == (
+        bucket_of("a"),
+        number_of("a"),
+    )
 
 
 @each_engine
 def test_the_bucket_of_a_column_may_take_its_place(held):
     frame = held(pl.DataFrame({"d": ["a"], "e": [1]}))
-    assert collected(bucketed(frame, "d", "d").select("d")).item() == bucket_of("a")
+    assert collected(add_buckets(frame, "d", "d").select("d")).item() == bucket_of("a")
 
 
 def test_runs_and_chunks_of_texts_do_not_matter():
     values = ["a", "a", None, None, "b", "a"] * 50_000
     frame = pl.concat([pl.DataFrame({"d": values}), pl.DataFrame({"d": values[:7]})], rechunk=False)
-    found = collected(bucketed(in_polars(frame), "d", "bucket"))
+    found = collected(add_buckets(in_polars(frame), "d", "bucket"))
     assert found["bucket"].to_list() == [bucket_of(text) for text in frame["d"]]
 
 
@@ -222,7 +225,7 @@ def test_spark_finds_and_buckets_as_polars_does(spark, tmp_path):
     frame.write_parquet(tmp_path / "a.parquet")
 
     def found(rows):
-        rows = contains(bucketed(rows, "d", "by text", least="the least"), "l", "i", "hit")
+        rows = contains(add_buckets(rows, "d", "by text", least="the least"), "l", "i", "hit")
         return collected(rows.select("row", "by text", "the least", "hit")).sort("row")
 
     here = found(in_polars(frame))

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.io.columns import TRIAL_ALIASES, check_mapping, filtered, mapping_of, nearest, resolve_clear
+from demur.core.io.columns import TRIAL_ALIASES, check_mapping, filtered, mapping_of, nearest, resolve
 from demur.core.io.files import read_source, read_table, table_of
 from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import FALSE, ROW, TRUE, Cells, Request, Table, first
@@ -156,7 +156,7 @@ def _resolved(table: Table, reading: TrialReading) -> tuple[Cells, tuple[str, ..
             rule = f'there is no column "{name}"; {nearest(name, table.columns)}'
             faults.append(DataError(rule, where=where, fix=f"--{option} names the column"))
     others = [name for name in table.columns if name not in (reading.x, reading.y)]
-    found = resolve_clear(others, reading.columns, where=where, aliases=TRIAL_ALIASES)
+    found = resolve(others, reading.columns, where=where, aliases=TRIAL_ALIASES, keep_faults=True)
     faults += found.faults.values()
     if "performer" not in {*found.columns, *found.faults}:
         rule = f"needs a column performer; there are {', '.join(table.columns[:12])}"

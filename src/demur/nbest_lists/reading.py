@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from demur.core.acts import ITEMISERS, Interned, parse_acts
 from demur.core.arrays import Array
-from demur.core.io.columns import NBEST_ALIASES, resolve, resolve_clear, unknown_column
+from demur.core.io.columns import NBEST_ALIASES, resolve, unknown_column
 from demur.core.io.files import read_source, table_of
 from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
 from demur.core.io.sources import Source, first_bytes, lines
@@ -186,7 +186,7 @@ def _of_dicts(
 
 
 def _layout(names: Sequence[str], wanted: ListRequest, name: str, first: Sequence[bytes]) -> RowLayout:
-    resolved = resolve_clear(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES)
+    resolved = resolve(names, wanted.mapped, where=f"{name}:", aliases=NBEST_ALIASES, keep_faults=True)
     unasked = set(JSON_CELLS) - set(wanted.needed)
     columns = {part: column for part, column in resolved.columns.items() if part not in unasked}
     faults = [*resolved.faults.values()]

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.io.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve_clear
+from demur.core.io.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened
 from demur.core.io.tables import ROW, Cells, Request, Table, as_text
@@ -91,7 +91,7 @@ def dialogues(data: object, *, reading: DialogueReading = AS_IT_COMES) -> Dialog
 def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     mapped = {**reading.columns, **({"outcome": reading.outcome} if reading.outcome else {})}
     check_mapping(mapped, DIALOGUE_ALIASES)
-    resolved = resolve_clear(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES)
+    resolved = resolve(table.columns, mapped, where=f"{table.name}:", aliases=DIALOGUE_ALIASES, keep_faults=True)
     cells = Cells(table, resolved.columns)
     faults = [*resolved.faults.values(), *_column_faults(cells, resolved.faults)]
     if faults:

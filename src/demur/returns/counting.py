@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.engines.engine import EngineFault, Lazy, bucketed, collected, engine_class, engine_of, title_of
+from demur.core.engines.engine import EngineFault, Lazy, add_buckets, collected, engine_class, engine_of, title_of
 from demur.core.engines.scanning import Scan, is_remote, scan
 from demur.core.io.columns import spellings
 from demur.core.io.files import table_of
@@ -121,7 +121,7 @@ def count(
     data: Sequence[Any], reading: Reading, how: Counting, *, by: str | None = None, step: Step = silent
 ) -> SweepFile | None:
     """The tallies of files or of a lazy frame, counted by an engine; None for data that memory is to count."""
-    with _judged(data, reading, how, by=by, step=step) as found:
+    with _judge_in_engine(data, reading, how, by=by, step=step) as found:
         if found is None:
             return None
         judged, log = found
@@ -133,7 +133,7 @@ def count(
 
 def count_labels(data: Sequence[Any], reading: Reading, how: Counting, *, step: Step = silent) -> CountedLabels | None:
     """How often each label was predicted where another was right, counted by an engine; None as for `count`."""
-    with _judged(data, reading, how, labels=True, step=step) as found:
+    with _judge_in_engine(data, reading, how, labels=True, step=step) as found:
         if found is None:
             return None
         judged, log = found
@@ -158,7 +158,7 @@ class _Log:
 
 
 @contextmanager
-def _judged(
+def _judge_in_engine(
     data: Sequence[Any],
     reading: Reading,
     how: Counting,
@@ -310,7 +310,7 @@ def lazy_of_frame(judged: pl.DataFrame, *, by: str | None = None) -> LazyRespons
     lazy: Lazy = nw.from_native(judged.lazy())
     if clustered or weighted:
         lone = pl.concat_str(pl.lit("row "), pl.int_range(pl.len()).cast(pl.String))
-        lazy = bucketed(nw.from_native(judged.lazy().with_columns(unit=pl.coalesce("dialogue", "id", lone))), "unit")
+        lazy = add_buckets(nw.from_native(judged.lazy().with_columns(unit=pl.coalesce("dialogue", "id", lone))), "unit")
         columns += ["bucket", "least"]
     if weighted:
         columns.append("weight")
@@ -339,8 +339,11 @@ def sweeps(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO) -> list[
         confidence, right = answers["confidence"].to_numpy(), answers["right"].to_numpy()
         return [Sweep.of(confidence, right, withheld=float(rows.height - answers.height))]
     groups = _grouped(responses, exact_up_to)
-    wanted = responses.survey.iter_rows(named=True)
-    return [Sweep.from_groups(_of(groups, row["system"], row.get("slice"))) for row in wanted]
+    keys = ["system"] if responses.by is None else ["system", "slice"]
+    return [
+        Sweep.from_groups(groups.filter(*(pl.col(key) == row[key] for key in keys)))
+        for row in responses.survey.iter_rows(named=True)
+    ]
 
 
 def _grouped(responses: LazyResponses, exact_up_to: int) -> pl.DataFrame:
@@ -372,14 +375,10 @@ def _too_dense(groups: pl.DataFrame, responses: LazyResponses, grid: ConfidenceG
     return frozenset(found)
 
 
-def _of(groups: pl.DataFrame, system: str, part: str | None) -> pl.DataFrame:
-    """The groups of one system, and of one slice where it is given."""
-    mine = groups.filter(pl.col("system") == system)
-    return mine if part is None else mine.filter(pl.col("slice") == part)
-
-
-def _slice_of(responses: LazyResponses, one: Tally) -> str | None:
-    return None if one.part is None else one.part.removeprefix(f"{responses.by}=")
+def _of(groups: pl.DataFrame, one: Tally, by: str | None) -> pl.DataFrame:
+    """The groups of a tally: those of its system, and of its slice."""
+    mine = groups.filter(pl.col("system") == one.system)
+    return mine if one.part is None else mine.filter(pl.col("slice") == one.part.removeprefix(f"{by}="))
 
 
 def _tally(responses: LazyResponses, row: dict[str, Any], sweep: Sweep) -> Tally:
@@ -423,7 +422,7 @@ def _with_terms(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     table = responses.named(table)
 
     def exact(one: Tally) -> dict[str, NDArray[np.float64]]:
-        mine = _of(table, one.system, _slice_of(responses, one))
+        mine = _of(table, one, responses.by)
         return {
             key: np.array([float(mine[f"{key}:{name}"].sum()) for name in measure.terms()] + [float(one.n)])
             for key, measure in term_measures().items()
@@ -443,5 +442,5 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     groups = responses.named(all_counts(groups))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")
-    tables = [_of(groups, one.system, _slice_of(responses, one)).select(UNIT_COLUMNS) for one in found]
+    tables = [_of(groups, one, responses.by).select(UNIT_COLUMNS) for one in found]
     return [replace(one, units=summed_units([table])) for one, table in zip(found, tables, strict=True)]

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import Lazy, as_engine_fault, bucketed, collected
+from demur.core.engines.engine import Lazy, add_buckets, as_engine_fault, collected
 from demur.core.io.columns import MOST_SLICES, column_named, parts_wanted, resolve
 from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, text_of
 from demur.core.show.numbers import counted
@@ -58,7 +58,7 @@ class LazyResponses:
     """Judged rows as an engine will compute them, and what the survey found.
 
     `frame` has the columns answered, right, failed, out_of_scope, confidence (null without an answer), and
-    where they apply system, slice, weight, bucket and least (see `bucketed`), actual and predicted. `survey` has a row
+    where they apply system, slice, weight, bucket and least (see `add_buckets`), actual and predicted. `survey` has a row
     per system and slice.
     """
 
@@ -116,7 +116,7 @@ def judge_lazily(
     >>> judge_lazily(rows, reading=Reading()).survey["right"].to_list()
     [1]
     """
-    stage = _staged(nw.from_native(frame).lazy(), reading, by, where, tuple(names))
+    stage = _stage_columns(nw.from_native(frame).lazy(), reading, by, where, tuple(names))
     judged = judging.judge_rows(stage.frame, reading.rules(), stage.cells.columns, lists=stage.lists)
     survey = _survey_of(judged, stage, reading, system=system, by=by)
     notes, warnings = _conclusions(survey, judged, stage, reading, check_ids=check_ids)
@@ -130,13 +130,13 @@ def judge_lazily(
         columns |= _labelled(stage)
     if survey.clustered or survey.weighted:
         units = [nw.col(part) for part in ("dialogue", "id") if part in stage]
-        judged = bucketed(judged.with_columns(unit=nw.coalesce(*units)), "unit")
+        judged = add_buckets(judged.with_columns(unit=nw.coalesce(*units)), "unit")
         columns |= {name: nw.col(name) for name in ("bucket", "least")}
     only = None if survey.named else system
     return LazyResponses(judged.select(**columns), survey.table, by, survey.clustered, only, notes, warnings)
 
 
-def _staged(frame: Lazy, reading: Reading, by: str | None, where: str, names: tuple[str, ...]) -> StagedLog:
+def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, names: tuple[str, ...]) -> StagedLog:
     with as_engine_fault(where):
         schema = dict(frame.collect_schema())
     names = names or tuple(schema)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -21,9 +22,9 @@ from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
+from demur.returns import judging
 from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate
-from demur.returns.judging import LOWEST, RANK_LOWEST, unranked_notes
 from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
 from demur.returns.tally import UNITS, Tally, grid_for, joined_units
 
@@ -70,7 +71,7 @@ class BatchReader:
             rows = judge(cells, self._reading.rules(), batch.stem)
             frame = rows.frame
             refuse_duplicates(frame, [table])
-            self._agreed(cells, rows, batch)
+            self._refuse_disagreement(cells, rows, batch)
         self._read += table.frame.height
         self._kept += frame.height
         self._remember(frame, rows)
@@ -87,7 +88,7 @@ class BatchReader:
         kept = f"{self._kept:,} of {ROWS.told(self._read)} kept where {where}" if where else ""
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
-        lacking = unranked_notes(unranked, len(self._ranked))
+        lacking = judging.unranked_notes(unranked, len(self._ranked))
         return tuple(filter(None, [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids]))
 
     @property
@@ -137,18 +138,18 @@ class BatchReader:
         self._guessed |= dict.fromkeys(resolution.notes)
         return filtered(Cells(table, resolution.columns), self._reading.where)
 
-    def _agreed(self, cells: Cells, rows: Judged, batch: LogBatch) -> None:
+    def _refuse_disagreement(self, cells: Cells, rows: Judged, batch: LogBatch) -> None:
         """Refuses systems or confidences that are there in some batches only."""
         named = "system" in cells and cells.text("system").null_count() == 0
         if self._named not in (None, named):
-            raise DataError("system must be there in every row or in none", where=batch.lines)
+            raise DataError(f"system {judging.EVERY_OR_NONE}", where=batch.lines)
         self._named = named
         answers = rows.frame.lazy().filter("answered").group_by("system", maintain_order=True)
-        ranked = answers.agg((pl.col("confidence") != LOWEST).any()).collect()
+        ranked = answers.agg((pl.col("confidence") != judging.LOWEST).any()).collect()
         for system, has_some in ranked.iter_rows():
             if self._ranked.setdefault(system, has_some) != has_some and not self._reading.rules().missing_is_lowest:
                 rule = f'the confidence is there for some answers of system "{system}" and missing for others'
-                raise DataError(rule, where=batch.lines, fix=RANK_LOWEST)
+                raise DataError(rule, where=batch.lines, fix=judging.RANK_LOWEST)
 
     def _remember(self, frame: pl.DataFrame, rows: Judged) -> None:
         """Keeps what notes and warnings tell, and the labels of a system until one of its predictions is a target."""
@@ -156,7 +157,7 @@ class BatchReader:
         self._cautions += rows.cautions
         if not self._near:
             self._near = [f"in row {self._read:,} or shortly before: {near}" for near in near_matches(frame)]
-        compared = frame.filter("answered", ~pl.col("out_of_scope"), pl.col(CORRECT).is_null())
+        compared: pl.DataFrame = nw.from_native(frame).filter(judging.compared(CORRECT)).to_native()
         for (name,), part in compared.group_by("system"):
             system = str(name)
             labels = self._foreign.setdefault(system, (set(), set()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,18 +62,8 @@ STROKES = (
 """The strokes of curves in their order; they return after the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
-    """The characters of axes and marks."""
-
-    up: str
-    tick: str
-    corner: str
-    along: str
-    down: str
-    guide: str
-    point: str
-
+Signs = namedtuple("Signs", "up tick corner along down guide point")
+"""The characters of axes and marks."""
 
 BRAILLE = Signs("│", "┤", "└", "─", "┬", "┊", "●")
 ASCII = Signs("|", "+", "+", "-", "+", ":", "@")

@@ -23,7 +23,7 @@ from demur.core.io.columns import (
     nearest,
     parts_wanted,
     request_for,
-    resolve_clear,
+    resolve,
 )
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, system_names
@@ -178,7 +178,7 @@ def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES
     with opened(*sources) as files:
         tables = [read_source(file, request) for file in files]
         names, notes = system_names(files)
-        return _assembled(tables, names, notes, reading)
+        return _assemble(tables, names, notes, reading)
 
 
 def responses(data: object, *, system: str | None = None, reading: Reading = AS_IT_COMES) -> Responses:
@@ -189,7 +189,7 @@ def responses(data: object, *, system: str | None = None, reading: Reading = AS_
     [True]
     """
     table = table_of(data, reading.request())
-    return _assembled([table], [system or "system"], [], reading)
+    return _assemble([table], [system or "system"], [], reading)
 
 
 def named(judged: Responses, name: str | None) -> Responses:
@@ -221,10 +221,10 @@ def chosen_system(systems: Sequence[str], system: str | None) -> str:
     return chosen
 
 
-def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
+def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
     notes, warnings, parts = [*notes], [], []
     for number, (table, name) in enumerate(zip(tables, names, strict=True)):
-        cells, found = _resolved(table, reading)
+        cells, found = _resolve_table(table, reading)
         notes += found
         if cells.table.frame.is_empty():
             warnings.append(f"{table.name}: no row is left where {reading.condition}")
@@ -244,13 +244,13 @@ def _assembled(tables: Sequence[Table], names: Sequence[str], notes: Sequence[st
     return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(notes)), tuple(warnings))
 
 
-def _resolved(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
+def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
     """Gives the rows that are kept, with the column of each part, and what is to note of them.
 
     Where the columns of some parts are not clear, the faults of the other columns are raised with theirs.
     """
     wanted = parts_wanted(reading.keep, reading.where)
-    resolution = resolve_clear(table.columns, reading.columns, parts=wanted, where=f"{table.name}:")
+    resolution = resolve(table.columns, reading.columns, parts=wanted, where=f"{table.name}:", keep_faults=True)
     cells = Cells(table, resolution.columns)
     faults = resolution.faults
     if faults and any(column in faults for column, _ in reading.where):
@@ -300,7 +300,7 @@ def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0) -
 
 def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judged:
     judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
-    staged, lists, several = _staged(cells, rules, system)
+    staged, lists, several = _stage_cells(cells, rules, system)
     judged = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
 
     def fault(part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = "") -> DataError:
@@ -324,7 +324,7 @@ def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judg
     return Judged(frame, judging.recognised_in(counts, rules), judging.cautions_in(counts), tuple(unranked))
 
 
-def _staged(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
+def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
     """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
     targets, predictions = cells.labels("target"), cells.text("prediction")
     aside = (*rules.out_of_scope, *rules.withheld)

@@ -226,7 +226,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.requested = False
-        self._receiver, self._sender = socket.socketpair()
+        self.ends = self._receiver, self._sender = socket.socketpair()
         self._sender.setblocking(False)
 
     def request(self, *_: Any) -> None:
@@ -240,11 +240,6 @@ class Stop:
         awaited: list[Any] = [self._receiver] if descriptor is None else [self._receiver, descriptor]
         select.select(awaited, [], [], seconds)
 
-    def close(self) -> None:
-        """Close what was waited on."""
-        self._receiver.close()
-        self._sender.close()
-
 
 @contextmanager
 def stopping() -> Iterator[Stop]:
@@ -256,7 +251,8 @@ def stopping() -> Iterator[Stop]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-        stop.close()
+        for end in stop.ends:
+            end.close()
 
 
 class LiveView:

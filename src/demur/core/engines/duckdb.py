@@ -83,7 +83,7 @@ class DuckDBEngine(Engine):
         return kept.select(StarExpression(), SQLExpression(f'"{name}"[1]').alias(first))
 
     @staticmethod
-    def bucketed(native: Any, name: str, buckets: int, least: str) -> Any:
+    def add_buckets(native: Any, name: str, buckets: int, least: str) -> Any:
         """Turns texts into buckets by the first digits of their MD5."""
         from duckdb import SQLExpression, StarExpression
 

@@ -96,7 +96,7 @@ class Engine(ABC):
 
     @staticmethod
     @abstractmethod
-    def bucketed(native: Any, name: str, buckets: int, least: str) -> Any:
+    def add_buckets(native: Any, name: str, buckets: int, least: str) -> Any:
         """Turns the texts in `name` into buckets, and adds the column `least`."""
 
     @abstractmethod
@@ -232,7 +232,7 @@ def acceptable(frame: Lazy, lists: str, refused: Collection[str], name: str, fir
     return found
 
 
-def bucketed(frame: Lazy, texts: str, name: str = "bucket", *, least: str = "least") -> Lazy:
+def add_buckets(frame: Lazy, texts: str, name: str = "bucket", *, least: str = "least") -> Lazy:
     """Adds the column `name`: a bucket from 0 to `BUCKETS` - 1 for each text, null where that is null.
 
     The bucket is made of the first four hexadecimal digits of the MD5 of the text, so it is the same in every
@@ -241,10 +241,10 @@ def bucketed(frame: Lazy, texts: str, name: str = "bucket", *, least: str = "lea
     the least one in a bucket tells about how many texts that holds.
 
     >>> rows = nw.from_native(pl.LazyFrame({"d": ["a", None, "a"]}))
-    >>> collected(bucketed(rows, "d").select("bucket", "least")).rows()
+    >>> collected(add_buckets(rows, "d").select("bucket", "least")).rows()
     [(193, 1975107825), (None, None), (193, 1975107825)]
     """
     engine = engine_class(engine_of(frame))
     copied = frame.with_columns(nw.col(texts).alias(name))
-    result: Lazy = nw.from_native(engine.bucketed(copied.to_native(), name, BUCKETS, least))
+    result: Lazy = nw.from_native(engine.add_buckets(copied.to_native(), name, BUCKETS, least))
     return result

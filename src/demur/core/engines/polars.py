@@ -68,10 +68,10 @@ class PolarsEngine(Engine):
         return kept.with_columns(pl.col(name).list.first().alias(first))
 
     @staticmethod
-    def bucketed(native: pl.LazyFrame, name: str, buckets: int, least: str) -> pl.LazyFrame:
+    def add_buckets(native: pl.LazyFrame, name: str, buckets: int, least: str) -> pl.LazyFrame:
         """Turns texts into buckets by the first digits of their MD5."""
         digits = pl.col(name)
-        hashed = native.with_columns(digits.map_batches(_hashed, return_dtype=pl.Int64, is_elementwise=True))
+        hashed = native.with_columns(digits.map_batches(_hash_runs, return_dtype=pl.Int64, is_elementwise=True))
         return hashed.with_columns((digits // NUMBERS % buckets).cast(pl.Int32), (digits % NUMBERS).alias(least))
 
     def local(self, parts: Sequence[FilePart], partitioned: bool) -> pl.LazyFrame:
@@ -152,7 +152,7 @@ def _first_words(block: Words) -> tuple[Words, Words]:
     return a, b
 
 
-def _hashed(texts: pl.Series) -> pl.Series:
+def _hash_runs(texts: pl.Series) -> pl.Series:
     """Hashes each run of equal texts once, as the turns of a dialogue mostly stand together."""
     runs = texts.rle().struct.unnest()
     hashes = pl.Series(leading_digits(runs["value"].fill_null("")))

@@ -28,14 +28,12 @@ from demur.errors import DataError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL = "local[*]"
 PATIENCE = 60.0
 """Seconds to wait for a worker before giving up: a busy cluster may take a while to hand one out."""
 
 _REACH = 5.0
 _STANDALONE = "spark://"
 _LOOPBACK = ("127.", "localhost", "[::1]")
-_QUERY_LOG = "SQLQueryContextLogger"
 
 _INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
 _SETTINGS: dict[str, bool | float | int | str | None] = {
@@ -113,7 +111,7 @@ class SparkEngine(Engine):
         return kept.withColumn(first, functions.get(name, functions.lit(0)))
 
     @staticmethod
-    def bucketed(native: Any, name: str, buckets: int, least: str) -> Any:
+    def add_buckets(native: Any, name: str, buckets: int, least: str) -> Any:
         """Turns texts into buckets by the first digits of their MD5."""
         from pyspark.sql import functions
 
@@ -125,9 +123,13 @@ class SparkEngine(Engine):
         return native.withColumns({least: number(5, 8), name: (number(1, 4) % buckets).cast("int")})
 
     def _files(self, parts: Sequence[FilePart], **options: str) -> Any:
+        """Reads files but for names that Spark takes for no data, and those with a colon, which it cannot look up."""
         paths = []
         for part in parts:
-            _refuse_unseen(part)
+            name = part.path.name
+            if name.startswith(("_", ".")) or ":" in name:
+                odd = "has a colon in its name" if ":" in name else f'has a name that begins with "{name[0]}"'
+                raise DataError(f"{odd}, which Spark does not read", where=part.name, fix="rename it")
             paths.append("file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", str(part.path.resolve())))
         frame = self._read(*paths, **options)
         if len(frame.inputFiles()) != len(parts):
@@ -146,14 +148,6 @@ class SparkEngine(Engine):
 
     def _columns(self, path: str) -> Mapping[str, str]:
         return {item.name: item.dataType.simpleString() for item in self._read(path).schema.fields}
-
-
-def _refuse_unseen(part: FilePart) -> None:
-    """Refuses names that Spark takes for no data, and those with a colon, which it cannot look up."""
-    name = part.path.name
-    if name.startswith(("_", ".")) or ":" in name:
-        odd = "has a colon in its name" if ":" in name else f'has a name that begins with "{name[0]}"'
-        raise DataError(f"{odd}, which Spark does not read", where=part.name, fix="rename it")
 
 
 def _refuse_escapes(part: FilePart) -> None:
@@ -187,11 +181,11 @@ def spark_session(master: str | None = None, *, patience: float = PATIENCE) -> S
         if master is not None and master != running:
             raise UsageError(f"a Spark session already runs on {running}; stop it to use {master}")
         return active
-    asked = master or LOCAL
+    asked = master or "local[*]"
     if (lacking := SparkEngine.why_unusable()) is not None:
         raise UsageError(f"--engine spark {lacking}")
     _refuse_unreachable(asked)
-    session = _started(asked)
+    session = _start_session(asked)
     if asked.startswith(_STANDALONE):
         _wait_for_worker(session, asked, patience)
     return session
@@ -234,7 +228,7 @@ def _refuse_unreachable(master: str) -> None:
     raise UsageError(f"--spark-master {master} does not answer ({'; '.join(reasons)}); is it running?")
 
 
-def _started(master: str) -> SparkSession:
+def _start_session(master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("demur").config(map=_SETTINGS)
@@ -248,7 +242,7 @@ def _started(master: str) -> SparkSession:
             session = builder.getOrCreate()
         except faults as error:
             raise UsageError(f"Spark does not start on {master}: {_why(error, log)}") from error
-    logging.getLogger(_QUERY_LOG).setLevel(logging.CRITICAL + 1)
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     return session
 
 

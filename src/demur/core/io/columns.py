@@ -127,23 +127,12 @@ def resolve(
     parts: Collection[str] | None = None,
     where: str = "",
     aliases: Mapping[str, tuple[str, ...]] = ALIASES,
+    keep_faults: bool = False,
 ) -> Resolution:
-    """Finds the column of each canonical part: the one mapped, else its namesake, else the only alias."""
-    found = resolve_clear(names, explicit, parts=parts, where=where, aliases=aliases)
-    if found.faults:
-        raise DataError.joined(found.faults.values())
-    return found
+    """Finds the column of each canonical part: the one mapped, else its namesake, else the only alias.
 
-
-def resolve_clear(
-    names: Collection[str],
-    explicit: Mapping[str, str],
-    *,
-    parts: Collection[str] | None = None,
-    where: str = "",
-    aliases: Mapping[str, tuple[str, ...]] = ALIASES,
-) -> Resolution:
-    """Finds columns as `resolve` does, and gives the faults of the parts for which none or several may be meant."""
+    A part for which none or several may be meant is a fault; with `keep_faults` these are given and not raised.
+    """
     check_mapping(explicit, aliases)
     columns: dict[str, str] = {}
     faults: dict[str, DataError] = {}
@@ -158,6 +147,8 @@ def resolve_clear(
             faults[part] = DataError(rule, where=where, fix=fix)
         elif found:
             columns[part] = found[0]
+    if faults and not keep_faults:
+        raise DataError.joined(faults.values())
     notes = [f"{part} <- {name}" for part, name in columns.items() if name != part and part not in explicit]
     return Resolution(columns, tuple(notes), faults)
 

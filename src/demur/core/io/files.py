@@ -89,15 +89,9 @@ def _series_of(name: str, values: Any) -> pl.Series:
     try:
         return pl.Series(name, values)
     except (TypeError, pl.exceptions.PolarsError):
-        return pl.Series(name, [_cell_text(value) for value in values], dtype=pl.String)
-
-
-def _cell_text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, float) and value != value:
-        return None
-    return msgspec.json.encode(value, enc_hook=str).decode()
+        known = (None if isinstance(value, float) and value != value else value for value in values)
+        texts = [v if v is None or isinstance(v, str) else msgspec.json.encode(v, enc_hook=str).decode() for v in known]
+        return pl.Series(name, texts, dtype=pl.String)
 
 
 def _read_columnar(source: Source, request: Request) -> Table:

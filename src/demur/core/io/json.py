@@ -24,8 +24,6 @@ REPLACED = "\ufffd".encode()
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises at text it cannot read."""
 
-CONVERT = "convert the text inside, for example with iconv -f Latin-1 -t UTF-8"
-
 _DOUBTFUL = r"[\\\x00-\x1f]"
 
 _keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -129,7 +127,8 @@ def _repaired(source: Source, numeric: Collection[str]) -> io.BytesIO:
     for number, line in enumerate(source.lines(), start=1):
         bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
         if source.compression == "zstd" and REPLACED in bare:
-            raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=CONVERT)
+            fix = "convert the text inside, for example with iconv -f Latin-1 -t UTF-8"
+            raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=fix)
         whole.write(_repaired_line(bare, f"{source.name}:{number}:", numeric))
     whole.seek(0)
     return whole

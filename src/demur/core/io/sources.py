@@ -146,7 +146,7 @@ def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
         try:
             stream = stack.enter_context(path.open("rb"))
         except OSError as error:
-            raise _unreadable(error, name) from None
+            raise DataError(f"cannot be read: {error.strerror}", where=name) from None
         spool = stack.enter_context(_spooled(stream, f"pipe{_ascii_endings(path)}"))
         yield _source(spool, name, stem)
 
@@ -242,15 +242,11 @@ def _source(path: Path, name: str, stem: str) -> Source:
     try:
         compression = compression_at(path)
     except OSError as error:
-        raise _unreadable(error, name) from None
+        raise DataError(f"cannot be read: {error.strerror}", where=name) from None
     head = first_bytes(path, compression, name)
     if not head.strip():
         raise DataError("is empty", where=name, fix="it needs at least one row")
     return Source(path, name, format_of(path, head, name), compression, stem)
-
-
-def _unreadable(error: OSError, name: str) -> DataError:
-    return DataError(f"cannot be read: {error.strerror}", where=name)
 
 
 def format_of(path: Path, head: bytes, name: str) -> Format:

@@ -53,7 +53,6 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst")
-_GZIP_LEVEL = 6
 _NOT_IN_JSON = "\x01"
 
 
@@ -81,7 +80,7 @@ def write_rows(path: Path, rows: Iterable[Any]) -> int:
         with ExitStack() as stack:
             file: Any = stack.enter_context(temporary.open("wb"))
             if path.suffix == ".gz":
-                file = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0))
+                file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
             for line in as_lines(rows):
                 file.write(line)
                 count += 1
