@@ -57,9 +57,9 @@ class Survey:
 class LazyResponses:
     """Judged rows as an engine will compute them, and what the survey found.
 
-    `frame` has the columns answered, right, failed, out_of_scope, confidence (null without an answer), and
-    where they apply system, slice, weight, bucket and least (see `add_buckets`), actual and predicted. `survey` has a row
-    per system and slice.
+    `frame` has the columns answered, right, failed, out_of_scope, confidence (null without an answer), and where they
+    apply system, slice, weight, bucket and least (see `add_buckets`), actual and predicted. `survey` has a row per
+    system and slice.
     """
 
     frame: Lazy

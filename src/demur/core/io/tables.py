@@ -108,10 +108,8 @@ class Cells:
         series = self._series(part, pl.Float64())
         if series.dtype.is_numeric() or series.dtype == pl.Null:
             return series.cast(pl.Float64)
-        if series.dtype == pl.String:
-            numbers = series.str.strip_chars().cast(pl.Float64, strict=False)
-        else:
-            numbers = pl.Series(part, [None] * len(series), dtype=pl.Float64)
+        text = series if series.dtype == pl.String else pl.Series(part, [None] * len(series), dtype=pl.String)
+        numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
         self._refuse(part, series.is_not_null() & numbers.is_null(), NOT_NUMBER, _number_hint)
         return numbers
 
