@@ -55,9 +55,9 @@ def _rate(part: str) -> float:
     return float(part.rstrip("% ")) / (100 if part.strip().endswith("%") else 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sampling:
-    """How uncertainty is computed."""
+    """How uncertainty is computed; the base of all settings that say so among other things."""
 
     level: float = 0.95
     replicates: int = 1000
@@ -67,6 +67,11 @@ class Sampling:
     def note(self) -> str:
         """What a result says of it."""
         return f"seed {self.seed}, {self.replicates:,} replicates"
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """The three, by name."""
+        return {"level": self.level, "replicates": self.replicates, "seed": self.seed}
 
 
 Level = Annotated[float, Option("Confidence level of intervals and bands.", above=0, below=1)]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from demur import __version__
 from demur.core.io.columns import nearest as nearest_name
+from demur.core.options import Sampling
 from demur.core.show.results import Shown, Step, silent
 from demur.core.stats.intervals import Figure, check_level, holm
 from demur.errors import DataError, UsageError
@@ -96,7 +97,7 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldOptions:
+class GoldOptions(Sampling):
     """How a study is read."""
 
     fit: FitOptions = field(default_factory=FitOptions)
@@ -109,9 +110,6 @@ class GoldOptions:
     gain: Gain | None = None
     checks: bool = True
     """Whether to hold wizards against each other and to look at convergence."""
-    level: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
 
 
 DEFAULT_OPTIONS = GoldOptions()

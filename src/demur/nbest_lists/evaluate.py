@@ -20,6 +20,7 @@ from demur.core.acts import ItemSets
 from demur.core.arrays import Array
 from demur.core.io.alignment import align, unpaired_note
 from demur.core.io.columns import MOST_SLICES
+from demur.core.options import Sampling
 from demur.core.show.numbers import Wording
 from demur.core.show.results import Results, Shown, Step, silent
 from demur.core.stats.calibration import ECE, NCE, Reliability, cell_totals, reliability
@@ -46,14 +47,11 @@ NO_ITEM = "no reference and no hypothesis holds any item"
 
 
 @dataclass(frozen=True, slots=True)
-class NBestSettings:
+class NBestSettings(Sampling):
     """How lists are evaluated: the parameters of measures, and how uncertainty is computed."""
 
     floor: float = FLOOR
     clip: float = CLIP
-    level: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
 
     @property
     def note(self) -> str:

@@ -175,7 +175,7 @@ def nbest(
     choice: dict[str, Any] = {"systems": systems, "matched": matched, "unpaired": unpaired}
     training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
     _refuse_options(data, training, compare, any(choice.values()), bool(by or training))
-    settings = NBestSettings(floor, clip, level, replicates, seed)
+    settings = NBestSettings(level, replicates, seed, floor, clip)
     scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
     reading = list_reading(columns, (), items, normalise, ontology)
     step("reading", 0, 1)

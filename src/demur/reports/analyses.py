@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from demur.core.options import Sampling
 from demur.core.show.results import Step, silent
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DemurError, UsageError
@@ -31,7 +32,7 @@ PROMISED, CHANCE = 0.05, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
+class ReportOptions(Sampling):
     """How tables are analysed.
 
     `by` are the columns to slice by, None all that suit. At most one of `cost_ratio`, `max_error` (with `delta`) and
@@ -47,14 +48,6 @@ class ReportOptions:
     examples: int = 10
     features: str = "conf+scores.f"
     matched: bool = True
-    level: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
-
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """How uncertainty is computed."""
-        return {"level": self.level, "replicates": self.replicates, "seed": self.seed}
 
     def check(self) -> None:
         """Refuses what cannot be, before any work is done."""

@@ -182,15 +182,6 @@ def _ranges(pair: PairComparison, side: str) -> str:
 
 def choice_sentences(choice: Choice) -> list[str]:
     """What a chosen threshold does, and whether anything is promised."""
-    if math.isnan(choice.threshold):
-        first = f"{choice.system}: return nothing. No threshold keeps to the rule ({choice.rule})."
-    else:
-        cutoff = f"return an answer when its confidence is at least {choice.printed_threshold}"
-        first = f"{choice.system}: {cutoff} ({choice.rule})."
-    effect = (
-        f"In this sample that withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer to "
-        f"{percent(choice.error)}; {percent(choice.missed_chance)} would have been right but are withheld."
-    )
     promise = []
     if choice.guarantee is not None:
         bound, sure = percent(choice.guarantee.bound), percent(1 - choice.guarantee.delta)
@@ -200,7 +191,21 @@ def choice_sentences(choice: Choice) -> list[str]:
         ]
     elif choice.rule.startswith("error rate"):
         promise = ["Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."]
-    return [first, effect, *promise]
+    return [*choice_effect(choice), *promise]
+
+
+def choice_effect(choice: Choice) -> list[str]:
+    """What a chosen threshold does in this sample."""
+    if math.isnan(choice.threshold):
+        first = f"{choice.system}: return nothing. No threshold keeps to the rule ({choice.rule})."
+    else:
+        cutoff = f"return an answer when its confidence is at least {choice.printed_threshold}"
+        first = f"{choice.system}: {cutoff} ({choice.rule})."
+    effect = (
+        f"In this sample that withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer to "
+        f"{percent(choice.error)}; {percent(choice.missed_chance)} would have been right but are withheld."
+    )
+    return [first, effect]
 
 
 def class_sentences(report: ClassReport) -> list[str]:

@@ -8,6 +8,7 @@ from demur.core.show import numbers
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import threshold_text
 from demur.returns.presentation import of_choice
+from demur.returns.words import choice_effect
 from demur.understanding.training import AnswerTable, TrainedModel, TunedModel
 
 MOST_ROWS = 40
@@ -77,7 +78,7 @@ def of_tuning(found: TunedModel) -> Presentation:
     )
     return Presentation(
         title="Tuned relevance model",
-        sentences=(verdict, *chosen.sentences[:2], NO_PROMISE),
+        sentences=(verdict, *choice_effect(choice), NO_PROMISE),
         tables=(ResultTable("Settings, the best first", columns, rows),),
         figures=(
             drawing("returns.charts.error_return.error_return_chart", [evaluation], choices=(choice,), region=None),

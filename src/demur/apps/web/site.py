@@ -18,6 +18,7 @@ from demur import __version__
 from demur.apps.web.worker import Worker, WorkerJob
 from demur.core.io.writing import write_whole
 from demur.core.jobs import Field, Option, fields_of
+from demur.core.options import Sampling
 from demur.errors import DemurError, UsageError
 from demur.reports.jobs import report
 
@@ -105,16 +106,13 @@ def preference_fields() -> dict[str, Field]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
+class Preferences(Sampling):
     """How uncertainty is computed, and where curves are read, unless a page is asked otherwise.
 
     >>> Preferences().with_changes({"level": 0.9, "seed": 7}).level
     0.9
     """
 
-    level: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
     at: float = 0.2
     """The non-return rate at which pages open."""
 
@@ -124,11 +122,6 @@ class Preferences:
             allowed = Option("", minimum=one.minimum, maximum=one.maximum, above=one.above, below=one.below)
             if not allowed.within(getattr(self, name)):
                 raise UsageError(f"{name} must be {allowed.range}; got {getattr(self, name):g}")
-
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """What resampling is told."""
-        return {"level": self.level, "replicates": self.replicates, "seed": self.seed}
 
     def with_changes(self, given: Mapping[str, Any]) -> Preferences:
         """The preferences with some of them changed."""
