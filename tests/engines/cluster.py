@@ -182,7 +182,7 @@ class Cluster:
     def _start_master(self) -> None:
         self._start("master.Master", "--host", HOST, "--port", "0", "--webui-port", "0")
         found = wait_until(
-            lambda: re.search(r"Starting Spark master at (spark://\S+)", self.master.told()),
+            lambda: re.search(r"Starting Spark master at (spark://\S+)", self.master.with_count()),
             "the start of the master",
             told=self.master.told,
         )
@@ -215,13 +215,13 @@ class Cluster:
         }
 
     def _registered(self) -> int:
-        return self.master.told().count("Registering worker")
+        return self.master.with_count().count("Registering worker")
 
     def _wait_for_workers(self, count: int) -> None:
         wait_until(lambda: self._registered() >= count, f"{count} workers registered", told=self._logs)
 
     def _logs(self) -> str:
-        return "\n".join(daemon.told() for daemon in self.started)
+        return "\n".join(daemon.with_count() for daemon in self.started)
 
 
 def spark_home() -> str:

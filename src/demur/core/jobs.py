@@ -170,14 +170,14 @@ def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     >>> [(one.name, one.default, one.flag) for one in parameters(fit)]
     [('level', 0.95, '--level')]
     """
-    found = []
+    declarations = []
     for one in inspect.signature(function).parameters.values():
         declared = [part for part in get_args(one.annotation)[1:] if isinstance(part, Option | Argument)]
         if get_origin(one.annotation) is Annotated and declared:
             kind = _without_none(get_args(one.annotation)[0])
             several = one.kind is inspect.Parameter.VAR_POSITIONAL
-            found.append(Parameter(one.name, kind, one.default, declared[0], several))
-    return tuple(found)
+            declarations.append(Parameter(one.name, kind, one.default, declared[0], several))
+    return tuple(declarations)
 
 
 def check_values(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
@@ -298,14 +298,14 @@ def values_of(function: Callable[..., Any], texts: Mapping[str, Sequence[str]]) 
     >>> values_of(fit, {"level": ["0.9"], "seed": [""]})
     {'level': 0.9}
     """
-    found = {}
+    values = {}
     for one in parameters(function):
         given = tuple(text for text in texts.get(one.name, ()) if text)
         if given and isinstance(one.option, Option):
             parsed = tuple(map(one.parsed, given))
-            found[one.name] = one.option.collect(parsed) if one.option.repeat else parsed[-1]
-    check_values(function, found)
-    return found
+            values[one.name] = one.option.collect(parsed) if one.option.repeat else parsed[-1]
+    check_values(function, values)
+    return values
 
 
 def _field(parameter: Parameter, option: Option) -> Field:

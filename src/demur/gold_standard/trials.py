@@ -128,7 +128,7 @@ def rows_of(tables: Sequence[Table], studies: Sequence[str], reading: TrialReadi
         cells, guesses = _resolved(table, reading)
         notes += guesses
         if where:
-            kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {where}"
+            kept = f"{cells.table.frame.height:,} of {ROWS.with_count(table.frame.height)} kept where {where}"
             notes.append(f"{table.name}: {kept}")
         if cells.table.frame.is_empty():
             warnings.append(f"{table.name}: no row is left where {where}")
@@ -360,7 +360,7 @@ def _rounded(rows: TrialRows, name: str) -> list[str]:
     place = first(odd)
     if place is None:
         return []
-    many = ROWS.told(int(odd.sum()))
+    many = ROWS.with_count(int(odd.sum()))
     return [f"{name} times n is no whole number in {many}, first at {rows.place(place)}: was it rounded?"]
 
 
@@ -442,7 +442,7 @@ def with_subjects(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
         return named.with_notes(named.frame, note)
     if not alone.any():
         return named
-    warning = f"{_ALONE.told(int(alone.sum()))}, first {named.place(first(alone) or 0)}"
+    warning = f"{_ALONE.with_count(int(alone.sum()))}, first {named.place(first(alone) or 0)}"
     return replace(named, warnings=(*named.warnings, warning))
 
 
@@ -571,7 +571,7 @@ def _measured(rows: TrialRows, reading: TrialReading, where: str) -> TrialRows:
     kept = rows.only(~missing)
     gone = sorted({*rows.frame["performer"]} - {*kept.frame["performer"]})
     all_of = f"; nothing is left of {listed(gone)}" if gone else ""
-    warning = f"{_LEFT_OUT.about(either).told(int(missing.sum()))}, first {rows.place(place)}{all_of}"
+    warning = f"{_LEFT_OUT.about(either).with_count(int(missing.sum()))}, first {rows.place(place)}{all_of}"
     return replace(kept, warnings=(*kept.warnings, warning))
 
 

@@ -139,7 +139,7 @@ def _divided(tables: Sequence[Table], name: str, columns: Mapping[str, str], see
         split = pl.col("split").str.strip_chars().str.to_lowercase()
         train, test = (rows.filter(split.is_in(names)) for names in (TRAIN, TEST))
         rest = rows.height - train.height - test.height
-        notes += [f"{ROWS.told(rest)} left out, neither train nor test"] if rest else []
+        notes += [f"{ROWS.with_count(rest)} left out, neither train nor test"] if rest else []
     else:
         shuffled = rows.with_row_index("row")[np.random.default_rng(seed).permutation(rows.height)]
         place, size = (count.over("target") for count in (pl.int_range(pl.len()), pl.len()))
@@ -232,7 +232,7 @@ class UnderstandingExperiment(Shown):
             *self.questions.notes,
             *((tokens,) if self.name != "tokenizers" else ()),
             *((MADE_BY_RULE,) if self.name == "growth" else ()),
-            *((COPIES.told(seen),) if seen else ()),
+            *((COPIES.with_count(seen),) if seen else ()),
             self.sampling.note,
         )
 

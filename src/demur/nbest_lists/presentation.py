@@ -74,11 +74,11 @@ def nbest_sentences(one: NBestEvaluation) -> list[str]:
     """What the lists of one system show."""
     ice = one.figures["ice"]
     if not ice.defined:
-        return [f"{one.name}: the ICE of {UTTERANCES.told(one.n)} is undefined ({ice.why})."]
+        return [f"{one.name}: the ICE of {UTTERANCES.with_count(one.n)} is undefined ({ice.why})."]
     share = one.figures["ice_floored_share"].value
     items = f"{count(one.reference_items)} {'item' if one.reference_items == 1 else 'items'}"
     sentences = [
-        f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.told(one.n)} with "
+        f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.with_count(one.n)} with "
         f"{items} meant; {percent(share)} of these are at the floor of {one.settings.floor:g}."
     ]
     sentences += _part_sentences(one)

@@ -143,7 +143,7 @@ def of_smooths(smooths: Smooths) -> Presentation:
     """One quantity of dialogues against another, as in figures 2 and 3."""
     notes = ["Gaussian process, Matern 5/2, type II maximum likelihood; bands of one standard error"]
     if smooths.left_out:
-        count = Wording(f"{smooths.unit} left out", f"{smooths.unit}s left out").told(smooths.left_out)
+        count = Wording(f"{smooths.unit} left out", f"{smooths.unit}s left out").with_count(smooths.left_out)
         notes.append(f"{count}: {_called(smooths.x)} or {_called(smooths.y)} undefined")
     return Presentation(
         title=f"{_called(smooths.y).replace('reward', 'Reward')} against {_called(smooths.x)}",
@@ -187,7 +187,7 @@ def _smooth_sentences(smooths: Smooths) -> list[str]:
     sentences = []
     for curve in named_curves(smooths):
         first, last = float(curve.mean[0]), float(curve.mean[-1])
-        points = Wording(smooths.unit, f"{smooths.unit}s").told(curve.n)
+        points = Wording(smooths.unit, f"{smooths.unit}s").with_count(curve.n)
         way = f"{'falls' if last < first else 'rises'} from {number(first)} to {number(last)}"
         sentences.append(
             f"{curve.name} ({points}): {_called(smooths.y)} {f'stays at {number(first)}' if first == last else way} as "

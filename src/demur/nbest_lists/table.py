@@ -305,7 +305,7 @@ def _assembled(builder: Builder, sources: list[RowSource], notes: list[str], rea
     frame = ordered.frame.drop(ROW, SOURCE)
     counted = ((_SCALED, builder.normalised), (_MERGED, builder.merged))
     notes += [note for source in sources for note in source.layout.notes]
-    notes += [wording.told(count) for wording, count in counted if count]
+    notes += [wording.with_count(count) for wording, count in counted if count]
     return replace(ordered, frame=frame, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -338,9 +338,9 @@ def _refuse_repeated_ids(frame: pl.DataFrame, sources: list[RowSource]) -> None:
         next(source for source in sources if source.name == origin).place(row)
         for row, origin in two.select(ROW, SOURCE).iter_rows()
     ]
-    count = repeated.select(pl.struct("system", "id").n_unique()).item()
+    count = _REPEATED.with_count(repeated.select(pl.struct("system", "id").n_unique()).item())
     raise DataError(
-        f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({_REPEATED.told(count)} in all)',
+        f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)',
         where=f"{places[1]}:",
         fix="give each utterance an id of its own; name systems in a column system",
     )

@@ -86,7 +86,9 @@ def coefficient_chart(rows: pl.DataFrame, *, outcome: str, level: float = 0.95, 
 def _coefficients(shown: pl.DataFrame, outcome: str) -> Any:
     least, most = extent(shown, ("coefficient", "low", "high"), air=0.07)
     domain = (min(least, -0.07 * abs(most)), max(most, 0.07 * abs(least)))
-    base = alt.Chart().transform_filter("datum.shown").encode(y=name_axis("term", shown["term"].to_list(), letters=48))
+    base = (
+        alt.Chart().transform_filter("datum.shown").encode(y=name_axis("term", shown["term"].to_list(), characters=48))
+    )
     across = number_axis("coefficient", f"coefficient for {outcome}", domain, tickCount=5)
     full = alt.condition("datum.chosen", alt.value("black"), alt.value("white"))
     tooltip = [alt.Tooltip("term:N"), alt.Tooltip("told:N", title="coefficient")]
@@ -103,7 +105,7 @@ def _coefficients(shown: pl.DataFrame, outcome: str) -> Any:
 
 def _shares(shown: pl.DataFrame) -> Any:
     """Bars of the shares of replicates, each with its number."""
-    up = name_axis("term", shown["term"].to_list(), letters=48, labels=False, grid=False)
+    up = name_axis("term", shown["term"].to_list(), characters=48, labels=False, grid=False)
     base = alt.Chart().transform_filter("datum.shown && isValid(datum.selected)").encode(y=up)
     across = alt.X(
         "selected:Q",
@@ -190,7 +192,7 @@ def _predicted_text(row: dict[str, Any], value: str, low: str, high: str) -> str
 def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list[Any]:
     ends = pl.DataFrame({"predicted": [naive.value], "low": [naive.low], "high": [naive.high]})
     domain = extent(pl.concat([marked.select(ends.columns), ends]), ends.columns, air=0.06)
-    up = name_axis("system", marked["system"].to_list(), letters=34)
+    up = name_axis("system", marked["system"].to_list(), characters=34)
     across = number_axis("predicted", f"predicted {outcome}", domain)
     base = alt.Chart().encode(y=up)
     known = base.transform_filter("isValid(datum.predicted)")
@@ -430,7 +432,7 @@ def _sets_layers(bars: pl.DataFrame, kinds: list[str]) -> list[Any]:
     low, high = min(least, 0.0), max(most, 0.0)
     room = 0.1 * (high - low)
     domain = (low - (1.3 * room if low < 0 else 0.0), high + room)
-    up = name_axis("features", bars["features"].unique(maintain_order=True).to_list(), letters=34, grid=False)
+    up = name_axis("features", bars["features"].unique(maintain_order=True).to_list(), characters=34, grid=False)
     up.scale.paddingInner, up.scale.paddingOuter = 0.22, 0.1
     base = alt.Chart().encode(y=up, yOffset=alt.YOffset("validation:N", scale=alt.Scale(domain=kinds)))
     colours = alt.Scale(domain=kinds, range=[FILLS[kind] for kind in kinds])

@@ -106,7 +106,9 @@ def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     warnings: tuple[str, ...] = ()
     if undefined.height:
         why = " (pre is 1, so nothing was left to gain, or a test is missing)" if what == GAIN else ""
-        warnings = (f"{_UNDEFINED.told(undefined.height)}{why}: {_quote_names(undefined['dialogue'].to_list(), 5)}",)
+        warnings = (
+            f"{_UNDEFINED.with_count(undefined.height)}{why}: {_quote_names(undefined['dialogue'].to_list(), 5)}",
+        )
     gain = (f"outcome: {GAIN}, (post - pre) / (1 - pre)",) if what == GAIN else ()
     return Dialogues(kept.sort("dialogue"), what, (*resolved.notes, *gain), warnings)
 

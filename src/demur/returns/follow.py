@@ -85,7 +85,7 @@ class BatchReader:
     def notes(self) -> tuple[str, ...]:
         """What was recognised so far."""
         where = self._reading.condition
-        kept = f"{self._kept:,} of {ROWS.told(self._read)} kept where {where}" if where else ""
+        kept = f"{self._kept:,} of {ROWS.with_count(self._read)} kept where {where}" if where else ""
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
         lacking = judging.unranked_notes(unranked, len(self._ranked))

@@ -251,7 +251,7 @@ def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, 
     lacking = survey.filter(~pl.col("system").is_in(list(unranked)), pl.col("missing") > 0)
     if not lacking.is_empty():
         bad = _MISSING & ~one_of(nw.col("system"), unranked)
-        rule = f"is missing for an answer ({SUCH_ROWS.told(int(lacking['missing'].sum()))} in all)"
+        rule = f"is missing for an answer ({SUCH_ROWS.with_count(int(lacking['missing'].sum()))} in all)"
         raise table.fault("confidence", bad, rule, fix=RANK_LOWEST)
     free = [name for name in table.names if name not in table.columns.values()]
     if unranked and "confidence" not in table.columns and lookalike("confidence", free):

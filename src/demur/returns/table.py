@@ -263,7 +263,7 @@ def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
         raise DataError.joined([*faults.values(), *_column_faults(cells, faults)])
     notes = list(resolution.notes)
     if reading.where:
-        kept = f"{cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept where {reading.condition}"
+        kept = f"{cells.table.frame.height:,} of {ROWS.with_count(table.frame.height)} kept where {reading.condition}"
         notes.append(f"{table.name}: {kept}")
     return cells, notes
 
@@ -394,7 +394,7 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
             name = repeated["id"][0]
             pair = repeated.filter(pl.col("id") == name).head(2)
             places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
-            count = _REPEATED.told(repeated["id"].n_unique())
+            count = _REPEATED.with_count(repeated["id"].n_unique())
             rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
             raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
 
@@ -425,7 +425,7 @@ def near_matches(frame: pl.DataFrame) -> list[str]:
     if near.is_empty():
         return []
     example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
-    return [_NEAR.about(example).told(near.height)]
+    return [_NEAR.about(example).with_count(near.height)]
 
 
 def _folded(labels: pl.Series) -> pl.Series:
@@ -528,7 +528,7 @@ def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, place
             row = apart.row(0, named=True)
             rule = (
                 f'the id "{row["id"]}" has the target {_target_text(row["target"])} in {name} '
-                f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.told(apart.height)} in all)"
+                f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.with_count(apart.height)} in all)"
             )
             fix = "do the ids mean the same inputs? `unpaired` compares without pairing"
             raise DataError(rule, fix=fix)

@@ -140,7 +140,7 @@ def _by_run(lines: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _size_of(run: Run) -> str:
-    return f"{ROWS.told(run.n)} of {'answers' if run.kind == 'responses' else run.kind}"
+    return f"{ROWS.with_count(run.n)} of {'answers' if run.kind == 'responses' else run.kind}"
 
 
 def _error_of(run: Run) -> str:

@@ -111,10 +111,10 @@ class Pairs:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the table may want to know."""
         notes = [*self.recognised]
-        notes += [_OFF_TOPIC.told(len(self.off_topic))] if self.off_topic else []
-        notes += [f"{_COPIES.told(self.copies)}; each counts"] if self.copies else []
+        notes += [_OFF_TOPIC.with_count(len(self.off_topic))] if self.off_topic else []
+        notes += [f"{_COPIES.with_count(self.copies)}; each counts"] if self.copies else []
         for wording, labels in ((_SINGLE, self.single), (_WORDLESS, self.wordless)):
-            notes += [f"{wording.told(len(labels))}: {listed(labels)}"] if labels else []
+            notes += [f"{wording.with_count(len(labels))}: {listed(labels)}"] if labels else []
         return tuple(notes)
 
     @property
@@ -123,9 +123,9 @@ class Pairs:
         warnings = []
         if contradicted := self.contradicted:
             text, labels = contradicted[0]
-            warnings.append(f'{_CONTRADICTED.told(len(contradicted))}, e.g. "{text}" has {" and ".join(labels)}')
+            warnings.append(f'{_CONTRADICTED.with_count(len(contradicted))}, e.g. "{text}" has {" and ".join(labels)}')
         if unasked := self.unasked:
-            warnings.append(f"{_UNASKED.told(len(unasked))}: {listed(unasked)}")
+            warnings.append(f"{_UNASKED.with_count(len(unasked))}: {listed(unasked)}")
         return tuple(warnings)
 
     def _folded(self) -> pl.DataFrame:
@@ -159,7 +159,7 @@ def read_pairs(data: object, *, reading: PairReading = AS_IT_COMES) -> Pairs:
         cells = _where(Cells(table, found.columns), reading.where)
         notes += found.notes
         if reading.where:
-            notes.append(f"{table.name}: {cells.table.frame.height:,} of {ROWS.told(table.frame.height)} kept")
+            notes.append(f"{table.name}: {cells.table.frame.height:,} of {ROWS.with_count(table.frame.height)} kept")
         parts.append(_pair_rows(cells, reading.out_of_scope).with_columns(pl.lit(number).alias(_SOURCE)))
     frame = pl.concat(parts)
     known = pl.col("target").is_not_null()

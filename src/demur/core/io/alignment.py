@@ -136,7 +136,7 @@ def _unmatched(
 def paired_note(common: int, dropped: Mapping[str, int], what: Wording = INPUTS) -> str:
     """Says on how many ids systems were paired, and what was left out."""
     left_out = ", ".join(f"{count:,} of {name}" for name, count in dropped.items() if count)
-    note = f"paired by id on {what.told(common)}"
+    note = f"paired by id on {what.with_count(common)}"
     return f"{note}; left out without a counterpart: {left_out}" if left_out else note
 
 

@@ -192,7 +192,7 @@ class LazyColumns:
     ) -> DataError:
         """Gives the fault of the rows for which a condition holds: by the name of the log, and how many they are."""
         del bad
-        counted = f"{rule} ({SUCH_ROWS.told(count)} in all)" if count else rule
+        counted = f"{rule} ({SUCH_ROWS.with_count(count)} in all)" if count else rule
         return DataError(counted, where=f"{self.where}: {part}", got=got, fix=fix)
 
     def _place(self, part: str) -> str:

@@ -339,12 +339,12 @@ SHAPES = {"in-sample": "square", "leave-one-out": "circle", "nested": "diamond"}
 
 def validations(table: pl.DataFrame) -> list[str]:
     """The kinds of validation in a table, the most hopeful first; others than the known ones are refused."""
-    found = table["validation"].unique(maintain_order=True).to_list()
-    strange = [kind for kind in found if kind not in FILLS]
-    if strange:
-        known = ", ".join(f'"{kind}"' for kind in FILLS)
-        raise UsageError(f'validation is one of {known}; got "{strange[0]}"')
-    return [kind for kind in FILLS if kind in found]
+    kinds = table["validation"].unique(maintain_order=True).to_list()
+    for kind in kinds:
+        if kind not in FILLS:
+            known = ", ".join(f'"{one}"' for one in FILLS)
+            raise UsageError(f'validation is one of {known}; got "{kind}"')
+    return [kind for kind in FILLS if kind in kinds]
 
 
 def most_honest(kinds: Sequence[str]) -> str:
@@ -352,7 +352,7 @@ def most_honest(kinds: Sequence[str]) -> str:
     return kinds[-1]
 
 
-def name_axis(field: str, names: Sequence[str], *, letters: int, **more: Any) -> Any:
+def name_axis(field: str, names: Sequence[str], *, characters: int, **more: Any) -> Any:
     """A row for each name, long names cut in the middle."""
     return alt.Y(
         f"{field}:N",
@@ -363,7 +363,7 @@ def name_axis(field: str, names: Sequence[str], *, letters: int, **more: Any) ->
             domain=False,
             labelPadding=8,
             labelLimit=340,
-            labelExpr=renamed(shortened(names, letters)),
+            labelExpr=renamed(shortened(names, characters)),
             **{"grid": True, **more},
         ),
     )

@@ -22,7 +22,7 @@ def visible(text: str) -> str:
     >>> visible("a\\u202eb")
     'a⟨U+202E⟩b'
     """
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def plain_mark(text: str) -> str:
@@ -32,7 +32,7 @@ def plain_mark(text: str) -> str:
     'a_b &lt;b&gt;\\*x\\*&lt;/b&gt; \\| y'
     """
     safe = _one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _LIST_NUMBER.sub(r"\1\\\2", _MARKS.sub(lambda found: f"\\{found[0]}", safe))
+    return _LIST_NUMBER.sub(r"\1\\\2", _MARKS.sub(lambda match: f"\\{match[0]}", safe))
 
 
 def paragraph(sentences: Iterable[str]) -> str:

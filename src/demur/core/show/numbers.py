@@ -12,23 +12,23 @@ from demur.core.stats.intervals import Figure
 
 
 class Wording(NamedTuple):
-    """What is told of one thing and of several."""
+    """What is said of one thing and of several."""
 
     one: str
     many: str
 
     def about(self, label: str) -> Wording:
-        """Gives the wording with a label put in.
+        """The wording with a label put in.
 
         >>> Wording('target "{}" is odd', 'targets "{}" are odd').about("x").one
         'target "x" is odd'
         """
         return Wording(self.one.format(label), self.many.format(label))
 
-    def told(self, count: int) -> str:
-        """Gives the count with the words that go with it.
+    def with_count(self, count: int) -> str:
+        """The count with the words that go with it.
 
-        >>> Wording("row failed", "rows failed").told(1200)
+        >>> Wording("row failed", "rows failed").with_count(1200)
         '1,200 rows failed'
         """
         return f"{count:,} {self.one if count == 1 else self.many}"
@@ -41,16 +41,16 @@ SUCH_ROWS = Wording("such row", "such rows")
 
 
 def counted(counts: Iterable[Counter[Wording]]) -> list[str]:
-    """Gives what was counted, summed over all counters, one sentence for each thing that happened."""
+    """What was counted, summed over all counters, one sentence for each thing that happened."""
     total = sum(counts, start=Counter())
-    return [wording.told(count) for wording, count in total.items() if count]
+    return [wording.with_count(count) for wording, count in total.items() if count]
 
 
-MOST_LETTERS = 36
-"""Letters of a name in a legend."""
+MOST_CHARACTERS = 36
+"""Characters of a name in a legend."""
 
 
-def shortened(names: Sequence[str], most: int = MOST_LETTERS) -> dict[str, str]:
+def shortened(names: Sequence[str], most: int = MOST_CHARACTERS) -> dict[str, str]:
     """A short form of every name, no two of them alike.
 
     >>> shortened(["one", "a-long-name-of-a-model", "a-long-name-of-another"], 12)
@@ -68,8 +68,8 @@ def shortened(names: Sequence[str], most: int = MOST_LETTERS) -> dict[str, str]:
     }
 
 
-def middle_cut(name: str, most: int = MOST_LETTERS, *, tail: int | None = None) -> str:
-    """A name of at most `most` letters, the last `tail` of them its own end.
+def middle_cut(name: str, most: int = MOST_CHARACTERS, *, tail: int | None = None) -> str:
+    """A name of at most `most` characters, the last `tail` of them its own end.
 
     >>> middle_cut("meta-llama/llama-3-70b", 11)
     'meta-…3-70b'

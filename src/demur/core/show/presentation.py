@@ -104,5 +104,5 @@ def drawing(path: str, *arguments: Any, **options: Any) -> Drawing:
 def chart_function(name: str) -> Callable[..., Any]:
     """The chart function at a path such as `returns.charts.cost.cost_path_chart`, loaded now."""
     module, _, function = name.rpartition(".")
-    found: Callable[..., Any] = getattr(import_module(f"demur.{module}"), function)
-    return found
+    chart: Callable[..., Any] = getattr(import_module(f"demur.{module}"), function)
+    return chart

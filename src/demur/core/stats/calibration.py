@@ -299,20 +299,20 @@ class Recalibration:
     def read(cls, path: str | Path) -> Recalibration:
         """The map that a file holds."""
         try:
-            found = msgspec.json.decode(Path(path).read_bytes(), type=_Stored)
+            stored = msgspec.json.decode(Path(path).read_bytes(), type=_Stored)
         except FileNotFoundError:
             raise DataError("there is no such file", where=f"{path}:") from None
         except OSError as fault:
             raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}:") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
             raise DataError(f"this is no recalibration: {fault}", where=f"{path}:") from None
-        if found.format != FORMAT:
-            raise DataError(f'the format must be "{FORMAT}"', where=f"{path}:", got=found.format)
-        confidence, share = np.array(found.confidence), np.array(found.share)
+        if stored.format != FORMAT:
+            raise DataError(f'the format must be "{FORMAT}"', where=f"{path}:", got=stored.format)
+        confidence, share = np.array(stored.confidence), np.array(stored.share)
         rising = confidence.size == share.size > 0 and (np.diff(confidence) > 0).all() and (np.diff(share) >= 0).all()
         if not rising or share.min() < 0 or share.max() > 1:
             raise DataError("the map must rise, from confidences to shares in [0, 1]", where=f"{path}:")
-        return cls(confidence, share, found.n, found.level)
+        return cls(confidence, share, stored.n, stored.level)
 
 
 class _Stored(msgspec.Struct):

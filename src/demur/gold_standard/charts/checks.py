@@ -371,7 +371,7 @@ def _lanes(spans: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
     names = spans["system"].to_list()
     label = [f"{y.text(start)} to {y.text(stop)}" for _, start, stop in spans.iter_rows()]
     bars = Scheme.named([], names).with_colours(spans, "system").with_columns(label=pl.Series(label))
-    base = alt.Chart(inline(bars)).encode(y=name_axis("system", names, letters=18))
+    base = alt.Chart(inline(bars)).encode(y=name_axis("system", names, characters=18))
     words = [alt.Tooltip("system:N"), alt.Tooltip("label:N", title=y.name)]
     bar = base.mark_bar(height=LANE - 12, fillOpacity=0.5, strokeWidth=1.4)
     dot = base.mark_point(shape="circle", size=30, strokeWidth=0, opacity=1).encode(

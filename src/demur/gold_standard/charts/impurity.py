@@ -330,7 +330,7 @@ def _effects_panel(marked: pl.DataFrame, kind: str, *, last: bool) -> Any:
     least, most = extent(marked, ("value", "low", "high"), air=0.06)
     domain = (min(least, -0.06 * abs(most)), max(most, 0.06 * abs(least)))
     hidden: dict[str, Any] = {} if last else {"labels": False, "ticks": False}
-    base = alt.Chart(inline(part)).encode(y=name_axis("effect", part["effect"].to_list(), letters=40))
+    base = alt.Chart(inline(part)).encode(y=name_axis("effect", part["effect"].to_list(), characters=40))
     below = number_axis("value", MASS if last else "", domain, **hidden)
     dot = base.mark_point(shape="circle", size=80, stroke="black", strokeWidth=1.6, opacity=1).encode(
         below,
