@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import narwhals as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from demur.core.arrays import Array
 from demur.core.stats.measure import TermMeasure
@@ -172,25 +172,22 @@ def reliability(sweep: Sweep, *, bins: int = 10, kind: Literal["width", "mass"] 
     """The reliability diagram's data: bins of equal width over [0, 1] or of about equal weight; empty ones left out."""
     if bins < 1:
         raise UsageError(f"bins must be at least 1; got {bins}")
-    weight = np.add(sweep.right, sweep.wrong, dtype=np.float64)
+    weight, edges = np.add(sweep.right, sweep.wrong, dtype=np.float64), np.arange(bins + 1) / bins
     if kind == "width":
-        edges = np.arange(bins + 1) / bins
         place = np.clip(np.searchsorted(edges, sweep.threshold, side="right") - 1, 0, bins - 1)
     else:
         middle = np.cumsum(weight) - weight / 2
         place = np.minimum(middle / max(weight.sum(), 1e-300) * bins, bins - 1).astype(np.int64)
-        edges = np.array([])
     parts = (weight, np.asarray(sweep.right, dtype=np.float64), weight * sweep.threshold)
     size, right, mass = (np.bincount(place, weights=part, minlength=bins) for part in parts)
     held = np.flatnonzero(size)
     if kind == "width":
         low, high = edges[held], edges[held + 1]
     else:
-        starts = np.searchsorted(place, held)
-        low, high = sweep.threshold[starts], sweep.threshold[np.searchsorted(place, held, side="right") - 1]
-    return Reliability(
-        low, high, mass[held] / size[held], right[held] / size[held], np.asarray(size[held], dtype=np.float64)
-    )
+        low = sweep.threshold[np.searchsorted(place, held)]
+        high = sweep.threshold[np.searchsorted(place, held, side="right") - 1]
+    weights = np.asarray(size[held], dtype=np.float64)
+    return Reliability(low, high, mass[held] / weights, right[held] / weights, weights)
 
 
 def cell_totals(measure: TermMeasure, sweep: Sweep, terms: Array | None = None) -> Array:
@@ -277,7 +274,8 @@ class Recalibration:
             raise DataError("there is nothing to fit a recalibration on: nothing is hypothesised")
         sweep = Sweep.of(confidence, right, weight=weight)
         share = recalibrated(np.asarray(sweep.right, dtype=np.float64), np.asarray(sweep.wrong, dtype=np.float64))
-        ends = _ends_of_steps(share)
+        changes = np.flatnonzero(np.diff(share) != 0)
+        ends = np.unique(np.concatenate([[0], changes, changes + 1, [share.size - 1]]))  # of each level of the map
         return cls(sweep.threshold[ends], share[ends], sweep.n, level)
 
     def __call__(self, confidence: ArrayLike) -> Array:
@@ -321,9 +319,3 @@ class _Stored(msgspec.Struct):
     n: int
     confidence: list[float]
     share: list[float]
-
-
-def _ends_of_steps(share: Array) -> NDArray[np.int64]:
-    """Where each level of a rising staircase starts and ends; nothing between them is needed to draw it."""
-    changes = np.flatnonzero(np.diff(share) != 0)
-    return np.unique(np.concatenate([[0], changes, changes + 1, [share.size - 1]]))

@@ -347,10 +347,13 @@ def replicate_together(systems: list[Rows], *, replicates: int, seed: int, level
 
 
 def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates: int, seed: int) -> list[Sweep]:
-    bundle = _bundled(numbered_units(systems[0]), seed)
-    count = int(bundle.max()) + 1
+    unit = numbered_units(systems[0])
+    count = int(unit.max()) + 1
+    if count > MOST_UNITS:  # dealt at random but by number, so that row order plays no part
+        unit = np.random.default_rng([seed, 1]).permutation(count)[unit] % MOST_UNITS
+        count = MOST_UNITS
     tables = [
-        units_by_cell(rows.cells(threshold), bundle, rows.weight, cells=2 * threshold.size + 1, units=count)
+        units_by_cell(rows.cells(threshold), unit, rows.weight, cells=2 * threshold.size + 1, units=count)
         for rows, threshold in zip(systems, thresholds, strict=True)
     ]
     of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
@@ -392,12 +395,3 @@ def numbered_units(rows: Rows) -> NDArray[np.int64]:
     unit = np.empty(order.size, dtype=np.int64)
     unit[order] = np.arange(order.size)
     return unit
-
-
-def _bundled(unit: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Units dealt into at most MOST_UNITS bundles, at random but by number, so that row order plays no part."""
-    count = int(unit.max()) + 1
-    if count <= MOST_UNITS:
-        return unit
-    dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
-    return np.asarray(dealt[unit], dtype=np.int64)
