@@ -249,7 +249,7 @@ def example_section(examples: Sequence[Examples]) -> Presentation:
         sentences=tuple(map(_example_sentence, examples)),
         tables=tuple(table for one in examples for table in _example_tables(one)),
         figures=(),
-        data=lambda: pl.DataFrame([row.to_dict() for one in examples for row in one.confident_errors]),
+        data=lambda: pl.DataFrame([row for one in examples for row in one.to_dict()["confident_errors"]]),
         document={"examples": [one.to_dict() for one in examples]},
     )
 
