@@ -1,7 +1,7 @@
 """Golden files: runs the cases of `cases.toml`, and compares what a command gives with what was recorded of it.
 
 `json/` holds the document of `--json`, numbers to ten digits. `text/` holds what a terminal without width and colour
-shows, and `markdown/` what `-o x.md` writes. `make golden` writes all of them anew and lists the numbers that differ.
+shows, and `markdown/` what `-o x.md` writes. `make golden` rewrites all of them and lists the numbers that differ.
 """
 
 import json
