@@ -309,13 +309,13 @@ class EAURC(AURC):
 
     def finish(self, totals: Sweep) -> Array:
         """AURC less the oracle's."""
-        from scipy.special import digamma
-
         right, wrong = totals.answered - totals.errors, totals.errors
         if self.convention == "trapezoid":
             returned, _ = totals.from_the_top
             oracle = _aurc(returned, np.maximum(returned - right[..., None], 0.0), totals.total, "trapezoid")
         else:
+            from scipy.special import digamma
+
             oracle = ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), totals.total)
         return np.asarray(np.maximum(super().finish(totals) - oracle, 0.0))
 
