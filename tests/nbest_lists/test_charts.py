@@ -164,7 +164,7 @@ def test_the_parts_of_a_waterfall_end_where_the_next_begin_and_the_last_at_ice()
     assert table["part"].to_list() == ["missing", "uncertainty", "miscalibration", "discrimination", "ICE"]
     assert table["start"].to_list() == pytest.approx([0.0, 0.3, 0.9, 1.0, 0.0])
     assert table["stop"].to_list() == pytest.approx([0.3, 0.9, 1.0, 0.6, 0.6])
-    assert table["told"][-1] == "= ICE 0.600"
+    assert table["text"][-1] == "= ICE 0.600"
 
 
 @pytest.mark.parametrize("spans", [True, False])
@@ -215,7 +215,7 @@ def test_pairs_are_turned_so_that_right_is_better_for_the_first():
     table = chart_table(chart)
     assert table["at"].to_list() == pytest.approx([2 / 3, -0.5, 1 / 3, None])
     assert table["shown"].to_list() == [True, True, False, False]
-    assert table["told"].to_list() == [
+    assert table["text"].to_list() == [
         "−0.2 (−0.3 to −0.1)",
         "−0.1 (−0.2 to −0.05)",
         "−0.01 (−0.03 to +0.02)",

@@ -78,7 +78,7 @@ def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: st
     names, kept = list(labels), sorted(set(table["kept"].to_list()))
     colours = [style_of(place).colour for place in range(len(names))]
     coloured = table.with_columns(
-        pl.col("condition").replace_strict(names, colours).alias("colour"), told=_interval_column(table)
+        pl.col("condition").replace_strict(names, colours).alias("colour"), text=_interval_column(table)
     )
     places = np.log(table["kept"].to_numpy())
     value, low, high = (table[column].to_numpy() for column in ("value", "low", "high"))
@@ -109,7 +109,7 @@ def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: st
         x="kept:Q",
         y="value:Q",
         fill=fill,
-        tooltip=[alt.Tooltip(f"{field}:N") for field in ("condition", "kept", "told")],
+        tooltip=[alt.Tooltip("condition:N"), alt.Tooltip("kept:N"), alt.Tooltip("text:N", title="value")],
     )
     return [band, alt.Chart().mark_line().encode(across, up, *channels), dots]
 
@@ -190,9 +190,9 @@ def _bars(row: dict[str, Any]) -> pl.DataFrame:
     ends = np.cumsum(steps)
     start, stop = [0.0, *ends[:-1], 0.0], [*ends, row["ICE"]]
     values = [*(row[part] for part in PARTS), row["ICE"]]
-    told = [f"{sign}{lane} {_cost_words(value)}" for sign, lane, value in zip(SIGNS, LANES, values, strict=True)]
+    text = [f"{sign}{lane} {_cost_words(value)}" for sign, lane, value in zip(SIGNS, LANES, values, strict=True)]
     edge = np.fmax(np.maximum(start, stop), [math.nan] * len(PARTS) + [row.get("high", math.nan)])
-    columns = {"part": LANES, "value": values, "start": start, "stop": stop, "edge": edge, "told": told}
+    columns = {"part": LANES, "value": values, "start": start, "stop": stop, "edge": edge, "text": text}
     return pl.DataFrame(columns).select(pl.lit(row["system"]).alias("system"), pl.all())
 
 
@@ -222,7 +222,7 @@ def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
     fill = alt.Fill("part:N", scale=alt.Scale(domain=list(LANES), range=list(FILLS)), legend=None)
     base = alt.Chart().encode(y=up, yOffset=lane)
     bar = base.mark_bar(stroke="#333333", strokeWidth=1, height=LANE - 5).encode(across, x2="stop:Q", fill=fill)
-    text = base.mark_text(align="left", dx=6, fontSize=12, color="#1a1a1a").encode(x="edge:Q", text="told:N")
+    text = base.mark_text(align="left", dx=6, fontSize=12, color="#1a1a1a").encode(x="edge:Q", text="text:N")
     if "low" not in table.columns:
         return [bar, text]
     spans = table.select("system", "low", "high", part=pl.lit("ICE"))
@@ -257,12 +257,12 @@ def scorer_chart(rows: pl.DataFrame, *, title: str | None = None, level: float =
     cost = pl.when(pl.col("better") == "lower").then("value").otherwise(-pl.col("value"))  # less is better
     numbers = pl.col("value").map_batches(lambda values: pl.Series(aligned(values.to_list())), return_dtype=pl.String)
     table = table.with_columns(
-        told=_interval_column(table),
+        text=_interval_column(table),
         best=(cost == cost.fill_nan(None).min().over("measure")).fill_null(value=False),
         panel=_PANEL_TITLE,
         shown=numbers.over("measure"),
     )
-    lists = pl.concat_str("scorer", "told", separator=" ").str.join(", ")
+    lists = pl.concat_str("scorer", "text", separator=" ").str.join(", ")
     panels = table.group_by("panel", maintain_order=True).agg(lists.alias("values"))
     dots = ["full dot: best of its panel"] if table["scorer"].n_unique() > 1 else []
     return finished(
@@ -291,7 +291,7 @@ def _panels(table: pl.DataFrame) -> Any:
     full = alt.condition("datum.best", alt.value("black"), alt.value("white"))
     layers = alt.layer(
         span.encode(alt.X("low:Q", title=None), y=up, x2="high:Q"),
-        dot.encode(axis, y=up, fill=full, tooltip=["scorer:N", "measure:N", "told:N"]),
+        dot.encode(axis, y=up, fill=full, tooltip=["scorer:N", "measure:N", alt.Tooltip("text:N", title="value")]),
         text.encode(axis, y=up, text="shown:N"),
     ).properties(width=PANEL, height=36 * len(scorers))
     header = alt.Header(title=None, labelFontSize=12, labelFontWeight=600, labelAnchor="start")
@@ -339,7 +339,7 @@ def paired_chart(rows: pl.DataFrame, *, a: str, b: str, title: str | None = None
             "full dot: the interval leaves 0",
             "each row has its own scale",
         ],
-        description=f"{a} less {b}: {'; '.join(' '.join(pair) for pair in marks['measure', 'told'].iter_rows())}.",
+        description=f"{a} less {b}: {'; '.join(' '.join(pair) for pair in marks['measure', 'text'].iter_rows())}.",
         table=marks,
     )
 
@@ -356,7 +356,7 @@ def _marks(table: pl.DataFrame) -> pl.DataFrame:
         start=ends[1] * scale,
         stop=ends[2] * scale,
         shown=shown.fill_null(value=False),
-        told=_interval_column(table, "difference", write=signed),
+        text=_interval_column(table, "difference", write=signed),
         row=_PANEL_TITLE,
     )
 
@@ -384,8 +384,8 @@ def _paired_layers(marks: pl.DataFrame, a: str, b: str) -> list[Any]:
     return [
         zero,
         span,
-        dot.encode(across, fill=full, tooltip=["measure:N", "told:N"]),
-        text.encode(x=alt.value("width"), text="told:N"),
+        dot.encode(across, fill=full, tooltip=["measure:N", alt.Tooltip("text:N", title="value")]),
+        text.encode(x=alt.value("width"), text="text:N"),
     ]
 
 

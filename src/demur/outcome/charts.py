@@ -59,7 +59,7 @@ def coefficient_chart(rows: pl.DataFrame, *, outcome: str, level: float = 0.95, 
     numbers = [signed(value) for value in table["coefficient"]]
     often, weight = pl.col("selected").fill_nan(-1.0), pl.col("coefficient").abs().fill_nan(0.0)
     marked = (
-        table.with_columns(pl.col("chosen").fill_null(value=False), told=pl.Series(texts), number=pl.Series(numbers))
+        table.with_columns(pl.col("chosen").fill_null(value=False), text=pl.Series(texts), number=pl.Series(numbers))
         .sort("chosen", often, weight, descending=True, maintain_order=True)
         .with_columns(shown=pl.int_range(pl.len()) < MOST_TERMS)
         .sort(often, "chosen", weight, descending=True, maintain_order=True)
@@ -69,7 +69,7 @@ def coefficient_chart(rows: pl.DataFrame, *, outcome: str, level: float = 0.95, 
     texts = []
     for row in shown.iter_rows(named=True):
         again = "" if math.isnan(row["selected"]) else f", chosen in {100 * row['selected']:.0f} %"
-        texts.append(f"{row['term']} {row['told'] if row['chosen'] else 'left out'}{again}")
+        texts.append(f"{row['term']} {row['text'] if row['chosen'] else 'left out'}{again}")
     return finished(
         alt.hconcat(*panels, spacing=14),
         title=title or _coefficient_title(marked, outcome),
@@ -91,7 +91,7 @@ def _coefficients(shown: pl.DataFrame, outcome: str) -> Any:
     )
     across = number_axis("coefficient", f"coefficient for {outcome}", domain, tickCount=5)
     full = alt.condition("datum.chosen", alt.value("black"), alt.value("white"))
-    tooltip = [alt.Tooltip("term:N"), alt.Tooltip("told:N", title="coefficient")]
+    tooltip = [alt.Tooltip("term:N"), alt.Tooltip("text:N", title="coefficient")]
     tooltip.append(alt.Tooltip("selected:Q", title="chosen in", format=".0%"))
     text = base.transform_filter("datum.chosen").mark_text(align="left", dx=6, fontSize=11, color=INK)
     layers = alt.layer(
@@ -160,12 +160,12 @@ def predicted_chart(
     numbers = iter(aligned(table.select("predicted", "low", "high").to_numpy().ravel().tolist()))
     texts = [_predicted_text(row, next(numbers), next(numbers), next(numbers)) for row in table.iter_rows(named=True)]
     missing = pl.col("predicted").is_nan()
-    marked = table.with_columns(told=pl.Series(texts), hollow=pl.col("refused").is_not_null() & ~missing).sort(
+    marked = table.with_columns(text=pl.Series(texts), hollow=pl.col("refused").is_not_null() & ~missing).sort(
         missing, -pl.col("predicted"), maintain_order=True
     )
     refused = marked.filter(pl.col("refused").is_not_null() & missing).height
     banded = naive.defined and not math.isnan(naive.low)
-    listed = "; ".join(f"{row['system']} {row['told']}" for row in marked.iter_rows(named=True))
+    listed = "; ".join(f"{row['system']} {row['text']}" for row in marked.iter_rows(named=True))
     guess = f" The naive guess is {with_interval(naive.value, naive.low, naive.high)}." if naive.defined else ""
     return finished(
         alt.layer(*_predicted_layers(marked, outcome, naive)).properties(
@@ -197,7 +197,7 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
     base = alt.Chart().encode(y=up)
     known = base.transform_filter("isValid(datum.predicted)")
     full = alt.condition("datum.hollow", alt.value("white"), alt.value("black"))
-    tooltip = [alt.Tooltip("system:N"), alt.Tooltip("told:N", title=f"predicted {outcome}"), alt.Tooltip("refused:N")]
+    tooltip = [alt.Tooltip("system:N"), alt.Tooltip("text:N", title=f"predicted {outcome}"), alt.Tooltip("refused:N")]
     layers = []
     if naive.defined and not (math.isnan(naive.low) or math.isnan(naive.high)):
         band = alt.Chart(inline(ends.select("low", "high"))).mark_rect(color="#e4e4e4")
@@ -207,17 +207,17 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
     layers += [
         base.mark_rule(strokeWidth=2, color="#555555").encode(x="low:Q", x2="high:Q"),
         known.mark_point(**CIRCLE, size=80).encode(across, fill=full, tooltip=tooltip),
-        known.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.value("width"), text="told:N"),
+        known.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.value("width"), text="text:N"),
     ]
     lost = marked.filter(pl.col("predicted").is_nan())
     if not lost.is_empty():  # why nothing is predicted, in place of a dot
-        reasons = pl.Series([middle_cut(text, REASON_LENGTH, tail=0) for text in lost["told"]])
-        data = inline(lost.select("system", "told").with_columns(reason=reasons))
+        reasons = pl.Series([middle_cut(text, REASON_LENGTH, tail=0) for text in lost["text"]])
+        data = inline(lost.select("system", "text").with_columns(reason=reasons))
         reason = alt.Chart(data).encode(y=up, x=alt.value(8), text="reason:N")
         look: dict[str, Any] = {"align": "left", "fontSize": 11, "fontStyle": "italic"}
         layers += [
             reason.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round"),
-            reason.mark_text(**look, color=INK).encode(tooltip=[alt.Tooltip("system:N"), alt.Tooltip("told:N")]),
+            reason.mark_text(**look, color=INK).encode(tooltip=[alt.Tooltip("system:N"), alt.Tooltip("text:N")]),
         ]
     return layers
 
@@ -345,7 +345,7 @@ def _observed_layers(
     tooltip = [alt.Tooltip("dialogue:N"), alt.Tooltip("validation:N")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".4~g") for name in ("observed", "predicted")]
     beyond = known.filter(pl.col("at") != pl.col("predicted"))
-    arrows = beyond.with_columns(told=pl.Series([short(value) for value in beyond["predicted"]], dtype=pl.String))
+    arrows = beyond.with_columns(text=pl.Series([short(value) for value in beyond["predicted"]], dtype=pl.String))
     left, right = arrows.filter(pl.col("predicted") < pl.col("at")), arrows.filter(pl.col("predicted") > pl.col("at"))
     return [
         *_diagonal(domain, reach),
@@ -379,7 +379,7 @@ def _arrows(rows: pl.DataFrame, side: Literal["left", "right"]) -> list[Any]:
     base = alt.Chart(inline(rows)).encode(x="at:Q", y="observed:Q")
     return [
         base.mark_point(shape=f"triangle-{side}", size=45, fill="black", strokeWidth=0, opacity=1, yOffset=-12),
-        base.mark_text(fontSize=11, align=side, dx=inward, dy=-12, color=INK).encode(text="told:N"),
+        base.mark_text(fontSize=11, align=side, dx=inward, dy=-12, color=INK).encode(text="text:N"),
     ]
 
 
@@ -407,11 +407,11 @@ def sets_chart(rows: pl.DataFrame, *, title: str | None = None) -> Any:
     kinds = validations(table)
     bars = table.with_columns(
         stop=pl.col("r2").clip(lower_bound=FLOOR),
-        told=pl.col("r2").map_elements(_r2_words, return_dtype=pl.String),
+        text=pl.col("r2").map_elements(_r2_words, return_dtype=pl.String),
     ).with_columns(edge=pl.col("stop").fill_nan(0.0))
     listed = []
     for part in bars.partition_by("features", maintain_order=True):
-        values = (f"{kind} {text}" for kind, text in part.select("validation", "told").iter_rows())
+        values = (f"{kind} {text}" for kind, text in part.select("validation", "text").iter_rows())
         listed.append(f"{part['features'][0]}: {', '.join(values)}")
     height = alt.Step(LANE, **{"for": "offset"})
     return finished(
@@ -444,7 +444,7 @@ def _sets_layers(bars: pl.DataFrame, kinds: list[str]) -> list[Any]:
     arrow = base.transform_filter(f"datum.r2 < {FLOOR}").mark_point(
         shape="triangle-left", size=60, fill="white", stroke=OUTLINE, strokeWidth=1, opacity=1, xOffset=9
     )
-    text = base.encode(x="edge:Q", text="told:N")
+    text = base.encode(x="edge:Q", text="text:N")
     ink: dict[str, Any] = {"fontSize": 11, "color": INK}
     return [
         bar.encode(across, alt.X2(datum=0), fill=fill, tooltip=tooltip),
@@ -510,13 +510,13 @@ def price_chart(
     marked = table.with_columns(
         shown=_WRONG & pl.col("predicted").is_in(shown) & pl.col("actual").is_in(shown),
         dark=DARK * greatest < _DEARNESS,
-        told=pl.Series(_changes(changes.to_list())),
+        text=pl.Series(_changes(changes.to_list())),
         times=pl.col("count").map_elements(count, return_dtype=pl.String),
         size=(_DEARNESS.clip(lower_bound=0.0) / greatest).sqrt() * (0.8 * step) ** 2 * 0.5,
     )
     dearest = marked.filter(_WRONG).sort(_DEARNESS, "count", descending=True, maintain_order=True).head(12)
     listed = "; ".join(
-        f"{row['actual']} taken for {row['predicted']} ({row['times']} times) {row['told']}"
+        f"{row['actual']} taken for {row['predicted']} ({row['times']} times) {row['text']}"
         for row in dearest.iter_rows(named=True)
     )
     about = f"Change of the predicted {outcome} if half of each confusion were put right, the dearest first"
@@ -610,7 +610,7 @@ def _price_layers(labels: list[str], step: int, greatest: float, legend: Any) ->
     text = cell.encode(*place, color=ink)
     return [
         *layers,
-        text.mark_text(fontSize=change, fontWeight=600, dy=-8).encode(text="told:N"),
+        text.mark_text(fontSize=change, fontWeight=600, dy=-8).encode(text="text:N"),
         text.mark_text(fontSize=times, dy=9).encode(text=alt.Text("times:N")),
     ]
 

@@ -487,7 +487,7 @@ MOST_SYSTEMS = 6
 def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> list[str]:
     """What the answers show, then the first sentence of every other part."""
     sentences = [] if analyses.answers is None else _answer_sentences(analyses.answers)
-    return [*sentences, *(part.sentences[0] for part in others if part.sentences)]
+    return [*sentences, *(part.headline for part in others if part.headline)]
 
 
 def _answer_sentences(answers: AnswerAnalyses) -> list[str]:

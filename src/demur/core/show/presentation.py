@@ -64,6 +64,11 @@ class Presentation:
     """Results that this one is made of, each shown in a section of its own."""
 
     @property
+    def headline(self) -> str:
+        """The sentence that stands for the whole; empty where there is none."""
+        return next(iter(self.sentences), "")
+
+    @property
     def main_figure(self) -> Drawing:
         """The figure that stands for the whole."""
         return self.figures[0]
