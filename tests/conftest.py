@@ -16,7 +16,7 @@ from commands import apart, demur  # noqa: F401
 from engines.cluster import Cluster, connected, disconnected, why_not
 from simulated import choice, comparison, eight, evaluations, simulated, tables  # noqa: F401
 
-settings.register_profile("quick", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 

@@ -1,4 +1,4 @@
-"""What the README and the docs say is run here: the README as its reader does it, pages of the docs in this process."""
+"""What the README and the docs say is run here, in this process but for the README's first command."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def run_console(block: str, folder: Path, done_by: Callable[[str, Path], Done] =
 
 @pytest.mark.parametrize("place", range(1, len(blocks("console"))))
 def test_the_readmes_commands_run_and_print_what_it_shows(folder: Path, place: int) -> None:
-    run_console(blocks("console")[place], folder, apart)
+    run_console(blocks("console")[place], folder)
 
 
 @pytest.mark.parametrize("place", range(len(blocks("python"))))

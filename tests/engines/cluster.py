@@ -106,7 +106,7 @@ class Daemon:
             )
         return cls(process, log)
 
-    def told(self) -> str:
+    def output(self) -> str:
         """What the log says so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
@@ -182,9 +182,9 @@ class Cluster:
     def _start_master(self) -> None:
         self._start("master.Master", "--host", HOST, "--port", "0", "--webui-port", "0")
         found = wait_until(
-            lambda: re.search(r"Starting Spark master at (spark://\S+)", self.master.with_count()),
+            lambda: re.search(r"Starting Spark master at (spark://\S+)", self.master.output()),
             "the start of the master",
-            told=self.master.told,
+            told=self.master.output,
         )
         self.url = found[1]
 
@@ -215,13 +215,13 @@ class Cluster:
         }
 
     def _registered(self) -> int:
-        return self.master.with_count().count("Registering worker")
+        return self.master.output().count("Registering worker")
 
     def _wait_for_workers(self, count: int) -> None:
         wait_until(lambda: self._registered() >= count, f"{count} workers registered", told=self._logs)
 
     def _logs(self) -> str:
-        return "\n".join(daemon.with_count() for daemon in self.started)
+        return "\n".join(daemon.output() for daemon in self.started)
 
 
 def spark_home() -> str:

@@ -15,7 +15,7 @@ from demur.nbest_lists.measures import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEM
 from demur.nbest_lists.table import nbest
 from nbest_lists.nbest_logs import log, table
 
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=settings.default.max_examples // 2)
 every_measure = pytest.mark.parametrize("name", sorted(NBEST))
 
 ITEMS = st.sampled_from([[], ["a"], ["b"], ["a", "b"], ["a", "c"], ["b", "c", "d"]])

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.show import pictures
@@ -270,7 +270,6 @@ def test_predictions_far_off_stand_on_the_edge_with_their_value_and_undefined_on
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 
 
-@settings(max_examples=20)
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8))
 def test_both_axes_of_observed_are_the_same_and_hold_every_mark(pairs):
     rows = frame([(str(place), *pair, "nested") for place, pair in enumerate(pairs)], OBSERVED)
@@ -446,7 +445,6 @@ def test_what_is_predicted_beyond_the_training_data_is_hollow():
     assert "hollow: beyond the training data" in subtitle(chart)
 
 
-@settings(max_examples=20)
 @given(st.lists(numbers, min_size=1, max_size=6), numbers)
 def test_the_axis_of_predictions_holds_all_intervals_and_the_naive_guess(values, guess):
     rows = frame([(str(place), one, one - 1, one + 2, None) for place, one in enumerate(values)], PREDICTED)

@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
@@ -81,7 +81,6 @@ def test_no_other_beta_fits_better():
     assert fitted.mse == pytest.approx(np.square(y - fitted.predict(confusion)).mean())
 
 
-@settings(max_examples=20)
 @given(st.floats(0.01, 50.0), st.floats(-50.0, 50.0))
 def test_beta_does_not_depend_on_the_units_of_the_outcome(factor, shift):
     confusion, rng = tables(), np.random.default_rng(1)

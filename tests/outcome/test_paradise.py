@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -44,7 +44,6 @@ SCALES = st.lists(st.floats(0.01, 100.0), min_size=3, max_size=3)
 SHIFTS = st.lists(st.floats(-100.0, 100.0), min_size=3, max_size=3)
 
 
-@settings(max_examples=20)
 @given(SCALES, SHIFTS, st.floats(0.01, 100.0), st.floats(-100.0, 100.0))
 def test_weights_do_not_depend_on_the_units_of_predictors_or_outcome(scales, shifts, factor, shift):
     x, y = dialogues()

@@ -20,7 +20,7 @@ from demur.returns.classes import CLASSES, MEASURES, Confusion
 from demur.returns.verify import totals_by_arrays
 from engines.tables import drawn_rows, judged
 
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=settings.default.max_examples // 2)
 every_measure = pytest.mark.parametrize("name", sorted(MEASURES))
 
 

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
@@ -164,7 +164,6 @@ def test_a_system_that_only_withholds_is_the_point_1_0():
     assert found.frame().height == 1
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(10, 200), st.floats(0.05, 0.95))
 def test_a_thinned_curve_is_small_and_looks_the_same(seed, points, share):
     rng = np.random.default_rng(seed)

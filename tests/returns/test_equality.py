@@ -6,7 +6,7 @@ from math import inf, nan
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
@@ -157,7 +157,6 @@ def test_the_sample_log_has_what_engines_may_disagree_on():
     assert LOG["domain"].n_unique() == 3
 
 
-@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_one_dialogue_of_the_sample_log_holds_about_a_tenth_of_the_rows(seed):
     sizes = sample_log(2000, seed)["dialogue"].value_counts(sort=True)["count"]

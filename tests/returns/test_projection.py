@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.stats.resampling import Rows, Sample, replicate_together
@@ -113,7 +113,6 @@ def common_difference(one, two):
     return area_from(one, start) - area_from(two, start)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_paired_influences_are_the_derivative_of_the_difference(seed):
     one, two = system(12, seed=seed, withheld=0.4), system(12, seed=seed + 1, withheld=0.1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur.core.io.files import read_table
@@ -94,7 +94,6 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=20)
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 @example(rows=[(None, None, None, None)])
@@ -110,7 +109,6 @@ def test_every_format_and_reader_keeps_every_row(name, rows):
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv", "t.tsv"])
-@settings(max_examples=20)
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 def test_a_log_that_is_followed_keeps_every_row(name, rows):
