@@ -1,5 +1,6 @@
 """`demur experiment`: the paper's table and figures on the bundled study, and on files of a user's own."""
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -9,6 +10,8 @@ import polars as pl
 import pytest
 
 from commands import Demur, runner
+from demur.lab import nbest_experiments
+from demur.lab.corpora import restaurant
 
 QUICK = ("--replicates", "50")
 FOODS = ("thai", "indian", "chinese", "italian")
@@ -18,6 +21,22 @@ FOODS = ("thai", "indian", "chinese", "italian")
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Demur:
     """The command, in this process."""
     return runner(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def fifth(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every fifth dialogue of the bundled study."""
+    folder = tmp_path_factory.mktemp("study")
+    study = restaurant()
+    kept = study.turns.filter(pl.col("dialogue").is_in(study.dialogues["dialogue"].gather_every(5).implode()))
+    with gzip.open(folder / "turns.jsonl.gz", "wb", compresslevel=1) as file:
+        kept.write_ndjson(file)
+    return folder
+
+
+@pytest.fixture
+def small_study(fifth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nbest_experiments, "restaurant_folder", lambda: fifth)
 
 
 def found(inside: Demur, *arguments: str) -> dict[str, Any]:
@@ -54,6 +73,7 @@ def trial(path: Path, n: int = 60, **others: Any) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("small_study")
 def test_the_table_of_scorers_bears_out_the_paper(inside: Demur, tmp_path: Path) -> None:
     """Keeping only the best act is best by WSER and worst by ICE; the oracle does not tell the others apart."""
     document = found(inside, "scorers", "-o", "t.svg", "-o", "t.csv", "-o", "t.md", "-o", "t.html")
@@ -72,6 +92,7 @@ def test_the_table_of_scorers_bears_out_the_paper(inside: Demur, tmp_path: Path)
     assert "WSER is lowest for infev-tp1" in (tmp_path / "t.md").read_text()
 
 
+@pytest.mark.usefixtures("small_study")
 def test_more_sentences_raise_the_wser_and_lower_ice_and_oracle_at_every_noise(inside: Demur, tmp_path: Path) -> None:
     document = found(inside, "lengths", "--kept", "20,1,5,5", "-o", "f.svg", "-o", "f.html")
     rows = pl.DataFrame(document["rows"], infer_schema_length=None)
@@ -105,6 +126,7 @@ def _at(curve: dict[str, Any], x: float) -> float:
     return min(zip(curve["x"], curve["mean"], strict=True), key=lambda point: abs(point[0] - x))[1]
 
 
+@pytest.mark.usefixtures("small_study")
 def test_the_ice_rises_with_the_oracle_error_whatever_the_scorer(inside: Demur, tmp_path: Path) -> None:
     document = found(inside, "oracle", "-o", "f.svg")
     assert [group["group"] for group in document["groups"]] == ["infev", "avgword"]
@@ -232,6 +254,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("small_study")
 @pytest.mark.parametrize(("arguments", "said"), REFUSED.values(), ids=REFUSED)
 def test_wrong_use_is_refused_in_a_sentence_and_nothing_is_written(
     inside: Demur, tmp_path: Path, arguments: list[str], said: str

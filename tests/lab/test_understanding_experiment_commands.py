@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from commands import Demur
+from commands import Demur, run_in
 from demur.lab.corpora import museum
 from demur.understanding import noise, tokens
 
@@ -37,23 +37,42 @@ def own(path: Path, *, off: int = 20, split: bool = False) -> Path:
     return path
 
 
-def test_tokenizers_on_the_museum_guide_have_a_verdict_and_a_figure(demur: Demur, tmp_path: Path) -> None:
-    document = found(demur, "tokenizers", "-o", "f.svg", "-o", "answers.csv")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the experiment with tokenizers and the demo were run once."""
+    folder = tmp_path_factory.mktemp("museum")
+    told = run_in(folder, "experiment", "tokenizers", "-o", "f.svg", "-o", "answers.csv", "--json", *QUICK)
+    assert told.returncode == 0, told.stderr
+    (folder / "tokenizers.json").write_text(told.stdout)
+    shown = run_in(folder, "demo", *QUICK, "-o", "page.html", "--logs", "logs")
+    assert shown.returncode == 0, shown.stderr
+    (folder / "demo.txt").write_text(shown.stdout)
+    (folder / "notes.txt").write_text(shown.stderr)
+    return folder
+
+
+def document_of(folder: Path) -> dict[str, Any]:
+    text = (folder / "tokenizers.json").read_text()
+    read: dict[str, Any] = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    return read
+
+
+def test_tokenizers_on_the_museum_guide_have_a_verdict_and_a_figure(folder: Path) -> None:
+    document = document_of(folder)
     assert [one["system"] for one in document["standings"]] == ["words", "phones1", "phones2", "phones3", "mixed"]
     assert document["word_error_rate"] == pytest.approx(0.3, abs=0.01)
     assert (document["tested"], document["out_of_scope"]) == (496, 120)
     verdicts = {(pair["a"], pair["b"]): pair["verdict"] for pair in document["pairs"]}
     assert verdicts["words", "mixed"] == "b dominates"
     assert verdicts["words", "phones1"] == "a dominates"
-    assert (tmp_path / "f.svg").read_text().startswith("<svg")
-    assert pl.read_csv(tmp_path / "answers.csv")["system"].n_unique() == 5
+    assert (folder / "f.svg").read_text().startswith("<svg")
+    assert pl.read_csv(folder / "answers.csv")["system"].n_unique() == 5
 
 
-def test_the_answers_of_an_experiment_can_be_compared_again(demur: Demur) -> None:
-    first = found(demur, "tokenizers", "--tokens", "words,mixed", "-o", "answers.csv")
-    done = demur("compare", "answers.csv", "--json", *QUICK)
+def test_the_answers_of_an_experiment_can_be_compared_again(folder: Path) -> None:
+    done = run_in(folder, "compare", "answers.csv", "--json", *QUICK)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["pairs"] == first["pairs"]
+    assert json.loads(done.stdout)["pairs"] == document_of(folder)["pairs"]
 
 
 def test_growth_is_told_step_by_step(demur: Demur, tmp_path: Path) -> None:
@@ -133,23 +152,21 @@ def test_wrong_use_is_refused_in_a_sentence_and_nothing_is_written(
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
-def test_the_demo_tells_its_story_and_writes_a_page_and_logs(demur: Demur, tmp_path: Path) -> None:
-    done = demur("demo", *QUICK, "-o", "page.html", "--logs", "logs")
-    assert done.returncode == 0, done.stderr
+def test_the_demo_tells_its_story_and_writes_a_page_and_logs(folder: Path) -> None:
+    shown = (folder / "demo.txt").read_text()
     for told in ("Questions as asked: Lowest curve", "Questions as a recogniser heard them: Lowest curve"):
-        assert told in done.stdout
-    assert "mixed: return an answer when its confidence is at least" in done.stdout
-    assert "flatters tokens made of phones" in done.stderr
+        assert told in shown
+    assert "mixed: return an answer when its confidence is at least" in shown
+    assert "flatters tokens made of phones" in (folder / "notes.txt").read_text()
     names = {
         f"{tokens}-{condition}.jsonl" for tokens in ("words", "phones", "mixed") for condition in ("clean", "noisy")
     }
-    assert {path.name for path in (tmp_path / "logs").iterdir()} == names
-    assert "A museum guide that may say it does not understand" in (tmp_path / "page.html").read_text()
+    assert {path.name for path in (folder / "logs").iterdir()} == names
+    assert "A museum guide that may say it does not understand" in (folder / "page.html").read_text()
 
 
-def test_the_logs_of_the_demo_show_that_the_mixture_hears_better(demur: Demur) -> None:
-    assert demur("demo", *QUICK, "--quiet", "--logs", "logs").returncode == 0
-    done = demur("compare", "logs/words-noisy.jsonl", "logs/mixed-noisy.jsonl", "--json", *QUICK)
+def test_the_logs_of_the_demo_show_that_the_mixture_hears_better(folder: Path) -> None:
+    done = run_in(folder, "compare", "logs/words-noisy.jsonl", "logs/mixed-noisy.jsonl", "--json", *QUICK)
     (pair,) = json.loads(done.stdout)["pairs"]
     assert (pair["verdict"], pair["n"]) == ("b dominates", 496)
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from commands import Demur, runner
+from commands import Demur, run_in, runner
 from demur.lab.corpora import restaurant
 
 QUICK = ("--replicates", "50")
@@ -119,10 +119,10 @@ def test_several_systems_and_slices_stand_under_systems(found, tmp_path: Path) -
 
 
 def test_a_comparison_has_pairs_and_its_verdict_is_a_gate(inside: Demur, found, tmp_path: Path) -> None:
-    write(tmp_path / "good.jsonl", made_up(300, skill=0.9))
-    write(tmp_path / "poor.jsonl", made_up(300, seed=1, skill=0.2))
+    write(tmp_path / "good.jsonl", made_up(skill=0.9))
+    write(tmp_path / "poor.jsonl", made_up(seed=1, skill=0.2))
     pair = found("good.jsonl", "poor.jsonl", "--compare")["pairs"][0]
-    assert (pair["a"], pair["b"], pair["paired"], pair["n"]) == ("good", "poor", True, 300)
+    assert (pair["a"], pair["b"], pair["paired"], pair["n"]) == ("good", "poor", True, 100)
     assert pair["verdict"] == "a is better"
     ice = pair["differences"]["ice"]
     assert ice["high"] < 0 <= ice["p"] < 0.001
@@ -147,7 +147,7 @@ def test_a_comparison_has_pairs_and_its_verdict_is_a_gate(inside: Demur, found, 
 
 def test_a_gate_means_the_system_of_that_name_before_the_side(inside: Demur, tmp_path: Path) -> None:
     for name, skill in (("a", 0.9), ("b", 0.89), ("c", 0.1)):
-        write(tmp_path / f"{name}.jsonl", made_up(300, skill=skill))
+        write(tmp_path / f"{name}.jsonl", made_up(skill=skill))
     done = inside(
         "nbest", "a.jsonl", "b.jsonl", "c.jsonl", "--compare", *QUICK, "--fail-if", "b is significantly worse"
     )
@@ -379,23 +379,25 @@ def test_nothing_hypothesised_costs_every_item_the_floor(found, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "rows",
+    ("rows", "kind"),
     [
-        [row("1", ["a"], (["a"], 0.3))],
-        [row(str(k), ["a"], (["a"] if k % 2 else ["b"], 0.3), dialogue="d") for k in range(6)],
+        ([row("1", ["a"], (["a"], 0.3))], "html"),
+        ([row(str(k), ["a"], (["a"] if k % 2 else ["b"], 0.3), dialogue="d") for k in range(6)], "svg"),
     ],
     ids=["one utterance", "one dialogue"],
 )
-def test_a_single_unit_gives_values_without_intervals(inside: Demur, found, tmp_path: Path, rows: list[Row]) -> None:
+def test_a_single_unit_gives_values_without_intervals(
+    inside: Demur, found, tmp_path: Path, rows: list[Row], kind: str
+) -> None:
     write(tmp_path / "a.jsonl", rows)
     write(tmp_path / "b.jsonl", [{**one, "hypotheses": []} for one in rows])
-    ice = found("a.jsonl", "-o", "r.html", "-o", "r.svg")["measures"]["ice"]
+    ice = found("a.jsonl", "-o", f"r.{kind}")["measures"]["ice"]
     assert ice["value"] > 0
     assert (ice["low"], ice["high"]) == (None, None)
     shown = inside("nbest", "a.jsonl", *QUICK)
     assert "(no interval)" in shown.stdout
     assert "nan" not in shown.stdout
-    compared = inside("nbest", "a.jsonl", "b.jsonl", "--compare", *QUICK, "-o", "c.html", "-o", "c.svg")
+    compared = inside("nbest", "a.jsonl", "b.jsonl", "--compare", *QUICK, "-o", f"c.{kind}")
     assert compared.returncode == 0, compared.stderr
     assert "no difference shown" in compared.stdout
     assert "not tested" in compared.stdout
@@ -414,10 +416,10 @@ def test_lists_that_are_written_survive_a_gate_but_not_a_fault(inside: Demur, tm
     assert not (tmp_path / "v.jsonl").exists()
 
 
-def test_lists_come_from_standard_input_and_from_csv(apart: Demur, found, tmp_path: Path) -> None:
+def test_lists_come_from_standard_input_and_from_csv(found, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", HAND)
     ice = found("a.jsonl")["measures"]["ice"]
-    piped = apart("nbest", "-", "--json", *QUICK, input=(tmp_path / "a.jsonl").read_text())
+    piped = run_in(tmp_path, "nbest", "-", "--json", *QUICK, piped=(tmp_path / "a.jsonl").read_text())
     assert json.loads(piped.stdout)["measures"]["ice"] == ice
     cells = [{key: value if key == "id" else json.dumps(value) for key, value in one.items()} for one in HAND]
     pl.DataFrame(cells).write_csv(tmp_path / "a.csv")

@@ -2,7 +2,7 @@ from math import isnan, log, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import ECE, NCE
@@ -31,6 +31,7 @@ from demur.returns.measures import AUROC
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
+FEW = settings(max_examples=settings.default.max_examples // 2)
 SMOOTH = [key for key in NBEST if key not in {*ICE_PARTS, "item_ece"}]
 
 HOTEL = "inform(type=hotel, pricerange=expensive)"
@@ -116,12 +117,14 @@ def test_hundreds_of_utterances_agree_with_the_plain_twins():
     assert_agree(every_value(table), plain.all_measures(table))
 
 
+@FEW
 @given(tables(smallest=2), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(table, random):
     shuffled = random.sample(table, len(table))
     assert_agree(every_value(shuffled), every_value(table))
 
 
+@FEW
 @given(tables())
 def test_weights_equal_repetition(table):
     doubled = [u._replace(weight=2 * u.weight) for u in table]
@@ -129,6 +132,7 @@ def test_weights_equal_repetition(table):
     assert_agree(every_value(doubled), every_value(twice))
 
 
+@FEW
 @given(tables(), tables())
 def test_parts_add_up_to_the_whole(one, two):
     both, first, second = rows(one + two), rows(one), rows(two)

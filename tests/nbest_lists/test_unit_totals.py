@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from demur.nbest_lists import exploded
 from demur.nbest_lists.exploded import ExplodedLists, dialogue_numbers
@@ -10,6 +10,7 @@ from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
+FEW = settings(max_examples=settings.default.max_examples // 2)
 RIGHT = Utterance(["a"], [(["a"], 0.75)])
 WRONG = Utterance(["a"], [(["b"], 0.5)])
 
@@ -26,6 +27,7 @@ def spoken(table, *dialogues):
     return [u._replace(dialogue=name) for u, name in zip(table, dialogues, strict=True)]
 
 
+@FEW
 @given(tables(rough_lists()))
 def test_totals_over_units_are_those_of_the_rows(table):
     rows, found = taken(table).rows, totals(table)
@@ -41,6 +43,7 @@ def test_totals_over_units_are_those_of_the_rows(table):
     assert found.n == len(table)
 
 
+@FEW
 @given(tables())
 def test_a_unit_has_the_value_of_its_dialogue_alone(table):
     lists = nbest(plain.rows_of(table))
