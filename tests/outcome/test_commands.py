@@ -101,8 +101,9 @@ def test_rows_of_no_group_are_groups_of_their_own(found: Report, tmp_path: Path)
 def test_folds_are_of_the_nested_validation_and_told(inside: Demur, found: Report, tmp_path: Path) -> None:
     write(tmp_path / "t.jsonl", TABLE)
     ask = ("regress", "t.jsonl", "--outcome", "gain", "--candidates", "x")
-    assert found(*ask, "--folds", "4")["loo"] == found(*ask)["loo"]
-    assert found(*ask, "--folds", "4")["nested"] != found(*ask)["nested"]
+    few, all_rows = found(*ask, "--folds", "4"), found(*ask)
+    assert few["loo"] == all_rows["loo"]
+    assert few["nested"] != all_rows["nested"]
     assert "nested: the choice as well, in 4 folds" in inside("outcome", *ask, "--folds", "4", *QUICK).stderr
 
 
@@ -257,7 +258,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_format_is_written(inside: Demur, model: Path, command: str) -> None:
+def test_every_format_is_written_and_quiet_is_only_the_verdict(inside: Demur, model: Path, command: str) -> None:
     outputs = [f"r{suffix}" for suffix in (*STARTS, ".csv")]
     done = inside("outcome", *COMMANDS[command], *(part for name in outputs for part in ("-o", name)))
     assert done.returncode == 0, done.stderr
@@ -267,43 +268,32 @@ def test_every_format_is_written(inside: Demur, model: Path, command: str) -> No
     assert frames[0].columns == frames[1].columns
     assert frames[0].height == frames[1].height > 0
     assert all(f"wrote {name}" in done.stderr for name in outputs)
-
-
-@pytest.mark.usefixtures("model")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_quiet_is_only_the_verdict(inside: Demur, command: str) -> None:
-    loud, quiet = (inside("outcome", *COMMANDS[command], *more) for more in ((), ("--quiet",)))
+    quiet = inside("outcome", *COMMANDS[command], "--quiet")
     assert quiet.returncode == 0
     assert quiet.stderr == ""
     assert quiet.stdout
-    assert loud.stdout.startswith(quiet.stdout)
-    assert len(loud.stdout) > len(quiet.stdout)
-
-
-@pytest.mark.usefixtures("model")
-@pytest.mark.parametrize("command", COMMANDS)
-def test_eighty_columns_are_enough(inside: Demur, command: str) -> None:
-    done = inside("outcome", *COMMANDS[command], columns=80)
-    table = done.stdout.split("\n\n", 1)[1]
-    assert max(map(len, table.splitlines())) <= 80
-    assert "…" not in table or command == "fit"
+    assert done.stdout.startswith(quiet.stdout)
+    assert len(done.stdout) > len(quiet.stdout)
 
 
 GATES = {
-    "in-sample": (COMMANDS["regress"], "in_sample.r2 < 1", 1),
-    "nested": (COMMANDS["fit"], "nested.r2 < 0.5", 0),
-    "predicted": (COMMANDS["predict"], "predicted < 0.1", 0),
-    "difference": (COMMANDS["compare"], "difference < 0", 1),
-    "undefined": (COMMANDS["compare"], "predicted < 0", 1),
+    "in-sample": ("regress", "in_sample.r2 < 1", 1),
+    "nested": ("fit", "nested.r2 < 0.5", 0),
+    "predicted": ("predict", "predicted < 0.1", 0),
+    "difference": ("compare", "difference < 0", 1),
+    "undefined": ("compare", "predicted < 0", 1),
 }
 
 
 @pytest.mark.usefixtures("model")
 @pytest.mark.parametrize(("command", "gate", "code"), GATES.values(), ids=GATES)
-def test_gates_hold_on_these_documents(inside: Demur, command: tuple[str, ...], gate: str, code: int) -> None:
-    done = inside("outcome", *command, "--fail-if", gate)
+def test_gates_hold_and_eighty_columns_are_enough(inside: Demur, command: str, gate: str, code: int) -> None:
+    done = inside("outcome", *COMMANDS[command], "--fail-if", gate, columns=80)
     assert done.returncode == code, done.stderr
     assert ("gate: " in done.stderr) == bool(code)
+    table = done.stdout.split("\n\n", 1)[1]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table or command == "fit"
 
 
 @pytest.mark.parametrize("command", ["predict", "compare"])

@@ -135,12 +135,12 @@ def test_the_interval_covers_the_beta_that_made_the_outcomes_and_the_seed_fixes_
     confusion, rng = tables(60), np.random.default_rng(1)
     y = f_beta(confusion, 2.0) + 0.02 * rng.normal(size=60)
     heard = []
-    one = fit_f_beta(confusion, y, replicates=200, seed=3, step=lambda *told: heard.append(told))
-    other = fit_f_beta(confusion, y, replicates=200, seed=3)
+    one = fit_f_beta(confusion, y, replicates=60, seed=3, step=lambda *told: heard.append(told))
+    other = fit_f_beta(confusion, y, replicates=60, seed=3)
     assert one.beta == other.beta
     assert one.beta.low < 2.0 < one.beta.high
     assert one.slope.low < 1.0 < one.slope.high
-    assert heard[-1] == ("draws of dialogues", 200, 200)
+    assert heard[-1] == ("draws of dialogues", 60, 60)
 
 
 def test_dialogues_of_a_group_are_drawn_together():
@@ -148,8 +148,8 @@ def test_dialogues_of_a_group_are_drawn_together():
     confusion, rng = tables(20), np.random.default_rng(1)
     y = f_beta(confusion, 2.0) + 0.05 * rng.normal(size=20)
     twice = Confusion(confusion.labels, np.repeat(confusion.counts, 2, axis=0), confusion.n * 2)
-    alone = fit_f_beta(confusion, y, replicates=100)
-    twins = fit_f_beta(twice, np.repeat(y, 2), groups=np.repeat(np.arange(20), 2), replicates=100)
+    alone = fit_f_beta(confusion, y, replicates=40)
+    twins = fit_f_beta(twice, np.repeat(y, 2), groups=np.repeat(np.arange(20), 2), replicates=40)
     assert twins.beta.low == pytest.approx(alone.beta.low, rel=1e-4)
     assert twins.beta.high == pytest.approx(alone.beta.high, rel=1e-4)
 

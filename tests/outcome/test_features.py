@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
@@ -129,6 +129,7 @@ def rows_of(turns):
     ]
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(TURN, min_size=1, max_size=25))
 def test_features_agree_with_the_slow_twin(turns):
     """Rejections, weights, classes that are absent and dialogues without a fault included."""
@@ -141,6 +142,7 @@ def test_features_agree_with_the_slow_twin(turns):
             assert fast[name][place] == pytest.approx(float(value), abs=1e-12, nan_ok=True), name
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(TURN, min_size=1, max_size=25), st.randoms(use_true_random=False))
 def test_the_order_of_turns_is_nothing_and_weights_are_repetition(turns, random):
     repeated = [(name, actual, said, 1) for name, actual, said, weight in turns for _ in range(weight)]

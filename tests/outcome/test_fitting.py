@@ -29,7 +29,7 @@ def made(features="conf", *, dialogues_=40, seed=1, shuffled=None, **options):
 
 @pytest.fixture(scope="module")
 def fit():
-    return fit_design(made(), how=Procedure(replicates=200))
+    return fit_design(made(), how=Procedure(replicates=60))
 
 
 def test_the_true_confusion_is_chosen_with_its_true_weight(fit):
@@ -73,9 +73,9 @@ def test_choosing_among_noise_is_seen_through_by_the_nested_validation_only():
 
 
 def test_seeds_reproduce_and_shuffled_rows_change_nothing(fit):
-    again, shuffled = (fit_design(made(shuffled=order), how=Procedure(replicates=200)).to_dict() for order in (None, 5))
+    again, shuffled = (fit_design(made(shuffled=order), how=Procedure(replicates=60)).to_dict() for order in (None, 5))
     assert again == shuffled == fit.to_dict()
-    other = fit_design(made(), how=Procedure(replicates=200, seed=1)).to_dict()
+    other = fit_design(made(), how=Procedure(replicates=60, seed=1)).to_dict()
     assert other["bootstrap"] != again["bootstrap"]
     assert other["nested"] == again["nested"]
 

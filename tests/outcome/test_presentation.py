@@ -136,9 +136,7 @@ def test_the_fit_names_formula_definitions_and_bootstrap(fit):
     assert any(note.startswith("bootstrap: 60 replicates of choice and fit, seed 3") for note in notes)
 
 
-def test_tables_of_a_fit_stand_in_order(fit, log):
-    turns, outcomes = log
-    sets = feature_sets(dialogues(outcomes), answers(turns), how=QUICK, sets=("conf", "scores.fm"))
+def test_tables_of_a_fit_stand_in_order(fit, sets):
     shown = of_fit(replace(fit, sets=sets, learners={"ols": fit.regression.nested}))
     assert [table.title.split(":")[0] for table in shown.tables] == [
         "Terms",
@@ -216,20 +214,23 @@ def test_differences_without_interval_say_so(log):
     assert shown.tables[1].rows == (("a", "b", "+0.0000", "–", "–"),)
 
 
-def presentations(fit, predictions, log):
+@pytest.fixture(scope="module")
+def sets(log):
     turns, outcomes = log
-    sets = feature_sets(dialogues(outcomes), answers(turns), how=QUICK)
-    return {
-        "fit": of_fit(replace(fit, sets=sets)),
-        "regression": of_regression(noise()),
-        "predictions": of_predictions(compare_predictions(fit.model, predictions)),
-        "one": of_predictions(predictions[0]),
-    }
+    return feature_sets(dialogues(outcomes), answers(turns), how=QUICK, sets=("conf", "scores.fm"))
 
 
-@pytest.mark.parametrize("kind", ["fit", "regression", "predictions", "one"])
-def test_everything_can_be_shown_as_text_page_and_json(fit, predictions, log, kind):
-    shown = presentations(fit, predictions, log)[kind]
+PRESENTATIONS = {
+    "fit": lambda fit, _, sets: of_fit(replace(fit, sets=sets)),
+    "regression": lambda *_: of_regression(noise()),
+    "predictions": lambda fit, predictions, _: of_predictions(compare_predictions(fit.model, predictions)),
+    "one": lambda _, predictions, __: of_predictions(predictions[0]),
+}
+
+
+@pytest.mark.parametrize("kind", PRESENTATIONS)
+def test_everything_can_be_shown_as_text_page_and_json(fit, predictions, sets, kind):
+    shown = PRESENTATIONS[kind](fit, predictions, sets)
     json.dumps(plain(shown.document), allow_nan=False)
     assert "nan" not in re.findall(r"\w+", shown.markdown().lower())
     page = presentation_page(shown)

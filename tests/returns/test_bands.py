@@ -151,13 +151,13 @@ def true_curve(x):
 
 @pytest.mark.parametrize("levels", [None, 10], ids=["no ties", "ties"])
 def test_bands_cover_the_true_curve_about_as_often_as_they_say(levels):
-    rng, trials, points = np.random.default_rng(21), 120, 41
+    rng, trials, points = np.random.default_rng(21), 80, 41
     each, together = np.zeros(points), 0
     for trial in range(trials):
         confidence = rng.random(200)
         right = rng.random(200) < confidence
         shown = confidence if levels is None else np.floor(confidence * levels)
-        band = error_band(Sample(Rows.of(shown, right), 300, trial), points=points)
+        band = error_band(Sample(Rows.of(shown, right), 200, trial), points=points)
         truth = (
             true_curve(band.x)
             if levels is None

@@ -283,7 +283,7 @@ def test_the_order_of_three_unpaired_systems_does_not_change_a_verdict():
 
 def test_no_difference_is_rarely_called_one():
     """Two systems that are alike but err independently: at most about one in twenty logs shows a difference."""
-    rng, trials, wrong_calls, significant = np.random.default_rng(8), 60, 0, 0
+    rng, trials, wrong_calls, significant = np.random.default_rng(8), 30, 0, 0
     for _ in range(trials):
         systems = [answers(name, rng.normal(right := rng.random(150) < 0.7, 1.0), right) for name in "ab"]
         (pair,) = compare(table(*systems), replicates=200, measures={}).pairs

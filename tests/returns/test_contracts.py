@@ -7,7 +7,7 @@ from math import isnan, nan
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import cell_totals
@@ -20,7 +20,12 @@ from demur.returns.classes import CLASSES, MEASURES, Confusion
 from demur.returns.verify import totals_by_arrays
 from engines.tables import drawn_rows, judged
 
-FEW = settings(max_examples=settings.default.max_examples // 2)
+FEW = settings(max_examples=max(3, settings.default.max_examples // 4))
+RICH = [
+    *((0.9, "a", "a", 1), (0.7, "b", "a", 1), (0.7, "b", "b", 1), (0.5, "c", "c", 1), (0.3, "a", "c", 1)),
+    *((0.3, "a", "a", 1), (0.125, "c", "b", 1), (0.0, "b", "b", 1), (0.5, "b", None, 1)),
+]
+"""Rows with ties, every label confused, and one answer withheld, so that every measure is defined."""
 every_measure = pytest.mark.parametrize("name", sorted(MEASURES))
 
 
@@ -62,14 +67,14 @@ def test_a_measures_docstring_says_which_way_is_better(kind):
     assert "better" in words or "gives more choice" in words
 
 
-@every_measure
 @FEW
 @given(drawn_rows(largest=20), st.randoms(use_true_random=False))
-def test_row_order_does_not_matter(name, rows, random):
-    measure, shuffled = MEASURES[name], random.sample(rows, len(rows))
-    one, two = (through_arrays(measure, judged(part)) for part in (rows, shuffled))
-    assert same(one.value, two.value)
-    assert one.signature == two.signature
+def test_row_order_does_not_matter(rows, random):
+    frames = [judged(part) for part in (rows, random.sample(rows, len(rows)))]
+    for name, measure in MEASURES.items():
+        one, two = (through_arrays(measure, frame) for frame in frames)
+        assert same(one.value, two.value), name
+        assert one.signature == two.signature, name
 
 
 @every_measure
@@ -104,27 +109,30 @@ def test_row_order_moves_no_more_than_the_last_digits_of_what_an_engine_sums(nam
     assert one.signature == two.signature
 
 
-@every_measure
 @FEW
 @given(drawn_rows(), drawn_rows())
-def test_parts_add_up_to_the_whole(name, one, two):
-    measure = MEASURES[name]
-    added = measure(judged(one)) + measure(judged(two))
-    whole = measure(judged(one + two))
-    assert added.value == close(whole.value)
-    assert added.n == whole.n == len(one) + len(two)
-    if not isinstance(measure, TermMeasure):
-        assert added == whole
+@example(RICH, RICH[3:])
+def test_parts_add_up_to_the_whole(one, two):
+    frames = [judged(part) for part in (one, two, one + two)]
+    for name, measure in MEASURES.items():
+        first, second, whole = (measure(frame) for frame in frames)
+        added = first + second
+        assert added.value == close(whole.value), name
+        assert added.n == whole.n == len(one) + len(two), name
+        if not isinstance(measure, TermMeasure):
+            assert added == whole, name
 
 
-@every_measure
 @FEW
 @given(drawn_rows(st.sampled_from([0, 1, 1, 2, 3])))
-def test_whole_weights_equal_repetition(name, rows):
+@example([(*row[:3], place % 4) for place, row in enumerate(RICH)])
+def test_whole_weights_equal_repetition(rows):
     repeated = [(*row[:3], 1) for row in rows for _ in range(row[3])]
     assume(repeated)
-    weighed, listed = (through_arrays(MEASURES[name], judged(part)) for part in (rows, repeated))
-    assert weighed.value == close(listed.value)
+    frames = [judged(part) for part in (rows, repeated)]
+    for name, measure in MEASURES.items():
+        weighed, listed = (through_arrays(measure, frame) for frame in frames)
+        assert weighed.value == close(listed.value), name
 
 
 @every_measure
@@ -159,35 +167,30 @@ def test_an_empty_table_is_refused(name):
         MEASURES[name](judged([]))
 
 
-@every_measure
 @FEW
 @given(drawn_rows())
-def test_a_signature_parses_back(name, rows):
-    score = MEASURES[name](judged(rows))
-    read = parse_signature(score.signature, KINDS)
-    assert (read.measure, read.n, read.data) == (MEASURES[name], score.n, score.data)
+@example(RICH)
+def test_a_signature_parses_back_and_an_undefined_value_alone_has_a_reason(rows):
+    frame = judged(rows)
+    for name, measure in MEASURES.items():
+        score = measure(frame)
+        read = parse_signature(score.signature, KINDS)
+        assert (read.measure, read.n, read.data) == (measure, score.n, score.data), name
+        assert isnan(score.value) == bool(score.why), name
+        assert (score.to_dict()["value"] is None) == isnan(score.value), name
 
 
-@every_measure
-@FEW
-@given(drawn_rows())
-def test_an_undefined_value_has_a_reason_and_a_defined_one_has_none(name, rows):
-    score = MEASURES[name](judged(rows))
-    assert isnan(score.value) == bool(score.why)
-    assert (score.to_dict()["value"] is None) == isnan(score.value)
-
-
-@every_measure
 @FEW
 @given(drawn_rows(), st.integers(0, 1000))
-def test_replicates_read_together_are_replicates_read_one_by_one(name, rows, seed):
-    measure = MEASURES[name]
-    totals = _totals(measure, judged(rows))
-    stack, parts = _stacked(totals, np.random.default_rng(seed))
-    together = measure.finish(_terms(measure, stack))
-    assert together.shape == (len(parts),)
-    for value, part in zip(together, parts, strict=True):
-        assert float(value) == close(float(measure.finish(_terms(measure, part))))
+@example(RICH, 0)
+def test_replicates_read_together_are_replicates_read_one_by_one(rows, seed):
+    frame = judged(rows)
+    for name, measure in MEASURES.items():
+        stack, parts = _stacked(_totals(measure, frame), np.random.default_rng(seed))
+        together = measure.finish(_terms(measure, stack))
+        assert together.shape == (len(parts),), name
+        for value, part in zip(together, parts, strict=True):
+            assert float(value) == close(float(measure.finish(_terms(measure, part)))), name
 
 
 def _totals(measure, frame):

@@ -18,6 +18,7 @@ from demur.returns.verify import sample_log
 from engines.cluster import LIGHT, Cluster, why_not
 
 Document = dict[str, Any]
+QUICK = ("--replicates", "50")
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +59,18 @@ def measured(found: Document) -> list[tuple[str, str | None, Document]]:
 
 
 def test_a_folder_is_scored_as_the_whole_file_is_in_memory(demur: Demur, logs: Path) -> None:
-    expected = document(demur, "score", logs / "lake.parquet", "--engine", "memory", "--by", "domain")
+    expected = document(demur, "score", logs / "lake.parquet", "--engine", "memory", "--by", "domain", *QUICK)
     for engine, title in (("polars", "Polars"), ("duckdb", "DuckDB"), ("auto", "Polars")):
-        found = document(demur, "score", logs / "lake", "--engine", engine, "--by", "domain")
+        found = document(demur, "score", logs / "lake", "--engine", engine, "--by", "domain", *QUICK)
         assert measured(found) == measured(expected)
         assert found["notes"][0] == f"3 parts read as one log, counted by {title}"
         assert found["warnings"] == expected["warnings"]
 
 
 def test_dialogues_change_no_value(demur: Demur, logs: Path) -> None:
-    (whole,) = document(demur, "score", logs / "talk.parquet", "--engine", "memory")["systems"]
+    (whole,) = document(demur, "score", logs / "talk.parquet", "--engine", "memory", *QUICK)["systems"]
     for engine in ("polars", "duckdb"):
-        (found,) = document(demur, "score", logs / "talk", "--engine", engine)["systems"]
+        (found,) = document(demur, "score", logs / "talk", "--engine", engine, *QUICK)["systems"]
         assert values_of(found["measures"]) == values_of(whole["measures"])
 
 
@@ -83,7 +84,7 @@ def test_a_threshold_is_that_of_memory(demur: Demur, logs: Path) -> None:
 def test_classes_are_those_of_memory_and_dialogues_change_no_value(demur: Demur, logs: Path) -> None:
     for name, engine in (("lake", "duckdb"), ("talk", "polars")):
         found, expected = (
-            without_telling(document(demur, "classes", *asked))
+            without_telling(document(demur, "classes", *asked, *QUICK))
             for asked in ((logs / name, "--engine", engine), (logs / f"{name}.parquet", "--engine", "memory"))
         )
         if name == "lake":
@@ -94,10 +95,11 @@ def test_classes_are_those_of_memory_and_dialogues_change_no_value(demur: Demur,
 
 def test_sweeps_of_parts_merge_to_the_whole(demur: Demur, logs: Path) -> None:
     some = (logs / "lake" / "0.parquet", logs / "lake" / "2.parquet")
-    document(demur, "score", *some, "--engine", "duckdb", "-o", "some.sweep")
-    document(demur, "score", logs / "lake" / "1.parquet", "--engine", "polars", "--name", "lake", "-o", "rest.sweep")
-    merged = document(demur, "merge", "some.sweep", "rest.sweep", "--curve")
-    assert merged["systems"] == document(demur, "score", logs / "lake", "--curve")["systems"]
+    document(demur, "score", *some, "--engine", "duckdb", "-o", "some.sweep", *QUICK)
+    rest = (logs / "lake" / "1.parquet", "--engine", "polars", "--name", "lake")
+    document(demur, "score", *rest, "-o", "rest.sweep", *QUICK)
+    merged = document(demur, "merge", "some.sweep", "rest.sweep", "--curve", *QUICK)
+    assert merged["systems"] == document(demur, "score", logs / "lake", "--curve", *QUICK)["systems"]
     assert merged["notes"][0] == "2 sweeps of 3 logs merged"
 
 
@@ -131,7 +133,7 @@ def test_a_part_that_is_there_twice_is_found_when_asked_for(demur: Demur, logs: 
 
 
 def test_quiet_leaves_the_verdict_alone(demur: Demur, logs: Path) -> None:
-    done = demur("score", str(logs / "lake"), "--engine", "duckdb", "--quiet")
+    done = demur("score", str(logs / "lake"), "--engine", "duckdb", "--quiet", *QUICK)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("lake: when it returns every answer it has, ")
     assert "Measures" not in done.stdout
@@ -201,8 +203,8 @@ def another_cluster(group: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def test_a_folder_is_scored_on_a_cluster(apart: Demur, demur: Demur, logs: Path, another_cluster: Cluster) -> None:
-    asked = ("--engine", "spark", "--spark-master", another_cluster.url)
+    asked = ("--engine", "spark", "--spark-master", another_cluster.url, *QUICK)
     found = document(apart, "score", logs / "lake", *asked, env=another_cluster.environment())
-    expected = document(demur, "score", logs / "lake.parquet", "--engine", "memory")
+    expected = document(demur, "score", logs / "lake.parquet", "--engine", "memory", *QUICK)
     assert measured(found) == measured(expected)
     assert found["notes"][0] == "3 parts read as one log, counted by Spark"

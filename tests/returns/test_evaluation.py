@@ -207,7 +207,7 @@ def test_the_same_seed_gives_the_same_intervals_and_another_seed_others():
 )
 def test_intervals_cover_the_truth_about_as_often_as_they_say(measure, truth):
     """Confidence uniform, right with that probability: y(x) = (1 - x)^2 / 2, so the error is 1/2 and the area 1/6."""
-    rng, trials, held = np.random.default_rng(31), 250, 0
+    rng, trials, held = np.random.default_rng(31), 150, 0
     for _ in range(trials):
         confidence = rng.random(100)
         figure = figure_of(measure, Sample(Rows.of(confidence, rng.random(100) < confidence), 100, 0))
@@ -216,13 +216,13 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(measure, truth):
 
 
 def test_bootstrap_intervals_of_aurc_cover_the_truth_too():
-    rng, trials, held = np.random.default_rng(33), 200, 0
+    rng, trials, held = np.random.default_rng(33), 100, 0
     big = np.random.default_rng(0).random(200_000)
     right = np.random.default_rng(1).random(200_000) < big
     truth = float(AURC().finish(Rows.of(big, right).sweep()))
     for _ in range(trials):
         confidence = rng.random(150)
-        figure = figure_of(AURC(), Sample(Rows.of(confidence, rng.random(150) < confidence), 500, 0))
+        figure = figure_of(AURC(), Sample(Rows.of(confidence, rng.random(150) < confidence), 300, 0))
         held += figure.low <= truth <= figure.high
     assert 0.95 - 3.3 * np.sqrt(0.95 * 0.05 / trials) < held / trials
 

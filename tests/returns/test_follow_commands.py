@@ -15,6 +15,7 @@ import pytest
 from commands import Demur, log
 
 COMMAND = [sys.executable, "-c", "from demur.apps.cli.main import run; run()", "follow"]
+QUICK = ("--replicates", "50")
 
 
 def documents(text: str) -> list[dict[str, Any]]:
@@ -29,10 +30,10 @@ def started(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[s
 @pytest.mark.parametrize("columns", [{}, {"dialogue": [f"d{k % 40}" for k in range(500)]}], ids=["rows", "dialogues"])
 def test_a_log_at_rest_gives_what_score_gives(demur: Demur, tmp_path: Path, columns: dict[str, Any]) -> None:
     log(tmp_path / "run.jsonl", n=500, **columns)
-    followed = demur("follow", "run.jsonl", "--until-idle", "0", "--json", "--every", "60")
+    followed = demur("follow", "run.jsonl", "--until-idle", "0", "--json", "--every", "60", *QUICK)
     assert followed.returncode == 0, followed.stderr
     last = documents(followed.stdout)[-1]
-    scored = json.loads(demur("score", "run.jsonl", "--json").stdout)
+    scored = json.loads(demur("score", "run.jsonl", "--json", *QUICK).stdout)
     found, expected = last["systems"][0], scored["systems"][0]
     assert last["final"] is True
     assert [found[name] for name in ("n", "signature", "range")] == [
@@ -50,8 +51,8 @@ def test_a_table_at_rest_gives_what_score_gives(demur: Demur, tmp_path: Path, en
     mark = "," if ending == "csv" else "\t"
     lines = [mark.join(rows[0]), *(mark.join(map(str, row.values())) for row in rows)]
     (tmp_path / f"table.{ending}").write_text("\n".join(lines))
-    followed = demur("follow", f"table.{ending}", "--until-idle", "0", "--json")
-    scored = json.loads(demur("score", f"table.{ending}", "--json").stdout)
+    followed = demur("follow", f"table.{ending}", "--until-idle", "0", "--json", *QUICK)
+    scored = json.loads(demur("score", f"table.{ending}", "--json", *QUICK).stdout)
     assert documents(followed.stdout)[-1]["systems"] == scored["systems"]
 
 
@@ -72,21 +73,24 @@ def test_a_pipe_is_shown_as_it_comes_and_in_full_at_its_end(tmp_path: Path) -> N
     assert "seed 0, 1,000 replicates" in said
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_the_result_in_full_and_the_files_written(tmp_path: Path, by: signal.Signals) -> None:
-    path = log(tmp_path / "run.jsonl")
-    with path.open("a") as file:
+def unended(path: Path) -> Path:
+    """A log of 200 rows whose last line has no end yet."""
+    with log(path).open("a") as file:
         file.write('{"id": "cut')
-    process = started(tmp_path, "run.jsonl", "--every", "0.05", "-o", "out.json", "-o", "out.sweep")
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.send_signal(by)
-    rest, said = process.communicate(timeout=60)
+    return path
+
+
+WRITTEN = ("-o", "out.json", "-o", "out.sweep")
+
+
+def assert_ended_in_full(folder: Path, process: subprocess.Popen[str], shown: str, said: str) -> None:
+    """The result and the files are of all rows with an end, and the line without one is told."""
     assert process.returncode == 0, said
-    assert "of 200 inputs get a wrong one" in rest
+    assert "of 200 inputs get a wrong one" in shown
+    assert "Measures with 95 % intervals" in shown
     assert "run.jsonl:201: the last line has no end yet and was not counted" in said
-    assert json.loads((tmp_path / "out.json").read_text())["systems"][0]["n"] == 200
-    assert (tmp_path / "out.sweep").exists()
+    assert json.loads((folder / "out.json").read_text())["systems"][0]["n"] == 200
+    assert (folder / "out.sweep").exists()
 
 
 def test_a_bad_line_is_named_after_what_was_counted_before_it(demur: Demur, tmp_path: Path) -> None:
@@ -119,22 +123,22 @@ def test_what_holds_no_rows_is_refused(demur: Demur, tmp_path: Path) -> None:
         assert said in done.stderr
 
 
-def test_a_log_that_is_not_there_yet_is_waited_for_and_told(tmp_path: Path) -> None:
-    process = started(tmp_path, "run.jsonl", "--every", "0.05")
+def test_a_log_that_is_not_there_yet_is_waited_for_and_a_signal_ends_it_in_full(tmp_path: Path) -> None:
+    process = started(tmp_path, "run.jsonl", "--every", "0.05", *WRITTEN)
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stderr.readline() == "note: run.jsonl is not there yet: waiting for it\n"
-    log(tmp_path / "other.jsonl").rename(tmp_path / "run.jsonl")
+    unended(tmp_path / "other.jsonl").rename(tmp_path / "run.jsonl")
     assert "200 rows" in process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == 0
+    process.send_signal(signal.SIGTERM)
+    assert_ended_in_full(tmp_path, process, *process.communicate(timeout=60))
 
 
 def test_gates_hold_at_the_end_in_text_and_in_json(demur: Demur, tmp_path: Path) -> None:
     log(tmp_path / "run.jsonl")
     for more in ([], ["--json"], ["--quiet"]):
-        done = demur("follow", "run.jsonl", "--until-idle", "0", "--fail-if", "forced_error > 0.01", *more)
+        asked = ("--until-idle", "0", "--fail-if", "forced_error > 0.01", *QUICK)
+        done = demur("follow", "run.jsonl", *asked, *more)
         assert done.returncode == 1
         assert "gate: run: forced_error > 0.01 holds" in done.stderr
     unread = demur("follow", "run.jsonl", "--fail-if", "augrc is bad")
@@ -164,13 +168,13 @@ def test_the_help_has_an_example(demur: Demur) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_a_terminal_shows_the_curve_live_and_the_result_at_the_end(tmp_path: Path, encoding: str) -> None:
-    log(tmp_path / "run.jsonl")
+def test_a_terminal_shows_the_curve_live_and_an_interrupt_ends_it_in_full(tmp_path: Path, encoding: str) -> None:
+    unended(tmp_path / "run.jsonl")
     master, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     known = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     environment = {**known, "TERM": "xterm-256color", "PYTHONIOENCODING": encoding}
-    process = started(tmp_path, "run.jsonl", "--every", "0.05", stdout=terminal, env=environment)
+    process = started(tmp_path, "run.jsonl", "--every", "0.05", *WRITTEN, stdout=terminal, env=environment)
     os.close(terminal)
     drawn = b""
     while b" non-return " not in drawn or b"100 %" not in drawn:
@@ -179,11 +183,10 @@ def test_a_terminal_shows_the_curve_live_and_the_result_at_the_end(tmp_path: Pat
     process.send_signal(signal.SIGINT)
     end = read_to_end(master)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+    assert_ended_in_full(tmp_path, process, end, said)
     assert ("●" in shown) is (encoding == "utf-8")
     assert ("@" in shown) is (encoding == "ascii")
     assert "run.jsonl | 200 rows" in shown
-    assert "Measures with 95 % intervals" in end
 
 
 def read_to_end(descriptor: int) -> str:

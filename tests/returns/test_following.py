@@ -49,8 +49,8 @@ def test_the_result_is_that_of_all_rows_at_once():
     assert running.rows == 300
 
 
-def test_a_million_distinct_confidences_stay_within_the_bound_and_near_the_exact_curve():
-    confidence, right = drawn(1_000_000)
+def test_very_many_distinct_confidences_stay_within_the_bound_and_near_the_exact_curve():
+    confidence, right = drawn(400_000)
     running = RunningTally(cutoffs=8192)
     for part in judged(confidence, right).iter_slices(50_000):
         running.add(part)
@@ -77,8 +77,7 @@ def test_what_is_a_sum_over_rows_stays_exact_where_confidences_are_joined():
     assert figures["forced_error"].value == 1 - right.mean()
 
 
-@pytest.mark.parametrize("scale", [1.0, -3.0, 1e300, 1e-300])
-@pytest.mark.parametrize("cutoffs", [16, 17, 100])
+@pytest.mark.parametrize(("scale", "cutoffs"), [(1.0, 16), (-3.0, 17), (1e300, 100), (1e-300, 17)])
 def test_the_bound_holds_for_any_scale_and_shape_of_confidences(scale, cutoffs):
     rng = np.random.default_rng(1)
     for shape in (rng.normal(size=2000), rng.random(2000) ** 20, np.append(rng.random(1998), [np.inf, -np.inf])):
@@ -107,8 +106,7 @@ def test_dialogues_are_counted_alike_however_the_log_comes_in_and_levels_are_joi
     frame = judged(confidence, right, dialogue=pl.Series(names))
     counts = {
         in_batches(frame, size, grouped=True, units=units).tallies[0].dialogues
-        for size in (30_000, 4000)
-        for units in (4000, 10**6)
+        for size, units in ((30_000, 4000), (30_000, 10**6), (8000, 4000))
     }
     assert len(counts) == 1
     assert counts.pop() == pytest.approx(5000, rel=0.1)
@@ -118,9 +116,10 @@ def test_intervals_at_coarser_units_are_about_as_wide():
     confidence, right = drawn(20_000)
     names = [f"d{k}" for k in np.random.default_rng(2).integers(0, 3000, 20_000)]
     frame = judged(confidence, right, dialogue=pl.Series(names))
+    measures = {name: returns_measures()[name] for name in ("error_at_nonreturn",)}
     widths = []
     for limit in (20_000, 10**6):
-        figures = in_batches(frame, 5000, grouped=True, units=limit).evaluated(measures=returns_measures())[0].figures
+        figures = in_batches(frame, 10_000, grouped=True, units=limit).evaluated(measures=measures)[0].figures
         widths.append(figures["error_at_nonreturn"].high - figures["error_at_nonreturn"].low)
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
@@ -151,12 +150,12 @@ def test_dialogues_that_begin_late_are_refused_with_the_way_out():
 
 
 def test_rows_of_weight_0_are_rows_whichever_batch_they_come_in():
-    confidence, right = drawn(60)
-    weight = pl.Series(np.random.default_rng(5).choice([0.0, 0.0, 1.0, 2.5], 60))
-    frame = judged(confidence, right, weight=weight, id=pl.Series([str(k) for k in range(60)]))
-    one_by_one, at_once = (in_batches(frame, size, grouped=True).tallies[0] for size in (1, 60))
+    confidence, right = drawn(24)
+    weight = pl.Series(np.random.default_rng(5).choice([0.0, 0.0, 1.0, 2.5], 24))
+    frame = judged(confidence, right, weight=weight, id=pl.Series([str(k) for k in range(24)]))
+    one_by_one, at_once = (in_batches(frame, size, grouped=True).tallies[0] for size in (1, 24))
     assert one_by_one.sweep == at_once.sweep
-    assert one_by_one.n == 60
+    assert one_by_one.n == 24
     assert one_by_one.squares == pytest.approx(at_once.squares)
     waiting = in_batches(frame.with_columns(weight=0.0), 7, grouped=True)
     assert (waiting.rows, waiting.tallies) == (0, [])

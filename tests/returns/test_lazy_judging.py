@@ -4,7 +4,7 @@ import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.core.engines.duckdb import DuckDBEngine
@@ -23,6 +23,7 @@ SCHEMA = {
     "failed": pl.Boolean,
     "weight": pl.Float64,
 }
+FEW = settings(max_examples=settings.default.max_examples // 2)
 BASE = {"id": [1, 2, 3], "target": ["a", "b", "b"], "prediction": ["a", "a", None], "confidence": [0.9, 0.4, None]}
 
 ENGINES = {
@@ -55,6 +56,7 @@ rows = st.tuples(
 
 
 @each_engine
+@FEW
 @given(st.lists(rows, min_size=1, max_size=8))
 def test_rows_are_judged_as_in_memory(engine, rows):
     frame = pl.DataFrame([(place, *row) for place, row in enumerate(rows)], schema=SCHEMA, orient="row")

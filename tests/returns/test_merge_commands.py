@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,8 @@ from demur.errors import DataError
 from demur.returns.counting import tallies_of_frame
 from demur.returns.sweep_files import SweepFile, read_sweep, rules_of
 from demur.returns.table import Reading, read_responses
+
+QUICK = ("--replicates", "50")
 
 
 def sweep_of(path: Path, *, by: str | None = None, **options: Any) -> Path:
@@ -57,19 +60,19 @@ def test_parts_counted_by_different_engines_add_up(demur: Demur, tmp_path: Path)
     parts = list(parted(log(tmp_path / "log.jsonl")))
     for part, engine in zip(parts, ("memory", "polars", "duckdb"), strict=True):
         pl.read_ndjson(part).write_parquet(part.with_suffix(".parquet"))
-        done = demur("score", f"{part.stem}.parquet", "--engine", engine, "-o", f"{part.stem}.sweep")
+        done = demur("score", f"{part.stem}.parquet", "--engine", engine, "-o", f"{part.stem}.sweep", *QUICK)
         assert done.returncode == 0, done.stderr
-    merged = json.loads(demur("merge", "part-*.sweep", "--json").stdout)
-    assert merged["systems"] == json.loads(demur("score", "log.jsonl", "--json").stdout)["systems"]
+    merged = json.loads(demur("merge", "part-*.sweep", "--json", *QUICK).stdout)
+    assert merged["systems"] == json.loads(demur("score", "log.jsonl", "--json", *QUICK).stdout)["systems"]
     assert "3 sweeps of 3 logs merged" in merged["notes"]
 
 
-def test_tables_and_figures_are_those_of_the_whole(apart: Demur, tmp_path: Path) -> None:
+def test_tables_and_figures_are_those_of_the_whole(demur: Demur, tmp_path: Path) -> None:
     for part in parted(log(tmp_path / "log.jsonl")):
         sweep_of(part)
-    # each in a process of its own, as a process numbers the clipped parts of the figures it draws
-    merged = apart("merge", "part-0.sweep", "part-2.sweep", "part-1.sweep", "-o", "merged.csv", "-o", "merged.svg")
-    scored = apart("score", "log.jsonl", "-o", "scored.csv", "-o", "scored.svg")
+    parts = ("part-0.sweep", "part-2.sweep", "part-1.sweep")
+    merged = demur("merge", *parts, "-o", "merged.csv", "-o", "merged.svg", *QUICK)
+    scored = demur("score", "log.jsonl", "-o", "scored.csv", "-o", "scored.svg", *QUICK)
     assert merged.stdout == scored.stdout
     for ending in ("csv", "svg"):
         assert (tmp_path / f"merged.{ending}").read_bytes() == (tmp_path / f"scored.{ending}").read_bytes()
@@ -80,8 +83,8 @@ def test_dialogues_and_weights_give_the_same_values(demur: Demur, tmp_path: Path
     columns = {"dialogue": [f"d{k // 4}" for k in range(200)], "weight": [1 + k % 3 / 2 for k in range(200)]}
     for part in parted(log(tmp_path / "log.jsonl", **columns)):
         sweep_of(part)
-    merged = json.loads(demur("merge", "part-*.sweep", "--json").stdout)["systems"][0]
-    scored = json.loads(demur("score", "log.jsonl", "--json").stdout)["systems"][0]
+    merged = json.loads(demur("merge", "part-*.sweep", "--json", *QUICK).stdout)["systems"][0]
+    scored = json.loads(demur("score", "log.jsonl", "--json", *QUICK).stdout)["systems"][0]
     assert merged["signature"] == scored["signature"]
     assert merged["clustered_by_dialogue"] is True
     for name, figure in scored["measures"].items():
@@ -91,11 +94,11 @@ def test_dialogues_and_weights_give_the_same_values(demur: Demur, tmp_path: Path
 def test_a_merged_sweep_can_be_kept_and_added_to(demur: Demur, tmp_path: Path) -> None:
     for part in parted(log(tmp_path / "log.jsonl")):
         sweep_of(part)
-    first = demur("merge", "part-0.sweep", "part-1.sweep", "-o", "so_far.sweep")
+    first = demur("merge", "part-0.sweep", "part-1.sweep", "-o", "so_far.sweep", *QUICK)
     assert first.returncode == 0, first.stderr
     assert "wrote so_far.sweep" in first.stderr
     assert read_sweep(tmp_path / "so_far.sweep").sources == ("part-0.jsonl", "part-1.jsonl")
-    grown = demur("merge", "so_far.sweep", "part-2.sweep", "-o", "so_far.sweep", "-o", "page.html", "--quiet")
+    grown = demur("merge", "so_far.sweep", "part-2.sweep", "-o", "so_far.sweep", "-o", "page.html", "--quiet", *QUICK)
     assert grown.returncode == 0, grown.stderr
     assert grown.stderr == ""
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
@@ -103,14 +106,14 @@ def test_a_merged_sweep_can_be_kept_and_added_to(demur: Demur, tmp_path: Path) -
     again = demur("merge", "so_far.sweep", "part-2.sweep")
     assert again.returncode == 2
     assert '"part-2.jsonl" is in so_far.sweep and part-2.sweep, so it counts 2 times' in again.stderr
-    allowed = demur("merge", "so_far.sweep", "part-2.sweep", "--allow-repeats", "--json")
+    allowed = demur("merge", "so_far.sweep", "part-2.sweep", "--allow-repeats", "--json", *QUICK)
     assert json.loads(allowed.stdout)["systems"][0]["n"] == 260
     assert '"part-2.jsonl" is in so_far.sweep' in json.loads(allowed.stdout)["warnings"][0]
 
 
 def test_a_gate_holds_for_merged_sweeps_too(demur: Demur, tmp_path: Path) -> None:
     sweep_of(log(tmp_path / "a.jsonl"))
-    gated = demur("merge", "a.sweep", "--fail-if", "augrc > 0.01", "-o", "kept.sweep")
+    gated = demur("merge", "a.sweep", "--fail-if", "augrc > 0.01", "-o", "kept.sweep", *QUICK)
     assert gated.returncode == 1
     assert "gate: a: augrc > 0.01 holds" in gated.stderr
     assert (tmp_path / "kept.sweep").exists()
@@ -119,25 +122,35 @@ def test_a_gate_holds_for_merged_sweeps_too(demur: Demur, tmp_path: Path) -> Non
 def test_logs_that_do_not_name_their_system_become_one(demur: Demur, tmp_path: Path) -> None:
     for seed in range(3):
         sweep_of(log(tmp_path / f"day-{seed}.jsonl", seed=seed))
-    unnamed = demur("merge", "day-*.sweep", "--json")
+    unnamed = demur("merge", "day-*.sweep", "--json", *QUICK)
     assert [(one["system"], one["n"]) for one in json.loads(unnamed.stdout)["systems"]] == [("day", 600)]
     assert 'taken for parts of one, here called "day"' in json.loads(unnamed.stdout)["warnings"][-1]
-    apart = demur("merge", "day-*.sweep", "--apart", "--json")
+    apart = demur("merge", "day-*.sweep", "--apart", "--json", *QUICK)
     assert [one["n"] for one in json.loads(apart.stdout)["systems"]] == [200, 200, 200]
-    together = demur("merge", "day-*.sweep", "--name", "guide", "-o", "guide.sweep")
+    together = demur("merge", "day-*.sweep", "--name", "guide", "-o", "guide.sweep", *QUICK)
     assert "taken for parts of one" not in together.stderr
     assert read_sweep(tmp_path / "guide.sweep").tallies[0].system == "guide"
     assert read_sweep(tmp_path / "guide.sweep").tallies[0].n == 600
-    assert "taken for parts of one" not in demur("merge", "day-0.sweep").stderr
-    assert package.merge(tmp_path / "day-*.sweep", name="guide")[0].n == 600
+    assert "taken for parts of one" not in demur("merge", "day-0.sweep", *QUICK).stderr
+    assert package.merge(tmp_path / "day-*.sweep", name="guide", replicates=50)[0].n == 600
 
 
 def test_many_notes_are_counted(demur: Demur, tmp_path: Path) -> None:
     for part in parted(log(tmp_path / "log.jsonl"), rows=8):
         sweep_of(part, where=(("target", "yes"),))
-    notes = json.loads(demur("merge", "part-*.sweep", "--json").stdout)["notes"]
+    notes = json.loads(demur("merge", "part-*.sweep", "--json", *QUICK).stdout)["notes"]
     assert len(notes) == 23
     assert notes[-2] == "5 more notes of the parts; -o WHOLE.sweep keeps them all"
+
+
+@pytest.fixture(scope="module")
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log, its sweep, that of a log of which rows were chosen, and a folder called like one."""
+    folder = tmp_path_factory.mktemp("sweeps")
+    sweep_of(log(folder / "a.jsonl"))
+    sweep_of(log(folder / "strict.jsonl"), where=(("target", "yes"),))
+    (folder / "folder.sweep").mkdir()
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -154,10 +167,10 @@ def test_many_notes_are_counted(demur: Demur, tmp_path: Path) -> None:
         (["a.sweep", "--fail-if", "x"], "--fail-if takes"),
     ],
 )
-def test_what_cannot_be_merged_is_refused(demur: Demur, tmp_path: Path, arguments: list[str], said: str) -> None:
-    sweep_of(log(tmp_path / "a.jsonl"))
-    sweep_of(log(tmp_path / "strict.jsonl"), where=(("target", "yes"),))
-    (tmp_path / "folder.sweep").mkdir()
+def test_what_cannot_be_merged_is_refused(
+    demur: Demur, sweeps: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    copytree(sweeps, tmp_path, dirs_exist_ok=True)
     done = demur("merge", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -172,9 +185,9 @@ def test_the_help_has_an_example(demur: Demur) -> None:
 
 def test_python_merges_files_and_sweeps_already_read(tmp_path: Path) -> None:
     paths = [sweep_of(part) for part in parted(log(tmp_path / "log.jsonl"))]
-    scored = package.score(tmp_path / "log.jsonl", seed=5)
+    scored = package.score(tmp_path / "log.jsonl", seed=5, replicates=50)
     for parts in (paths, [tmp_path / "part-*.sweep"], [read_sweep(paths[2]), *paths[:2]]):
-        assert package.merge(*parts, seed=5).to_dict()["systems"] == scored.to_dict()["systems"]
+        assert package.merge(*parts, seed=5, replicates=50).to_dict()["systems"] == scored.to_dict()["systems"]
     with pytest.raises(DataError, match="so it counts 2 times"):
         package.merge(*paths, read_sweep(paths[0]))
-    assert package.merge(*paths, read_sweep(paths[0]), allow_repeats=True)[0].n == 270
+    assert package.merge(*paths, read_sweep(paths[0]), allow_repeats=True, replicates=50)[0].n == 270

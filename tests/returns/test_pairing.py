@@ -1,6 +1,6 @@
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -88,6 +88,7 @@ def test_targets_of_rows_judged_by_correct_alone_do_not_matter():
     assert pair(responses(judged)).paired
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3]), st.booleans()), min_size=2, max_size=8).flatmap(
         lambda cells: st.tuples(st.just(cells), st.permutations(cells))

@@ -128,10 +128,13 @@ def test_a_threshold_is_the_same_text_wherever_it_is_printed():
     printed = {threshold_text(one) for one in short_thresholds(whole.curve, whole.curve.threshold[:-1])}
     assert "0.606" in printed
     for figure in (*of_scores([whole]).figures[:3], *shown.figures):
-        cells = frame_table(chart_table(figure()), "data")
+        chart = figure()
+        cells = frame_table(chart_table(chart), "data")
         place = cells.columns.index("threshold")
         assert {row[place] for row in cells.rows} <= {*printed, "–"}
-        said = {row.get("returned if") or row.get("cutoff") for row in inner_rows(figure().to_dict())} - {None}
+        said = {row.get("returned if") or row.get("cutoff") for row in inner_rows(chart.to_dict(validate=False))} - {
+            None
+        }
         assert said <= {*(f"confidence ≥ {one}" for one in printed), "nothing returned"}
 
 

@@ -96,11 +96,11 @@ def test_the_paired_standard_error_is_that_of_the_paired_bootstrap(floors):
     one, two = (system(600, seed=seed, withheld=floor) for seed, floor in zip((1, 2), floors, strict=True))
     two = Rows(one.confidence + two.confidence / 2, two.right, two.answered, two.weight)
     estimate, start = augrc_difference(one, two, paired=True)
-    drawn = replicate_together([one, two], replicates=3000, seed=0)
+    drawn = replicate_together([one, two], replicates=1500, seed=0)
     differences = [common_difference(a, b) for a, b in zip(*(unstacked(part) for part in drawn), strict=True)]
     assert start == max(float((~part.answered).mean()) for part in (one, two))
     assert estimate.value == pytest.approx(area(one, start) - area(two, start))
-    assert estimate.error == pytest.approx(np.std(differences), rel=0.06)
+    assert estimate.error == pytest.approx(np.std(differences), rel=0.08)
 
 
 def unstacked(drawn):
@@ -137,9 +137,9 @@ def test_the_standard_error_holds_where_the_common_range_starts_inside_a_tie():
     answered = rng.random(500) >= 0.35
     two = Rows(rng.random(500), right & answered, answered, np.ones(500))
     estimate, _ = augrc_difference(one, two, paired=True)
-    drawn = replicate_together([one, two], replicates=3000, seed=0)
+    drawn = replicate_together([one, two], replicates=1500, seed=0)
     differences = [common_difference(a, b) for a, b in zip(*(unstacked(part) for part in drawn), strict=True)]
-    assert estimate.error == pytest.approx(np.std(differences), rel=0.06)
+    assert estimate.error == pytest.approx(np.std(differences), rel=0.08)
 
 
 def test_unpaired_variances_add_with_welchs_degrees_of_freedom():

@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import cell_totals
@@ -160,6 +160,7 @@ def test_sums_over_rows_stay_exact_where_confidences_are_joined(engine, monkeypa
         assert measure.finish(found.totals(key, measure)) == pytest.approx(float(expected), rel=1e-9)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(st.tuples(st.floats(-4, 4), st.booleans()), min_size=1, max_size=40), st.integers(1, 6))
 def test_joining_and_adding_keep_every_cutoff_exact(rows, bits):
     from demur.returns.tally import ConfidenceGrid

@@ -6,7 +6,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -236,6 +236,7 @@ def test_lists_within_lists_are_labels_as_text():
     assert responses(frame).frame["right"].all()
 
 
+FEW = settings(max_examples=settings.default.max_examples // 2)
 labels = st.sampled_from(["a", "b", "naïve", "d, e", 'quo"te', "oos"])
 rows_of_answers = st.lists(
     st.fixed_dictionaries(
@@ -252,6 +253,7 @@ rows_of_answers = st.lists(
 ).map(lambda rows: [{"id": str(n), **cells} for n, cells in enumerate([row(slice="x", failed=False), *rows])])
 
 
+@settings(max_examples=max(3, settings.default.max_examples // 4))
 @given(rows_of_answers)
 def test_every_format_is_judged_alike(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("formats")
@@ -269,12 +271,14 @@ def test_every_format_is_judged_alike(tmp_path_factory, rows):
         assert read_responses(path, reading=reading).frame.equals(expected), path.name
 
 
+@FEW
 @given(rows_of_answers.flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(rows))))
 def test_the_order_of_rows_does_not_change_what_is_judged(orders):
     first, second = (responses(rows).frame.sort("id") for rows in orders)
     assert first.equals(second)
 
 
+@FEW
 @given(rows_of_answers)
 def test_what_is_right_was_answered_and_in_scope(rows):
     frame = responses(rows).frame

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from demur.core.io.files import read_table
@@ -19,6 +19,7 @@ from demur.returns.follow import BatchReader
 from demur.returns.table import Reading, read_responses
 from demur.understanding.pairs import read_inputs
 
+FEW = settings(max_examples=max(3, settings.default.max_examples // 4))
 COLUMNS = ("input", "target", "prediction", "confidence")
 
 cells = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=4)
@@ -94,6 +95,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@FEW
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 @example(rows=[(None, None, None, None)])
@@ -109,6 +111,7 @@ def test_every_format_and_reader_keeps_every_row(name, rows):
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv", "t.tsv"])
+@FEW
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
 def test_a_log_that_is_followed_keeps_every_row(name, rows):

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -193,6 +193,7 @@ def test_merged_parts_with_units_are_the_whole(rows):
     assert both.dialogues == whole.dialogues
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(tables(PROBABILITIES, smallest=10, largest=60), st.integers(1, 5), st.integers(1, 5))
 def test_exact_totals_of_joined_parts_are_those_of_the_rows(rows, first, second):
     parts = [
@@ -208,6 +209,7 @@ def test_exact_totals_of_joined_parts_are_those_of_the_rows(rows, first, second)
     assert set(zip(x.tolist(), y.tolist(), strict=True)) <= exact
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(tables(SCORES, weights=WEIGHTS), min_size=2, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_files_does_not_matter(parts, random):
     files = [file_of(tally_of(rows, units=True), name=f"{place}.sweep") for place, rows in enumerate(parts)]
@@ -241,19 +243,19 @@ def test_infinite_totals_are_added_in_silence():
     assert_same(both, kept(both).tallies[0])
 
 
-def test_200_files_are_merged(tmp_path):
+def test_sixty_files_are_merged(tmp_path):
     rng = np.random.default_rng(0)
-    confidence, right = rng.random(4000).round(3), rng.random(4000) < 0.7
+    confidence, right = rng.random(1200).round(3), rng.random(1200) < 0.7
     rows = rows_of(*zip(confidence.tolist(), right.tolist(), strict=True))
-    for place in range(200):
+    for place in range(60):
         part = tally_of(rows[20 * place : 20 * place + 20])
         SweepFile((part,), RULES, (f"{place:03}.parquet",)).write(tmp_path / f"{place:03}.sweep")
     heard = []
     files = read_sweeps(str(tmp_path / "*.sweep"), step=lambda *said: heard.append(said))
     whole = merged(files)
     assert whole.tallies[0].sweep == tally_of(rows).sweep
-    assert len(whole.sources) == 200
-    assert heard[0] == ("reading", 0, 200)
+    assert len(whole.sources) == 60
+    assert heard[0] == ("reading", 0, 60)
     whole.write(tmp_path / "whole.sweep")
     assert_same(read_sweep(tmp_path / "whole.sweep").tallies[0], whole.tallies[0])
 

@@ -318,7 +318,7 @@ def test_the_heaviest_bucket_bounds_what_a_tally_promises():
 
 
 def test_the_promise_holds_over_buckets_of_dialogues():
-    rng, delta, trials = np.random.default_rng(12), 0.1, 150
+    rng, delta, trials = np.random.default_rng(12), 0.1, 60
     broken = returned = 0
     for _ in range(trials):
         confidence = rng.random(300)
