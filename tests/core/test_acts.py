@@ -113,9 +113,9 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["(", " ", "a ", "a(", "a&", '"', "\\", "!", "=", ",", "a,", "a=", "'a' "])
 @pytest.mark.parametrize("frame", ["{}", "{}!", "act({}", "act({}!)", "act(a={}\\)", 'act("{})'])
-def test_a_text_of_a_hundred_thousand_signs_is_read_once_through(piece: str, frame: str) -> None:
+def test_a_text_of_twenty_thousand_signs_is_read_once_through(piece: str, frame: str) -> None:
     """A parser that calls itself, or tries all ways to share out the space, would not come back from these."""
-    text = frame.format(piece * 100_000)
+    text = frame.format(piece * 20_000)
     try:
         assert isinstance(parse_acts(text), tuple)
     except DataError as fault:

@@ -1,6 +1,7 @@
 import hashlib
 import subprocess
 import sys
+from itertools import count
 
 import duckdb
 import narwhals as nw
@@ -30,10 +31,14 @@ def in_polars(frame):
     return nw.from_native(frame.lazy())
 
 
+CONNECTION = duckdb.connect()
+PLACES = count()
+
+
 def in_duckdb(frame):
-    connection = duckdb.connect()
-    connection.register("rows", frame.to_arrow())
-    return nw.from_native(connection.sql("FROM rows"))
+    name = f"rows{next(PLACES)}"
+    CONNECTION.register(name, frame.to_arrow())
+    return nw.from_native(CONNECTION.sql(f"FROM {name}"))
 
 
 HOLDERS = {"polars": in_polars, "duckdb": in_duckdb}

@@ -26,14 +26,19 @@ def test_each_format_is_written_whole_and_alone(chart, tmp_path, ending, start):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-def test_a_picture_holds_no_tooltip_points(chart, tmp_path):
-    save_chart(chart, tmp_path / "figure.svg")
-    assert len(re.findall("<path", (tmp_path / "figure.svg").read_text())) < 200
+@pytest.fixture(scope="module")
+def picture(chart, tmp_path_factory):
+    path = tmp_path_factory.mktemp("picture") / "figure.svg"
+    save_chart(chart, path)
+    return path
 
 
-def test_a_picture_says_what_it_shows(chart, tmp_path):
-    save_chart(chart, tmp_path / "figure.svg")
-    root = ElementTree.parse(tmp_path / "figure.svg").getroot()
+def test_a_picture_holds_no_tooltip_points(picture):
+    assert len(re.findall("<path", picture.read_text())) < 200
+
+
+def test_a_picture_says_what_it_shows(chart, picture):
+    root = ElementTree.parse(picture).getroot()
     space = "{http://www.w3.org/2000/svg}"
     assert root.get("role") == "img"
     assert [child.tag for child in root][:2] == [f"{space}title", f"{space}desc"]
@@ -62,13 +67,11 @@ def without(module, code):
     return subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    ("module", "part"), [("altair", "charts"), ("altair", "page"), ("vl_convert", "page"), ("vl_convert", "pictures")]
-)
-def test_without_the_extra_figures_say_what_to_install(module, part):
-    code = (
-        "from demur.errors import UsageError\n"
-        f"try:\n    import demur.core.show.{part}\nexcept UsageError as fault:\n    print(fault)"
+@pytest.mark.parametrize(("module", "parts"), [("altair", ("charts", "page")), ("vl_convert", ("page", "pictures"))])
+def test_without_the_extra_figures_say_what_to_install(module, parts):
+    code = "from demur.errors import UsageError\n" + "\n".join(
+        f"try:\n    import demur.core.show.{part}\nexcept UsageError as fault:\n    print(fault)" for part in parts
     )
     done = without(module, code)
-    assert (done.stdout.strip(), done.stderr) == ("figures need the extra: pip install 'demur[plots]'", "")
+    assert done.stdout.splitlines() == ["figures need the extra: pip install 'demur[plots]'"] * 2
+    assert done.stderr == ""

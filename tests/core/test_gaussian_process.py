@@ -4,7 +4,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.core.stats.smoothing import MOST_POINTS, Process, smooth
@@ -32,6 +32,8 @@ DATA = st.builds(
     decimals=st.sampled_from([None, 1, 0]),
     noise=st.sampled_from([0.01, 0.5]),
 )
+fewer = settings(max_examples=settings.default.max_examples // 2)
+"""Each fit takes hundreds of likelihoods."""
 
 
 @given(DATA, PROCESSES)
@@ -44,6 +46,7 @@ def test_mean_error_and_likelihood_are_those_of_the_dense_formulae(data, process
     assert ours.log_likelihood == pytest.approx(likelihood, rel=1e-6, abs=1e-6)
 
 
+@fewer
 @given(DATA)
 def test_no_parameters_nearby_are_likelier_than_the_fitted_ones(data):
     ours = smooth(*data, points=2)
@@ -57,6 +60,7 @@ def test_no_parameters_nearby_are_likelier_than_the_fitted_ones(data):
             assert smooth(x, y, points=2, process=nearby).log_likelihood <= ours.log_likelihood + 1e-4
 
 
+@fewer
 @given(DATA, st.randoms(use_true_random=False))
 def test_the_order_of_points_does_not_matter(data, random):
     x, y = data
@@ -67,6 +71,7 @@ def test_the_order_of_points_does_not_matter(data, random):
     assert [part.tolist() for part in other.points] == [part.tolist() for part in one.points]
 
 
+@fewer
 @given(
     DATA,
     st.sampled_from([1e-200, 1e-6, 1.0, 1e9, 1e200]),
@@ -179,10 +184,10 @@ def test_a_known_function_is_recovered_within_its_error():
 def test_a_band_of_one_standard_error_holds_the_truth_about_two_times_in_three():
     at = np.linspace(0.3, 5.7, 15)
     held = []
-    for seed in range(60):
+    for seed in range(30):
         curve = smooth(*scattered(80, seed=seed, decimals=1), at=at)
         held.append(np.abs(curve.mean - np.sin(at)) <= curve.error)
-    assert 0.58 < np.mean(held) < 0.80
+    assert 0.56 < np.mean(held) < 0.82
 
 
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")

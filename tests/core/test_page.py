@@ -107,9 +107,13 @@ def test_tables_up_to_250_rows_are_shown_whole(rows, told):
     assert shown.count("<tr>") == int(told.split()[0]) + 1
 
 
-def test_whatever_comes_from_data_is_escaped(simulated):
-    one = evaluate(responses(simulated(EVIL, n=30)), replicates=20)
-    shown = presentation.of_scores(one)
+@pytest.fixture(scope="module")
+def evil(simulated):
+    return evaluate(responses(simulated(EVIL, n=30)), replicates=20)
+
+
+def test_whatever_comes_from_data_is_escaped(evil):
+    shown = presentation.of_scores(evil)
     document = page(
         EVIL,
         [Section.of(shown, title=EVIL)],
@@ -126,8 +130,8 @@ def test_whatever_comes_from_data_is_escaped(simulated):
             assert "alert" in json.dumps(json.loads(text))
 
 
-def test_results_in_notebooks_are_escaped_too(simulated):
-    (one,) = evaluate(responses(simulated(EVIL, n=30)), replicates=20)
+def test_results_in_notebooks_are_escaped_too(evil):
+    (one,) = evil
     for result in (one, one.curve):
         assert "<script>" not in result._repr_html_()
 

@@ -45,7 +45,9 @@ def test_a_cost_is_a_file_an_expression_or_points(study: Path) -> None:
 
 
 def test_several_studies_are_one_result(study: Path) -> None:
-    found = demur.gold(study, wizards().folder / "trials.csv", **{**QUICK, "x": "wer"})
+    other = study.parent / "other.csv"
+    lab_wizards.simulate(2, wizards=6, callers=6, trials=20).write_csv(other)
+    found = demur.gold(study, other, **QUICK)
     assert len(found) == 2
     assert found.frame()["system"].to_list() == ["A", "B", "A", "B"]
     assert found.chart().to_dict()["description"]

@@ -87,8 +87,8 @@ def test_the_spread_of_persons_is_recovered(spread):
 
 
 def test_the_spread_is_right_on_average_over_small_pilots():
-    found = [spread_of(fit_of(one_arm(12, 30, 1.0, seed))) ** 2 for seed in range(120)]
-    assert np.mean(found) == pytest.approx(1.0, abs=0.2)
+    found = [spread_of(fit_of(one_arm(12, 30, 1.0, seed))) ** 2 for seed in range(60)]
+    assert np.mean(found) == pytest.approx(1.0, abs=0.28)
 
 
 def test_persons_who_are_alike_spread_by_0_and_not_by_less():
@@ -165,22 +165,22 @@ def test_bounded_scores_vary_in_simulation_as_in_the_pilot():
 def test_bands_are_as_wide_as_those_of_whole_studies():
     """Each simulated study is fitted, its smoothness chosen, and its subjects are drawn anew, as an analysis does."""
     pilot = one_arm(16, 25, 1.0)
-    planned = plan(pilot, subjects=[16], trials_each=[20], fit=FitOptions(kind="spline"), studies=200).designs[0]
+    planned = plan(pilot, subjects=[16], trials_each=[20], fit=FitOptions(kind="spline"), studies=100).designs[0]
     one = pilot_study_of(pilot, FitOptions(kind="spline")).performers[0]
     rng = np.random.default_rng(5)
     places = np.linspace(one.counts.low, one.counts.high, 41)
     widths = []
-    for seed in range(40):
+    for seed in range(20):
         counts = one.simulated(rng.standard_normal((16, 1)), 20, rng)
         fit = fit_curve(counts, FitOptions(kind="spline"))
         refits = fit.refits(draw_subjects([counts], 100, seed))
         low, high = Performer("wizards", "gold", fit, refits, np.zeros(100), 0.95).band(places)
         widths.append((high - low) / 2)
-    assert planned.half_widths["wizards"] == pytest.approx(float(np.mean(widths)), rel=0.15)
+    assert planned.half_widths["wizards"] == pytest.approx(float(np.mean(widths)), rel=0.2)
 
 
 def test_more_subjects_and_more_trials_narrow_the_bands_and_show_more():
-    found = plan(three(b_easy=1.2), fit=LOGISTIC, subjects=[8, 32], trials_each=[10, 40])
+    found = plan(three(b_easy=1.2), fit=LOGISTIC, subjects=[8, 32], trials_each=[10, 40], studies=100)
     widths = {(one.subjects, one.trials): one for one in found.designs}
     assert widths[8, 10].half_width > widths[8, 40].half_width > widths[32, 40].half_width
     assert widths[8, 10].half_width > widths[32, 10].half_width > widths[32, 40].half_width
@@ -190,9 +190,9 @@ def test_more_subjects_and_more_trials_narrow_the_bands_and_show_more():
 
 
 def test_four_times_the_subjects_halve_what_t_is_put_on():
-    found = plan(three(), fit=LOGISTIC, subjects=[12, 48], trials_each=[20], studies=400)
+    found = plan(three(), fit=LOGISTIC, subjects=[12, 48], trials_each=[20], studies=200)
     few, many = (one.half_widths["A"] / student(0.95, one.subjects - 1) for one in found.designs)
-    assert few / many == pytest.approx(2, rel=0.12)
+    assert few / many == pytest.approx(2, rel=0.15)
 
 
 def test_systems_that_do_not_differ_are_rarely_told_apart():
@@ -208,7 +208,7 @@ def test_systems_that_do_not_differ_are_rarely_told_apart():
 
 
 def test_the_smallest_design_that_is_narrow_enough_is_needed():
-    found = plan(three(), fit=LOGISTIC, subjects=[8, 16, 32], trials_each=[10, 30], half_width=0.12)
+    found = plan(three(), fit=LOGISTIC, subjects=[8, 16, 32], trials_each=[10, 30], half_width=0.12, studies=50)
     enough = [design for design in found.designs if design.half_width <= 0.12]
     assert found.needed is enough[0]
     assert found.needed.size == min(design.size for design in enough)
@@ -221,11 +221,11 @@ def test_the_smallest_design_that_is_narrow_enough_is_needed():
 
 
 def test_where_no_design_is_enough_it_is_said_what_would_be():
-    found = plan(three(), fit=LOGISTIC, subjects=[8, 16], trials_each=[20], half_width=0.05)
+    found = plan(three(), fit=LOGISTIC, subjects=[8, 16], trials_each=[20], half_width=0.05, studies=100)
     assert found.needed is None
     subjects, trials = found.would_do
     assert trials == 20
-    again = plan(three(), fit=LOGISTIC, subjects=[subjects], trials_each=[trials], half_width=0.05)
+    again = plan(three(), fit=LOGISTIC, subjects=[subjects], trials_each=[trials], half_width=0.05, studies=100)
     assert again.designs[0].half_width == pytest.approx(0.05, rel=0.1)
     assert f"about {subjects} subjects with 20 trials each should do" in found.words()
 
@@ -240,8 +240,8 @@ def test_what_would_do_follows_the_root_of_subjects_and_students_t():
 
 
 def test_designs_do_not_depend_on_which_others_are_tried():
-    alone = plan(three(), fit=LOGISTIC, subjects=[12], trials_each=[20])
-    among = plan(three(), fit=LOGISTIC, subjects=[8, 12], trials_each=[10, 20])
+    alone = plan(three(), fit=LOGISTIC, subjects=[12], trials_each=[20], studies=40)
+    among = plan(three(), fit=LOGISTIC, subjects=[8, 12], trials_each=[10, 20], studies=40)
     assert alone.designs[0] in among.designs
 
 

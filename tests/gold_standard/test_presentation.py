@@ -1,6 +1,7 @@
 """What is said and shown of studies against a gold standard: sentences, tables and documents agree with the numbers."""
 
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 
@@ -163,14 +164,14 @@ def test_a_study_without_an_upper_bound_says_so_and_shows_the_rest():
     assert shown.document["complexity"]["value"] is None
     assert shown.document["complexity"]["why"] == "the metric has no upper bound; --upper gives it"
     assert any("y has no upper bound" in note for note in shown.notes)
-    assert all(draw().to_dict() for draw in shown.figures)
+    assert all(draw().to_dict(validate=False) for draw in shown.figures)
 
 
 def test_components_that_were_only_switched_together_have_no_figure_of_effects():
     together = {"A": "none", "B": "confirm+spell"}
     study = read(rows(CROSSING, components=together), replace(QUICK, components=True))
     assert presentation.effect_frame(study.components[0]).is_empty()
-    drawn = [figure().to_dict() for figure in of_study(study).figures]
+    drawn = [figure().to_dict(validate=False) for figure in of_study(study).figures]
     assert len(drawn) == len(of_study(read(rows(CROSSING))).figures)
 
 
@@ -245,16 +246,24 @@ def test_components_are_told_drawn_and_tabulated():
     assert effects["effect"].to_list() == ["without repair (nothing else on)", "repair"]
 
 
-def test_every_figure_can_be_drawn_and_describes_itself(crossed):
-    for draw in of_study(crossed).figures:
-        spec = draw().to_dict()
-        assert json.dumps(spec, allow_nan=False)
-        assert spec.get("description") or spec.get("title")
+@pytest.fixture(scope="module")
+def page(crossed):
+    return presentation_page(of_study(crossed))
 
 
-def test_a_study_is_a_page_a_text_and_a_terminal(crossed):
+def test_every_figure_can_be_drawn_and_describes_itself(crossed, page):
+    number = len(of_study(crossed).figures)
+    specs = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert len(specs) == number
+    for spec in specs:
+        assert json.loads(spec, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    descriptions = re.findall(r'<img alt="([^"]*)"', page)
+    assert len(descriptions) == number
+    assert all(len(words) > 30 for words in descriptions)
+
+
+def test_a_study_is_a_page_a_text_and_a_terminal(crossed, page):
     shown = of_study(crossed)
-    page = presentation_page(shown)
     assert "Nearer the gold standard" in page
     assert shown.sentences[0] in shown.markdown()
     console = Console(record=True, width=200, file=StringIO())

