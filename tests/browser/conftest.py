@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -54,32 +56,65 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def idle_pages() -> dict[str, list[Any]]:
+    """Pages that no test uses, by the options of their context: one that exists shows the next document much sooner."""
+    return defaultdict(list)
+
+
 @pytest.fixture
-def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """A function that opens a page with the options of a browser context; its errors fail the test at the end.
+def open_page(chromium: Any, idle_pages: dict[str, list[Any]]) -> Iterator[Callable[..., Any]]:
+    """A function that opens a page with the options of a browser context; its errors fail the test at the end."""
+    with _opening(chromium, idle_pages) as open_one:
+        yield open_one
+
+
+@pytest.fixture(scope="module")
+def open_shared(chromium: Any, idle_pages: dict[str, list[Any]]) -> Iterator[Callable[..., Any]]:
+    """As `open_page`, for a page that the tests of a module share; its errors fail the last of them."""
+    with _opening(chromium, idle_pages) as open_one:
+        yield open_one
+
+
+@contextmanager
+def _opening(chromium: Any, idle_pages: dict[str, list[Any]]) -> Iterator[Callable[..., Any]]:
+    """Opens pages, and says at the end which errors there were.
 
     Errors are what the console calls so, exceptions nobody caught, and whatever a content policy refused. What the
     console says of a refusal that the test brings about is let pass by `expecting` a part of it.
     """
-    contexts, faults = [], []
+    opened: list[tuple[str, Any, dict[str, Callable[..., None]]]] = []
+    faults: list[str] = []
 
-    def opened(*, expecting: str | None = None, **options: Any) -> Any:
-        context = chromium.new_context(**{"viewport": {"width": 1000, "height": 1100}, **options})
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        context.add_init_script(LISTENER)
-        page = context.new_page()
-        page.on("console", lambda said: faults.append(said.text) if _is_fault(said, expecting) else None)
-        page.on("pageerror", lambda fault: faults.append(str(fault)))
+    def open_one(*, expecting: str | None = None, **options: Any) -> Any:
+        key = repr(sorted(options.items()))
+        page = idle_pages[key].pop() if idle_pages[key] else _new_page(chromium, options)
+        heard = {
+            "console": lambda said: faults.append(said.text) if _is_fault(said, expecting) else None,
+            "pageerror": lambda fault: faults.append(str(fault)),
+        }
+        for event, hear in heard.items():
+            page.on(event, hear)
+        opened.append((key, page, heard))
         return page
 
-    yield opened
-    for context in contexts:
-        for page in context.pages:
-            for frame in page.frames:
-                faults += frame.evaluate("window.violations || []")
-        context.close()
+    yield open_one
+    for key, page, heard in opened:
+        for frame in page.frames:
+            faults += frame.evaluate("window.violations || []")
+        page.unroute_all()
+        page.goto("about:blank")
+        for event, hear in heard.items():
+            page.remove_listener(event, hear)
+        idle_pages[key].append(page)
     assert faults == []
+
+
+def _new_page(chromium: Any, options: dict[str, Any]) -> Any:
+    context = chromium.new_context(**{"viewport": {"width": 1000, "height": 1100}, **options})
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(LISTENER)
+    return context.new_page()
 
 
 def _is_fault(said: Any, expecting: str | None) -> bool:

@@ -8,19 +8,35 @@ import pytest
 from apps.web.logs import MARKUP
 
 
-@pytest.fixture
-def compared(open_page, workbench):
+def opened(page, workbench, query=""):
     """Opens the comparison of the two runs, with more of a query if need be."""
+    one, two = workbench.id_of("alpha"), workbench.id_of(f"beta {MARKUP}")
+    page.goto(f"/compare?run={one}&run={two}{query}")
+    alive(page)
 
-    def opened(query="", **options):
-        page = open_page(base_url=workbench.url, **options)
-        one, two = workbench.id_of("alpha"), workbench.id_of(f"beta {MARKUP}")
-        page.goto(f"/compare?run={one}&run={two}{query}")
-        page.locator(".explorer-alive").wait_for()
-        page.locator(".answers-table").wait_for()
-        return page
 
-    return opened
+def alive(page):
+    page.locator(".explorer-alive").wait_for()
+    page.locator(".answers-table").wait_for()
+
+
+@pytest.fixture(scope="module")
+def shared_page(open_shared, workbench):
+    page = open_shared(expecting="400", base_url=workbench.url)
+    opened(page, workbench)
+    return page
+
+
+@pytest.fixture
+def page(shared_page):
+    """The comparison at the point at which it opens, whatever was done there before."""
+    for label, first in {"Show": "wrong", "domain": "", "Answers of": None}.items():
+        choice = shared_page.get_by_label(label)
+        choice.select_option(index=0) if first is None else choice.select_option(first)
+    shared_page.locator("[data-part=align][value=share]").check()
+    shared_page.locator('[data-part="x"]').fill("0.2")
+    settled(shared_page)
+    return shared_page
 
 
 def told(page):
@@ -56,9 +72,7 @@ def drag(page, start, stop, steps=6):
     page.mouse.up()
 
 
-def test_dragging_moves_the_counts_and_the_answers_below(compared):
-    page = compared()
-    settled(page)
+def test_dragging_moves_the_counts_and_the_answers_below(page):
     before = told(page)
     drag(page, 0.3, 0.7)
     settled(page)
@@ -66,9 +80,7 @@ def test_dragging_moves_the_counts_and_the_answers_below(compared):
     assert told(page)[1] < before[1]
 
 
-def test_an_update_takes_a_fraction_of_a_second(compared, capsys):
-    page = compared()
-    settled(page)
+def test_an_update_takes_a_fraction_of_a_second(page, capsys):
     took = page.evaluate(
         """async () => {
           const slider = document.querySelector('[data-part="x"]');
@@ -90,8 +102,7 @@ def test_an_update_takes_a_fraction_of_a_second(compared, capsys):
     assert len(took) == 6
 
 
-def test_the_link_restores_the_point_the_filters_and_the_answers(compared, open_page):
-    page = compared()
+def test_the_link_restores_the_point_the_filters_and_the_answers(page, open_page):
     drag(page, 0.3, 0.6)
     page.get_by_label("Show").select_option("missed")
     page.get_by_label("domain").select_option("domain=bank")
@@ -101,17 +112,14 @@ def test_the_link_restores_the_point_the_filters_and_the_answers(compared, open_
     )
     again = open_page()
     again.goto(page.url)
-    again.locator(".explorer-alive").wait_for()
-    again.locator(".answers-table").wait_for()
+    alive(again)
     assert told(again) == told(page)
     assert again.get_by_label("Show").input_value() == "missed"
     assert again.get_by_label("domain").input_value() == "domain=bank"
     assert again.locator(".answers-table").inner_text() == page.locator(".answers-table").inner_text()
 
 
-def test_the_keyboard_alone_moves_the_point_and_reaches_the_answers(compared):
-    page = compared()
-    settled(page)
+def test_the_keyboard_alone_moves_the_point_and_reaches_the_answers(page):
     before = told(page)
     page.locator('[data-part="x"]').focus()
     for key in ("PageUp", "PageUp", "ArrowRight"):
@@ -129,8 +137,7 @@ def test_the_keyboard_alone_moves_the_point_and_reaches_the_answers(compared):
     assert page.locator(".hypotheses").first.is_visible()
 
 
-def test_the_cost_slider_walks_the_cost_path_and_the_answers_follow(compared):
-    page = compared()
+def test_the_cost_slider_walks_the_cost_path_and_the_answers_follow(page):
     slider = page.locator('[data-part="ratio"]')
     slider.fill("0.05")
     page.wait_for_function("() => document.querySelector('[data-part=\"said\"]').textContent.includes('cheapest')")
@@ -143,8 +150,9 @@ def test_the_cost_slider_walks_the_cost_path_and_the_answers_follow(compared):
     assert query_of(page)["align"] == ["cost"]
 
 
-def test_a_marked_range_shows_the_answers_between_its_ends(compared):
-    page = compared("&from=0.2&to=0.4")
+def test_a_marked_range_shows_the_answers_between_its_ends(open_page, workbench):
+    page = open_page(base_url=workbench.url)
+    opened(page, workbench, "&from=0.2&to=0.4")
     page.wait_for_function(
         "() => document.querySelector('.answers-table caption').textContent.includes('confidence at least')"
     )
@@ -155,25 +163,15 @@ def test_a_marked_range_shows_the_answers_between_its_ends(compared):
     assert int(page.locator("#answers .scroll").get_attribute("data-total")) == answers
 
 
-def test_what_one_run_alone_gets_wrong_is_shown_beside_the_other(compared):
-    page = compared("&show=alone")
+def test_what_one_run_alone_gets_wrong_is_shown_beside_the_other(page):
+    page.get_by_label("Show").select_option("alone")
     page.wait_for_function("() => document.querySelector('.answers-table caption').textContent.includes('not there')")
     rows = page.locator(".answers-table tbody tr")
     assert rows.count() > 0
     assert all("✗" in text for text in rows.locator('td[data-of="answer"]').all_inner_texts())
 
 
-def test_all_answers_are_a_page_away(compared):
-    page = compared("&x=0.4")
-    settled(page)
-    total = page.locator("#answers .scroll").get_attribute("data-total")
-    page.get_by_role("link", name="All of these, page by page").click()
-    page.wait_for_url(re.compile("/errors"))
-    assert page.locator("main .scroll").get_attribute("data-total") == total
-
-
-def test_a_search_that_fails_says_so_and_the_page_goes_on(compared):
-    page = compared(expecting="400")
+def test_a_search_that_fails_says_so_and_the_page_goes_on(page):
     page.route(
         "**/errors/rows?*search*", lambda route: route.fulfill(status=400, body='<p class="fault">no such search</p>')
     )
@@ -182,3 +180,12 @@ def test_a_search_that_fails_says_so_and_the_page_goes_on(compared):
     page.get_by_label("Input holds").fill("")
     page.get_by_role("alert").wait_for(state="hidden")
     settled(page)
+
+
+def test_all_answers_are_a_page_away(page):
+    page.locator('[data-part="x"]').fill("0.4")
+    settled(page)
+    total = page.locator("#answers .scroll").get_attribute("data-total")
+    page.get_by_role("link", name="All of these, page by page").click()
+    page.wait_for_url(re.compile("/errors"))
+    assert page.locator("main .scroll").get_attribute("data-total") == total

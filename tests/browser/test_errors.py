@@ -5,7 +5,6 @@ import re
 import pytest
 
 from apps.web.logs import MARKUP
-from browser.audit import serious_faults
 
 
 @pytest.fixture
@@ -87,13 +86,3 @@ def test_hypotheses_unfold(page):
     page.locator(".answers-table summary").first.click()
     assert page.locator(".hypotheses").first.is_visible()
     assert page.locator(".hypotheses meter").first.is_visible()
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])
-def test_the_page_fits_its_window_and_has_no_serious_fault(open_page, workbench, width, scheme):
-    page = open_page(base_url=workbench.url, viewport={"width": width, "height": 900}, color_scheme=scheme)
-    one, two = workbench.id_of("alpha"), workbench.id_of(f"beta {MARKUP}")
-    page.goto(f"/errors?run={one}&other={two}&threshold=0.5")
-    page.locator(".answers-table summary").first.click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert serious_faults(page) == []

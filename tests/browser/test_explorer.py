@@ -1,10 +1,9 @@
 """The interactive plot in a real browser: dragged, stepped, typed into, touched, and read."""
 
-import json
-
 import numpy as np
 import pytest
 
+from browser.audit import serious_faults
 from demur.core.show import numbers
 from demur.core.show.numbers import count, tabled_percent
 from demur.core.show.page import STYLE as PAGE_STYLE
@@ -50,37 +49,40 @@ def alone():
 
 
 @pytest.fixture
-def show(open_page, document):
+def standalone(open_page, document):
     """A function that opens the page of an explorer and waits until it is alive."""
 
-    def shown(what=None, **options):
+    def shown(**options):
         page = open_page(**options)
-        page.set_content(explorer_page(document if what is None else what))
+        page.set_content(explorer_page(document))
         page.wait_for_selector(".explorer-alive")
         return page
 
     return shown
 
 
-@pytest.fixture
-def strict(open_page, document):
+START = """
+import { explore } from "/explorer.js";
+window.begin = (content, state) => {
+  document.querySelector("main").innerHTML = content;
+  const root = document.querySelector("[data-explorer]");
+  const told = JSON.parse(document.getElementById(root.dataset.explorer).textContent);
+  window.heard = [];
+  window.explorer = explore(root, told, window.vegaEmbed, { state, onchange: (news) => window.heard.push(news) });
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def strict_page(open_shared):
     """A page as the workbench serves it: nothing inline but data, no styles and no scripts from elsewhere."""
     content = {
-        "/": f'<!doctype html><html lang="en"><head><title>t</title><link rel="stylesheet" href="/s.css"></head><body>'
-        f'{explorer_html(document)}<script src="/vega.js"></script><script type="module" src="/start.js"></script>',
+        "/": '<!doctype html><html lang="en"><head><title>t</title><link rel="stylesheet" href="/s.css"></head><body>'
+        '<main></main><script src="/vega.js"></script><script type="module" src="/start.js"></script>',
         "/s.css": PAGE_STYLE + STYLE,
         "/vega.js": javascript("window.vegaEmbed = vegaEmbed;"),
         **{f"/{name}": source for name, source in MODULES.items()},
-        "/start.js": """
-import { explore } from "/explorer.js";
-const root = document.querySelector("[data-explorer]");
-const told = JSON.parse(document.getElementById(root.dataset.explorer).textContent);
-window.heard = [];
-window.explorer = explore(root, told, window.vegaEmbed, {
-  state: JSON.parse(new URLSearchParams(location.search).get("state") ?? "{}"),
-  onchange: (news) => window.heard.push(news),
-});
-""",
+        "/start.js": START,
     }
     kinds = {"/s.css": "text/css", "/": "text/html"}
 
@@ -93,13 +95,22 @@ window.explorer = explore(root, told, window.vegaEmbed, {
             status=200 if path in content else 404, body=content.get(path, ""), content_type=kind, headers=headers
         )
 
-    def shown(state=None):
-        page = open_page()
-        page.route("**/*", served)
-        query = "" if state is None else f"?state={json.dumps(state)}"
-        page.goto(f"http://explorer.test/{query}")
-        page.wait_for_selector(".explorer-alive")
-        return page
+    page = open_shared()
+    page.route("**/*", served)
+    page.goto("http://explorer.test/")
+    page.wait_for_function("() => window.begin")
+    return page
+
+
+@pytest.fixture
+def show(strict_page, document):
+    """A function that begins an explorer in the page that these tests share, and waits until it is alive."""
+
+    def shown(what=None, state=None):
+        content = explorer_html(document if what is None else what)
+        strict_page.evaluate("([content, state]) => window.begin(content, state)", [content, state or {}])
+        strict_page.wait_for_selector(".explorer-alive")
+        return strict_page
 
     return shown
 
@@ -153,12 +164,12 @@ def handles(page):
     )
 
 
-def test_at_first_the_script_says_what_the_page_said_without_it(open_page, show, document):
+def test_at_first_the_script_says_what_the_page_said_without_it(open_page, standalone, document):
     still = open_page(java_script_enabled=False)
     still.set_content(explorer_page(document))
     assert still.locator(".explorer-plot img").count() == 1
     assert not still.locator(".explorer-controls").is_visible()
-    live = show()
+    live = standalone()
     assert live.locator(".explorer-plot img").count() == 0
     assert table(still) == table(live)
     said = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
@@ -211,8 +222,8 @@ def test_the_slider_steps_by_cutoffs_by_five_percent_and_to_the_ends(show, docum
     assert page.locator("[data-part=x]").get_attribute("aria-valuetext") == "0 % withheld"
 
 
-def test_everything_can_be_reached_and_moved_with_the_keyboard(show):
-    page = show()
+def test_everything_can_be_reached_and_moved_with_the_keyboard(standalone):
+    page = standalone()
     reached = set()
     for _ in range(12):
         page.keyboard.press("Tab")
@@ -265,8 +276,8 @@ def test_with_one_threshold_a_drag_pulls_the_nearest_curve(show):
     assert len({row["threshold"] for row in table(page)}) == 1
 
 
-def test_a_finger_does_what_the_mouse_does(show):
-    page = show(has_touch=True, viewport={"width": 390, "height": 1200})
+def test_a_finger_does_what_the_mouse_does(standalone):
+    page = standalone(has_touch=True, viewport={"width": 390, "height": 1200})
     x, y = plot_place(page, 0.4)
     page.touchscreen.tap(x, y)
     settled(page)
@@ -279,8 +290,8 @@ def test_a_finger_does_what_the_mouse_does(show):
     assert shown_share(page) == pytest.approx(0.7, abs=0.03)
 
 
-def test_shift_and_drag_mark_a_range_of_answers(strict, document):
-    page = strict()
+def test_shift_and_drag_mark_a_range_of_answers(show, document):
+    page = show()
     page.keyboard.down("Shift")
     drag(page, 0.5, 0.25)
     page.keyboard.up("Shift")
@@ -297,8 +308,8 @@ def test_shift_and_drag_mark_a_range_of_answers(strict, document):
     assert page.evaluate("window.heard.at(-1).region") is None
 
 
-def test_a_range_can_be_typed(strict):
-    page = strict()
+def test_a_range_can_be_typed(show):
+    page = show()
     page.locator("[data-part=marking] summary").click()
     page.locator("[data-part=from]").fill("10")
     page.locator("[data-part=to]").fill("100")
@@ -309,31 +320,28 @@ def test_a_range_can_be_typed(strict):
     assert news["systems"][0]["region"]["high"] is None
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
+def test_a_state_comes_back_as_it_was_given_without_news(show):
+    for state in (
         {"x": 0.35, "ratio": 0.1, "align": "share", "region": None},
         {"x": 0.5123, "ratio": 0.3, "align": "threshold", "region": [0.1, 0.2]},
         {"x": None, "ratio": 0.3, "align": "threshold", "region": None},
         {"x": 0.2, "ratio": 0.7, "align": "cost", "region": None},
-    ],
-)
-def test_a_state_comes_back_as_it_was_given_without_news(strict, state):
-    page = strict(state)
-    settled(page)
-    assert page.evaluate("window.explorer.state()") == state
-    assert page.evaluate("window.heard") == []
+    ):
+        page = show(state=state)
+        settled(page)
+        assert page.evaluate("window.explorer.state()") == state
+        assert page.evaluate("window.heard") == []
 
 
-@pytest.mark.parametrize("state", [{"x": 7}, {"x": "a"}, {"align": "sideways"}, {"ratio": -1}, {"region": [0.5, 0.1]}])
-def test_a_state_that_makes_no_sense_is_as_at_the_start(strict, document, state):
-    page = strict(state)
+def test_a_state_that_makes_no_sense_is_as_at_the_start(show, document):
     wanted = {"x": 0.2, "ratio": document["ratio"], "align": "share", "region": None}
-    assert page.evaluate("window.explorer.state()") == wanted
+    for state in ({"x": 7}, {"x": "a"}, {"align": "sideways"}, {"ratio": -1}, {"region": [0.5, 0.1]}):
+        page = show(state=state)
+        assert page.evaluate("window.explorer.state()") == wanted, state
 
 
-def test_news_tell_the_state_and_what_each_system_does_there(strict, document):
-    page = strict()
+def test_news_tell_the_state_and_what_each_system_does_there(show, document):
+    page = show()
     page.locator("[data-part=x]").focus()
     page.keyboard.press("End")
     page.keyboard.press("PageDown")
@@ -379,11 +387,11 @@ def test_markup_in_names_stays_text(show):
     assert page.locator("img").count() == 0
 
 
-def test_numbers_are_written_as_python_writes_them(strict):
+def test_numbers_are_written_as_python_writes_them(show):
     rng = np.random.default_rng(5)
     shares = [k / 16 for k in range(17)] + [k / 400 for k in range(401)] + rng.random(500).tolist() + [0.0004, 0.99996]
     values = [*shares, *(1e4 * rng.random(200)).tolist(), 1234.5, 0.00012345, 1e-7, 123456.0, 2.5, 99995.0]
-    page = strict()
+    page = show()
     source = MODULES["explorer_numbers.js"].replace("export ", "")
     wanted = "shares.map(percent), shares.map(tabledPercent), values.map(number), values.map(count)"
     script = f"([shares, values]) => {{ {source}; return [{wanted}]; }}"
@@ -394,12 +402,10 @@ def test_numbers_are_written_as_python_writes_them(strict):
     assert told[3] == [count(one) for one in values]
 
 
-def test_an_update_of_three_systems_of_1500_cutoffs_is_measured(open_page, capsys):
+def test_an_update_of_three_systems_of_1500_cutoffs_is_measured(show, capsys):
     systems = [answers(f"system {k}", accuracy=0.6 + 0.1 * k, seed=k, n=4000) for k in range(3)]
     found = compare(responses([row for rows in systems for row in rows]), replicates=20)
-    page = open_page()
-    page.set_content(explorer_page(explorer_document(found.evaluations, found)))
-    page.wait_for_selector(".explorer-alive")
+    page = show(explorer_document(found.evaluations, found))
     x, y = plot_place(page, 0.1)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -420,20 +426,17 @@ def test_an_update_of_three_systems_of_1500_cutoffs_is_measured(open_page, capsy
         }""",
         [x, y],
     )
+    page.mouse.up()
     with capsys.disabled():
         print(f"\nexplorer update, 3 systems of 1,500 cutoffs: median {took[20]:.1f} ms, worst {took[-1]:.1f} ms")
 
 
 def test_nothing_serious_is_found_by_axe(show):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="the browser tests need axe-playwright-python"
-    )
-    for scheme in ("light", "dark"):
-        page = show(color_scheme=scheme)
-        page.locator("[data-part=marking] summary").click()
-        found = axe.Axe().run(page).response["violations"]
-        told = [(one["id"], one["impact"], [node["html"][:120] for node in one["nodes"]]) for one in found]
-        assert [one for one in told if one[1] in ("serious", "critical")] == []
+    page = show()
+    page.locator("[data-part=marking] summary").click()
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        assert serious_faults(page) == []
 
 
 def test_a_comparison_in_a_notebook_is_alive_in_its_frame(open_page):
@@ -449,13 +452,11 @@ def test_a_comparison_in_a_notebook_is_alive_in_its_frame(open_page):
     assert frame.locator(ROWS).first.inner_text() != before
 
 
-def test_the_script_writes_thresholds_as_python_does(open_page):
+def test_the_script_writes_thresholds_as_python_does(show):
     rng = np.random.default_rng(0)
     values = [0.0, 48.4, 0.606, 1e-4, 9.9e-5, -5e-5, 1e6, 999999.5, 12345678.0, 1e21, -2.5e300, 5e-324, 0.1 + 0.2]
     values += (rng.normal(size=300) * 10.0 ** rng.integers(-12, 25, 300)).tolist()
     values += [float(f"{value:.{place % 7}g}") for place, value in enumerate(values)]
     module = MODULES["explorer_numbers.js"].replace("export ", "")
-    page = open_page()
-    page.set_content("<p>thresholds</p>")
-    texts = page.evaluate(f"(values) => {{ {module}; return values.map(thresholdText); }}", values)
+    texts = show().evaluate(f"(values) => {{ {module}; return values.map(thresholdText); }}", values)
     assert texts == [threshold_text(value) for value in values]

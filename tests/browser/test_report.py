@@ -10,6 +10,7 @@ import pytest
 
 import demur
 from apps.web.logs import MARKUP, QUOTES, answers
+from browser.audit import serious_faults
 from demur.lab import tutor
 
 SECTIONS = (
@@ -48,27 +49,26 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
-def opened(open_page: Callable[..., Any], path: Path) -> Callable[..., Any]:
-    """Opens the report without a network; what it asks for besides itself is kept in `asked`."""
-
-    def shown(**options: Any) -> Any:
-        page = open_page(**options)
-        page.context.set_offline(True)
-        asked: list[str] = []
-        page.on("request", lambda one: None if one.url.startswith("data:") else asked.append(one.url))
-        page.goto(path.as_uri())
-        if options.get("java_script_enabled", True):
-            page.locator(".explorer-alive").wait_for()
-            page.wait_for_function("() => !document.querySelector('.chart > img')")
-        assert asked == [path.as_uri()]
-        return page
-
-    return shown
+def shown(open_one: Callable[..., Any], path: Path, **options: Any) -> Any:
+    """The report opened without a network; it asks for nothing besides itself."""
+    page = open_one(offline=True, **options)
+    asked: list[str] = []
+    page.on("request", lambda one: None if one.url.startswith("data:") else asked.append(one.url))
+    page.goto(path.as_uri())
+    if options.get("java_script_enabled", True):
+        page.locator(".explorer-alive").wait_for()
+        page.wait_for_function("() => !document.querySelector('.chart > img')")
+    assert asked == [path.as_uri()]
+    return page
 
 
-def test_every_figure_is_drawn_with_its_description_and_its_table(opened: Callable[..., Any]) -> None:
-    page = opened()
+@pytest.fixture(scope="module")
+def page(open_shared: Callable[..., Any], path: Path) -> Any:
+    """The report on a screen."""
+    return shown(open_shared, path, color_scheme="light")
+
+
+def test_every_figure_is_drawn_with_its_description_and_its_table(page: Any) -> None:
     figures = page.locator("figure")
     assert figures.count() >= 8
     for place in range(figures.count()):
@@ -82,8 +82,7 @@ def test_every_figure_is_drawn_with_its_description_and_its_table(opened: Callab
         assert figure.locator("table").count() >= 1
 
 
-def test_the_story_has_all_its_parts(opened: Callable[..., Any]) -> None:
-    page = opened()
+def test_the_story_has_all_its_parts(page: Any) -> None:
     headings = page.locator("section > h2").all_inner_texts()
     assert [one for one in headings if one in SECTIONS] == list(SECTIONS)
     links = page.locator(".contents a")
@@ -94,8 +93,8 @@ def test_the_story_has_all_its_parts(opened: Callable[..., Any]) -> None:
         assert page.locator(target).count() == 1
 
 
-def test_without_scripts_the_figures_are_pictures(opened: Callable[..., Any]) -> None:
-    page = opened(java_script_enabled=False)
+def test_without_scripts_the_figures_are_pictures(open_page: Callable[..., Any], path: Path) -> None:
+    page = shown(open_page, path, java_script_enabled=False)
     pictures = page.locator("figure img")
     assert pictures.count() >= 8
     for place in range(pictures.count()):
@@ -103,24 +102,28 @@ def test_without_scripts_the_figures_are_pictures(opened: Callable[..., Any]) ->
         assert pictures.nth(place).get_attribute("alt")
 
 
-def test_markup_in_the_data_stays_text(opened: Callable[..., Any]) -> None:
-    page = opened()
+def test_markup_in_the_data_stays_text(page: Any) -> None:
     assert page.locator("h1").inner_text() == f"All {MARKUP}"
     assert page.get_by_text(f"first {MARKUP}").count() > 0
     assert page.locator("img[onerror], img[src=x]").count() == 0
     assert page.locator("main script:not([type='application/json'])").count() == 0
 
 
-def test_moving_the_threshold_needs_no_server(opened: Callable[..., Any]) -> None:
-    page = opened()
+def test_moving_the_threshold_needs_no_server(page: Any) -> None:
     before = page.locator(".explorer-table").inner_text()
     page.locator('[data-part="x"]').fill("0.6")
     page.wait_for_function("(then) => document.querySelector('.explorer-table').innerText !== then", arg=before)
 
 
-def test_it_fits_a_telephone_and_a_sheet_of_paper(opened: Callable[..., Any]) -> None:
-    page = opened(viewport={"width": 390, "height": 800})
+def test_it_shuts_nobody_out_on_a_wide_screen(page: Any) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious_faults(page) == []
+
+
+def test_it_fits_a_telephone_in_the_dark_and_a_sheet_of_paper(open_page: Callable[..., Any], path: Path) -> None:
+    page = shown(open_page, path, color_scheme="dark", viewport={"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious_faults(page) == []
     page.emulate_media(media="print")
     assert not page.locator(".contents").is_visible()
     assert page.locator("figure").first.is_visible()

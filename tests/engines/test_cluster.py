@@ -20,7 +20,7 @@ from demur.returns.verify import judged_columns, sample_log
 from engines import cluster as clusters
 from engines.cluster import Cluster, executors, wait_for_executors, wait_until, why_not
 
-ROWS = 200_000
+ROWS = 50_000
 PARTS = 6
 TESTS = Path(__file__).parents[1]
 
@@ -143,21 +143,17 @@ def alive(group):
     return True
 
 
-def test_where_java_is_missing_the_run_says_that_spark_was_not_tested(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAVA_", "PYTEST_"))}
+def test_where_java_is_missing_the_run_says_that_spark_was_not_tested(tmp_path, monkeypatch, capsys):
+    for name in list(os.environ):
+        if name.startswith(("JAVA_", "PYTEST_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", str(tmp_path))
     test = f"{TESTS / 'engines' / 'test_cluster.py'}::{test_labels_are_counted_on_the_cluster_as_in_polars.__name__}"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test],
-        capture_output=True,
-        text=True,
-        env=environment | {"PATH": str(tmp_path)},
-        cwd=TESTS.parent,
-        check=True,
-        timeout=120,
-    )
+    assert pytest.main(["-p", "no:cacheprovider", "--rootdir", str(TESTS.parent), test]) == 0
+    said = capsys.readouterr().out
     reason = "Java is not installed: the Spark tests need Java 17 or newer"
-    assert re.search(rf"^SPARK WAS NOT TESTED \(tests skipped: \d+\). {reason}$", done.stdout, re.MULTILINE)
-    assert re.search(rf"^SKIPPED \[\d+\] \S+: {reason}$", done.stdout, re.MULTILINE)
+    assert re.search(rf"^SPARK WAS NOT TESTED \(tests skipped: \d+\). {reason}$", said, re.MULTILINE)
+    assert re.search(rf"^SKIPPED \[\d+\] \S+: {reason}$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

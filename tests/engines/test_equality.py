@@ -1,11 +1,12 @@
 """Every measure on every engine gives the number that arrays give."""
 
 from contextlib import nullcontext
+from itertools import product
 
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError
@@ -23,7 +24,14 @@ IN_MEMORY = {
 }
 
 every_engine = pytest.mark.parametrize("engine", [*IN_MEMORY, "spark"])
-every_table = pytest.mark.parametrize("table", TABLES)
+ON_SPARK = (
+    "a log of weighted rows",
+    "zeros of both signs and infinities",
+    "labels alike",
+    "neighbouring confidences",
+    "no answer at all",
+)
+"""Tables of which each has something that Spark does in its own way."""
 
 
 def equality(engine, frame, reference):
@@ -54,8 +62,10 @@ def handed_over(engine, request):
         frame.unpersist()
 
 
-@every_table
-@every_engine
+@pytest.mark.parametrize(
+    ("engine", "table"),
+    [*((engine, table) for engine in IN_MEMORY for table in TABLES), *(("spark", table) for table in ON_SPARK)],
+)
 def test_every_measure_has_the_value_that_arrays_give(engine, handed_over, table):
     frame = TABLES[table]()
     found = equality(engine, handed_over(frame), frame)
@@ -64,6 +74,7 @@ def test_every_measure_has_the_value_that_arrays_give(engine, handed_over, table
 
 
 @pytest.mark.parametrize("engine", IN_MEMORY)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(rows=drawn_rows(st.sampled_from([1, 2, 0.5])))
 def test_every_measure_of_drawn_rows_has_the_value_that_arrays_give(engine, rows):
     frame = judged(rows)
@@ -71,8 +82,10 @@ def test_every_measure_of_drawn_rows_has_the_value_that_arrays_give(engine, rows
         assert equality(engine, IN_MEMORY[engine](frame), frame).faults == ()
 
 
-@pytest.mark.parametrize("engine", ["polars lazy", "polars streaming", "duckdb", "spark"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("engine", "weighted"),
+    [*product(("polars lazy", "polars streaming", "duckdb"), (False, True)), ("spark", True)],
+)
 def test_every_bucket_has_the_counts_and_the_least_number_that_memory_gives(handed_over, weighted):
     raw = sample_log(3000, seed=2)
     raw = raw if weighted else raw.drop("weight")

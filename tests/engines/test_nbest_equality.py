@@ -1,5 +1,7 @@
 """Every measure of N-best lists on every engine gives the number that arrays give."""
 
+from itertools import product
+
 import narwhals as nw
 import polars as pl
 import pytest
@@ -20,7 +22,13 @@ TABLES = {
     "all references empty": lambda: table([{**row, "reference": []} for row in log(20, seed=3)]),
 }
 
+ON_SPARK = ("a log of utterances that count alike", "one utterance with nothing hypothesised")
+
 every_engine = pytest.mark.parametrize("engine", [*IN_MEMORY, "spark"])
+
+every_table = pytest.mark.parametrize(
+    ("engine", "which"), [*product(IN_MEMORY, TABLES), *(("spark", which) for which in ON_SPARK)]
+)
 
 
 @pytest.fixture
@@ -52,8 +60,7 @@ def values_by_arrays(taken):
     return {key: float(summed.values(key, summed.totals)) for key in summed.measures}
 
 
-@pytest.mark.parametrize("which", TABLES)
-@every_engine
+@every_table
 def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give(handed_over, which):
     taken = ExplodedLists.of(TABLES[which]())
     acts, items = handed_over(taken.rows.acts), handed_over(taken.rows.items)
@@ -62,8 +69,7 @@ def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give(handed_over,
     assert found == same(values_by_arrays(taken))
 
 
-@pytest.mark.parametrize("which", TABLES)
-@every_engine
+@every_table
 def test_every_part_of_the_ice_has_the_value_that_arrays_give(handed_over, which):
     taken = ExplodedLists.of(TABLES[which]())
     sweep = Sweep.from_frame(nw.from_native(handed_over(taken.rows.items)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from demur.store.runs import Store
 from store.tables import answers, folders, write
@@ -61,7 +62,7 @@ class Writers:
 
 def test_two_programs_make_one_store_and_add_to_it_at_once(root: Path, tmp_path: Path) -> None:
     with Writers(root) as writers:
-        for turn in range(10):
+        for turn in range(4):
             same = write(tmp_path / f"same-{turn}.jsonl", answers(turn))
             one, other = writers.add((same, f"one {turn}"), (same, f"other {turn}"))
             assert one[:2] == other[:2], "the same content is one run, under the name of the first"
@@ -78,7 +79,7 @@ def test_two_programs_make_one_store_and_add_to_it_at_once(root: Path, tmp_path:
             found = writers.add(*((path, f"{path.stem}") for path in paths))
             assert [said[2] for said in found] == ["True", "True"]
     with Store.open(root) as store:
-        assert (len(store.runs()), store.check(), store.problems) == (40, {}, ())
+        assert (len(store.runs()), store.check(), store.problems) == (16, {}, ())
 
 
 def test_an_open_store_sees_what_other_programs_do(root: Path, tmp_path: Path) -> None:
@@ -176,10 +177,11 @@ def killed(program: Any, heard: list[bytes]) -> list[str]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
-def test_what_was_acknowledged_outlives_twenty_six_kills(root: Path, tmp_path: Path) -> None:
+def test_what_was_acknowledged_outlives_kills(root: Path, tmp_path: Path) -> None:
     rng = random.Random(8)
     unfinished = 0
-    for turn in range(13):
+    rounds = min(4 * settings.default.max_examples // 10, 13)
+    for turn in range(rounds):
         programs = [working(root, tmp_path, f"{me}{turn}", 10_000 * turn + k) for me, k in (("x", 0), ("y", 1000))]
         heard = [[program.stdout.readline() for _ in range(rng.randint(1, 25))] for program in programs]
         for program in programs:
@@ -199,4 +201,4 @@ def test_what_was_acknowledged_outlives_twenty_six_kills(root: Path, tmp_path: P
             assert len(names) == len(store.runs())
     with Store.open(root) as store:
         assert store.check() == {}
-    assert unfinished >= 13, "most were killed amid an act"
+    assert unfinished >= rounds, "most were killed amid an act"

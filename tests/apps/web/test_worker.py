@@ -25,6 +25,14 @@ def worker(tmp_path):
     made.close()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A worker whose process outlives the tests that share it."""
+    made = Worker(tmp_path_factory.mktemp("shared"), chores.perform_task)
+    yield made
+    made.close()
+
+
 def ended(job):
     assert job.ended.wait(LONG), job.state
     return job
@@ -43,16 +51,17 @@ def alive(process):
     return False
 
 
-def test_jobs_are_done_one_after_the_other_in_one_process(worker, tmp_path):
-    first, second = (worker.start("echo", {"x": x}, signature=str(x)) for x in (1, 2))
+def test_jobs_are_done_one_after_the_other_in_one_process(shared):
+    first, second = (shared.start("echo", {"x": x}, signature=str(x)) for x in (1, 2))
     assert ended(second).answer == {**ended(first).answer, "x": 2, "signature": "2"}
-    assert first.answer["root"] == str(tmp_path)
+    assert first.answer["root"] == str(shared._root)
     assert first.answer["process"] != os.getpid()
-    assert [job.number for job in worker.jobs()] == [2, 1]
+    assert shared.jobs()[:2] == [second, first]
+    assert second.number == first.number + 1
 
 
-def test_a_refusal_is_told_apart_from_a_fault_of_ours(worker):
-    refused, broken, filled = (worker.start(task, {}) for task in ("refuse", "break", "fill"))
+def test_a_refusal_is_told_apart_from_a_fault_of_ours(shared):
+    refused, broken, filled = (shared.start(task, {}) for task in ("refuse", "break", "fill"))
     assert (ended(refused).message, refused.internal) == ("log.jsonl:1: must be odd; got 2", False)
     assert ended(broken).internal
     assert "internal error: ValueError: oops (chores.py:" in broken.message
@@ -70,11 +79,11 @@ def test_two_who_ask_for_the_same_result_share_one_job(worker):
     assert worker.start("echo", {}, signature="same") is not one
 
 
-def test_a_failure_is_remembered_until_it_is_forgotten(worker):
-    job = ended(worker.start("refuse", {}, signature="s"))
-    assert worker.start("refuse", {}, signature="s") is job
-    worker.forget(job.number)
-    assert worker.start("refuse", {}, signature="s") is not job
+def test_a_failure_is_remembered_until_it_is_forgotten(shared):
+    job = ended(shared.start("refuse", {}, signature="s"))
+    assert shared.start("refuse", {}, signature="s") is job
+    shared.forget(job.number)
+    assert shared.start("refuse", {}, signature="s") is not job
 
 
 def test_to_cancel_a_job_under_way_is_to_end_its_process(worker):
@@ -105,12 +114,12 @@ def test_a_job_that_waits_is_cancelled_without_ending_the_one_under_way(worker):
     assert alive(process)
 
 
-def test_to_cancel_what_has_ended_or_never_was_changes_nothing(worker):
-    job = ended(worker.start("echo", {}))
-    assert worker.cancel(job.number).state == "done"
-    assert worker.cancel(99) is None
-    assert worker.forget(99) is None
-    assert worker.job(99) is None
+def test_to_cancel_what_has_ended_or_never_was_changes_nothing(shared):
+    job = ended(shared.start("echo", {}))
+    assert shared.cancel(job.number).state == "done"
+    assert shared.cancel(99) is None
+    assert shared.forget(99) is None
+    assert shared.job(99) is None
 
 
 def test_a_process_that_dies_fails_its_job_and_the_next_gets_another(worker):

@@ -1,10 +1,14 @@
 import json
+from contextlib import closing
 
 import pytest
 
 import demur
+from apps.web.inside import InsideWorker, client_of
 from apps.web.logs import MARKUP, answers, written
+from demur.apps.web.site import Site
 from demur.core.show.results import plain
+from demur.store.runs import Store
 
 
 def document(client, *runs, **query):
@@ -21,15 +25,14 @@ def added(store, tmp_path, name, rows, **options):
     return store.add(written(tmp_path / f"{name}.jsonl", rows), **options)[0].run
 
 
-def test_an_empty_store_says_how_to_add_runs(client):
-    text = client.get("/compare").text
-    assert "There are no runs that could be compared" in text
-    assert "demur add" in text
-
-
-def test_one_run_is_not_enough(client, store, tmp_path):
-    added(store, tmp_path, "only", answers(30))
-    assert "There is only one run that could be compared" in client.get("/compare").text
+def test_an_empty_store_and_one_run_are_not_enough(tmp_path):
+    with Store.open(tmp_path / "store") as store, closing(InsideWorker(store.root)) as worker:
+        client = client_of(Site(store, worker))
+        text = client.get("/compare").text
+        assert "There are no runs that could be compared" in text
+        assert "demur add" in text
+        added(store, tmp_path, "only", answers(30))
+        assert "There is only one run that could be compared" in client.get("/compare").text
 
 
 def test_runs_can_be_chosen_where_none_are_named(client, runs):
@@ -40,7 +43,7 @@ def test_runs_can_be_chosen_where_none_are_named(client, runs):
 
 def test_the_comparison_is_that_of_the_library(client, site, runs):
     tables = {run.name: site.store.responses(run) for run in runs}
-    expected = demur.compare(tables, at_nonreturn=site.preferences.at)
+    expected = demur.compare(tables, at_nonreturn=site.preferences.at, replicates=site.preferences.replicates)
     found, known = document(client, *runs)["comparison"], json.loads(json.dumps(plain(expected.to_dict())))
     assert {**found, "notes": known["notes"]} == known, "the store kept the rows, not the notes of reading them"
     assert found["notes"] == known["notes"][:1]
@@ -60,13 +63,14 @@ def test_the_page_tells_the_verdict_and_has_the_plot_its_controls_and_the_eviden
     assert answer.text.count("data-figure=") == 1
 
 
-def test_a_page_says_what_it_waits_for_and_the_result_is_made_once(client, site, runs, monkeypatch):
+def test_a_page_says_what_it_waits_for_and_the_result_is_made_once(client, site, store, runs, tmp_path, monkeypatch):
     monkeypatch.setattr("demur.apps.web.server.PATIENCE", 0)
-    query = {"run": [run.id for run in runs]}
+    both = [runs[0], added(store, tmp_path, "awaited", answers(seed=11))]
+    query = {"run": [run.id for run in both]}
     first = client.get("/compare.json", params=query)
     assert first.status_code == 202
-    assert first.json()["job"]["about"] == f"Comparing alpha and {runs[1].name}"
-    document(client, *runs)
+    assert first.json()["job"]["about"] == f"Comparing alpha and {both[1].name}"
+    document(client, *both)
     made = len(site.worker.jobs())
     assert client.get("/compare.json", params=query).status_code == 200
     assert len(site.worker.jobs()) == made
@@ -207,8 +211,9 @@ def test_answers_can_be_filtered_by_the_columns_that_all_runs_have(client, store
     assert document(client, runs[0], added(store, tmp_path, "bare", bare))["filters"] == {}
 
 
-def test_a_damaged_run_is_said_to_be(client, store, runs):
-    store.rows_path(runs[0]).write_bytes(b"nothing")
-    answer = page(client, *runs)
+def test_a_damaged_run_is_said_to_be(client, store, runs, tmp_path):
+    broken = added(store, tmp_path, "broken", answers(seed=12))
+    store.rows_path(broken).write_bytes(b"nothing")
+    answer = page(client, broken, runs[1])
     assert answer.status_code in (400, 500)
     assert "damaged" in answer.text

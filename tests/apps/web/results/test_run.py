@@ -1,6 +1,6 @@
 import pytest
 
-from apps.web.logs import MARKUP, QUOTES, answers, written
+from apps.web.logs import MARKUP, QUOTES, answers, log, written
 from demur.apps.web.pages.runs import facts_of
 
 
@@ -28,10 +28,12 @@ def test_a_run_is_found_by_its_name_too(client):
     assert client.get("/run/alpha", params={"wait": 1}).status_code == 200
 
 
-def test_the_page_waits_for_the_result(client, runs):
-    answer = client.get(f"/run/{runs[0].id}.json")
+def test_the_page_waits_for_the_result(client, store, tmp_path, monkeypatch):
+    monkeypatch.setattr("demur.apps.web.server.PATIENCE", 0)
+    run = store.add(log(tmp_path / "awaited.jsonl", seed=6))[0].run
+    answer = client.get(f"/run/{run.id}.json")
     assert answer.status_code == 202
-    assert answer.json()["job"]["about"] == "Reading alpha"
+    assert answer.json()["job"]["about"] == "Reading awaited"
 
 
 def test_slices_of_a_column_are_measured_too(client, runs):
@@ -77,7 +79,7 @@ def test_what_reading_said_is_shown(client, store, tmp_path):
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_a_run_of_few_answers_has_a_page(client, store, tmp_path, n):
     rows = [{"id": k, "target": "a", "prediction": "ab"[k % 2], "confidence": k / 7} for k in range(n)]
-    run = store.add(written(tmp_path / "few.jsonl", rows))[0].run
+    run = store.add(written(tmp_path / f"few {n}.jsonl", rows))[0].run
     assert page(client, run).status_code == 200
 
 
