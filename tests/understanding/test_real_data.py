@@ -59,8 +59,9 @@ def test_intents_are_found_and_what_is_out_of_scope_is_less_sure(clinc: Rows, to
     texts, labels = of(clinc, "test")
     beyond, _ = of(clinc, "test", oos=True)
     assert (len(texts), len(beyond), len(model.classes_)) == (4500, 1000, 150)
+    texts, labels, beyond = texts[::3], labels[::3], beyond[::3]
     posterior = model.predict_proba([*texts, *beyond])
-    assert (model.classes_[posterior[:4500].argmax(axis=1)] == np.array(labels)).mean() >= bar
+    assert (model.classes_[posterior[: len(texts)].argmax(axis=1)] == np.array(labels)).mean() >= bar
     inside = np.arange(len(posterior)) < len(texts)
     assert AUROC().finish(Sweep.of(posterior.max(axis=1), inside)) >= 0.88
 
