@@ -151,15 +151,16 @@ def test_lists_show_themselves_together_and_as_a_table(heard: list[Path]) -> Non
     assert {"dialogue", "ice", "wser", "utterances"} <= set(dialogues.columns)
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a simulated study of a tutor, and what other interpreters make of its turns."""
+    made = tmp_path_factory.mktemp("study")
     turns, held = tutor.study(dialogues=24)
-    pl.DataFrame(turns).write_ndjson(tmp_path / "tutor.jsonl")
-    pl.DataFrame(held).write_csv(tmp_path / "gains.csv")
+    pl.DataFrame(turns).write_ndjson(made / "tutor.jsonl")
+    pl.DataFrame(held).write_csv(made / "gains.csv")
     for name in ("cautious", "majority"):
-        pl.DataFrame(tutor.answers(turns, name)).write_ndjson(tmp_path / f"{name}.jsonl")
-    return tmp_path
+        pl.DataFrame(tutor.answers(turns, name)).write_ndjson(made / f"{name}.jsonl")
+    return made
 
 
 def test_a_system_unlike_the_training_data_is_refused_in_python_with_the_reason(study: Path) -> None:

@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -25,6 +25,31 @@ REPORT = read_page("report")
 WORKBENCH = read_page("workbench")
 TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
 EXIT_CODES = {"gate": 1, "error": 2}
+FEWER = {
+    **dict.fromkeys(["demo", "score", "compare", "report", "nbest", "merge", "follow", "gold"], "--replicates 50"),
+    **dict.fromkeys(["outcome fit", "understand tune"], "--replicates 50"),
+    "plan": "--studies 20",
+}
+"""Options of fewer draws, at which these commands print what the pages show of them."""
+OF_DRAWS = re.compile(r"prefer|Shown to be nearer|p [<=] ")
+"""What is shown of a command whose every draw matters."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Pictures that several pages ask for are drawn once."""
+    import vl_convert
+
+    drawn: dict[str, str] = {}
+    draw = vl_convert.vegalite_to_svg
+
+    def svg(spec: Any, **options: Any) -> str:
+        key = json.dumps([spec, options], default=repr)
+        return drawn[key] if key in drawn else drawn.setdefault(key, draw(spec, **options))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vl_convert, "vegalite_to_svg", svg)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +81,19 @@ def run_console(block: str, folder: Path, done_by: Callable[[str, Path], Done] =
     """
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
         assert TYPED.fullmatch(command), command
-        done = done_by(command, folder) if command.startswith("demur ") else apart(command, folder)
+        asked = command if OF_DRAWS.search(expected) else at_fewer_draws(command)
+        done = done_by(asked, folder) if command.startswith("demur ") else apart(command, folder)
         code = EXIT_CODES.get(expected.partition(":")[0], 0)
         assert done.returncode == code, f"{command}\n{done.stderr}"
         said = done.stderr if code else done.stdout
         pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.", expected.strip()))
         assert re.search(pattern, said, re.DOTALL), f"{command}\nexpected:\n{expected}\ngot:\n{said}"
+
+
+def at_fewer_draws(command: str) -> str:
+    """The command with an option for fewer draws, if it draws and does not say how often."""
+    added = [option for name, option in FEWER.items() if command.startswith(f"demur {name} ")]
+    return " ".join([command, *(option for option in added if option.split()[0] not in command)])
 
 
 @pytest.mark.parametrize("place", range(1, len(blocks("console"))))

@@ -76,8 +76,13 @@ def text_of(path):
 
 
 @cache
+def tree_of(path):
+    return ast.parse(text_of(path))
+
+
+@cache
 def nodes_of(path):
-    return tuple(ast.walk(ast.parse(text_of(path))))
+    return tuple(ast.walk(tree_of(path)))
 
 
 def imported(path):
@@ -122,7 +127,7 @@ def test_imports_point_one_way():
 
 def loaded_first(path, names):
     """Modules of the package that importing this one loads: what it names outside of functions and type checks."""
-    for node in ast.parse(text_of(path)).body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.ImportFrom):
             wholes = [f"{node.module}.{alias.name}" for alias in node.names]
             yield from (whole if whole in names else node.module for whole in wholes)
@@ -142,7 +147,7 @@ def test_every_part_has_its_place():
 
 def test_corpora_hold_data_only():
     for path in (ROOT / "corpora").rglob("*.py"):
-        assert [type(node) for node in ast.parse(text_of(path)).body] == [ast.Expr], "a docstring is all the code"
+        assert [type(node) for node in tree_of(path).body] == [ast.Expr], "a docstring is all the code"
 
 
 def test_names_of_modules_say_what_is_in_them():
@@ -175,7 +180,7 @@ def test_files_functions_and_folders_have_their_limits():
 def test_one_name_is_one_thing():
     classes, helpers = defaultdict(list), defaultdict(list)
     for path in MODULES:
-        for node in ast.parse(text_of(path)).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 classes[node.name].append(name_of(path))
             elif isinstance(node, ast.FunctionDef) and node.name.startswith("_") and path.name != "__init__.py":

@@ -10,6 +10,7 @@ import pytest
 
 from commands import Demur, log
 
+QUICK = ("--replicates", "50")
 TIED = [0.9] * 3 + [0.8] * 4 + [0.5] * 2 + [0.1]
 TIED_ERRORS = [0, 0, 1, 0, 1, 0, 0, 1, 0, 1]
 
@@ -54,8 +55,8 @@ def test_compare_says_who_is_better_and_gates_on_it(demur: Demur, tmp_path: Path
     assert pair["verdict"] == "a dominates"
     assert pair["augrc_difference"]["high"] < 0
     assert pair["augrc_difference"]["p"] < 0.001
-    assert demur("compare", "good.jsonl", "poor.jsonl", "--fail-if", "a is significantly worse").returncode == 0
-    gated = demur("compare", "good.jsonl", "poor.jsonl", "--fail-if", "b is significantly worse")
+    assert demur("compare", "good.jsonl", "poor.jsonl", *QUICK, "--fail-if", "a is significantly worse").returncode == 0
+    gated = demur("compare", "good.jsonl", "poor.jsonl", *QUICK, "--fail-if", "b is significantly worse")
     assert gated.returncode == 1
     assert "poor is significantly worse than good" in gated.stderr
     assert gated.stdout.startswith("good errs less than poor")
@@ -63,12 +64,12 @@ def test_compare_says_who_is_better_and_gates_on_it(demur: Demur, tmp_path: Path
 
 def test_a_gate_on_a_number_exits_with_one_and_says_what_it_was(demur: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl")
-    passed = demur("score", "a.jsonl", "--fail-if", "error_at_nonreturn > 0.99")
+    passed = demur("score", "a.jsonl", *QUICK, "--fail-if", "error_at_nonreturn > 0.99")
     assert passed.returncode == 0
-    failed = demur("score", "a.jsonl", "--fail-if", "error_at_nonreturn > 0.01")
+    failed = demur("score", "a.jsonl", *QUICK, "--fail-if", "error_at_nonreturn > 0.01")
     assert failed.returncode == 1
     assert "a: error_at_nonreturn > 0.01 holds: it is" in failed.stderr
-    assert demur("score", "a.jsonl", "--fail-if", "augrc.high < 0.9").returncode == 1
+    assert demur("score", "a.jsonl", *QUICK, "--fail-if", "augrc.high < 0.9").returncode == 1
     unknown = demur("score", "a.jsonl", "--fail-if", "augcr > 0.01")
     assert unknown.returncode == 2
     assert 'did you mean "augrc"?' in unknown.stderr
@@ -145,13 +146,12 @@ def test_classes_give_the_papers_names(demur: Demur, tmp_path: Path) -> None:
 
 def test_slices_are_scored_beside_the_whole(demur: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl", n=100, domain=["shop", "bank"] * 50)
-    systems = json.loads(demur("score", "a.jsonl", "--by", "domain", "--json").stdout)["systems"]
-    assert [(part.get("slice"), part["n"]) for part in systems] == [
+    document = json.loads(demur("score", "a.jsonl", "--by", "domain", "--json", *QUICK).stdout)
+    assert [(part.get("slice"), part["n"]) for part in document["systems"]] == [
         (None, 100),
         ("domain=bank", 50),
         ("domain=shop", 50),
     ]
-    document = json.loads(demur("score", "a.jsonl", "--by", "domain", "--json").stdout)
     parts = document["slices_at_one_threshold"]
     assert len({part["threshold"] for part in parts}) == 1
     assert sum(part["n"] * part["nonreturn"] for part in parts) <= 0.2 * 100 + 1e-9
@@ -163,11 +163,12 @@ def test_slices_are_scored_beside_the_whole(demur: Demur, tmp_path: Path) -> Non
 def test_row_order_never_changes_a_number(demur: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl", n=300)
     log(tmp_path / "b.jsonl", n=300, seed=1)
-    before = [demur(*command, "--json").stdout for command in (("score", "a.jsonl"), ("compare", "a.jsonl", "b.jsonl"))]
+    commands = (("score", "a.jsonl"), ("compare", "a.jsonl", "b.jsonl"))
+    before = [demur(*command, "--json", *QUICK).stdout for command in commands]
     for name in ("a.jsonl", "b.jsonl"):
         lines = (tmp_path / name).read_text().splitlines(keepends=True)
         (tmp_path / name).write_text("".join(lines[::-1]))
-    after = [demur(*command, "--json").stdout for command in (("score", "a.jsonl"), ("compare", "a.jsonl", "b.jsonl"))]
+    after = [demur(*command, "--json", *QUICK).stdout for command in commands]
     assert before == after
 
 
@@ -185,7 +186,7 @@ def test_validate_says_what_was_recognised(demur: Demur, tmp_path: Path) -> None
 @pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf", "json", "csv", "md", "parquet"])
 def test_every_format_is_written(demur: Demur, tmp_path: Path, suffix: str) -> None:
     log(tmp_path / "a.jsonl", n=60)
-    done = demur("score", "a.jsonl", "-o", f"deep/folder/out.{suffix}", "--replicates", "100")
+    done = demur("score", "a.jsonl", "-o", f"deep/folder/out.{suffix}", *QUICK)
     assert done.returncode == 0, done.stderr
     path = tmp_path / "deep" / "folder" / f"out.{suffix}"
     assert path.stat().st_size > 100
@@ -246,9 +247,9 @@ def test_ids_that_do_not_match_are_counted_and_matched_on_request(demur: Demur, 
     assert "--matched" in done.stderr
     assert "100" in done.stderr
     assert "90" in done.stderr
-    pair = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--matched", "--json").stdout)["pairs"][0]
+    pair = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--matched", "--json", *QUICK).stdout)["pairs"][0]
     assert (pair["n"], pair["paired"]) == (90, True)
-    loose = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--unpaired", "--json").stdout)["pairs"][0]
+    loose = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--unpaired", "--json", *QUICK).stdout)["pairs"][0]
     assert loose["paired"] is False
 
 
@@ -278,7 +279,9 @@ def test_help_of_every_command_has_an_example(demur: Demur) -> None:
 
 def test_no_color_is_honoured(apart: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl", n=20)
-    done = apart("score", "a.jsonl", env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    done = apart(
+        "score", "a.jsonl", *QUICK, env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    )
     assert "\x1b[3" not in done.stdout
 
 
@@ -336,7 +339,8 @@ def test_names_are_escaped_in_markdown(demur: Demur, tmp_path: Path, command: tu
     evil = [{**row, "target": name, "prediction": name if row["prediction"] == "yes" else "no"} for row in rows]
     (tmp_path / "evil.jsonl").write_text("".join(json.dumps(row | {"system": name}) + "\n" for row in evil))
     (tmp_path / "other.jsonl").write_text("".join(json.dumps(row | {"system": "o"}) + "\n" for row in evil))
-    done = demur(command[0], "evil.jsonl", *command[1:], "-o", "out.md")
+    quick = () if command == ("validate",) else QUICK
+    done = demur(command[0], "evil.jsonl", *command[1:], *quick, "-o", "out.md")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "out.md").read_text()
     assert name not in text
@@ -371,10 +375,10 @@ def czech(folder: Path, name: str | bytes) -> None:
 def test_letters_that_standard_output_lacks_are_escaped(apart: Demur, tmp_path: Path) -> None:
     czech(tmp_path, "cz.jsonl")
     narrow = {"env": os.environ | {"PYTHONIOENCODING": "cp1252"}, "encoding": "cp1252"}
-    shown = apart("classes", "cz.jsonl", **narrow)
+    shown = apart("classes", "cz.jsonl", *QUICK, **narrow)
     assert shown.returncode == 0, shown.stderr
     assert r"\u010deština" in shown.stdout
-    document = apart("classes", "cz.jsonl", "--json", **narrow)
+    document = apart("classes", "cz.jsonl", "--json", *QUICK, **narrow)
     assert document.returncode == 0, document.stderr
     told = json.loads(document.stdout)
     assert {"čeština", "😀 řeka"} <= told["per_class"].keys()
@@ -386,8 +390,8 @@ def test_files_are_named_and_written_whatever_the_locale(apart: Demur, tmp_path:
     options = {"env": os.environ | C_LOCALE}
     written = ("-o", "ž.md", "-o", "ž.json", "-o", "ž.html")
     for command in (
-        ("score", "žluť.jsonl", "--where", "target=čeština", *written),
-        ("compare", "žluť.jsonl", "ř.parquet"),
+        ("score", "žluť.jsonl", "--where", "target=čeština", *QUICK, *written),
+        ("compare", "žluť.jsonl", "ř.parquet", *QUICK),
         ("add", "žluť.jsonl", "--store", "sklad ž"),
     ):
         done = apart(*command, **options)
@@ -397,14 +401,16 @@ def test_files_are_named_and_written_whatever_the_locale(apart: Demur, tmp_path:
     assert "žluť" in (tmp_path / "ž.md").read_text(encoding="utf-8")
 
 
-def test_a_file_whose_name_is_not_utf8_is_read_and_written(apart: Demur, tmp_path: Path) -> None:
+def test_a_file_whose_name_is_not_utf8_is_read_and_written(apart: Demur, demur: Demur, tmp_path: Path) -> None:
     czech(tmp_path, b"caf\xe9.jsonl")
     name = os.fsdecode(b"caf\xe9")
-    done = apart("score", f"{name}.jsonl", "-o", f"{name}.html", "-o", f"{name}.json")
+    done = apart("score", f"{name}.jsonl", *QUICK, "-o", f"{name}.md", "-o", f"{name}.json")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(r"caf\xe9: when it returns every answer")
-    assert r"wrote caf\xe9.html" in done.stderr
+    assert r"wrote caf\xe9.md" in done.stderr
     assert json.loads((tmp_path / f"{name}.json").read_text())["systems"][0]["system"] == r"caf\xe9"
+    assert demur("score", f"{name}.jsonl", *QUICK, "-o", f"{name}.html").returncode == 0
+    assert r"caf\xe9" in (tmp_path / f"{name}.html").read_text(encoding="utf-8")
 
 
 def test_each_fault_of_a_file_has_a_line(demur: Demur, tmp_path: Path) -> None:

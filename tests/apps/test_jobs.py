@@ -133,14 +133,21 @@ def test_ranges_hold_in_python_and_by_command_in_the_same_words(demur: Demur, jo
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path: Path, originals: Path) -> Path:
+    return Path(shutil.copytree(originals, tmp_path, dirs_exist_ok=True))
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the cases read, each of which gets a copy."""
+    made = tmp_path_factory.mktemp("originals")
     odd = pl.col("subject").str.tail(1).cast(pl.Int64) % 2
     trials = wizards.simulate(1, wizards=4, callers=4, trials=12).with_columns(who="performer", odd=odd)
-    trials.write_csv(tmp_path / TRIALS)
-    trials.write_csv(tmp_path / "more.csv")
+    trials.write_csv(made / TRIALS)
+    trials.write_csv(made / "more.csv")
     kinds = [("desk", "phone")[k % 3 == 0] for k in range(200)]
-    log(tmp_path / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
-    log(tmp_path / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
+    log(made / "a.jsonl", domain=kinds, dialogue=[k // 4 for k in range(200)])
+    log(made / "b.jsonl", seed=1, skill=1.0, level=0.5, domain=kinds, dialogue=[k // 4 for k in range(200)])
     foods = [("thai", "indian", "thai"), ("indian", "thai", "chinese")]
     turns = [
         {
@@ -155,19 +162,19 @@ def files(tmp_path: Path) -> Path:
         }
         for k in range(36)
     ]
-    pl.DataFrame(turns).write_ndjson(tmp_path / HEARD)
-    write_study(tmp_path)
-    rows = pl.read_ndjson(tmp_path / "a.jsonl")
+    pl.DataFrame(turns).write_ndjson(made / HEARD)
+    write_study(made)
+    rows = pl.read_ndjson(made / "a.jsonl")
     asked = {"hours": "when do you open on {}", "price": "is {} dear", "oos": "who is {}"}
     pairs = [(text.format(day), label) for label, text in asked.items() for day in DAYS]
-    (tmp_path / "rye.txt").write_text("Rye is a grass. Rye bread is dark. Farmers sow rye in autumn.")
-    (tmp_path / "pairs.jsonl").write_text("".join(f'{{"input": "{text}", "target": "{to}"}}\n' for text, to in pairs))
-    demur.save_model(demur.train(tmp_path / "pairs.jsonl"), tmp_path / "guide")
-    (tmp_path / "lake").mkdir()
+    (made / "rye.txt").write_text("Rye is a grass. Rye bread is dark. Farmers sow rye in autumn.")
+    (made / "pairs.jsonl").write_text("".join(f'{{"input": "{text}", "target": "{to}"}}\n' for text, to in pairs))
+    demur.save_model(demur.train(made / "pairs.jsonl"), made / "guide")
+    (made / "lake").mkdir()
     for place, part in enumerate(rows.iter_slices(80)):
-        part.write_parquet(tmp_path / "lake" / f"{place}.parquet")
-    write_lists(tmp_path)
-    return tmp_path
+        part.write_parquet(made / "lake" / f"{place}.parquet")
+    write_lists(made)
+    return made
 
 
 def write_study(folder: Path) -> None:
@@ -387,21 +394,26 @@ def test_a_job_may_be_in_a_group_and_write_a_file_of_its_own(
 
 
 LOADED = """
-import sys
+import json, sys
 from demur.apps.cli.main import app_for
-app_for(sys.argv[1:])(standalone_mode=False)
-print("loaded", *sys.modules)
+for command in json.loads(sys.argv[1]):
+    app_for(command)(command, standalone_mode=False)
+    print("loaded", *sys.modules)
 """
 UNASKED = ("gold_standard", "outcome", "nbest_lists", "understanding", "reports", "store", "lab", "apps.web")
 HEAVY = ("altair", "rich", "sklearn", "pandas", "duckdb", "pyarrow")
 
 
-@pytest.mark.parametrize("command", [["score"], ["compare"], ["threshold", "--max-error", "0.2"], ["classes"]])
-def test_a_command_loads_only_what_it_is_asked_for(tmp_path: Path, command: list[str]) -> None:
-    paths = [log(tmp_path / name) for name in (A, B)[: 1 + (command == ["compare"])]]
-    asked = [sys.executable, "-c", LOADED, *command, *map(str, paths), "--json"]
-    loaded = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
-    own = [name for name in loaded if name.partition(".")[0] == "demur"]
-    assert len(own) < 90
-    assert not [name for name in own for part in UNASKED if f"{name}.".startswith(f"demur.{part}.")]
-    assert not {*HEAVY, *(["scipy"] if command == ["score"] else [])} & set(loaded)
+def test_a_command_loads_only_what_it_is_asked_for(tmp_path: Path) -> None:
+    """One after another in one process, so that each adds to what those before it have loaded."""
+    one, two = (str(log(tmp_path / name)) for name in (A, B))
+    commands = [["score", one], ["classes", one], ["threshold", one, "--max-error", "0.2"], ["compare", one, two]]
+    asked = json.dumps([[*command, "--json"] for command in commands])
+    done = subprocess.run([sys.executable, "-c", LOADED, asked], capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("loaded ")]
+    assert len(lines) == len(commands)
+    for place, loaded in enumerate(lines):
+        own = [name for name in loaded if name.partition(".")[0] == "demur"]
+        assert len(own) < 90
+        assert not [name for name in own for part in UNASKED if f"{name}.".startswith(f"demur.{part}.")]
+        assert not {*HEAVY, *(["scipy"] if place == 0 else [])} & set(loaded)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import Demur, log
+from commands import Demur, log, run_in
 from demur.lab.corpora import restaurant_folder, wizards
 
 QUICK = ("--replicates", "60")
@@ -144,9 +144,9 @@ def test_a_log_that_cannot_be_written_to_leaves_nothing_half_done(demur: Demur, 
     assert "cannot be written" in done.stderr
 
 
-def test_standard_input_is_read_as_answers(apart: Demur, tmp_path: Path) -> None:
+def test_standard_input_is_read_as_answers(tmp_path: Path) -> None:
     text = log(tmp_path / "log.jsonl", n=50).read_text()
-    done = apart("report", "-", *QUICK, "-o", "r.json", input=text)
+    done = run_in(tmp_path, "report", "-", *QUICK, "-o", "r.json", piped=text)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "r.json").read_text())["systems"][0]["system"] == "stdin"
 
@@ -161,16 +161,16 @@ def test_a_terminal_that_knows_only_ascii_is_served(apart: Demur, tmp_path: Path
     assert r"K\u00fcche" in done.stdout
 
 
-def test_answers_from_standard_input_are_told_beside_dialogues(apart: Demur, tmp_path: Path) -> None:
+def test_answers_from_standard_input_are_told_beside_dialogues(tmp_path: Path) -> None:
     rows = [
         {"dialogue": f"d{k}", "target": "a", "prediction": "ab"[k % 3 > 1], "confidence": 0.1 + k / 20}
         for k in range(12)
     ]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "o.csv").write_text("dialogue,outcome\n" + "".join(f"d{k},{k % 3 / 2}\n" for k in range(12)))
-    piped = apart("report", "-", "o.csv", "--json", input=(tmp_path / "t.jsonl").read_text())
+    piped = run_in(tmp_path, "report", "-", "o.csv", "--json", *QUICK, piped=(tmp_path / "t.jsonl").read_text())
     assert piped.returncode == 0, piped.stderr
-    named = json.loads(apart("report", "t.jsonl", "o.csv", "--json").stdout)
+    named = json.loads(run_in(tmp_path, "report", "t.jsonl", "o.csv", "--json", *QUICK).stdout)
     told = json.loads(piped.stdout)
     assert told["systems"][0]["system"] == "stdin"
     assert told["systems"][0]["measures"] == named["systems"][0]["measures"]
@@ -178,8 +178,8 @@ def test_answers_from_standard_input_are_told_beside_dialogues(apart: Demur, tmp
     assert [(one["name"], one["kind"]) for one in told["files"]] == [("<stdin>", "responses"), ("o.csv", "dialogues")]
 
 
-def test_a_table_from_standard_input_is_read_as_what_its_columns_say(apart: Demur) -> None:
+def test_a_table_from_standard_input_is_read_as_what_its_columns_say(tmp_path: Path) -> None:
     trials = "performer,wer,done\n" + "".join(f"{who},{k / 10},{k % 2}\n" for who in ("wizard", "A") for k in range(8))
-    done = apart("report", "-", "--json", "--replicates", "50", input=trials)
+    done = run_in(tmp_path, "report", "-", "--json", *QUICK, piped=trials)
     assert done.returncode == 0, done.stderr
     assert [one["kind"] for one in json.loads(done.stdout)["files"]] == ["trials"]
