@@ -19,6 +19,19 @@ def pair_of(text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
+def name_columns(example: str) -> Option:
+    """The option that names columns, with an example in its help."""
+    return Option(
+        f"Name a column: --map {example}. Repeatable.",
+        flag="--map",
+        metavar="NAME=COLUMN",
+        parse=pair_of,
+        takes="NAME=COLUMN",
+        repeat=True,
+        collect=dict,
+    )
+
+
 def file_and_kind(text: str) -> tuple[str, Kind]:
     """The two sides of FILE=KIND; no file for a kind alone. The last sign of equality counts, as names may hold some.
 

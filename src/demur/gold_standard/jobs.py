@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import Level, Replicates, Seed, Where, pair_of, range_text, rate_or_range
+from demur.core.options import Level, Replicates, Seed, Where, name_columns, range_text, rate_or_range
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 
@@ -72,18 +72,7 @@ Gold = Annotated[
 ]
 Upper = Annotated[float | None, Option("The upper bound of a score; 0/1 and rates have 1.", metavar="U")]
 Lower = Annotated[float, Option("The lower bound of a score.", metavar="L")]
-TrialColumns = Annotated[
-    dict[str, str] | None,
-    Option(
-        "Name a column: --map subject=caller. Repeatable.",
-        flag="--map",
-        metavar="NAME=COLUMN",
-        parse=pair_of,
-        takes="NAME=COLUMN",
-        repeat=True,
-        collect=dict,
-    ),
-]
+TrialColumns = Annotated[dict[str, str] | None, name_columns("subject=caller")]
 _KINDS = ", ".join(get_args(FitChoice))
 Fits = Annotated[
     FitChoice | dict[str, FitChoice],

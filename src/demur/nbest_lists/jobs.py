@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, Output, job
-from demur.core.options import By, Level, Replicates, Sampling, Seed, Where, pair_of
+from demur.core.options import By, Level, Replicates, Sampling, Seed, Where, name_columns
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers import NoSeed
@@ -40,18 +40,7 @@ Lists = Annotated[
         metavar="FILES",
     ),
 ]
-ListColumns = Annotated[
-    dict[str, str] | None,
-    Option(
-        "Name a column: --map reference=my_column. Repeatable.",
-        flag="--map",
-        metavar="NAME=COLUMN",
-        parse=pair_of,
-        takes="NAME=COLUMN",
-        repeat=True,
-        collect=dict,
-    ),
-]
+ListColumns = Annotated[dict[str, str] | None, name_columns("reference=my_column")]
 ItemKind = Annotated[
     Literal["thomson", "dstc"] | None,
     Option(
@@ -217,7 +206,7 @@ def compare_nbest(
     step: Step = silent,
 ) -> "NBestComparison":
     """N-best lists of two or more systems against each other, paired by utterance: `nbest` with `compare`."""
-    options = locals()
+    options = locals()  # the arguments: nothing is assigned before this line
     return nbest(*options.pop("data"), compare=True, **options).comparison
 
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Option
-from demur.core.options import is_rising_range, pair_of, range_text, rate_or_range
+from demur.core.options import is_rising_range, name_columns, range_text, rate_or_range
 
 OUT_OF_SCOPE = ("oos", "out_of_scope")
 WITHHELD = ("nlu_fallback",)
@@ -23,18 +23,7 @@ LOGS = (
     "with score, threshold and classes also folders and URLs of Parquet."
 )
 Logs = Annotated[Any, Argument(LOGS, metavar="FILES")]
-Columns = Annotated[
-    dict[str, str] | None,
-    Option(
-        "Name a column: --map target=my_column. Repeatable.",
-        flag="--map",
-        metavar="NAME=COLUMN",
-        parse=pair_of,
-        takes="NAME=COLUMN",
-        repeat=True,
-        collect=dict,
-    ),
-]
+Columns = Annotated[dict[str, str] | None, name_columns("target=my_column")]
 _LABELS: dict[str, Any] = {"metavar": "LABEL", "repeat": True, "collect": labels}
 _OUT_OF_SCOPE = 'Target that means "no answer is right". Repeatable; '
 OutOfScope = Annotated[
