@@ -70,7 +70,7 @@ def test_errors_may_outnumber_items():
     told = nbest_sentences(lists([row("1", "a", ("bcd", 0.6), ("ab", 0.4)), row("2", "", ("b", 1.0))])[0])
     assert (
         "The top hypothesis makes 400 errors per 100 items meant, the best of each list 200: choosing better within "
-        "the lists could mend 50 % of them."
+        "the lists could correct 50 % of them."
     ) in told
 
 

@@ -93,7 +93,7 @@ def _choice_sentence(ser: float, oracle: float) -> str:
 
     >>> _choice_sentence(0.25, 0.2)
     'The top hypothesis makes 25 errors per 100 items meant, the best of each list 20: choosing better within the \
-lists could mend 20 % of them.'
+lists could correct 20 % of them.'
     """
     made, least = (percent(rate).removesuffix(" %") for rate in (ser, oracle))
     errors = f"The top hypothesis makes {made} errors per 100 items meant, the best of each list {least}"
@@ -101,7 +101,7 @@ lists could mend 20 % of them.'
         return f"{errors}."
     if oracle >= ser:
         return f"{errors}: no other choice within the lists would help."
-    return f"{errors}: choosing better within the lists could mend {percent((ser - oracle) / ser)} of them."
+    return f"{errors}: choosing better within the lists could correct {percent((ser - oracle) / ser)} of them."
 
 
 def _part_sentences(one: NBestEvaluation) -> list[str]:

@@ -223,7 +223,7 @@ class RunningTally:
             known = self._tallies.get(tally.system)
             if known is not None and (known.units is None) != (tally.units is None):
                 late = f'dialogues (or weights) of system "{tally.system}" begin'
-                fix = "the rows before cannot be told apart any more; read the log as a whole with demur score"
+                fix = "the rows before can no longer be distinguished; read the log as a whole with demur score"
                 raise DataError(f"{late} only after {known.n:,} rows that have none", fix=fix)
             self._tallies[tally.system] = self._bounded(tally if known is None else known + tally)
         if len(self._tallies) > MOST_SYSTEMS:

@@ -384,12 +384,12 @@ def _refuse_unnamed(frame: Lazy, wanted: Sequence[str], where: str) -> None:
 
 
 def _refuse_twins(parts: Sequence[FilePart], wanted: Sequence[str]) -> None:
-    """Refuses columns told apart by case alone, of which DuckDB and Spark would take whichever comes first."""
+    """Refuses columns that differ only in case, of which DuckDB and Spark would take whichever comes first."""
     for part in parts:
         for name in wanted:
             twin = next((other for other in part.columns if other != name and other.lower() == name.lower()), None)
             if twin is not None:
-                rule = f'has columns "{name}" and "{twin}", told apart by case alone'
+                rule = f'has columns "{name}" and "{twin}", which differ only in case'
                 raise DataError(rule, where=part.name, fix="rename one, or use --engine polars")
 
 

@@ -227,7 +227,7 @@ def _summed(acts: Sequence[str], confidences: Weights, where: str) -> ScoredActs
             meaning = _unordered(act)
         except DataError as fault:
             place = f"{where}{': ' if where else ''}the parser's answer"
-            raise DataError(f"must be acts: {fault}", where=place, fix="mend the parser") from None
+            raise DataError(f"must be acts: {fault}", where=place, fix="correct the parser") from None
         total.setdefault(meaning, []).append(confidence)
         text.setdefault(meaning, act)
     ordered = [(text[meaning], float(round_sums(math.fsum(parts)))) for meaning, parts in total.items()]
