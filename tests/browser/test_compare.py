@@ -46,7 +46,8 @@ def told(page):
 
 
 def settled(page):
-    """Waits until the answers below are those of the point above: as many, at its threshold."""
+    """Waits until the table is drawn anew, and the answers below are those of its point: as many, at its threshold."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.wait_for_function(
         """() => {
           const cells = document.querySelector(".explorer-table tbody tr").cells;
