@@ -176,7 +176,7 @@ def test_at_a_terminal_removing_asks_first(
     assert asked == ['Remove "guide" for good?']
     assert (done.returncode, len(folders(root))) == (code, left)
     if left:
-        assert done.stderr == "nothing was removed\n"
+        assert done.stderr == "error: nothing was removed: the question was not answered with yes\n"
         assert demur("rm", "guide", "--yes").returncode == 0
         assert len(asked) == 1
 

@@ -25,7 +25,7 @@ from demur.core.engines.engine import EngineFault, Lazy, add_buckets, collected,
 from demur.core.engines.scanning import Scan, is_remote, scan
 from demur.core.io.columns import spellings
 from demur.core.io.files import table_of
-from demur.core.io.sources import expand
+from demur.core.io.sources import UNREADABLE, expand
 from demur.core.io.tables import ROW, Request
 from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
@@ -107,7 +107,7 @@ def _too_much_for_memory(files: list[str]) -> bool:
         tables = [pl.scan_parquet(path_text(path), glob=False) for path in paths]
         rows = sum(table.select(pl.len()).collect().item() for table in tables)
         name_systems = any(set(spellings("system")) & set(table.collect_schema()) for table in tables)
-    except (pl.exceptions.PolarsError, OSError):
+    except UNREADABLE:
         return False
     if rows > MOST_IN_MEMORY and len(paths) > 1 and not name_systems:
         raise UsageError(

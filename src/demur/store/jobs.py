@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from demur.core.jobs import Argument, Confirm, Job, Option, job
 from demur.core.options import KINDS, Kind, NoSeed, OutcomeColumn, Tables, TrialX, TrialY, Where, file_and_kind
 from demur.core.show.results import Step, silent
-from demur.errors import Interrupted, UsageError
+from demur.errors import UsageError
 from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, MissingConfidence, OutOfScope, Withheld
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def remove_runs(
         chosen = {run.id: run for run in map(opened.run, references)}
         names = ", ".join(f'"{run.name}"' for run in chosen.values())
         if not yes and not confirm(f"Remove {names} for good?"):
-            raise Interrupted("nothing was removed")
+            raise UsageError("nothing was removed: the question was not answered with yes")
         return RemovedRuns(opened.root, tuple(map(opened.remove, chosen)), opened.problems)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
-from demur.core.io.sources import exactly
+from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import LABELS, ROW, as_text
 from demur.core.options import Kind
 from demur.core.show.results import path_text
@@ -413,7 +413,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None, *, ordered: bool
         wanted = pl.all() if columns is None else pl.col(list(dict.fromkeys([ROW, *columns])))
         chosen = pl.scan_parquet(exactly(path)).select(wanted)
         return (chosen.sort(ROW) if ordered else chosen).drop(ROW).collect()
-    except (PolarsError, OSError) as error:
+    except UNREADABLE as error:
         reason = str(error).split("\n", 1)[0]
         raise DamagedError(f"its {path.name} cannot be read: {reason}") from None
 

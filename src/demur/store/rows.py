@@ -13,11 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from polars.exceptions import PolarsError
 
 from demur.core.io.alignment import Hashes, Ids, gathered, hashed, paired_note, unpaired_note
 from demur.core.io.columns import JUDGED, unknown_column
-from demur.core.io.sources import exactly
+from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import ROW
 from demur.core.options import Kind
 from demur.errors import DataError
@@ -248,7 +247,7 @@ class RunRows:
     def _collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
             return rows.collect()
-        except (PolarsError, OSError) as error:
+        except UNREADABLE as error:
             reason = str(error).split("\n", 1)[0]
             rule = f'the rows of the run "{self.run.name}" ({self.run.id}) cannot be read: {reason}'
             raise DataError(rule, fix="it was removed, or is damaged: add its file again") from None

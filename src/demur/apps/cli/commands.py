@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
@@ -79,6 +81,7 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         try:
+            _refuse_overwriting(job, given)
             run(job, given)
         except KeyboardInterrupt:
             raise Interrupted("interrupted; no output was left half-written") from None
@@ -152,6 +155,30 @@ def run_import(job: Job, given: dict[str, Any]) -> None:
         wrote = "" if to.output is None else f"wrote {to.output}: "
         for line in (*(f"note: {note}" for note in rows.notes), wrote + rows.summary(count)):
             typer.echo(line, err=True)
+
+
+def _refuse_overwriting(job: Job, given: dict[str, Any]) -> None:
+    """Refuse to write to what is read: an output that is one of the inputs, by whatever name, or that holds one."""
+    inputs = [text for one in job.parameters for text in _texts(given[one.name])]
+    outputs = [("-o", path) for path in _texts(given.get("output"))]
+    for flag, path in [*outputs, *((one.flag, path) for one in job.outputs for path in _texts(given[one.name]))]:
+        if any(_is_read(path, part) for text in inputs for part in (text, *text.split("=", 1), *text.rsplit("=", 1))):
+            raise UsageError(f"{flag} {path}: this file is read here; write to another")
+
+
+def _is_read(output: str, source: str) -> bool:
+    """Whether what an argument names, a file, a glob or a folder with all in it, is the output or lies in it."""
+    if not os.path.exists(output):
+        return False
+    names = [source] if os.path.exists(source) else glob.glob(source, recursive=True) if glob.has_magic(source) else []
+    place = Path(output).resolve()
+    found = [Path(name).resolve() for name in names]
+    return any(os.path.samefile(output, one) or place in one.parents or one in place.parents for one in found)
+
+
+def _texts(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [str(one) for one in values if isinstance(one, str | Path)]
 
 
 def options_from(group: type[Group], given: dict[str, Any]) -> Group:

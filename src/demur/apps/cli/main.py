@@ -3,10 +3,13 @@
 import codecs
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from typing import TextIO
 
 import typer
 
@@ -34,22 +37,28 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
 
 def run() -> None:
     """Run the command; a fault becomes one clear message and its exit code, never a traceback for bad input."""
+    _open_streams()
     _print_everything()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
     try:
-        app_for(sys.argv[1:])(standalone_mode=True)
-    except Interrupted as stop:
-        _leave(str(stop), 2)
+        _run_whole()
+    except (Interrupted, KeyboardInterrupt) as stop:
+        _leave(str(stop) or "interrupted", 130)
     except DataError as fault:
         _leave("\n".join(f"error: {one}" for one in fault.faults), 2)
     except DemurError as fault:
         _leave(f"error: {fault}", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(2)
+        _write_nowhere(sys.stdout)
+        sys.exit(0)
     except MemoryError:
         _leave("error: this does not fit into memory; read fewer columns, or a part of the rows with --where", 2)
+    except OSError as fault:
+        _write_nowhere(sys.stdout)
+        _leave(f"error: {': '.join(filter(None, (_named(fault), fault.strerror or str(fault))))}", 2)
     except Exception as fault:
         if os.environ.get("DEMUR_DEBUG"):
             raise
@@ -58,6 +67,52 @@ def run() -> None:
             "Run again with DEMUR_DEBUG=1 for the traceback, and please report it.",
             3,
         )
+
+
+def _run_whole() -> None:
+    """Run the command and write all that it printed, so that an output that is full or closed is noticed here."""
+    try:
+        app_for(sys.argv[1:])(standalone_mode=True)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # which Typer turns into the code of a failed gate
+            raise end.__context__ from None
+        sys.stdout.flush()
+        raise
+
+
+def _terminate(*_: object) -> None:
+    """End by SIGTERM as by a fault, so that temporary files are removed."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.exit(143)
+
+
+def _open_streams() -> None:
+    """Have streams that the caller closed lead nowhere, except for standard output, which is refused."""
+    closed = [number for number in range(3) if not _is_open(number)]
+    for number in closed:  # in rising order, so that each takes the number of the stream that is missing
+        os.open(os.devnull, os.O_RDWR)
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+    if 1 in closed:
+        _leave("error: standard output is closed; send it to a file or to /dev/null", 2)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _write_nowhere(stream: TextIO) -> None:
+    """Have what a stream still holds go nowhere, so that Python does not fail on it again at the end."""
+    with suppress(OSError):  # of a stream without a number of its own
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _named(fault: OSError) -> str:
+    return path_text(fault.filename) if isinstance(fault.filename, str) else "standard output or a temporary file"
 
 
 def _print_everything() -> None:

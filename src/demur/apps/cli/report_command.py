@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -35,7 +34,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     from demur.core.io.writing import write_whole
 
     outputs = options_from(OutputOptions, given)
-    _check_outputs(outputs, given["data"])
+    _check_outputs(outputs)
     began = time.monotonic()
     report: Report = result_of(job, given, quiet=outputs.quiet or outputs.json)
     gates = gate_results(outputs.fail_if, report.documents)
@@ -64,15 +63,13 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
         raise typer.Exit(1)
 
 
-def _check_outputs(outputs: OutputOptions, files: Sequence[str]) -> None:
+def _check_outputs(outputs: OutputOptions) -> None:
     """Refuse what cannot be delivered, before any work is done."""
     for path in outputs.output:
         if path.suffix.lower() not in FORMATS:
             raise UsageError(f'-o {path}: a report is written as {" ".join(FORMATS)}; got "{path.suffix}"')
         if path.is_dir():
             raise UsageError(f"-o {path}: this is a directory; name a file in it")
-        if path.resolve() in {Path(file).resolve() for file in files}:
-            raise UsageError(f"-o {path}: this file is read here; write to another")
     check_syntax(outputs.fail_if)
 
 

@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import select
+import shutil
 import sys
 import tempfile
 import zlib
@@ -16,10 +17,10 @@ from difflib import SequenceMatcher
 from io import BufferedReader
 from itertools import count, islice
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NoReturn, cast
 
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from demur.core.show.results import path_text
 from demur.errors import DataError
@@ -59,8 +60,11 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 """How files of kinds that are not read here begin."""
 
-UNREADABLE = (PolarsError, OSError)
-"""What Polars raises when it cannot read a file."""
+UNREADABLE = (PolarsError, PanicException, OSError)
+"""What Polars raises when it cannot read a file; it panics at some that are damaged."""
+
+LEAST_FREE = 256 << 20
+"""Bytes that a pipe leaves free in the folder for temporary files."""
 
 HEAD = 4096
 CHUNK = 1 << 20
@@ -154,11 +158,21 @@ def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
 @contextmanager
 def _spooled(stream: BufferedReader, name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:
-        path = Path(folder) / name
+        path, size = Path(folder) / name, 0
         with path.open("wb") as spool:
             while chunk := _next_chunk(stream):
+                size += len(chunk)
+                if shutil.disk_usage(folder).free < LEAST_FREE + len(chunk):
+                    _refuse_spooling(size)
                 spool.write(chunk)
         yield path
+
+
+def _refuse_spooling(size: int) -> NoReturn:
+    rule = f"what comes through the pipe, {size:,} bytes so far, does not fit into the folder for temporary files"
+    raise DataError(
+        rule, fix=f"name another folder in TMPDIR, or write it to a file first; {tempfile.gettempdir()} is full"
+    )
 
 
 def _next_chunk(stream: BufferedReader) -> bytes:

@@ -21,34 +21,38 @@ from demur.errors import UsageError
 def write_atomically(path: str | Path) -> Iterator[Path]:
     """Gives a temporary path to write to, which takes the real name only when the block ends without a fault.
 
-    Missing folders are created. The temporary file keeps the ending of the real one and lies beside it.
+    Missing folders are created. The temporary file keeps the ending of the real one and lies beside it. A file that is
+    replaced leaves its mode to the new one; a link stays, and the file that it names is replaced.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise UsageError(f"{target} is a folder; name a file to write to")
-    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
-    with _unwritable(target):
+    target = Path(os.path.realpath(path))
+    if os.path.exists(target) and not target.is_file():
+        kind = "a folder" if target.is_dir() else "a device or a pipe"
+        raise UsageError(f"{path} is {kind}; name a file to write to")
+    temporary = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    with _unwritable(path):
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch(exist_ok=False)
+        if os.path.exists(target):
+            temporary.chmod(target.stat().st_mode & 0o7777)
     try:
         yield temporary
-        with _unwritable(target):
+        with _unwritable(path):
             os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def _unwritable(target: Path) -> Iterator[None]:
+def _unwritable(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{target} cannot be written: {error.strerror or error}") from None
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Writes text or bytes to a file that appears whole or not at all."""
-    with write_atomically(path) as temporary:
+    with write_atomically(path) as temporary, _unwritable(path):
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 

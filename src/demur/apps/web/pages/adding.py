@@ -266,14 +266,15 @@ def _cells(path: Path, head: bytes) -> int:
     has all of them look at the one.
     """
     import polars as pl
-    from polars.exceptions import PolarsError
+
+    from demur.core.io.sources import UNREADABLE
 
     try:
         frame = pl.scan_parquet(path, glob=False) if head.startswith(b"PAR1") else pl.scan_ipc(path)
         cells = int(frame.select(pl.len()).collect().item()) * len(frame.collect_schema())
         texts = frame.select(pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum()).collect()
         return cells + sum(map(int, texts.row(0) if texts.height else ()))
-    except (PolarsError, OSError):
+    except UNREADABLE:
         return 0
 
 
