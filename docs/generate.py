@@ -51,10 +51,10 @@ def commands_page() -> str:
     """The reference of commands, from the command line's own declarations; those of a group come after its help."""
     import typer
 
-    from demur.apps.cli.app import app
+    from demur.apps.cli.app import app_of
 
     parts = ["# Commands", HERE, "Exit codes: 0 fine; 1 a gate did not hold; 2 usage or bad input; 3 internal error."]
-    parts += _sections(typer.main.get_command(app), "demur", "##")
+    parts += _sections(typer.main.get_command(app_of()), "demur", "##")
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -16,7 +17,7 @@ import typer
 
 import demur
 from commands import Demur, log
-from demur.apps.cli.app import app
+from demur.apps.cli.app import app_of
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
 from demur.apps.cli.output import OutputOptions, as_json, parameters_of
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
@@ -47,8 +48,13 @@ GENERAL = {one.name for one in parameters_of(OutputOptions)}
 QUICK = {"replicates": 50, "seed": 1}
 
 
+@cache
+def every_command() -> Any:
+    return typer.main.get_command(app_of())
+
+
 def command_named(name: str) -> Any:
-    found: Any = typer.main.get_command(app)
+    found = every_command()
     for word in name.split():
         found = found.commands[word]
     return found

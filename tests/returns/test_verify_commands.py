@@ -10,7 +10,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from commands import Demur
-from demur.apps.cli.app import app
+from demur.apps.cli.app import app_of
 from demur.returns import verify
 from demur.returns.classes import MEASURES
 from engines.cluster import Cluster
@@ -20,7 +20,7 @@ SMALL = ("--rows", "300")
 
 def verified(*arguments: str) -> Result:
     """The command run in this process, where an engine can be tampered with."""
-    return CliRunner().invoke(app, ["verify-engine", *SMALL, *arguments], catch_exceptions=False)
+    return CliRunner().invoke(app_of(["verify-engine"]), ["verify-engine", *SMALL, *arguments], catch_exceptions=False)
 
 
 def test_polars_and_duckdb_give_the_numbers_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:

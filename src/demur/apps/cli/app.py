@@ -1,12 +1,13 @@
 """Every command of `demur`: signatures and help texts only, so that `demur --help` loads nothing heavy."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from demur.apps.cli.commands import add_jobs, call, new_app, run_import
+from demur.apps.cli.commands import Run, add_jobs, call, new_app, run_import, run_job
 from demur.apps.cli.output import OutputOptions
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import Argument, Job, Option
@@ -34,8 +35,6 @@ from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import StoreFolder
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 from demur.understanding.jobs import LeastConfidence, ModelFolder, NoSeed
-
-app = new_app()
 
 
 def follow(
@@ -147,15 +146,8 @@ GROUPS = {
 }
 """Commands of two words, by the first."""
 
-for name, about in GROUPS.items():
-    app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name)
-add_jobs(app, RETURN_JOBS)
-add_jobs(app, [Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")], call)
-add_jobs(app, NBEST_JOBS)
-add_jobs(app, REPORT_JOBS, run_report)
-add_jobs(app, (*OUTCOME_JOBS, *GOLD_JOBS, *STORE_JOBS))
-add_jobs(app, [Job("serve", serve, present="", example="demur serve --port 8400")], call)
-add_jobs(app, UNDERSTANDING_JOBS)
+FOLLOW = Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")
+SERVE = Job("serve", serve, present="", example="demur serve --port 8400")
 CHAT = Job(
     "understand chat",
     chat,
@@ -163,6 +155,34 @@ CHAT = Job(
     example="echo 'when do you open?' | demur understand chat guide",
     about="From a pipe each line is a text, and gives one line.",
 )
-add_jobs(app, [CHAT], call)
-add_jobs(app, LAB_JOBS)
-add_jobs(app, (*DSTC_JOBS, *SLF_JOBS), run_import)
+COMMANDS: tuple[tuple[Sequence[Job], Run], ...] = (
+    (RETURN_JOBS, run_job),
+    ([FOLLOW], call),
+    (NBEST_JOBS, run_job),
+    (REPORT_JOBS, run_report),
+    ((*OUTCOME_JOBS, *GOLD_JOBS, *STORE_JOBS), run_job),
+    ([SERVE], call),
+    (UNDERSTANDING_JOBS, run_job),
+    ([CHAT], call),
+    (LAB_JOBS, run_job),
+    ((*DSTC_JOBS, *SLF_JOBS), run_import),
+)
+"""Every job with what runs it, in the order of `demur --help`."""
+
+
+def app_of(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The app with the one command that the arguments begin with, or with every command where they begin with none.
+
+    >>> app_of(["nbest", "lists.jsonl"]).registered_groups
+    []
+    """
+    app = new_app()
+    named = {" ".join(arguments[:words]) for words in (1, 2)}
+    asked = [(job, run) for jobs, run in COMMANDS for job in jobs if job.name in named]
+    every = [(job, run) for jobs, run in COMMANDS for job in jobs]
+    for name, about in GROUPS.items():
+        if not asked or name == arguments[0]:
+            app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name)
+    for job, run in asked or every:
+        add_jobs(app, [job], run)
+    return app

@@ -20,7 +20,7 @@ from demur.returns.jobs import JOBS
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
-    """The app with the one command that is asked for, where it is a job on returns, and otherwise with every command.
+    """The app with the command that is asked for; jobs on returns do not load what the others are declared with.
 
     >>> len(app_for(["score", "log.jsonl"]).registered_commands)
     1
@@ -30,9 +30,9 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
         small = new_app()
         add_jobs(small, jobs)
         return small
-    from demur.apps.cli.app import app
+    from demur.apps.cli.app import app_of
 
-    return app
+    return app_of(arguments)
 
 
 def run() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape, quoteattr
 
 import typer
 
@@ -169,8 +168,12 @@ def junit(
 
 
 def _xml_text(text: str) -> str:
+    from xml.sax.saxutils import escape
+
     return escape(_FORBIDDEN.sub("\ufffd", text))
 
 
 def _xml_attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr
+
     return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
