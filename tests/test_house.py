@@ -194,6 +194,24 @@ def test_half_of_all_functions_are_shorter_than_12_lines():
     assert median(length_of(function) for path in MODULES for function in functions(path)) < 12
 
 
+def plain_channels(path):
+    """Channels of charts that are given as text, lists of text or dicts, or by `alt.value` and `alt.condition`."""
+    calls = [one for one in nodes_of(path) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)]
+    for word in (word for call in calls if call.func.attr == "encode" for word in call.keywords):
+        for value in getattr(word.value, "elts", [word.value]):
+            plain = isinstance(value, ast.Constant | ast.JoinedStr | ast.Dict)
+            if plain or ast.unparse(value).startswith(("alt.value(", "alt.condition(")):
+                yield f"{name_of(path)}:{value.lineno}: {word.arg}={ast.unparse(value)}"
+
+
+def test_channels_of_charts_are_objects():
+    """Altair turns anything else into one by hashing the whole schema of Vega-Lite, 8 ms for each channel."""
+    charts = [path for path in MODULES if ["demur", "core", "show", "charts", "alt"] in imported(path)]
+    found = [line for path in [*charts, ROOT / "core/show/charts.py"] for line in plain_channels(path)]
+    assert len(charts) > 8
+    assert not found
+
+
 def test_only_apps_print():
     calls = [(path, node) for path in MODULES if part_of(path) != "apps" for node in nodes_of(path)]
     printing = [

@@ -13,6 +13,7 @@ from demur.core.show.charts import (
     WIDTH,
     alt,
     check_better,
+    either,
     extent,
     finished,
     in_percent,
@@ -104,10 +105,12 @@ def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: st
     channels = line_channels(names, corner=corner, field="condition", labels=labels)
     base = alt.Chart(inline(coloured))
     fill = alt.Fill("colour:N", scale=None)
-    band = base.mark_area(opacity=0.16).encode(x="kept:Q", y="low:Q", y2="high:Q", detail="condition:N", fill=fill)
+    band = base.mark_area(opacity=0.16).encode(
+        x=alt.X("kept:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("condition:N"), fill=fill
+    )
     dots = base.mark_point(shape="circle", size=52, stroke="white", strokeWidth=1, opacity=1).encode(
-        x="kept:Q",
-        y="value:Q",
+        x=alt.X("kept:Q"),
+        y=alt.Y("value:Q"),
         fill=fill,
         tooltip=[alt.Tooltip("condition:N"), alt.Tooltip("kept:N"), alt.Tooltip("text:N", title="value")],
     )
@@ -221,13 +224,15 @@ def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
     lane = alt.YOffset("part:N", scale=alt.Scale(domain=list(LANES)))
     fill = alt.Fill("part:N", scale=alt.Scale(domain=list(LANES), range=list(FILLS)), legend=None)
     base = alt.Chart().encode(y=up, yOffset=lane)
-    bar = base.mark_bar(stroke="#333333", strokeWidth=1, height=LANE - 5).encode(across, x2="stop:Q", fill=fill)
-    text = base.mark_text(align="left", dx=6, fontSize=12, color="#1a1a1a").encode(x="edge:Q", text="text:N")
+    bar = base.mark_bar(stroke="#333333", strokeWidth=1, height=LANE - 5).encode(across, x2=alt.X2("stop:Q"), fill=fill)
+    text = base.mark_text(align="left", dx=6, fontSize=12, color="#1a1a1a").encode(
+        x=alt.X("edge:Q"), text=alt.Text("text:N")
+    )
     if "low" not in table.columns:
         return [bar, text]
     spans = table.select("system", "low", "high", part=pl.lit("ICE"))
     rule = alt.Chart(inline(spans)).mark_rule(strokeWidth=3, color="#999999")
-    return [bar, rule.encode(y=up, yOffset=lane, x="low:Q", x2="high:Q"), text]
+    return [bar, rule.encode(y=up, yOffset=lane, x=alt.X("low:Q"), x2=alt.X2("high:Q")), text]
 
 
 def _parts_title(table: pl.DataFrame) -> str:
@@ -288,11 +293,16 @@ def _panels(table: pl.DataFrame) -> Any:
     dot = alt.Chart().mark_point(shape="circle", size=80, strokeWidth=1.8, stroke="black", opacity=1)
     text = alt.Chart().mark_text(dy=-12, fontSize=11, color="#1a1a1a")
     axis = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=26), axis=alt.Axis(tickCount=4))
-    full = alt.condition("datum.best", alt.value("black"), alt.value("white"))
+    full = either(alt.FillValue, "datum.best", "black", "white")
     layers = alt.layer(
-        span.encode(alt.X("low:Q", title=None), y=up, x2="high:Q"),
-        dot.encode(axis, y=up, fill=full, tooltip=["scorer:N", "measure:N", alt.Tooltip("text:N", title="value")]),
-        text.encode(axis, y=up, text="shown:N"),
+        span.encode(alt.X("low:Q", title=None), y=up, x2=alt.X2("high:Q")),
+        dot.encode(
+            axis,
+            y=up,
+            fill=full,
+            tooltip=[alt.Tooltip("scorer:N"), alt.Tooltip("measure:N"), alt.Tooltip("text:N", title="value")],
+        ),
+        text.encode(axis, y=up, text=alt.Text("shown:N")),
     ).properties(width=PANEL, height=36 * len(scorers))
     header = alt.Header(title=None, labelFontSize=12, labelFontWeight=600, labelAnchor="start")
     by_measure = alt.Facet("panel:N", sort=panels, header=header)
@@ -375,17 +385,19 @@ def _paired_layers(marks: pl.DataFrame, a: str, b: str) -> list[Any]:
         scale=alt.Scale(domain=[-1.08, 1.08], nice=False),
         axis=alt.Axis(values=[0], labels=False, ticks=False, grid=False, domain=False),
     )
-    zero = alt.Chart(inline(pl.DataFrame({"at": [0.0]}))).mark_rule(color="black", strokeWidth=1).encode(x="at:Q")
+    zero = (
+        alt.Chart(inline(pl.DataFrame({"at": [0.0]}))).mark_rule(color="black", strokeWidth=1).encode(x=alt.X("at:Q"))
+    )
     base = alt.Chart().encode(y=up)
-    span = base.mark_rule(strokeWidth=2, color="#555555").encode(x="start:Q", x2="stop:Q")
-    full = alt.condition("datum.shown", alt.value("black"), alt.value("white"))
+    span = base.mark_rule(strokeWidth=2, color="#555555").encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"))
+    full = either(alt.FillValue, "datum.shown", "black", "white")
     dot = base.mark_point(shape="circle", size=90, stroke="black", strokeWidth=1.8, opacity=1)
     text = base.mark_text(align="left", dx=8, fontSize=12, color="#1a1a1a")
     return [
         zero,
         span,
-        dot.encode(across, fill=full, tooltip=["measure:N", alt.Tooltip("text:N", title="value")]),
-        text.encode(x=alt.value("width"), text="text:N"),
+        dot.encode(across, fill=full, tooltip=[alt.Tooltip("measure:N"), alt.Tooltip("text:N", title="value")]),
+        text.encode(x=alt.XValue("width"), text=alt.Text("text:N")),
     ]
 
 
@@ -424,7 +436,7 @@ def rank_chart(rows: pl.DataFrame, *, n: float, level: float = 0.95, title: str 
     up = rate_axis(alt.Y, "accuracy", "inputs whose right label is among them", domain=(bottom, 1.0))
     layers = alt.layer(
         base.mark_line(color=COLOUR, strokeWidth=1.5, opacity=0.55).encode(up),
-        base.mark_rule(color=COLOUR, strokeWidth=2).encode(y="low:Q", y2="high:Q"),
+        base.mark_rule(color=COLOUR, strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True, size=90, opacity=1, color=COLOUR).encode(up, tooltip=tooltips),
     )
     rates = [(k, percent(rate)) for k, rate in table.select("k", "accuracy").iter_rows()]

@@ -16,6 +16,7 @@ from demur.core.show.charts import (
     Span,
     alt,
     capital,
+    either,
     extent,
     finished,
     inline,
@@ -90,15 +91,15 @@ def _coefficients(shown: pl.DataFrame, outcome: str) -> Any:
         alt.Chart().transform_filter("datum.shown").encode(y=name_axis("term", shown["term"].to_list(), characters=48))
     )
     across = number_axis("coefficient", f"coefficient for {outcome}", domain, tickCount=5)
-    full = alt.condition("datum.chosen", alt.value("black"), alt.value("white"))
+    full = either(alt.FillValue, "datum.chosen", "black", "white")
     tooltip = [alt.Tooltip("term:N"), alt.Tooltip("text:N", title="coefficient")]
     tooltip.append(alt.Tooltip("selected:Q", title="chosen in", format=".0%"))
     text = base.transform_filter("datum.chosen").mark_text(align="left", dx=6, fontSize=11, color=INK)
     layers = alt.layer(
         upright(0.0, color=OUTLINE, strokeWidth=1),
-        base.mark_rule(strokeWidth=2, color="#777777").encode(x="low:Q", x2="high:Q"),
+        base.mark_rule(strokeWidth=2, color="#777777").encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         base.mark_point(**CIRCLE, size=75).encode(across, fill=full, tooltip=tooltip),
-        text.encode(x=alt.value("width"), text="number:N"),
+        text.encode(x=alt.XValue("width"), text=alt.Text("number:N")),
     )
     return layers.properties(width=PANEL, height=ROW * shown.height)
 
@@ -113,11 +114,11 @@ def _shares(shown: pl.DataFrame) -> Any:
         scale=alt.Scale(domain=[0, 1], nice=False),
         axis=alt.Axis(format=".0%", labelExpr="replace(datum.label, '%', ' %')", values=[0, 0.5, 1]),
     )
-    shade = alt.condition("datum.chosen", alt.value("#4d4d4d"), alt.value("#cccccc"))
+    shade = either(alt.ColorValue, "datum.chosen", "#4d4d4d", "#cccccc")
     bar = base.mark_bar(height=ROW - 12).encode(across, color=shade)
     number = base.mark_text(align="left", dx=6, fontSize=11, color=INK)
     written = number.transform_calculate(written="round(100 * datum.selected) + ' %'")
-    return alt.layer(bar, written.encode(x=alt.value("width"), text="written:N")).properties(
+    return alt.layer(bar, written.encode(x=alt.XValue("width"), text=alt.Text("written:N"))).properties(
         width=SHARES, height=ROW * shown.height
     )
 
@@ -196,24 +197,24 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
     across = number_axis("predicted", f"predicted {outcome}", domain)
     base = alt.Chart().encode(y=up)
     known = base.transform_filter("isValid(datum.predicted)")
-    full = alt.condition("datum.hollow", alt.value("white"), alt.value("black"))
+    full = either(alt.FillValue, "datum.hollow", "white", "black")
     tooltip = [alt.Tooltip("system:N"), alt.Tooltip("text:N", title=f"predicted {outcome}"), alt.Tooltip("refused:N")]
     layers = []
     if naive.defined and not (math.isnan(naive.low) or math.isnan(naive.high)):
         band = alt.Chart(inline(ends.select("low", "high"))).mark_rect(color="#e4e4e4")
-        layers.append(band.encode(x="low:Q", x2="high:Q"))
+        layers.append(band.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
     if naive.defined:
         layers.append(upright(naive.value, color="#777777", strokeWidth=1.5, strokeDash=[5, 4]))
     layers += [
-        base.mark_rule(strokeWidth=2, color="#555555").encode(x="low:Q", x2="high:Q"),
+        base.mark_rule(strokeWidth=2, color="#555555").encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         known.mark_point(**CIRCLE, size=80).encode(across, fill=full, tooltip=tooltip),
-        known.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.value("width"), text="text:N"),
+        known.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.XValue("width"), text=alt.Text("text:N")),
     ]
     lost = marked.filter(pl.col("predicted").is_nan())
     if not lost.is_empty():  # why nothing is predicted, in place of a dot
         reasons = pl.Series([middle_cut(text, REASON_LENGTH, tail=0) for text in lost["text"]])
         data = inline(lost.select("system", "text").with_columns(reason=reasons))
-        reason = alt.Chart(data).encode(y=up, x=alt.value(8), text="reason:N")
+        reason = alt.Chart(data).encode(y=up, x=alt.XValue(8), text=alt.Text("reason:N"))
         look: dict[str, Any] = {"align": "left", "fontSize": 11, "fontStyle": "italic"}
         layers += [
             reason.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round"),
@@ -349,7 +350,7 @@ def _observed_layers(
     left, right = arrows.filter(pl.col("predicted") < pl.col("at")), arrows.filter(pl.col("predicted") > pl.col("at"))
     return [
         *_diagonal(domain, reach),
-        link.encode(x="at:Q", y="observed:Q", detail="dialogue:N"),
+        link.encode(x=alt.X("at:Q"), y=alt.Y("observed:Q"), detail=alt.Detail("dialogue:N")),
         dot.encode(
             across,
             up,
@@ -365,21 +366,21 @@ def _diagonal(domain: Span, reach: float) -> list[Any]:
     """Where predictions would be right, and the band around it."""
     ends = pl.DataFrame({"at": domain, "observed": domain})
     line = alt.Chart(inline(ends)).mark_line(color="#777777", strokeDash=[5, 4], clip=True)
-    layers = [line.encode(x="at:Q", y="observed:Q")]
+    layers = [line.encode(x=alt.X("at:Q"), y=alt.Y("observed:Q"))]
     if not math.isnan(reach):
         edges = ends.with_columns(low=pl.col("at") - reach, high=pl.col("at") + reach)
         band = alt.Chart(inline(edges)).mark_area(color="#ececec", clip=True)
-        layers.insert(0, band.encode(x="at:Q", y="low:Q", y2="high:Q"))
+        layers.insert(0, band.encode(x=alt.X("at:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q")))
     return layers
 
 
 def _arrows(rows: pl.DataFrame, side: Literal["left", "right"]) -> list[Any]:
     """Arrows above the predictions that were put on the edge, and where they would be."""
     inward = 7 if side == "left" else -7
-    base = alt.Chart(inline(rows)).encode(x="at:Q", y="observed:Q")
+    base = alt.Chart(inline(rows)).encode(x=alt.X("at:Q"), y=alt.Y("observed:Q"))
     return [
         base.mark_point(shape=f"triangle-{side}", size=45, fill="black", strokeWidth=0, opacity=1, yOffset=-12),
-        base.mark_text(fontSize=11, align=side, dx=inward, dy=-12, color=INK).encode(text="text:N"),
+        base.mark_text(fontSize=11, align=side, dx=inward, dy=-12, color=INK).encode(text=alt.Text("text:N")),
     ]
 
 
@@ -444,12 +445,12 @@ def _sets_layers(bars: pl.DataFrame, kinds: list[str]) -> list[Any]:
     arrow = base.transform_filter(f"datum.r2 < {FLOOR}").mark_point(
         shape="triangle-left", size=60, fill="white", stroke=OUTLINE, strokeWidth=1, opacity=1, xOffset=9
     )
-    text = base.encode(x="edge:Q", text="text:N")
+    text = base.encode(x=alt.X("edge:Q"), text=alt.Text("text:N"))
     ink: dict[str, Any] = {"fontSize": 11, "color": INK}
     return [
         bar.encode(across, alt.X2(datum=0), fill=fill, tooltip=tooltip),
         upright(0.0, color="black", strokeWidth=1),
-        arrow.encode(x="stop:Q"),
+        arrow.encode(x=alt.X("stop:Q")),
         text.transform_filter("datum.edge >= 0").mark_text(**ink, align="left", dx=5),
         text.transform_filter("datum.edge < 0").mark_text(**ink, align="right", dx=-8),
     ]
@@ -600,17 +601,20 @@ def _price_layers(labels: list[str], step: int, greatest: float, legend: Any) ->
         shade.encode(*place, color=alt.Color("change:Q", scale=scale, legend=legend), tooltip=tooltip),
         hatch.encode(*place),
     ]
-    ink = alt.condition("datum.dark", alt.value("white"), alt.value("black"))
+    ink = "datum.dark", "white", "black"
     if step <= 40:
-        shape = alt.condition("datum.change > 0", alt.value("triangle-up"), alt.value("triangle-down"))
+        shape = either(alt.ShapeValue, "datum.change > 0", "triangle-up", "triangle-down")
         base = alt.Chart().transform_filter("datum.shown && isValid(datum.change) && datum.change != 0")
         triangle = base.mark_point(strokeWidth=0, opacity=1)
-        return [*layers, triangle.encode(*place, shape=shape, fill=ink, size=alt.Size("size:Q", scale=None))]
+        return [
+            *layers,
+            triangle.encode(*place, shape=shape, fill=either(alt.FillValue, *ink), size=alt.Size("size:Q", scale=None)),
+        ]
     change, times = (13, 11) if step > 60 else (11, 10)
-    text = cell.encode(*place, color=ink)
+    text = cell.encode(*place, color=either(alt.ColorValue, *ink))
     return [
         *layers,
-        text.mark_text(fontSize=change, fontWeight=600, dy=-8).encode(text="text:N"),
+        text.mark_text(fontSize=change, fontWeight=600, dy=-8).encode(text=alt.Text("text:N")),
         text.mark_text(fontSize=times, dy=9).encode(text=alt.Text("times:N")),
     ]
 

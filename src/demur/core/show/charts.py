@@ -142,7 +142,7 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
         .encode(
             x=alt.X(x, type="quantitative"),
             y=alt.Y(y, type="quantitative"),
-            opacity=alt.condition(under, alt.value(1), alt.value(0)),
+            opacity=alt.OpacityValue(0, condition={"param": HOVER, "value": 1, "empty": False}),
             tooltip=[alt.Tooltip(plain.get(title, title), type="nominal", title=title) for title in titles],
         )
         .add_params(under)
@@ -189,10 +189,14 @@ def placed_labels(
     beside: dict[str, Any] = {"baseline": "middle", "dx": 3} if align == "left" else {"baseline": "bottom", "dx": 0}
     text: dict[str, Any] = {"align": align, **beside, "fontSize": 12, "fontWeight": 600}
     return [
-        base.mark_rule(color="#444444", strokeWidth=0.8).encode(x="x:Q", y="y:Q", x2="label_x:Q", y2="label_y:Q"),
-        base.mark_text(**text, stroke="white", strokeWidth=3, strokeJoin="round").encode(**where, text="text:N"),
-        base.mark_text(**text, color="#111111").encode(**where, text="text:N"),
-        base.mark_point(**dot, filled=True, opacity=1).encode(x="x:Q", y="y:Q"),
+        base.mark_rule(color="#444444", strokeWidth=0.8).encode(
+            x=alt.X("x:Q"), y=alt.Y("y:Q"), x2=alt.X2("label_x:Q"), y2=alt.Y2("label_y:Q")
+        ),
+        base.mark_text(**text, stroke="white", strokeWidth=3, strokeJoin="round").encode(
+            **where, text=alt.Text("text:N")
+        ),
+        base.mark_text(**text, color="#111111").encode(**where, text=alt.Text("text:N")),
+        base.mark_point(**dot, filled=True, opacity=1).encode(x=alt.X("x:Q"), y=alt.Y("y:Q")),
     ]
 
 
@@ -379,9 +383,14 @@ def number_axis(field: str, title: str, domain: Span, *, channel: type[Any] = al
     )
 
 
+def either(channel: type[Any], test: str, yes: Any, no: Any) -> Any:
+    """A channel with one value where an expression of Vega holds, and with another where it does not."""
+    return channel(no, condition={"test": test, "value": yes})
+
+
 def upright(place: float, **look: Any) -> Any:
     """A line from top to bottom at one place of the horizontal axis."""
-    return alt.Chart(alt.InlineData(values=[{"at": place}])).mark_rule(**look).encode(x="at:Q")
+    return alt.Chart(alt.InlineData(values=[{"at": place}])).mark_rule(**look).encode(x=alt.X("at:Q"))
 
 
 def capital(text: str) -> str:

@@ -71,7 +71,7 @@ def smooth_chart(
         *_scatter_and_bands(points, table.with_columns(colour=pl.col("group").replace_strict(colours))),
         alt.Chart()
         .mark_line(clip=True)
-        .encode(*axes, *line_channels(list(named), corner=corner, field="group"), order="x:Q"),
+        .encode(*axes, *line_channels(list(named), corner=corner, field="group"), order=alt.Order("x:Q")),
         *_single_places(named),
         hover_layer(_smooth_tooltips(table, x_title, y_title), "x", "mean"),
     ]
@@ -92,10 +92,10 @@ def _scatter_and_bands(points: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
     return [
         alt.Chart(inline(points))
         .mark_point(shape="circle", size=16, strokeWidth=0, fillOpacity=faint, opacity=1, clip=True)
-        .encode(x="x:Q", y="y:Q", fill=fill),
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), fill=fill),
         alt.Chart(inline(table))
         .mark_area(opacity=0.2, clip=True)
-        .encode(x="x:Q", y="low:Q", y2="high:Q", detail="group:N", fill=fill),
+        .encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("group:N"), fill=fill),
     ]
 
 
@@ -109,10 +109,10 @@ def _single_places(named: dict[str, Smooth]) -> list[Any]:
     if not rows:
         return []
     dots = pl.DataFrame(rows).select("x", "mean", "low", "high", "colour")
-    base = alt.Chart(inline(dots)).encode(x="x:Q", color=alt.Color("colour:N", scale=None))
+    base = alt.Chart(inline(dots)).encode(x=alt.X("x:Q"), color=alt.Color("colour:N", scale=None))
     return [
-        base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q"),
-        base.mark_point(filled=True, size=80, opacity=1).encode(y="mean:Q"),
+        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        base.mark_point(filled=True, size=80, opacity=1).encode(y=alt.Y("mean:Q")),
     ]
 
 

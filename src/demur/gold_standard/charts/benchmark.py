@@ -210,7 +210,13 @@ def row_colour(channel: type[Any]) -> Any:
 def bands(table: pl.DataFrame, field: str, *, opacity: float = 0.18) -> Any:
     """Shaded bands between `low` and `high` over `x`, in the `colour` of each row."""
     shape = alt.Chart(inline(table)).mark_area(opacity=opacity, clip=True)
-    return shape.encode(x="x:Q", y="low:Q", y2="high:Q", detail=f"{field}:N", fill=row_colour(alt.Fill))
+    return shape.encode(
+        x=alt.X("x:Q"),
+        y=alt.Y("low:Q"),
+        y2=alt.Y2("high:Q"),
+        detail=alt.Detail(f"{field}:N"),
+        fill=row_colour(alt.Fill),
+    )
 
 
 def lone_dots(table: pl.DataFrame, field: str, value: str) -> list[Any]:
@@ -218,10 +224,10 @@ def lone_dots(table: pl.DataFrame, field: str, value: str) -> list[Any]:
     alone = table.filter(pl.len().over(field) == 1)
     if alone.is_empty():
         return []
-    base = alt.Chart(inline(alone)).encode(x="x:Q")
+    base = alt.Chart(inline(alone)).encode(x=alt.X("x:Q"))
     dot = base.mark_point(shape="circle", size=80, strokeWidth=0, opacity=1)
-    span = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", stroke=row_colour(alt.Stroke))
-    return [*([span] if "low" in alone.columns else []), dot.encode(y=f"{value}:Q", fill=row_colour(alt.Fill))]
+    span = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), stroke=row_colour(alt.Stroke))
+    return [*([span] if "low" in alone.columns else []), dot.encode(y=alt.Y(f"{value}:Q"), fill=row_colour(alt.Fill))]
 
 
 def tooltip_layer(table: pl.DataFrame, field: str, value: str, x: Quantity, y: Quantity) -> Any:
@@ -238,14 +244,14 @@ def tooltip_layer(table: pl.DataFrame, field: str, value: str, x: Quantity, y: Q
 
 def horizontal_line(place: float, **look: Any) -> Any:
     """A line from side to side at one place of the vertical axis."""
-    return alt.Chart(alt.InlineData(values=[{"up": place}])).mark_rule(**look).encode(y="up:Q")
+    return alt.Chart(alt.InlineData(values=[{"up": place}])).mark_rule(**look).encode(y=alt.Y("up:Q"))
 
 
 def line_label(place: float, text: str) -> list[Any]:
     """Words over the right end of a line from side to side, legible over whatever runs beneath them."""
     look: dict[str, Any] = {"align": "right", "fontSize": 11, "dx": -3, "dy": -8}
     base = alt.Chart(alt.InlineData(values=[{"up": place, "text": text}]))
-    where: dict[str, Any] = {"x": alt.value("width"), "y": "up:Q", "text": "text:N"}
+    where: dict[str, Any] = {"x": alt.XValue("width"), "y": alt.Y("up:Q"), "text": alt.Text("text:N")}
     return [
         base.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round").encode(**where),
         base.mark_text(**look, color="#333333").encode(**where),
@@ -330,7 +336,7 @@ def _benchmark_layers(
     return [
         bands(coloured, "performer"),
         *_point_layers(scheme.with_colours(means)),
-        alt.Chart().mark_line(clip=True).encode(*axes, *scheme.channels(corner), order="x:Q"),
+        alt.Chart().mark_line(clip=True).encode(*axes, *scheme.channels(corner), order=alt.Order("x:Q")),
         *lone_dots(coloured, "performer", "y"),
         *bound_layers(y, upper),
         tooltip_layer(table, "performer", "y", x, y),
@@ -364,8 +370,8 @@ def _point_layers(means: pl.DataFrame) -> list[Any]:
         alt.Chart(inline(sized))
         .mark_point(shape="circle", filled=False, strokeWidth=1.2, opacity=0.55)
         .encode(
-            x="x:Q",
-            y="y:Q",
+            x=alt.X("x:Q"),
+            y=alt.Y("y:Q"),
             size=alt.Size("size:Q", scale=None, legend=None),
             stroke=row_colour(alt.Stroke),
             tooltip=[

@@ -14,6 +14,7 @@ from demur.core.show.charts import (
     LineStyle,
     alt,
     capital,
+    either,
     extent,
     finished,
     inline,
@@ -102,19 +103,19 @@ def _residual_panel(marked: pl.DataFrame, name: str, x: Quantity, y: Quantity, *
     below = x.axis(alt.X, "x", extent(marked, ("x",), air=0.03), title=x.name if last else "", **hidden)
     up = y.axis(alt.Y, "residual", high, tickCount=4)
     base = alt.Chart(inline(marked.filter(pl.col("performer") == name)))
-    ink = alt.condition("datum.off", alt.value("#b3261e"), alt.value("#777777"))
+    ink = "datum.off", "#b3261e", "#777777"
     bar = base.mark_rule().encode(
-        x="x:Q",
-        y="low:Q",
-        y2="high:Q",
-        color=ink,
-        strokeWidth=alt.condition("datum.off", alt.value(3), alt.value(1.5)),
+        x=alt.X("x:Q"),
+        y=alt.Y("low:Q"),
+        y2=alt.Y2("high:Q"),
+        color=either(alt.ColorValue, *ink),
+        strokeWidth=either(alt.StrokeWidthValue, "datum.off", 3, 1.5),
     )
     dot = base.mark_point(shape="circle", size=55, strokeWidth=1.6, opacity=1).encode(
         below,
         up,
-        stroke=ink,
-        fill=alt.condition("datum.off", alt.value("#b3261e"), alt.value("white")),
+        stroke=either(alt.StrokeValue, *ink),
+        fill=either(alt.FillValue, "datum.off", "#b3261e", "white"),
         tooltip=[alt.Tooltip("label:N", title="residual"), alt.Tooltip("x:Q", format=".3~g"), alt.Tooltip("n:Q")],
     )
     words = alt.TitleParams(middle_cut(name, 60), anchor="start", fontSize=12, fontWeight=500, offset=4, frame="group")
@@ -195,8 +196,8 @@ def _subjects_panel(
     dots = base.mark_point(filled=True, size=dot, opacity=1)
     return alt.layer(
         *([] if target is None else [horizontal_line(target, **dashed)]),
-        base.mark_line().encode(below, up, *channels, order="subjects:Q"),
-        dots.encode(x="subjects:Q", y=f"{field}:Q", color=channels[0], tooltip=label),
+        base.mark_line().encode(below, up, *channels, order=alt.Order("subjects:Q")),
+        dots.encode(x=alt.X("subjects:Q"), y=alt.Y(f"{field}:Q"), color=channels[0], tooltip=label),
     ).properties(width=PANEL, height=HEIGHT - lower)
 
 
@@ -280,7 +281,7 @@ def _wizard_layers(
     line = alt.Chart(inline(every)).mark_line(clip=True)
     return [
         bands(pooled.with_columns(colour=pl.lit(GOLDS[0].colour)), "subject"),
-        line.encode(*axes, *scheme.channels(corner, "line"), detail="subject:N", order="x:Q"),
+        line.encode(*axes, *scheme.channels(corner, "line"), detail=alt.Detail("subject:N"), order=alt.Order("x:Q")),
         *lone_dots(scheme.with_colours(lines, "line"), "subject", "y"),
         *bound_layers(y, upper),
         tooltip_layer(lines, "subject", "y", x, y),
@@ -358,10 +359,10 @@ def _cost_plot(table: pl.DataFrame, wide: tuple[float, float], y: Quantity, amou
     below = y.axis(alt.X, "performance", wide, title=y.name if alone else "", **hidden)
     up = Quantity(amount).axis(alt.Y, "amount", domain)
     label = [alt.Tooltip("performance:Q", format=".3~g"), alt.Tooltip("amount:Q", format=",.4~r")]
-    line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(below, up, order="performance:Q")
+    line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(below, up, order=alt.Order("performance:Q"))
     dot = alt.Chart().transform_filter("datum.kind === 'point'")
     points = dot.mark_point(shape="circle", size=75, fill="white", stroke="black", strokeWidth=1.8, opacity=1)
-    return alt.layer(line, points.encode(x="performance:Q", y="amount:Q", tooltip=label)).properties(
+    return alt.layer(line, points.encode(x=alt.X("performance:Q"), y=alt.Y("amount:Q"), tooltip=label)).properties(
         width=WIDTH, height=HEIGHT - 60
     )
 
@@ -375,12 +376,16 @@ def _lanes(spans: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
     words = [alt.Tooltip("system:N"), alt.Tooltip("label:N", title=y.name)]
     bar = base.mark_bar(height=LANE - 12, fillOpacity=0.5, strokeWidth=1.4)
     dot = base.mark_point(shape="circle", size=30, strokeWidth=0, opacity=1).encode(
-        x="from:Q", fill=row_colour(alt.Fill)
+        x=alt.X("from:Q"), fill=row_colour(alt.Fill)
     )
     span = bar.encode(
-        y.axis(alt.X, "from", wide), x2="to:Q", fill=row_colour(alt.Fill), stroke=row_colour(alt.Stroke), tooltip=words
+        y.axis(alt.X, "from", wide),
+        x2=alt.X2("to:Q"),
+        fill=row_colour(alt.Fill),
+        stroke=row_colour(alt.Stroke),
+        tooltip=words,
     )
-    text = base.mark_text(align="left", fontSize=11, dx=8).encode(x=alt.value("width"), text="label:N")
+    text = base.mark_text(align="left", fontSize=11, dx=8).encode(x=alt.XValue("width"), text=alt.Text("label:N"))
     return alt.layer(span, dot, text).properties(width=WIDTH, height=LANE * len(names))
 
 

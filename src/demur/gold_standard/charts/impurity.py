@@ -13,6 +13,7 @@ from demur.core.show.charts import (
     WIDTH,
     Span,
     alt,
+    either,
     extent,
     finished,
     inline,
@@ -124,10 +125,12 @@ def _impurity_layers(
     unlabelled: dict[str, Any] = {} if parts.is_empty() else {"labels": False, "ticks": False}
     below = x.axis(alt.X, "x", wide, title=x.name if parts.is_empty() else "", **unlabelled)
     up = y.axis(alt.Y, "impurity", high, title=f"distance from gold standard, {y.name}")
-    line = alt.Chart().mark_line(clip=True).encode(below, up, *scheme.channels(corner, "system"), order="x:Q")
+    line = (
+        alt.Chart().mark_line(clip=True).encode(below, up, *scheme.channels(corner, "system"), order=alt.Order("x:Q"))
+    )
     area = alt.Chart(inline(coloured.select("system", "x", "impurity", "colour"))).mark_area(opacity=0.08, clip=True)
-    ends_of_area: dict[str, Any] = {"x": "x:Q", "y": "impurity:Q", "y2": alt.Y2(datum=0)}
-    fill = area.encode(detail="system:N", fill=row_colour(alt.Fill), **ends_of_area)
+    ends_of_area: dict[str, Any] = {"x": alt.X("x:Q"), "y": alt.Y("impurity:Q"), "y2": alt.Y2(datum=0)}
+    fill = area.encode(detail=alt.Detail("system:N"), fill=row_colour(alt.Fill), **ends_of_area)
     fills = [fill] if len(scheme.names) <= MOST_FILLS else []
     changes = alt.Chart(inline(pl.DataFrame({"x": _inner_edges(parts)}, schema={"x": pl.Float64})))
     edges = changes.mark_rule(color="#666666", strokeWidth=1, strokeDash=[2, 3])
@@ -135,7 +138,7 @@ def _impurity_layers(
         *fills,
         bands(coloured, "system", opacity=0.2),
         *_stripes(coloured, scheme, wide),
-        *([edges.encode(x="x:Q")] if _inner_edges(parts) else []),
+        *([edges.encode(x=alt.X("x:Q"))] if _inner_edges(parts) else []),
         line,
         *lone_dots(coloured, "system", "impurity"),
         tooltip_layer(table, "system", "impurity", x, Quantity("impurity", y.percent)),
@@ -159,7 +162,7 @@ def _stripes(coloured: pl.DataFrame, scheme: Scheme, wide: Span) -> list[Any]:
     if above.is_empty():
         return []
     stripe = alt.Chart(inline(above)).mark_rule(strokeWidth=1.3, opacity=0.85, clip=True)
-    return [stripe.encode(x="x:Q", y="up:Q", y2=alt.Y2(datum=0), stroke=row_colour(alt.Stroke))]
+    return [stripe.encode(x=alt.X("x:Q"), y=alt.Y("up:Q"), y2=alt.Y2(datum=0), stroke=row_colour(alt.Stroke))]
 
 
 def _inner_edges(parts: pl.DataFrame) -> list[float]:
@@ -182,16 +185,18 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
     base = alt.Chart(inline(bars))
     label = [alt.Tooltip("nearer:N", title="nearer to gold"), alt.Tooltip("range:N")]
     bar = base.mark_rect(stroke="#666666", strokeWidth=1, fillOpacity=0.4)
-    lane: dict[str, Any] = {"y": alt.value(0), "y2": alt.value(STRIP)}
-    middle = alt.value(STRIP / 2)
+    lane: dict[str, Any] = {"y": alt.YValue(0), "y2": alt.Y2Value(STRIP)}
+    middle = alt.YValue(STRIP / 2)
     thin = base.transform_filter(f"(datum.to - datum.from) * {pixels!r} < 3").mark_rule(strokeWidth=4)
     words = alt.Chart(alt.InlineData(values=[{"text": ["nearer", "to gold"]}]))
     return alt.layer(
-        bar.encode(x.axis(alt.X, "from", wide), x2="to:Q", fill=row_colour(alt.Fill), tooltip=label, **lane),
-        thin.encode(x="middle:Q", stroke=row_colour(alt.Stroke), tooltip=label, **lane),
-        base.mark_text(fontSize=12, color="black").encode(x="middle:Q", y=middle, text="text:N", tooltip=label),
+        bar.encode(x.axis(alt.X, "from", wide), x2=alt.X2("to:Q"), fill=row_colour(alt.Fill), tooltip=label, **lane),
+        thin.encode(x=alt.X("middle:Q"), stroke=row_colour(alt.Stroke), tooltip=label, **lane),
+        base.mark_text(fontSize=12, color="black").encode(
+            x=alt.X("middle:Q"), y=middle, text=alt.Text("text:N"), tooltip=label
+        ),
         words.mark_text(align="right", dx=-8, dy=-6, fontSize=11, color="#1a1a1a", lineHeight=13).encode(
-            x=alt.value(0), y=alt.value(STRIP / 2), text="text:N"
+            x=alt.XValue(0), y=middle, text=alt.Text("text:N")
         ),
     ).properties(width=WIDTH, height=STRIP)
 
@@ -334,14 +339,14 @@ def _effects_panel(marked: pl.DataFrame, kind: str, *, last: bool) -> Any:
     below = number_axis("value", MASS if last else "", domain, **hidden)
     dot = base.mark_point(shape="circle", size=80, stroke="black", strokeWidth=1.6, opacity=1).encode(
         below,
-        fill=alt.condition("datum.clear", alt.value("black"), alt.value("white")),
+        fill=either(alt.FillValue, "datum.clear", "black", "white"),
         tooltip=[alt.Tooltip("effect:N"), alt.Tooltip("label:N", title=MASS)],
     )
-    beside = base.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.value("width"), text="label:N")
+    beside = base.mark_text(align="left", dx=8, fontSize=11).encode(x=alt.XValue("width"), text=alt.Text("label:N"))
     words = alt.TitleParams(KINDS[kind], anchor="start", fontSize=12, fontWeight=600, offset=4, frame="group")
     return alt.layer(
         upright(0.0, color="#333333", strokeWidth=1),
-        base.mark_rule(strokeWidth=2, color="#555555").encode(x="low:Q", x2="high:Q"),
+        base.mark_rule(strokeWidth=2, color="#555555").encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         dot,
         beside,
     ).properties(width=WIDTH - 200, height=ROW * part.height, title=words)
@@ -408,8 +413,10 @@ def _domain_layers(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     )
     dot = base.mark_point(filled=True, size=95, opacity=1, stroke="white", strokeWidth=0.8)
     return [
-        thin.encode(x="complexity_low:Q", x2="complexity_high:Q", y="relative_mass:Q", color=colour),
-        thin.encode(x="complexity:Q", y="low:Q", y2="high:Q", color=colour),
+        thin.encode(
+            x=alt.X("complexity_low:Q"), x2=alt.X2("complexity_high:Q"), y=alt.Y("relative_mass:Q"), color=colour
+        ),
+        thin.encode(x=alt.X("complexity:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=colour),
         dot.encode(*axes, color=colour, shape=shape, tooltip=label),
         *_domain_labels(table, wide, high),
     ]
@@ -430,7 +437,7 @@ def _domain_labels(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
         {"text": cut[name], "left": box[0], "top": box[1]} for name, box in zip(known["system"], boxes, strict=True)
     ]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("top:Q", scale=None, axis=None), text="text:N"
+        x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("top:Q", scale=None, axis=None), text=alt.Text("text:N")
     )
     look: dict[str, Any] = {"align": "left", "baseline": "top", "fontSize": 11}
     return [

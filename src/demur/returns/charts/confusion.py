@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.show.charts import alt, finished, inline
+from demur.core.show.charts import alt, either, finished, inline
 from demur.core.show.numbers import count, percent
 from demur.returns.classes import ClassReport, Confusion
 
@@ -116,7 +116,7 @@ def _layers(table: pl.DataFrame, labels: tuple[str, ...], rows: list[str], *, nu
         line = alt.Chart(inline(pl.DataFrame({"predicted": [REJECTED]}))).mark_rule(color="black", strokeWidth=2)
         layers.append(line.encode(y=alt.Y("predicted:N", bandPosition=0, **up)))
     if numbers:
-        ink = alt.condition(alt.datum.share > 0.3, alt.value("white"), alt.value("black"))
+        ink = either(alt.ColorValue, "(datum.share > 0.3)", "white", "black")
         text = alt.Text("weight:Q", format=",.4~g")
         layers.append(alt.Chart().mark_text(fontSize=11).encode(x, y, text=text, color=ink))
     return layers

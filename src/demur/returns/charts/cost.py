@@ -104,8 +104,8 @@ def _threshold_panel(choice: Choice) -> Any:
     titles = {"cutoff": "return if", "span": "best for cost ratios", "rates": "non-return, error"}
     tooltip = [alt.Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
     reach = alt.Chart(inline(pl.DataFrame(stretches, infer_schema_length=None))).mark_rule(opacity=0, strokeWidth=12)
-    hover = reach.encode(x="ratio:Q", x2="ratio_to:Q", y="threshold:Q", tooltip=tooltip)
-    lines = line.encode(_ratio_axis(last=False), up, order="ratio:Q")
+    hover = reach.encode(x=alt.X("ratio:Q"), x2=alt.X2("ratio_to:Q"), y=alt.Y("threshold:Q"), tooltip=tooltip)
+    lines = line.encode(_ratio_axis(last=False), up, order=alt.Order("ratio:Q"))
     return _panel(choice, [lines, hover], {"threshold": [choice.threshold]})
 
 
@@ -116,7 +116,7 @@ def _rates_panel(choice: Choice, table: pl.DataFrame) -> Any:
     )
     axes = (_ratio_axis(last=False), rate_axis(alt.Y, "rate", "rates it gives", tickCount=4))
     channels = line_channels(["error rate", "non-return rate"], field="which", corner="top-right")
-    lines = alt.Chart(inline(rows)).mark_line().encode(*axes, *channels, order="ratio:Q")
+    lines = alt.Chart(inline(rows)).mark_line().encode(*axes, *channels, order=alt.Order("ratio:Q"))
     return _panel(choice, [lines], {"rate": [choice.nonreturn, choice.error]})
 
 
@@ -140,7 +140,7 @@ def _panel(choice: Choice, layers: list[Any], marked: dict[str, list[float | Non
     for field, values in marked.items() if choice.cost_ratio is not None else ():
         for value in values:
             base = alt.Chart(inline(pl.DataFrame({"ratio": [choice.cost_ratio], field: [value]})))
-            rule = base.mark_rule(color="#555555", strokeDash=[4, 3]).encode(x="ratio:Q")
-            dot = base.mark_point(**DIAMOND).encode(x="ratio:Q", y=alt.Y(field, type="quantitative"))
+            rule = base.mark_rule(color="#555555", strokeDash=[4, 3]).encode(x=alt.X("ratio:Q"))
+            dot = base.mark_point(**DIAMOND).encode(x=alt.X("ratio:Q"), y=alt.Y(field, type="quantitative"))
             layers.append(alt.layer(rule, dot))
     return alt.layer(*layers).properties(width=WIDTH, height=PANEL)

@@ -197,7 +197,9 @@ def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "error", "error rate (share of inputs answered wrongly)", domain=domain),
     )
-    curves = alt.Chart().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order="nonreturn:Q")
+    curves = (
+        alt.Chart().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order=alt.Order("nonreturn:Q"))
+    )
     if not look.references:
         return [curves]
     lines = zip(kinds, (ordered[0].curve.random(), ordered[0].curve.oracle()), strict=True)
@@ -212,7 +214,9 @@ def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
     colour = pl.col("system").replace_strict(names, _colours(len(names))).alias("colour")
     area = alt.Chart(inline(rows.with_columns(colour))).mark_area(opacity=0.16, clip=True)
     fill = alt.Fill("colour:N", scale=None)
-    return area.encode(x="nonreturn:Q", y="low:Q", y2="high:Q", detail="system:N", fill=fill)
+    return area.encode(
+        x=alt.X("nonreturn:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("system:N"), fill=fill
+    )
 
 
 def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float]) -> list[Any]:
@@ -224,7 +228,7 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
         )
     strip = pl.DataFrame({"start": [region[0]], "stop": [region[1]], "bottom": [domain[0]], "top": [domain[1]]})
     shade = alt.Chart(inline(strip)).mark_rect(color="#f0ead6")
-    return [shade.encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q")]
+    return [shade.encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"))]
 
 
 def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
@@ -240,10 +244,10 @@ def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
     if not rows:
         return []
     base = alt.Chart(inline(pl.DataFrame(rows, infer_schema_length=None)))
-    marks = base.mark_point(**_HOLLOW, size=50).encode(x="nonreturn:Q", y="error:Q")
+    marks = base.mark_point(**_HOLLOW, size=50).encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"))
     colours = alt.Color("colour:N", scale=None)
     bars = base.mark_rule(strokeWidth=1.4, clip=True)
-    bars = bars.encode(x="nonreturn:Q", y="start_low:Q", y2="start_high:Q", color=colours)
+    bars = bars.encode(x=alt.X("nonreturn:Q"), y=alt.Y("start_low:Q"), y2=alt.Y2("start_high:Q"), color=colours)
     return [bars, marks] if intervals else [marks]
 
 
@@ -259,13 +263,15 @@ def _mark_layers(promises: Sequence[float], crossings: Sequence[Crossing]) -> li
         base = alt.Chart(inline(pl.DataFrame(rows)))
         text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
         layers = [
-            base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y="error:Q"),
-            text.encode(x="end:Q", y="error:Q", text="promise:N"),
+            base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y=alt.Y("error:Q")),
+            text.encode(x=alt.X("end:Q"), y=alt.Y("error:Q"), text=alt.Text("promise:N")),
         ]
     if crossings:
         points = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
         cross: dict[str, Any] = {"shape": "cross", "filled": True, "angle": 45, "size": 110, "color": "#111111"}
-        layers.append(alt.Chart(points).mark_point(**cross, opacity=1).encode(x="crossing:Q", y="error:Q"))
+        layers.append(
+            alt.Chart(points).mark_point(**cross, opacity=1).encode(x=alt.X("crossing:Q"), y=alt.Y("error:Q"))
+        )
     return layers
 
 
@@ -315,8 +321,8 @@ def difference_chart(pair: PairComparison) -> Any:
     zero = alt.Chart(inline(pl.DataFrame({"difference": [0.0]}))).mark_rule(color="black", strokeWidth=1)
     layers = [
         *ground,
-        alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y="low:Q", y2="high:Q"),
-        zero.encode(y="difference:Q"),
+        alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        zero.encode(y=alt.Y("difference:Q")),
         alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(*axes),
         *_crossing_layers(pair),
         *labels,
@@ -358,11 +364,13 @@ def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any
             named.append({"nonreturn": (part.start + part.stop) / 2, "difference": height, "text": text})
     tint = alt.Color("better:N", scale=alt.Scale(domain=list(TINTS), range=list(TINTS.values())), legend=None)
     rectangles = alt.Chart(inline(pl.DataFrame(tinted))).mark_rect()
-    ground = rectangles.encode(x="start:Q", x2="stop:Q", y="bottom:Q", y2="top:Q", color=tint)
+    ground = rectangles.encode(
+        x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"), color=tint
+    )
     if not named:
         return [ground], []
     text = alt.Chart(inline(pl.DataFrame(named))).mark_text(fontSize=12, fontWeight=600, color="#222222")
-    return [ground], [text.encode(x="nonreturn:Q", y="difference:Q", text="text:N")]
+    return [ground], [text.encode(x=alt.X("nonreturn:Q"), y=alt.Y("difference:Q"), text=alt.Text("text:N"))]
 
 
 def _crossing_layers(pair: PairComparison) -> list[Any]:
@@ -371,8 +379,10 @@ def _crossing_layers(pair: PairComparison) -> list[Any]:
     rows = [{"nonreturn": one.x, "low_x": one.low, "high_x": one.high, "difference": 0.0} for one in pair.crossings]
     base = alt.Chart(inline(pl.DataFrame(rows)))
     return [
-        base.mark_rule(strokeWidth=3, color="#666666").encode(x="low_x:Q", x2="high_x:Q", y="difference:Q"),
-        base.mark_point(**DIAMOND).encode(x="nonreturn:Q", y="difference:Q"),
+        base.mark_rule(strokeWidth=3, color="#666666").encode(
+            x=alt.X("low_x:Q"), x2=alt.X2("high_x:Q"), y=alt.Y("difference:Q")
+        ),
+        base.mark_point(**DIAMOND).encode(x=alt.X("nonreturn:Q"), y=alt.Y("difference:Q")),
     ]
 
 

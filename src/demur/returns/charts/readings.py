@@ -232,7 +232,9 @@ def _curve_figure(
     **about: Any,
 ) -> Any:
     """Lines of systems over two axes, with tooltips; `about` are title, subtitle and description."""
-    lines = alt.Chart().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order="place:Q")
+    lines = (
+        alt.Chart().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order=alt.Order("place:Q"))
+    )
     x, y = (axis.to_dict()["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict()["scale"]["domain"]))
     rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
@@ -352,10 +354,10 @@ def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, 
     """The diagonal, a line per system and dots; with one system also bars from each dot to the diagonal."""
     ends = inline(pl.DataFrame({"confidence": [0.0, 1.0], "right": [0.0, 1.0]}))
     diagonal = alt.Chart(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
-    layers = [diagonal.encode(x="confidence:Q", y="right:Q")]
+    layers = [diagonal.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"))]
     if len(names) == 1:
         bars = alt.Chart(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
-        layers.append(bars.encode(x="confidence:Q", y="right:Q", y2="confidence:Q"))
+        layers.append(bars.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"), y2=alt.Y2("confidence:Q")))
     layers.append(alt.Chart().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left")))
     fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
     legend = legend_in("top-left", shortened(names)) if len(names) > 1 else None

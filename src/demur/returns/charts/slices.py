@@ -40,7 +40,7 @@ def measure_chart(evaluations: Sequence[Evaluation], name: str) -> Any:
     layers = [forest.intervals(title, ends, **form), forest.marked(dots, "value", tooltip)]
     if not several:
         sizes = forest.base.mark_text(align="left", fontSize=11, color="#555555", dx=8)
-        layers.append(sizes.encode(x=alt.value("width"), text="size:N"))
+        layers.append(sizes.encode(x=alt.XValue("width"), text=alt.Text("size:N")))
     whole = table.filter(pl.col("row") == WHOLE)
     line = []
     if len(systems) == 1 and not whole.is_empty():  # with slices of one system, a line at the value of all rows
@@ -97,11 +97,11 @@ class _Forest:
         """Bars from `low` to `high` over an axis with room for all the ends."""
         air = 0.06 * max(max(ends) - min(ends), 1e-6)
         across = rate_axis(alt.X, "low", title, domain=(min(ends) - air, max(ends) + air), **form)
-        return self.base.mark_rule(strokeWidth=2).encode(across, x2="high:Q", color=self.colour)
+        return self.base.mark_rule(strokeWidth=2).encode(across, x2=alt.X2("high:Q"), color=self.colour)
 
     def marked(self, dots: Any, field: str, tooltip: list[Any]) -> Any:
         """Dots at a column of the table."""
-        return dots.encode(x=f"{field}:Q", color=self.colour, shape=self.shape, tooltip=tooltip)
+        return dots.encode(x=alt.X(f"{field}:Q"), color=self.colour, shape=self.shape, tooltip=tooltip)
 
     def height(self, step: int, gap: int) -> int:
         """Pixels for all rows, with `step` for each system of a row."""
@@ -109,7 +109,7 @@ class _Forest:
 
 
 def _dashed_line(table: pl.DataFrame, field: str) -> Any:
-    return alt.Chart(inline(table)).mark_rule(color="#777777", strokeDash=[3, 3]).encode(x=f"{field}:Q")
+    return alt.Chart(inline(table)).mark_rule(color="#777777", strokeDash=[3, 3]).encode(x=alt.X(f"{field}:Q"))
 
 
 def _measure_title(table: pl.DataFrame, title: str, better: str, name: str) -> str:
