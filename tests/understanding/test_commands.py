@@ -191,7 +191,7 @@ def test_gates_hold_for_what_tuning_finds(inside: Demur) -> None:
 
 @pytest.mark.parametrize("tokens", ["phones", "mixed"])
 def test_phones_are_tokens_too(inside: Demur, tmp_path: Path, tokens: str) -> None:
-    pytest.importorskip("gruut", reason="demur[phones] is not installed")
+    pytest.importorskip("gruut_lang_en", reason="demur[phones] is not installed")
     done = inside("understand", "train", "pairs.jsonl", "--tokens", tokens, "-o", str(tmp_path / "m"), "--json")
     assert "phones2" in json.loads(done.stdout)["vocabulary"]
     again = inside("understand", "respond", str(tmp_path / "m"), "inputs.jsonl", "--json")

@@ -89,7 +89,7 @@ def test_clinc150_is_told_from_what_is_out_of_its_scope():
 
 
 def test_a_mixture_averages_what_its_parts_say():
-    pytest.importorskip("gruut", reason="no pronunciations without gruut")
+    pytest.importorskip("gruut_lang_en", reason="no pronunciations without gruut")
     texts = ["when do you open"], ["what is the capital of france"]
     asked = ["open the capital", "do you"]
     parts = [DomainGate(tokens=tokens).fit(*texts).decision_function(asked) for tokens in ("words", "phones2")]

@@ -233,9 +233,11 @@ def interpret(targets: Sequence[str], interpreter: str, rng: np.random.Generator
     chances = {}
     for label, usual in INTERPRETERS[interpreter].items():
         weights = np.array(usual) * np.exp(_STUDENTS_DIFFER * rng.standard_normal(len(usual)))
-        chances[label] = weights / weights.sum()
+        sums = (weights / weights.sum()).cumsum()
+        chances[label] = sums / sums[-1]
     options = [*LABELS, None]
-    return [options[rng.choice(len(options), p=chances[label])] for label in targets]
+    drawn = rng.random(len(targets))
+    return [options[chances[label].searchsorted(one, "right")] for label, one in zip(targets, drawn, strict=True)]
 
 
 def expected_gain(targets: Sequence[str], predictions: Sequence[str | None]) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import pairwise
 from threading import Lock
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -148,11 +148,17 @@ def _lexicon() -> dict[str, str]:
 
 @cache
 def _guesser() -> Callable[[str], Sequence[str]]:
-    """The model that guesses, loaded when the first unknown word comes: the import takes about a second."""
-    from gruut.g2p import GraphemesToPhonemes
+    """The model that guesses, loaded when the first unknown word comes.
+
+    Its module is loaded without the package around it, whose import takes half a second for dates and times.
+    """
     from gruut_lang_en import get_lang_dir
 
-    guess: Callable[[str], Sequence[str]] = GraphemesToPhonemes(get_lang_dir() / "g2p" / "model.crf")
+    package: Any = find_spec("gruut")
+    spec: Any = spec_from_file_location("gruut_g2p", f"{package.submodule_search_locations[0]}/g2p.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    guess: Callable[[str], Sequence[str]] = module.GraphemesToPhonemes(get_lang_dir() / "g2p" / "model.crf")
     return guess
 
 
