@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ STAMPS = (
     (re.compile(r"\bdemur \d+\.\d+\.\d+[\w.+]*"), "demur <version>"),
     (re.compile(r"\bdata=[0-9a-f]{16}\b"), "data=<digest>"),  # computed confidences differ in the last bit
 )
+TWICE = ("follow ", "import ", "report ", "understand respond ", "understand chat ")
+"""Commands of which `-o` writes no document, or that say another thing with it."""
 WIDTH = 110
 HIDDEN = {"demur": (str, "<version>"), "version": (str, "<version>"), "size": (int, "<size>")}
 """Keys of a document that are of this release, or of the library that writes Parquet, and what is recorded instead."""
@@ -105,27 +108,34 @@ class Workshop:
         return self.results[case.name]
 
     def _run(self, case: Case) -> dict[str, Any]:
+        """What one run gives of all kinds; commands of `TWICE` are run again for their document."""
         made: dict[str, Any] = {}
         if case.block:
             run_block(*case.block, self.folder)
-        if case.text:
-            made["text"] = self._text(case)
-        if case.json:
-            page = f"{case.name}.golden.md"
-            done = self._done(case, "--json", *(("-o", page) if case.markdown else ()))
-            if done.returncode > 1:
-                raise RuntimeError(f"{case.name}: demur {case.command}\n{done.stderr}")
-            document = self._plain(decoded(done.stdout))
-            made["json"] = {"command": case.command, "exit_code": done.returncode, "document": document}
-            if case.markdown:
-                made["markdown"] = self._plain((self.folder / page).read_text(encoding="utf-8"))
+        files = {kind: f"{case.name}.golden{file.suffix}" for kind, file in case.files.items() if kind != "text"}
+        if case.text and (case.command.startswith(TWICE) or not files):
+            made["text"] = self._text(case, self._done(case))
+        elif case.text:
+            done = self._done(case, *(part for file in files.values() for part in ("-o", file)))
+            said = "".join(line for line in done.stderr.splitlines(True) if f"wrote {case.name}.golden." not in line)
+            made["text"] = self._text(case, subprocess.CompletedProcess(done.args, done.returncode, done.stdout, said))
+            made["json"] = self._document(case, done, (self.folder / files["json"]).read_text(encoding="utf-8"))
+        if case.json and "json" not in made:
+            done = self._done(case, "--json", *(("-o", files["markdown"]) if case.markdown else ()))
+            made["json"] = self._document(case, done, done.stdout)
+        if case.markdown:
+            made["markdown"] = self._plain((self.folder / files["markdown"]).read_text(encoding="utf-8"))
         return made
 
     def _done(self, case: Case, *options: str) -> Done:
         return run_in(self.folder, *shlex.split(case.command), *options, piped=case.piped)
 
-    def _text(self, case: Case) -> str:
-        done = self._done(case)
+    def _document(self, case: Case, done: Done, text: str) -> dict[str, Any]:
+        if done.returncode > 1:
+            raise RuntimeError(f"{case.name}: demur {case.command}\n{done.stderr}")
+        return {"command": case.command, "exit_code": done.returncode, "document": self._plain(decoded(text))}
+
+    def _text(self, case: Case, done: Done) -> str:
         parts = [f"$ demur {case.command}\n{done.stdout}"]
         parts += [f"standard error:\n{done.stderr}"] if done.stderr else []
         parts += [f"exit code: {done.returncode}\n"] if done.returncode else []
