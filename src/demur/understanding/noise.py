@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, lru_cache
@@ -394,7 +395,8 @@ def word_errors(said: Sequence[str], recognised: Sequence[str]) -> int:
     >>> word_errors("where is the flour".split(), "where the flower is".split())
     3
     """
-    required()
+    if sys.modules.get("rapidfuzz") is None:  # to look for packages takes far longer than to count
+        required()
     from rapidfuzz.distance import Levenshtein
 
     return int(Levenshtein.distance(said, recognised))
