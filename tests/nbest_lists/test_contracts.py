@@ -2,10 +2,13 @@
 
 from math import isnan
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from demur.core.stats.measure import TermMeasure, parse_signature
 from demur.errors import DataError, UsageError
@@ -84,6 +87,13 @@ def test_a_measures_docstring_has_an_example(name):
 def test_a_measures_docstring_says_which_way_is_better(name):
     measure = NBEST[name]
     assert f"{measure.better} is better" in type(measure).__doc__.lower()
+
+
+def test_terms_are_the_same_in_polars_own_expressions_and_in_those_for_any_engine():
+    for name, frame in frames(log(20, seed=1)).items():
+        if isinstance(NBEST[name], TermMeasure):
+            generic = nw.from_native(frame).select(**NBEST[name].terms()).to_native()
+            assert_frame_equal(frame.select(**NBEST[name].terms(pl)), generic, check_exact=True)
 
 
 def perfect(row):

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -285,7 +284,7 @@ class ExplodedLists:
         table = np.concatenate([acts, _summed_terms(rows.items, rows.item_start, of_items)], axis=1)
         if self.unit is not None:
             table = _summed_units(table, self.unit, int(self.unit.max()) + 1)
-        ends = np.cumsum([0, *(len(measure.terms()) for measure in measures.values())]).tolist()
+        ends = np.cumsum([0, *(len(measure.terms(pl)) for measure in measures.values())]).tolist()
         columns = {key: slice(*span) for key, span in zip(measures, pairwise(ends), strict=True)}
         return UnitTotals(table, columns, measures, len(self.nbest), self.unit is not None)
 
@@ -333,11 +332,11 @@ def _summed_units(table: Array, unit: Units, count: int) -> Array:
 def _summed_terms(frame: pl.DataFrame, start: Places, measures: Mapping[str, TermMeasure]) -> Array:
     """The weighted terms of all measures summed over the rows of each utterance."""
     terms = {
-        f"{key}:{name}": term * nw.col("weight")
+        f"{key}:{name}": term * pl.col("weight")
         for key, measure in measures.items()
-        for name, term in measure.terms().items()
+        for name, term in measure.terms(pl).items()
     }
-    columns = nw.from_native(frame).select(**terms).to_native()
+    columns = frame.select(**terms)
     held = np.flatnonzero(np.diff(start))
     table = np.zeros((start.size - 1, len(terms)))
     if held.size:

@@ -47,10 +47,10 @@ class _ErrorRate(_Ratio):
     better: ClassVar = "lower"
 
     @abstractmethod
-    def _errors(self) -> Any: ...
+    def _errors(self, of: Any) -> Any: ...
 
-    def terms(self) -> Mapping[str, nw.Expr]:
-        return {"errors": self._errors(), "reference": nw.col("reference_items") * 1.0}
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
+        return {"errors": self._errors(of), "reference": of.col("reference_items") * 1.0}
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class SER(_ErrorRate):
     title: ClassVar = "semantic error rate of the top hypothesis (SER)"
     reference: ClassVar = f"{PAPER}, section 2.1"
 
-    def _errors(self) -> Any:
-        return nw.when(nw.col("top")).then(nw.col("errors")).otherwise(0) * 1.0
+    def _errors(self, of: Any) -> Any:
+        return of.when(of.col("top")).then(of.col("errors")).otherwise(0) * 1.0
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class WSER(_ErrorRate):
     title: ClassVar = "confidence-weighted semantic error rate (WSER)"
     reference: ClassVar = f"{PAPER}, equation 1"
 
-    def _errors(self) -> Any:
-        return nw.col("confidence") * nw.col("errors")
+    def _errors(self, of: Any) -> Any:
+        return of.col("confidence") * of.col("errors")
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Oracle(_ErrorRate):
     title: ClassVar = "oracle error rate (ORA)"
     reference: ClassVar = f"{PAPER}, section 2.2"
 
-    def _errors(self) -> Any:
-        return nw.col("best_errors") * 1.0
+    def _errors(self, of: Any) -> Any:
+        return of.col("best_errors") * 1.0
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,13 @@ class ItemScore(TermMeasure):
         """What it is called."""
         return f"{self.part.replace('f1', 'F1')} of items, top hypothesis"
 
-    def terms(self) -> Mapping[str, nw.Expr]:
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """Right items, hypothesised ones and those meant."""
-        top = nw.col("top")
+        top = of.col("top")
         return {
-            "right": nw.when(top).then(nw.col("right_items")).otherwise(0) * 1.0,
-            "hypothesised": nw.when(top).then(nw.col("items")).otherwise(0) * 1.0,
-            "reference": nw.col("reference_items") * 1.0,
+            "right": of.when(top).then(of.col("right_items")).otherwise(0) * 1.0,
+            "hypothesised": of.when(top).then(of.col("items")).otherwise(0) * 1.0,
+            "reference": of.col("reference_items") * 1.0,
         }
 
     def finish(self, totals: Array) -> Array:
@@ -196,12 +196,12 @@ class WeightedItemScore(ItemScore):
         """What it is called."""
         return f"confidence-weighted {self.part.replace('f1', 'F1')} of items"
 
-    def terms(self) -> Mapping[str, nw.Expr]:
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """Expected right items, expected hypothesised ones, and those meant."""
         return {
-            "right": nw.when(nw.col("right")).then(nw.col("confidence")).otherwise(0.0),
-            "hypothesised": nw.col("confidence") * 1.0,
-            "reference": one_where(nw.col("right")),
+            "right": of.when(of.col("right")).then(of.col("confidence")).otherwise(0.0),
+            "hypothesised": of.col("confidence") * 1.0,
+            "reference": one_where(of, of.col("right")),
         }
 
 
@@ -216,10 +216,10 @@ class _CrossEntropy(_Ratio):
     def __post_init__(self) -> None:
         _check_floor(self.floor)
 
-    def _cost(self) -> Any:
+    def _cost(self, of: Any) -> Any:
         """-log(d c + (1 - d)(1 - c)), the probability not below the floor."""
-        confidence = nw.col("confidence")
-        likelihood = nw.when(nw.col("right")).then(confidence).otherwise(1 - confidence)
+        confidence = of.col("confidence")
+        likelihood = of.when(of.col("right")).then(confidence).otherwise(1 - confidence)
         return -likelihood.clip(self.floor, 1.0).log()
 
 
@@ -243,9 +243,9 @@ class ICE(_CrossEntropy):
     title: ClassVar = "item-level cross entropy (ICE)"
     reference: ClassVar = f"{PAPER}, equation 3"
 
-    def terms(self) -> Mapping[str, nw.Expr]:
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """What all items cost, and how many were meant."""
-        return {"cost": self._cost(), "reference": one_where(nw.col("right"))}
+        return {"cost": self._cost(of), "reference": one_where(of, of.col("right"))}
 
 
 @dataclass(frozen=True)
@@ -267,10 +267,10 @@ class FlooredShare(_CrossEntropy):
     reference: ClassVar = PAPER
     interval: ClassVar = "share"
 
-    def terms(self) -> Mapping[str, nw.Expr]:
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """Items meant that lie below the floor, and all that were meant."""
-        right = nw.col("right")
-        return {"floored": one_where(right & (nw.col("confidence") < self.floor)), "reference": one_where(right)}
+        right, below = of.col("right"), of.col("confidence") < self.floor
+        return {"floored": one_where(of, right & below), "reference": one_where(of, right)}
 
 
 @dataclass(frozen=True)
@@ -291,10 +291,10 @@ class ACE(_CrossEntropy):
     title: ClassVar = "act-level cross entropy (ACE)"
     reference: ClassVar = f"{PAPER}, section 2.3"
 
-    def terms(self) -> Mapping[str, nw.Expr]:
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """What all acts cost, and how many were meant."""
-        cost = nw.when(nw.col("rest")).then(0.0).otherwise(self._cost())
-        return {"cost": cost, "reference": one_where(nw.col("rest"))}
+        cost = of.when(of.col("rest")).then(0.0).otherwise(self._cost(of))
+        return {"cost": cost, "reference": one_where(of, of.col("rest"))}
 
 
 @dataclass(frozen=True)

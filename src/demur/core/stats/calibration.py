@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from demur.core.arrays import Array
@@ -28,17 +29,17 @@ class _OfProbabilities(TermMeasure):
     population: ClassVar[str] = "answered"
     """The column that says which rows are looked at."""
 
-    def terms(self) -> Mapping[str, nw.Expr]:
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """How many were answered and how many confidences lie outside [0, 1], then the measure's own terms."""
-        answered, confidence = nw.col(self.population), nw.col("confidence")
+        answered, confidence = of.col(self.population), of.col("confidence")
         outside = answered & ((confidence < 0) | (confidence > 1))
-        return {"answered": one_where(answered), "outside": one_where(outside), **self._own_terms()}
+        return {"answered": one_where(of, answered), "outside": one_where(of, outside), **self._own_terms(of)}
 
-    def _counted(self, term: nw.Expr) -> Any:
-        return nw.when(nw.col(self.population)).then(term).otherwise(0.0)
+    def _counted(self, of: Any, term: Any) -> Any:
+        return of.when(of.col(self.population)).then(term).otherwise(0.0)
 
     @abstractmethod
-    def _own_terms(self) -> Mapping[str, nw.Expr]: ...
+    def _own_terms(self, of: Any) -> Mapping[str, Any]: ...
 
     @abstractmethod
     def _own_finish(self, answered: Array, own: Array) -> Array: ...
@@ -73,9 +74,9 @@ class Brier(_OfProbabilities):
     better: ClassVar = "lower"
     reference: ClassVar = "Brier (1950)"
 
-    def _own_terms(self) -> Mapping[str, nw.Expr]:
-        gap = nw.col("confidence") - one_where(nw.col("right"))
-        return {"squared_gap": self._counted(gap * gap)}
+    def _own_terms(self, of: Any) -> Mapping[str, Any]:
+        gap = of.col("confidence") - one_where(of, of.col("right"))
+        return {"squared_gap": self._counted(of, gap * gap)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         return np.asarray(own[..., 0] / answered)
@@ -105,11 +106,11 @@ class ECE(_OfProbabilities):
         if self.bins < 1:
             raise UsageError(f"bins must be at least 1; got {self.bins}")
 
-    def _own_terms(self) -> Mapping[str, nw.Expr]:
-        confidence = nw.col("confidence")
-        gap = one_where(nw.col("right")) - confidence
-        above = [nw.col(self.population) & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
-        return {f"gap_from_{place}": nw.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
+    def _own_terms(self, of: Any) -> Mapping[str, Any]:
+        confidence = of.col("confidence")
+        gap = one_where(of, of.col("right")) - confidence
+        above = [of.col(self.population) & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
+        return {f"gap_from_{place}": of.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         within = own - np.concatenate([own[..., 1:], np.zeros_like(own[..., :1])], axis=-1)
@@ -141,12 +142,12 @@ class NCE(_OfProbabilities):
     better: ClassVar = "higher"
     reference: ClassVar = "Thomson et al. (2008), section 2.2"
 
-    def _own_terms(self) -> Mapping[str, nw.Expr]:
-        confidence = nw.col("confidence").clip(self.clip, 1 - self.clip)
-        likelihood = nw.when(nw.col("right")).then(confidence).otherwise(1 - confidence)
+    def _own_terms(self, of: Any) -> Mapping[str, Any]:
+        confidence = of.col("confidence").clip(self.clip, 1 - self.clip)
+        likelihood = of.when(of.col("right")).then(confidence).otherwise(1 - confidence)
         return {
-            "log_likelihood": self._counted(likelihood.log()),
-            "right": one_where(nw.col(self.population) & nw.col("right")),
+            "log_likelihood": self._counted(of, likelihood.log()),
+            "right": one_where(of, of.col(self.population) & of.col("right")),
         }
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
@@ -211,8 +212,8 @@ def cell_terms(measure: TermMeasure, threshold: Array) -> Array:
     return _terms_of(measure, cells_as_rows(threshold, every, np.ones(every.size)))
 
 
-def _terms_of(measure: TermMeasure, cells: nw.DataFrame[Any]) -> Array:
-    terms = np.ascontiguousarray(cells.select(**measure.terms()).to_numpy().T)
+def _terms_of(measure: TermMeasure, cells: pl.DataFrame) -> Array:
+    terms = np.ascontiguousarray(cells.select(**measure.terms(pl)).to_numpy().T)
     if not np.isfinite(terms).all():  # confidences that are no probabilities count apart
         terms = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)
     return terms
@@ -222,9 +223,9 @@ def _weighted(terms: Array, weight: Array) -> Array:
     return np.asarray(np.einsum("...c,tc->...t", weight, terms))  # BLAS and lazy sums depend on the number of threads
 
 
-def one_where(condition: nw.Expr) -> Any:
+def one_where(of: Any, condition: Any) -> Any:
     """1 where the condition holds, else 0."""
-    return nw.when(condition).then(1.0).otherwise(0.0)
+    return of.when(condition).then(1.0).otherwise(0.0)
 
 
 def recalibrated(right: Array, wrong: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -63,6 +64,7 @@ def student_quantile(freedom: float, p: float) -> float:
     return math.sqrt(freedom * (1 - rest) / rest)
 
 
+@lru_cache(maxsize=4096)
 def beta_quantile(a: float, b: float, p: float) -> float:
     """The value below which a beta variable lies with chance p.
 

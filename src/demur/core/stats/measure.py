@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from demur import __version__
@@ -74,13 +75,20 @@ class TermMeasure(Measure):
     """A measure whose totals are a few sums over rows."""
 
     @abstractmethod
-    def terms(self) -> Mapping[str, nw.Expr]:
-        """One expression per total, over the judged columns; its weighted sum over rows is the total."""
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
+        """One expression per total, over the judged columns; its weighted sum over rows is the total.
+
+        `of` makes the expressions: narwhals, for any engine, or Polars, whose own take a fifth of the time to make.
+        """
 
     def reduce(self, frame: Frame) -> NDArray[np.float64]:
         """The weighted sums of the terms, and the number of rows last."""
-        sums = {name: (term * nw.col("weight")).sum() for name, term in self.terms().items()}
-        row = frame.lazy().select(**sums, _rows=nw.len()).collect("polars").to_native().row(0)
+        rows: Any = frame.lazy()
+        of: Any = nw
+        if rows.implementation.is_polars():
+            rows, of = rows.to_native(), pl
+        sums = {name: (term * of.col("weight")).sum() for name, term in self.terms(of).items()}
+        row = nw.from_native(rows.select(**sums, _rows=of.len())).collect("polars").to_native().row(0)
         if not row[-1]:
             raise DataError(f"{self.title} needs at least one row; the table is empty")
         return np.array([float(value or 0.0) for value in row])

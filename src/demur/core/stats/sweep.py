@@ -176,7 +176,7 @@ class Sweep:
         at_level = np.add(self.right, self.wrong, dtype=np.float64)[..., ::-1]
         return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
-    def cells(self) -> Iterator[nw.DataFrame[Any]]:
+    def cells(self) -> Iterator[pl.DataFrame]:
         """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count; in parts."""
         for start in range(0, max(self.threshold.size, 1), LEVELS_AT_ONCE):
             part = slice(start, start + LEVELS_AT_ONCE)
@@ -396,7 +396,7 @@ def _rounded_bits(weight: Any) -> Any:
     return (bits + np.uint64(0x800)) & ~np.uint64(0xFFF)
 
 
-def cells_as_rows(threshold: Floats, cell: NDArray[np.int64], weight: Floats) -> nw.DataFrame[Any]:
+def cells_as_rows(threshold: Floats, cell: NDArray[np.int64], weight: Floats) -> pl.DataFrame:
     """Cells as judged rows: numbered through right answers by threshold, then wrong ones, then the withheld."""
     size = threshold.size
     columns = {
@@ -405,7 +405,7 @@ def cells_as_rows(threshold: Floats, cell: NDArray[np.int64], weight: Floats) ->
         "answered": cell < 2 * size,
         "weight": weight,
     }
-    return nw.from_dict(columns, backend="polars")
+    return pl.DataFrame(columns)
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
