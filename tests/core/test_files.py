@@ -531,3 +531,32 @@ def test_lists_in_json_are_read_with_all_their_letters(tmp_path_factory, form, t
     path = tmp_path_factory.mktemp("lists") / "log.json"
     path.write_text(form % json.dumps({"id": 1, "labels": texts}), encoding="utf-8")
     assert json.loads(read_table(path)["labels"].item()) == texts
+
+
+@pytest.mark.parametrize(
+    "spelling", ['"confidence": 0.9', '"confidence":null', '"nested": {"a": 1, "a": 2}, "confidence": 1']
+)
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".json"])
+def test_a_key_that_comes_twice_is_refused_with_its_line(tmp_path, spelling, ending):
+    rows = [
+        '{"id": 1, "confidence": 0.5}',
+        '{"id": 2, "prediction": "confidence", "confidence": 0.5, ' + spelling + "}",
+    ]
+    path = tmp_path / f"log{ending}"
+    text = f"[{','.join(rows)}]" if ending == ".json" else "\n".join(rows) + "\n"
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if ending == ".jsonl.gz" else text.encode())
+    where = "element 2" if ending == ".json" else "2"
+    with pytest.raises(DataError, match=rf'log{ending}: ?{where}: has the key "(confidence|a)" 2 times'):
+        read_table(path)
+
+
+ODD = st.none() | st.sampled_from(["id", '"a":', '{"a": 1}'])
+
+
+@given(st.lists(st.fixed_dictionaries({"id": ODD}, optional={"a": ODD, "b": ODD}), min_size=1))
+def test_keys_that_come_once_a_row_are_read_whatever_the_values_say(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("keys") / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read = read_table(path)
+    assert read.height == len(rows)
+    assert all(read[name].to_list() == [row.get(name) for row in rows] for name in read.columns)

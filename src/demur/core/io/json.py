@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -46,10 +47,44 @@ def read_json(source: Source, request: Request) -> Table:
         # older Polars reads a line that is no object as a row of nulls
         has_blank_row = frame.width and frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
         if not has_blank_row and not _has_doubtful_lists(frame):
+            _refuse_repeated_keys(source, frame)
             return _numbered_rows(frame, names, source.name, place)
     except UNREADABLE:
         pass
-    return _numbered_rows(_read_records(_repaired(source, request.numeric), names, request), names, source.name, place)
+    frame = _read_records(_repaired(source, request.numeric), names, request)
+    _refuse_repeated_keys(source, frame)
+    return _numbered_rows(frame, names, source.name, place)
+
+
+def _refuse_repeated_keys(source: Source, frame: pl.DataFrame) -> None:
+    """Refuses a row that has a key twice, of which one value would be lost.
+
+    A key that stands in the file no more often than the column has values stands nowhere twice. Only where it does,
+    also as a value or inside of one, the lines are looked at one by one.
+    """
+    keys = {one.name: msgspec.json.encode(one.name) for one in frame if one.null_count() < frame.height}
+    found = dict.fromkeys(keys, 0)
+    for lines in source.blocks():
+        for name, key in keys.items():
+            found[name] += lines.count(key)
+            if frame[name].null_count():
+                found[name] -= lines.count(key + b": null") + lines.count(key + b":null")
+    doubtful = [keys[name] for name, times in found.items() if times > frame.height - frame[name].null_count()]
+    for number, line in enumerate(source.lines() if doubtful else (), start=1):
+        if any(line.count(key) > 1 for key in doubtful):
+            refuse_repeats_in(line, f"{source.name}:{number}:")
+
+
+def refuse_repeats_in(text: bytes, where: str) -> None:
+    """Refuses JSON in which an object has a key twice."""
+
+    def checked(pairs: list[tuple[str, Any]]) -> None:
+        counts = Counter(key for key, _ in pairs)
+        for key, times in counts.items():
+            if times > 1:
+                raise DataError(f'has the key "{key}" {times} times', where=where, fix="one value would be lost")
+
+    json.loads(text, object_pairs_hook=checked)
 
 
 def _numbered_rows(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
@@ -191,6 +226,8 @@ def _read_array(source: Source, request: Request) -> Table:
     def place(row: int) -> str:
         return f"{source.name}: element {row + 1}"
 
+    for row, element in enumerate(rows):
+        refuse_repeats_in(element, f"{place(row)}:")
     lines = (_repaired_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
     whole = io.BytesIO(b"".join(lines))
     names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
