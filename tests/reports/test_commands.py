@@ -112,7 +112,7 @@ def test_the_kind_of_a_file_may_be_said(demur: Demur, tmp_path: Path) -> None:
     ("arguments", "fault"),
     [
         (("log.jsonl", "-o", "r.txt"), "-o r.txt: a report is written as .html .md .json .xml"),
-        (("log.jsonl", "-o", "log.jsonl"), "a report is written as"),
+        (("log.jsonl", "-o", "other.jsonl"), "a report is written as"),
         (("log.jsonl", "--kind", "trials"), "--kind takes FILE=KIND, where KIND is one of responses, nbest"),
         (("log.jsonl", "--kind", "log.jsonl=tails"), "--kind takes FILE=KIND"),
         (("log.jsonl", "--by", "part"), 'there is no column "part"'),

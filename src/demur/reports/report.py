@@ -13,6 +13,7 @@ from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, 
 from demur.core.show.page import Section, page
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import plain
+from demur.core.show.safe import json_text
 from demur.errors import UsageError
 from demur.gold_standard.presentation import of_gold
 from demur.nbest_lists.presentation import of_nbest, of_nbest_comparison
@@ -132,9 +133,7 @@ class Report:
         return forms[suffix]()
 
     def _json(self) -> str:
-        import json
-
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        return json_text(self.to_dict()) + "\n"
 
     def _repr_html_(self) -> str:
         from demur.core.show.html import notebook

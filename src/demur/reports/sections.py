@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 import polars as pl
 
 from demur import __version__
-from demur.core.show.markdown import visible
 from demur.core.show.numbers import listed, p_value, percent, tabled_percent, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
+from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses

@@ -15,6 +15,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from demur.core.show.numbers import middle_cut, percent, shortened
+from demur.core.show.safe import terminal_line
 from demur.returns import words
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation, joined_notes
@@ -188,7 +189,7 @@ def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: f
     names = shortened([curve.name for curve in curves], max(LEAST_NAME, spare // max(1, len(curves))))
     for place, curve in enumerate(curves):
         stroke = STROKES[place % len(STROKES)]
-        name, sample = names[curve.name], _sample(stroke)
+        name, sample = terminal_line(names[curve.name]), _sample(stroke)
         if signs is ASCII:
             name, sample = name.replace("…", "~").encode("ascii", "replace").decode(), stroke.character
         rate = ""
@@ -278,9 +279,9 @@ def update_lines(moment: Moment, time: str) -> list[str]:
 def screen(moment: Moment, console: Console, *, braille: bool = True) -> RenderableType:
     """Status, verdict, measures and curves, fitted into the terminal as it is."""
     width, height = console.size.width, console.size.height - 1
-    head = Text(status(moment), "bold", no_wrap=True, overflow="ellipsis")
+    head = Text(terminal_line(status(moment)), "bold", no_wrap=True, overflow="ellipsis")
     if moment.news:
-        head.append(f"\n{moment.news}", "yellow")
+        head.append(f"\n{terminal_line(moment.news)}", "yellow")
     if not moment.evaluations:
         return head
     sentences = _sentences(moment.evaluations, console, width, int(height * SENTENCE_SHARE))
@@ -306,7 +307,7 @@ def _sentences(evaluations: Sequence[Evaluation], console: Console, width: int, 
         others = others[one.curve.floor > 0 :] if len(evaluations) == 1 else []
         sentences.append(" ".join([first, *others[:1]]))
     sentences += joined_notes(evaluations)
-    lines = [line for sentence in sentences for line in Text(sentence).wrap(console, width)]
+    lines = [line for sentence in sentences for line in Text(terminal_line(sentence)).wrap(console, width)]
     return lines if len(lines) <= most else [*lines[: most - 1], Text("...", "dim")]
 
 
@@ -321,7 +322,7 @@ def _measures(evaluations: Sequence[Evaluation], most: int) -> Grid:
         brief = brief_table(evaluations)
         columns, rows = brief.columns, brief.rows
     if len(evaluations) > 1:
-        grid.add_row(*(Text(name, "bold", no_wrap=True, overflow="ellipsis") for name in columns))
+        grid.add_row(*(Text(terminal_line(name), "bold", no_wrap=True, overflow="ellipsis") for name in columns))
     for row in rows[:most]:
-        grid.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))
+        grid.add_row(*(Text(terminal_line(cell), no_wrap=True, overflow="ellipsis") for cell in row))
     return grid

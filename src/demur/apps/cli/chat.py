@@ -10,6 +10,7 @@ import typer
 
 from demur.apps.cli.output import let_interrupts_end_waiting
 from demur.core.show.results import plain, threshold_text
+from demur.core.show.safe import json_text, terminal_line
 
 if TYPE_CHECKING:
     from demur.understanding.relevance import Answer, RelevanceClassifier, Strategy
@@ -31,16 +32,16 @@ def talk(model: RelevanceClassifier, *, json: bool, quiet: bool) -> None:
     try:
         for text in _texts(terminal=terminal):
             answer, reply, strategy = conversation.turn(text)
-            line = " ".join(reply.split())
+            line = terminal_line(" ".join(reply.split()))
             if json:
                 _print_json(text, answer, reply, strategy)
             elif quiet:
                 typer.echo(line)
             elif terminal:
                 typer.echo(line)
-                typer.secho(f"  [{_reason(answer, strategy)}]", dim=True)
+                typer.secho(f"  [{terminal_line(_reason(answer, strategy))}]", dim=True)
             else:
-                typer.echo(f"{line} [{_reason(answer, strategy)}]")
+                typer.echo(f"{line} [{terminal_line(_reason(answer, strategy))}]")
     except KeyboardInterrupt:  # how one leaves
         pass
     if terminal:
@@ -82,8 +83,6 @@ def _reason(answer: Answer, strategy: Strategy | None) -> str:
 
 
 def _print_json(text: str, answer: Answer, reply: str, strategy: Strategy | None) -> None:
-    import msgspec
-
     document: dict[str, Any] = {
         "input": text,
         "said": reply,
@@ -94,4 +93,4 @@ def _print_json(text: str, answer: Answer, reply: str, strategy: Strategy | None
         "why": answer.why,
         "nbest": [{"label": label, "confidence": share} for label, share in answer.nbest],
     }
-    typer.echo(msgspec.json.encode(plain(document)).decode())
+    typer.echo(json_text(plain(document), indent=None))

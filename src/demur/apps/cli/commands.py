@@ -117,7 +117,7 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
         for path, write in [*extra, *((path, one.write) for one, path in files)]:
             load(write)(result, path)
             if not (outputs.quiet or outputs.json):
-                typer.echo(f"wrote {path}", err=True)
+                output.print_aside(f"wrote {path}")
         output.deliver(shown, rest)
     if job.fails(result):
         raise typer.Exit(1)
@@ -154,7 +154,7 @@ def run_import(job: Job, given: dict[str, Any]) -> None:
     elif not to.quiet:
         wrote = "" if to.output is None else f"wrote {to.output}: "
         for line in (*(f"note: {note}" for note in rows.notes), wrote + rows.summary(count)):
-            typer.echo(line, err=True)
+            output.print_aside(line)
 
 
 def _refuse_overwriting(job: Job, given: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -29,6 +28,7 @@ from demur.core.io.growing import GrowingLog, LogBatch, Tail, batches, growing_l
 from demur.core.options import Sampling
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import plain
+from demur.core.show.safe import json_text, terminal_line
 from demur.core.stats.measure import Measure
 from demur.errors import DataError, UsageError
 from demur.returns import presentation
@@ -126,7 +126,7 @@ def _finish(session: Session, outputs: OutputOptions, fault: DataError | None) -
         output.write_all(result, others)
         typer.echo(json_line(result, final=True))
         for failure in broken:
-            typer.echo(f"gate: {failure}", err=True)
+            output.print_aside(f"gate: {failure}")
         ended = typer.Exit(1) if broken else None
     else:
         try:
@@ -282,13 +282,13 @@ class TextLines(LiveView):
     def update(self, moment: Moment, session: Session) -> None:
         """Print the lines."""
         for line in update_lines(moment, datetime.now().strftime("%H:%M:%S")):
-            typer.echo(line)
+            typer.echo(terminal_line(line))
 
     def rest(self, moment: Moment) -> None:
         """Print what is new of the log itself."""
         if moment.news and moment.news != self._last_news:
             self._last_news = moment.news
-            typer.echo(f"note: {moment.news}", err=True)
+            output.print_aside(f"note: {moment.news}")
 
 
 class LiveScreen(LiveView):
@@ -327,4 +327,4 @@ def json_line(result: Presentation, *, final: bool) -> str:
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     notes = {"notes": list(result.notes), "warnings": list(result.warnings)}
     document = {"time": when, "final": final, **result.document, **notes}
-    return json.dumps(plain(document), ensure_ascii=False, allow_nan=False)
+    return json_text(plain(document), indent=None)

@@ -15,6 +15,7 @@ import typer
 
 from demur.apps.cli.commands import add_jobs, new_app
 from demur.core.show.results import path_text
+from demur.core.show.safe import terminal_line
 from demur.errors import DataError, DemurError, Interrupted
 from demur.returns.jobs import JOBS
 
@@ -48,9 +49,9 @@ def run() -> None:
     except (Interrupted, KeyboardInterrupt) as stop:
         _leave(str(stop) or "interrupted", 130)
     except DataError as fault:
-        _leave("\n".join(f"error: {one}" for one in fault.faults), 2)
+        _leave("\n".join(terminal_line(f"error: {one}") for one in fault.faults), 2)
     except DemurError as fault:
-        _leave(f"error: {fault}", 2)
+        _leave(terminal_line(f"error: {fault}"), 2)
     except BrokenPipeError:
         _write_nowhere(sys.stdout)
         sys.exit(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ import typer
 
 from demur.apps.cli.gates import check_syntax, failures
 from demur.core.show.results import Step, path_text, plain, silent
+from demur.core.show.safe import csv_text, json_text, terminal_line
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
@@ -170,9 +170,14 @@ def print_json(document: dict[str, Any], options: OutputOptions) -> None:
 
 def _exit_if(broken: list[str]) -> None:
     for failure in broken:
-        typer.echo(f"gate: {failure}", err=True)
+        print_aside(f"gate: {failure}")
     if broken:
         raise typer.Exit(1)
+
+
+def print_aside(line: str) -> None:
+    """Print a line on standard error, safe whatever names it holds."""
+    typer.echo(terminal_line(line), err=True)
 
 
 def write_all(presentation: Presentation, paths: list[Path]) -> None:
@@ -186,7 +191,7 @@ def write_all(presentation: Presentation, paths: list[Path]) -> None:
 
 def as_json(document: dict[str, Any]) -> str:
     """The document as strict JSON: no NaN, no Infinity."""
-    return json.dumps(plain(document), ensure_ascii=False, indent=2, allow_nan=False)
+    return json_text(plain(document))
 
 
 def render(presentation: Presentation, suffix: str) -> str | bytes:
@@ -197,7 +202,7 @@ def render(presentation: Presentation, suffix: str) -> str | bytes:
         ".json": lambda: as_json({**presentation.document, **_notes_and_warnings(presentation)}) + "\n",
         ".md": presentation.markdown,
         ".html": lambda: page.presentation_page(presentation),
-        ".csv": lambda: presentation.data().write_csv(),
+        ".csv": lambda: csv_text(presentation.data()),
     }
     if suffix in texts:
         return texts[suffix]()
@@ -226,8 +231,8 @@ def _show(presentation: Presentation, options: OutputOptions) -> None:
         return
     aside = Console(stderr=True, soft_wrap=not sys.stderr.isatty(), highlight=False)
     for warning in presentation.warnings:
-        aside.print(f"warning: {warning}", style="yellow", markup=False)
+        aside.print(terminal_line(f"warning: {warning}"), style="yellow", markup=False)
     for note in presentation.notes:
-        aside.print(f"note: {note}", style="dim", markup=False)
+        aside.print(terminal_line(f"note: {note}"), style="dim", markup=False)
     for path in options.output:
-        aside.print(f"wrote {path_text(path)}", style="dim", markup=False)
+        aside.print(terminal_line(f"wrote {path_text(path)}"), style="dim", markup=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from demur.apps.cli.gates import GateResult, check_syntax, gate_results
 from demur.apps.cli.output import OutputOptions
 from demur.core.jobs import Job
 from demur.core.show.results import path_text
+from demur.core.show.safe import terminal_line, xml_safe
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
         asides += [f"warning: {warning}" for warning in report.warnings]
         asides += [f"wrote {path_text(path)}" for path in outputs.output]
     for line in asides:
-        typer.echo(line, err=True)
+        output.print_aside(line)
     if any(gate.failure is not None for gate in gates):
         raise typer.Exit(1)
 
@@ -92,10 +92,10 @@ def _summarise(report: Report, gates: Sequence[GateResult], outputs: OutputOptio
         console = Console(highlight=False)
         terminal.show(shown, console, tables=tables)
         for line in verdicts:
-            console.print(line, markup=False)
+            console.print(terminal_line(line), markup=False)
     else:
         for line in [*plain_summary(shown, tables=tables), *verdicts]:  # typer.echo writes UTF-8 even where that is not
-            print(line.translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "}))
+            print(terminal_line(line).translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "}))
     if not outputs.output and not outputs.quiet:
         typer.echo("-o report.html writes the full report (also .md .json .xml)", err=True)
 
@@ -104,7 +104,7 @@ def plain_summary(shown: Presentation, *, tables: bool = True) -> list[str]:
     """The lines of a summary for a log: sentences, then tables aligned by spaces."""
     lines = list(shown.sentences)
     for table in shown.tables if tables else ():
-        rows = [table.columns, *table.rows]
+        rows = [tuple(map(terminal_line, row)) for row in (table.columns, *table.rows)]
         widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows), ""]
     return lines
@@ -117,10 +117,6 @@ def junit_of(report: Report, gates: Sequence[GateResult], seconds: float) -> str
     printed = [*report.verdict, *(f"warning: {warning}" for warning in report.warnings)]
     now = datetime.now(UTC).replace(tzinfo=None, microsecond=0).isoformat()
     return junit(report.title, cases, timestamp=now, seconds=seconds, output=printed)
-
-
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold, however they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +166,10 @@ def junit(
 def _xml_text(text: str) -> str:
     from xml.sax.saxutils import escape
 
-    return escape(_FORBIDDEN.sub("\ufffd", text))
+    return escape(xml_safe(text))
 
 
 def _xml_attribute(text: str) -> str:
     from xml.sax.saxutils import quoteattr
 
-    return quoteattr(_FORBIDDEN.sub("\ufffd", text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(xml_safe(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

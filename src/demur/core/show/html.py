@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.markdown import visible
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import threshold_text
+from demur.core.show.safe import visible
 
 MOST_ROWS, THINNED_ROWS = 250, 200
 """Rows of data up to which all are shown under a figure, and to how many more of them are thinned."""

@@ -5,24 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
-"""Characters that show nothing and could turn the text around them, or that no file may hold."""
+from demur.core.show.safe import visible
 
 _MARKS = re.compile(r"[\\`*\[\]|~#]|(?<!\w)_|_(?!\w)|\A[-+](?=\s|\Z)")
 """What Markdown reads as markup: anywhere, at the edge of a word, or as the beginning of a list."""
 
 _LIST_NUMBER = re.compile(r"\A(\d+)([.)])(?=\s|\Z)")
-
-
-def visible(text: str) -> str:
-    """Text whose unseen control characters can be seen, so that none can turn what stands around it.
-
-    >>> visible("a\\u202eb")
-    'a⟨U+202E⟩b'
-    """
-    return _UNSEEN.sub(lambda match: f"⟨U+{ord(match[0]):04X}⟩", text)
 
 
 def plain_mark(text: str) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from demur.core.show.charts import alt, without_hover
-from demur.core.show.markdown import visible
+from demur.core.show.safe import visible
 from demur.errors import UsageError
 
 try:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from demur.core.show.numbers import shortened
 from demur.core.show.presentation import Presentation, ResultTable
+from demur.core.show.safe import terminal_line
 
 LEAST_CHARACTERS = 9
 """Characters of a word that is not cut any shorter to make a table fit."""
@@ -20,16 +21,23 @@ LEAST_CHARACTERS = 9
 def show(presentation: Presentation, console: Console, *, tables: bool = True) -> None:
     """Print the sentences of a result, then its tables and parts."""
     for sentence in presentation.sentences:
-        console.print(sentence, markup=False)
+        console.print(terminal_line(sentence), markup=False)
     for table in presentation.tables if tables else ():
         console.print()
-        fitting = with_short_words(_fitting(table, console.width), console.width)
+        fitting = with_short_words(_fitting(_in_lines(table), console.width), console.width)
         console.print(fitting.title, style="bold", markup=False)
         console.print(_rich_table(fitting, console.width))
     for part in presentation.parts:
         console.print()
-        console.print(part.title, style="bold", markup=False)
+        console.print(terminal_line(part.title), style="bold", markup=False)
         show(part, console, tables=tables)
+
+
+def _in_lines(table: ResultTable) -> ResultTable:
+    """The table with every text safe for a terminal."""
+    columns, *rows = (tuple(map(terminal_line, row)) for row in (table.columns, *table.rows))
+    brief = None if table.brief is None else _in_lines(table.brief)
+    return replace(table, title=terminal_line(table.title), columns=columns, rows=tuple(rows), brief=brief)
 
 
 def _fitting(table: ResultTable, room: int) -> ResultTable:
