@@ -305,7 +305,7 @@ def test_a_long_cost_path_is_drawn_in_part_and_that_is_said():
 def test_tooltips_may_be_named_with_what_vega_takes_for_syntax():
     rows = pl.DataFrame({"x": [1.0], "y": [2.0], "the dialogue's (x)": ["1"], "plain": ["2"]})
     told = hover_layer(rows, "x", "y").to_dict()["encoding"]["tooltip"]
-    assert [(one["field"], one["title"]) for one in told] == [("told_0", "the dialogue's (x)"), ("plain", "plain")]
+    assert [(one["field"], one["title"]) for one in told] == [("hover_0", "the dialogue's (x)"), ("hover_1", "plain")]
 
 
 def test_the_verdict_tells_what_a_system_withholds_by_itself():

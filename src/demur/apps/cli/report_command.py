@@ -18,7 +18,7 @@ from demur.apps.cli.gates import GateResult, check_syntax, gate_results
 from demur.apps.cli.output import OutputOptions
 from demur.core.jobs import Job
 from demur.core.show.results import path_text
-from demur.core.show.safe import terminal_line, xml_safe
+from demur.core.show.safe import terminal_line, visible
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
@@ -166,10 +166,10 @@ def junit(
 def _xml_text(text: str) -> str:
     from xml.sax.saxutils import escape
 
-    return escape(xml_safe(text))
+    return escape(visible(text))
 
 
 def _xml_attribute(text: str) -> str:
     from xml.sax.saxutils import quoteattr
 
-    return quoteattr(xml_safe(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+    return quoteattr(visible(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import polars as pl
 
 from demur.core.arrays import Array
 from demur.core.show.numbers import middle_cut, percent, shortened
+from demur.core.show.safe import chart_safe
 from demur.errors import UsageError
 
 try:
@@ -123,9 +123,6 @@ LOOK: dict[str, Any] = {
 HOVER = "hover"
 """Name of the layer and of its selection."""
 
-_SYNTAX = re.compile(r"[\\'\".\[\]:]")
-"""What Vega takes for more than a character in the name of a field."""
-
 
 def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
     """Points that show themselves and a tooltip under the pointer; it lists all columns but `x` and `y`.
@@ -135,18 +132,29 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
     """
     under = alt.selection_point(name=HOVER, on="pointerover", empty=False, clear="pointerout")
     titles = [column for column in rows.columns if column not in (x, y)]
-    plain = {title: f"told_{place}" for place, title in enumerate(titles) if _SYNTAX.search(title)}
+    fields = {title: f"hover_{place}" for place, title in enumerate(titles)}
     return (
-        alt.Chart(inline(rows.rename(plain)), name=f"{HOVER}_points")
+        alt.Chart(inline(rows.rename(fields)), name=f"{HOVER}_points")
         .mark_point(filled=True, size=150, color="black", stroke="white", strokeWidth=2, clip=True)
         .encode(
             x=alt.X(x, type="quantitative"),
             y=alt.Y(y, type="quantitative"),
             opacity=alt.OpacityValue(0, condition={"param": HOVER, "value": 1, "empty": False}),
-            tooltip=[alt.Tooltip(plain.get(title, title), type="nominal", title=title) for title in titles],
+            tooltip=[alt.Tooltip(fields[title], type="nominal", title=_tooltip_title(title)) for title in titles],
         )
         .add_params(under)
     )
+
+
+def _tooltip_title(name: str) -> str:
+    """A name as Vega-Lite writes it into an expression, where it escapes quotes but neither backslashes nor breaks."""
+    return " ".join(name.split()).replace("\\", "\\\\")
+
+
+def spec_of(chart: Any) -> dict[str, Any]:
+    """The Vega-Lite spec of a chart, in which every text can be shown."""
+    spec: dict[str, Any] = chart_safe(chart.to_dict())
+    return spec
 
 
 def without_hover(spec: dict[str, Any]) -> dict[str, Any]:

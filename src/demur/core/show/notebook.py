@@ -49,7 +49,8 @@ def figure(live: Callable[[], str] | None, chart: Callable[[], Any]) -> str:
 def picture(chart: Any) -> str:
     """A chart as an image inside the page."""
     rendering = import_module("demur.core.show.pictures")
-    about, svg = str(chart.to_dict().get("description", "")), rendering.svg(chart)
+    spec = rendering.spec_of(chart)
+    about, svg = str(spec.get("description", "")), rendering.svg_of(spec)
     fits = len(svg.encode()) <= MOST_SVG
     return str(rendering.embedded(svg if fits else rendering.png(chart, scale=1.5), about))
 

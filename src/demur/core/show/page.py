@@ -14,7 +14,7 @@ from typing import Any
 from demur import __version__
 from demur.core.io.writing import write_whole
 from demur.core.show import pictures
-from demur.core.show.charts import WIDTH, chart_table
+from demur.core.show.charts import WIDTH, chart_table, spec_of
 from demur.core.show.html import (
     MOST_ROWS,
     THINNED_ROWS,
@@ -125,7 +125,7 @@ def presentation_page(presentation: Presentation, *, seed: int | None = None) ->
 
 def chart_page(chart: Any) -> str:
     """The page that shows one figure."""
-    title, _ = pictures.titles(chart.to_dict())
+    title, _ = pictures.titles(spec_of(chart))
     return page(title or "Figure", [Section("Figure", charts=(chart,))])
 
 
@@ -181,7 +181,7 @@ def _figure(chart: Any, number: int) -> str:
 
 def _pieces(chart: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The spec of a chart without its title, and its title, subtitle and description."""
-    spec = chart.to_dict()
+    spec = spec_of(chart)
     title, subtitle = pictures.titles(spec)
     words = {"title": title, "subtitle": subtitle, "description": str(spec.get("description", ""))}
     return {key: value for key, value in spec.items() if key != "title"}, words

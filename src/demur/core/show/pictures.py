@@ -1,24 +1,73 @@
-"""Charts become pictures by vl-convert, inside this process and without a network."""
+"""Charts become pictures by vl-convert, in a process beside this one and without a network."""
 
 from __future__ import annotations
 
+import atexit
 import base64
+import json
 import re
+import subprocess
+import sys
+import threading
+from contextlib import suppress
 from functools import cache
 from html import escape
+from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
-from demur.core.show.charts import alt, without_hover
-from demur.core.show.safe import visible
+from demur.core.show.charts import alt, spec_of, without_hover
+from demur.core.show.drawing_process import DRAWN, read_message, write_message
+from demur.core.show.safe import chart_safe, visible
 from demur.errors import UsageError
 
-try:
-    import vl_convert
-except ModuleNotFoundError:
-    raise UsageError("figures need the extra: pip install 'demur[plots]'") from None
-
+if find_spec("vl_convert") is None:
+    raise UsageError("figures need the extra: pip install 'demur[plots]'")
 
 _CLIP = re.compile(r"\bclip\d+\b")
+
+
+class Draughtsman:
+    """A process that draws; one that the drawing library has ended is followed by another."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        atexit.register(self.close)
+
+    def draw(self, function: str, *arguments: Any, **options: Any) -> bytes:
+        """What a function of vl-convert gives; a fault says why there is no picture."""
+        request = json.dumps({"function": function, "arguments": arguments, "options": options}).encode()
+        with self._lock:
+            process = self._process = self._process or self._start()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with suppress(BrokenPipeError):
+                write_message(process.stdin, request)
+            answer = read_message(process.stdout)
+            if answer is None:
+                raise UsageError(f"the figure cannot be drawn: the drawing library ended with code {self.close()}")
+        if answer[:1] != DRAWN:
+            raise UsageError(f"the figure cannot be drawn: {answer[1:].decode()}")
+        return answer[1:]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        script = str(files("demur.core.show").joinpath("drawing_process.py"))
+        return subprocess.Popen(
+            [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+
+    def close(self) -> int:
+        """Ends the process, and gives its code."""
+        if self._process is None:
+            return 0
+        ended, self._process = self._process, None
+        with suppress(OSError), ended:  # what was not yet written fails where it has ended by itself
+            pass
+        return ended.returncode
+
+
+_draughtsman = Draughtsman()
 
 
 def svg(chart: Any) -> str:
@@ -31,7 +80,8 @@ def svg_of(spec: dict[str, Any]) -> str:
 
     Clipping paths are numbered from 1: vl-convert counts on from picture to picture.
     """
-    picture = str(vl_convert.vegalite_to_svg(without_hover(spec), vl_version=_version()))
+    spec = chart_safe(spec)
+    picture = _draughtsman.draw("vegalite_to_svg", without_hover(spec), vl_version=_version()).decode()
     numbers = {name: f"clip{place}" for place, name in enumerate(dict.fromkeys(_CLIP.findall(picture)), start=1)}
     head, rest = _CLIP.sub(lambda match: numbers[match[0]], picture).split(">", 1)
     texts = {"title": titles(spec)[0], "desc": str(spec.get("description", ""))}
@@ -41,17 +91,17 @@ def svg_of(spec: dict[str, Any]) -> str:
 
 def png(chart: Any, *, scale: float = 2.0) -> bytes:
     """The figure as a PNG image, at twice its size unless said otherwise."""
-    return bytes(vl_convert.vegalite_to_png(static_spec(chart), vl_version=_version(), scale=scale))
+    return _draughtsman.draw("vegalite_to_png", static_spec(chart), vl_version=_version(), scale=scale)
 
 
 def pdf(chart: Any) -> bytes:
     """The figure as a PDF page."""
-    return bytes(vl_convert.vegalite_to_pdf(static_spec(chart), vl_version=_version()))
+    return _draughtsman.draw("vegalite_to_pdf", static_spec(chart), vl_version=_version())
 
 
 def static_spec(chart: Any) -> dict[str, Any]:
     """The Vega-Lite spec without what only a pointer can use."""
-    return without_hover(chart.to_dict())
+    return without_hover(spec_of(chart))
 
 
 def embedded(picture: str | bytes, about: str) -> str:
@@ -72,10 +122,13 @@ def titles(spec: dict[str, Any]) -> tuple[str, str]:
 @cache
 def javascript(snippet: str) -> str:
     """Vega, Vega-Lite and Vega-Embed in one script that ends with `snippet` and needs nothing from outside."""
-    return str(vl_convert.javascript_bundle(snippet, vl_version=_version()))
+    return _draughtsman.draw("javascript_bundle", snippet, vl_version=_version()).decode()
 
 
+@cache
 def _version() -> str | None:
     """The Vega-Lite version that Altair writes for, where vl-convert has it; else vl-convert's newest."""
+    import vl_convert
+
     wanted = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     return wanted if wanted in vl_convert.get_vegalite_versions() else None

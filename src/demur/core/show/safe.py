@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 _UNSEEN = (
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff"
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff"
 )
 """Characters that show nothing and could turn the text around them, or that no file may hold."""
 
 _CONTROL = re.compile(f"[{_UNSEEN}]")
-_NOT_IN_XML = re.compile(f"[{_UNSEEN}\ufffe\uffff]")
 _IN_A_LINE = re.compile(f"[{_UNSEEN}\r\t]")
 _COMMAND = re.compile(r"^(\s*)(::|##)")
 """How a line begins that a runner of continuous integration obeys."""
@@ -25,7 +24,7 @@ _FORMULA = r"^[=+\-@\t\r]"
 
 
 def visible(text: str) -> str:
-    """Text whose unseen control characters can be seen, so that none can turn what stands around it.
+    """Text whose unseen characters, those that XML lacks among them, can be seen, so that none turns what is around it.
 
     >>> visible("a\\u202eb")
     'a⟨U+202E⟩b'
@@ -53,15 +52,6 @@ def json_text(document: Any, *, indent: int | None = 2) -> str:
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def xml_safe(text: str) -> str:
-    """Text without characters that XML lacks; markup is left to whoever writes it.
-
-    >>> xml_safe("a\\x0cb")
-    'a⟨U+000C⟩b'
-    """
-    return _NOT_IN_XML.sub(_code_point, text)
-
-
 def csv_text(frame: pl.DataFrame) -> str:
     """A table as CSV in which no text begins like a formula: an apostrophe before it keeps spreadsheets from it.
 
@@ -82,7 +72,7 @@ def chart_safe(spec: Any) -> Any:
     {'title': ['a⟨U+000C⟩'], 'width': 3}
     """
     if isinstance(spec, str):
-        return xml_safe(spec)
+        return visible(spec)
     if isinstance(spec, dict):
         return {chart_safe(key): chart_safe(value) for key, value in spec.items()}
     return [chart_safe(part) for part in spec] if isinstance(spec, list | tuple) else spec

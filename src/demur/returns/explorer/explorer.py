@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.show import page, pictures
-from demur.core.show.charts import HEIGHT, INK, WIDTH, style_of, without_hover
+from demur.core.show.charts import HEIGHT, INK, WIDTH, spec_of, style_of, without_hover
 from demur.core.show.html import data_block, data_table, written
 from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
 from demur.core.show.numbers import count, listed, number, percent, shortened, tabled_percent
@@ -263,9 +263,9 @@ def explorer_document(
     point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
     at = max(point, min(one.curve.floor for one in evaluations))
     if comparison is None:
-        drawn = error_return_chart(evaluations, region=None).to_dict()
+        drawn = spec_of(error_return_chart(evaluations, region=None))
     else:
-        drawn = comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None).to_dict()
+        drawn = spec_of(comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None))
     title, subtitle = pictures.titles(drawn)
     lead = lead_rows(evaluations, comparison)
     shade = []
