@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
@@ -152,9 +152,10 @@ def score_features(turns: Turns, part: str) -> dict[str, Array]:
     }
 
 
-def confusion_features(turns: Turns) -> dict[str, Array]:
-    """Every confusion as a share of its dialogue's misclassifications; NaN where there are none."""
-    return {confusion_name(*pair): ratio(turns.cell(*pair), turns.misclassified) for pair in turns.pairs}
+def confusion_features(turns: Turns, only: Collection[str] | None = None) -> dict[str, Array]:
+    """Every confusion, or those of some names, as a share of its dialogue's misclassifications; NaN without any."""
+    pairs = [pair for pair in turns.pairs if only is None or confusion_name(*pair) in only]
+    return {confusion_name(*pair): ratio(turns.cell(*pair), turns.misclassified) for pair in pairs}
 
 
 def frequent_confusions(turns: Turns, least: float = MIN_PER_DIALOGUE) -> tuple[str, ...]:
@@ -163,17 +164,19 @@ def frequent_confusions(turns: Turns, least: float = MIN_PER_DIALOGUE) -> tuple[
     return tuple(confusion_name(*pair) for pair in turns.pairs if turns.cell(*pair).sum() >= fewest)
 
 
-def all_features(turns: Turns) -> dict[str, Array]:
+def all_features(turns: Turns, only: Collection[str] | None = None) -> dict[str, Array]:
     """Everything that can be computed of the turns, by name; the share of rejected turns and kappa too.
 
-    Kappa is the agreement with the right labels beyond chance, which PARADISE takes for task success.
+    Kappa is the agreement with the right labels beyond chance, which PARADISE takes for task success. What none of the
+    names in `only` needs is left out.
     """
-    return {
-        **{name: values for part in PARTS for name, values in score_features(turns, part).items()},
-        **confusion_features(turns),
-        "rejected": ratio(turns.counts[:, -1, :].sum(axis=1), turns.counts.sum(axis=(1, 2))),
-        "kappa": np.asarray(Kappa().finish(turns.confusion)),
-    }
+    parts = [part for part in PARTS if only is None or any(name.startswith(f"{part}.") for name in only)]
+    made = {name: values for part in parts for name, values in score_features(turns, part).items()}
+    made |= confusion_features(turns, only)
+    made["rejected"] = ratio(turns.counts[:, -1, :].sum(axis=1), turns.counts.sum(axis=(1, 2)))
+    if only is None or "kappa" in only:
+        made["kappa"] = np.asarray(Kappa().finish(turns.confusion))
+    return made
 
 
 SETS: Mapping[str, tuple[str, ...]] = {

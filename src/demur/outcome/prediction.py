@@ -216,7 +216,7 @@ def prediction_of(
 
 def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:
     """The model's features, averaged over dialogues; undefined ones filled in as for the training data."""
-    raw = all_features(turns)
+    raw = all_features(turns, model.terms)
     missing = [name for name in model.terms if name not in raw]
     if missing:
         raise DataError(

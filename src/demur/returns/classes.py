@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import narwhals as nw
@@ -35,7 +36,7 @@ CHUNK = 100
 """Replicates of a confusion table held at a time; with 150 classes each has 22,650 cells."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Confusion:
     """How often each label was predicted where another was right; the last row of `counts` holds the rejected.
 
@@ -96,12 +97,12 @@ class Confusion:
         """Weight of right predictions per label."""
         return np.diagonal(self.counts[..., :-1, :], axis1=-2, axis2=-1)
 
-    @property
+    @cached_property
     def support(self) -> Array:
         """Weight of each actual label, the rejected included."""
         return np.asarray(self.counts.sum(axis=-2))
 
-    @property
+    @cached_property
     def predicted(self) -> Array:
         """Weight of each predicted label."""
         return np.asarray(self.counts[..., :-1, :].sum(axis=-1))
