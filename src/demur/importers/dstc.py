@@ -350,6 +350,8 @@ def _word_shares(place: WordScores) -> list[Row]:
             raise DataError("a word's score must be the natural logarithm of a probability", got=score)
         spoken = "" if word in _NOT_SPOKEN else word
         shares[spoken] = shares.get(spoken, 0.0) + exp(score)
+    if len(shares) == 1:  # so it is at most places
+        return [{"word": word, "confidence": min(share, 1.0)} for word, share in shares.items()]
     scale = max(sum(shares.values()), 1.0)
     ranked = sorted(shares.items(), key=lambda one: (-one[1], one[0]))
     return [{"word": word, "confidence": share / scale} for word, share in ranked]
