@@ -45,8 +45,9 @@ def found(inside: Demur, *arguments: str) -> dict[str, Any]:
     return read
 
 
-def test_the_whole_train_part_gives_the_values_of_the_challenges_own_scorer(inside: Demur, tmp_path: Path) -> None:
-    document = found(inside, "nbest", str(TRAIN), "-o", "whole.html")
+def test_the_whole_train_part_gives_the_values_of_the_challenges_own_scorer(inside: Demur) -> None:
+    document = found(inside, "nbest", str(TRAIN))
+    assert document["n"] == 11_677
     values = {name: figure["value"] for name, figure in document["measures"].items()}
     assert round(values["f1"], 5) == 0.79893
     assert round(values["precision"], 5) == 0.92049
@@ -57,7 +58,6 @@ def test_the_whole_train_part_gives_the_values_of_the_challenges_own_scorer(insi
     assert values["ice"] == pytest.approx(
         parts["missing"] + parts["miscalibration"] - parts["discrimination"] + parts["uncertainty"], rel=1e-12
     )
-    assert (tmp_path / "whole.html").stat().st_size > 10_000
 
 
 def test_lists_written_from_it_give_the_same_values(inside: Demur, sixth: str) -> None:
@@ -71,7 +71,7 @@ def test_the_challenges_own_layout_is_part_of_the_whole(inside: Demur, dialogues
     """The 24 dialogues in the challenge's files are among those of the train part, and say the same."""
     folder = demur.read_nbest(ORIGINAL)
     names = set(folder.frame["dialogue"])
-    lines = [line for line in dialogues if json.loads(line)["session"].rpartition("/")[2] in names]
+    lines = [line for line in dialogues if line.split(b'"', 4)[3].decode().rpartition("/")[2] in names]
     assert len(names) == len(lines) == 24
     (tmp_path / "same.jsonl").write_bytes(b"".join(lines))
     same = demur.read_nbest(tmp_path / "same.jsonl")
@@ -83,8 +83,8 @@ def test_the_challenges_own_layout_is_part_of_the_whole(inside: Demur, dialogues
     assert found(inside, "nbest", str(ORIGINAL), "--by", "dialogue_manager")["systems"][0]["n"] == len(folder)
 
 
-def test_the_table_of_scorers_shows_what_the_paper_says(inside: Demur, sixth: str, tmp_path: Path) -> None:
-    document = found(inside, "experiment", "scorers", sixth, "-o", "table3.svg")
+def test_the_table_of_scorers_shows_what_the_paper_says(inside: Demur, sixth: str) -> None:
+    document = found(inside, "experiment", "scorers", sixth)
     by_name = {
         part["system"]: {key: one["value"] for key, one in part["measures"].items()} for part in document["systems"]
     }
@@ -92,13 +92,10 @@ def test_the_table_of_scorers_shows_what_the_paper_says(inside: Demur, sixth: st
     assert all(top["wser"] < other["wser"] for other in others)
     assert all(top["ice"] > other["ice"] for other in others)
     assert min(by_name, key=lambda name: by_name[name]["ice"]) == "infev"
-    assert (tmp_path / "table3.svg").exists()
 
 
-def test_more_sentences_raise_the_wser_and_lower_the_ice_in_both_conditions(
-    inside: Demur, sixth: str, tmp_path: Path
-) -> None:
-    options = ("--by", "acoustic_condition", "--kept", "1,5,20", "-o", "figure1.svg")
+def test_more_sentences_raise_the_wser_and_lower_the_ice_in_both_conditions(inside: Demur, sixth: str) -> None:
+    options = ("--by", "acoustic_condition", "--kept", "1,5,20")
     rows = pl.DataFrame(found(inside, "experiment", "lengths", sixth, *options)["rows"], infer_schema_length=None)
     assert set(rows["condition"]) == {"0", "1"}
     for condition in ("0", "1"):
@@ -107,20 +104,17 @@ def test_more_sentences_raise_the_wser_and_lower_the_ice_in_both_conditions(
         assert series["wser"] == sorted(series["wser"])
         assert series["ice"] == sorted(series["ice"], reverse=True)
         assert series["oracle"] == sorted(series["oracle"], reverse=True)
-    assert (tmp_path / "figure1.svg").exists()
 
 
-def test_reward_falls_with_the_ice_under_both_managers(inside: Demur, sixth: str, tmp_path: Path) -> None:
-    document = found(inside, "experiment", "reward", sixth, "--group", "dialogue_manager", "-o", "figure2.svg")
+def test_reward_falls_with_the_ice_under_both_managers(inside: Demur, sixth: str) -> None:
+    document = found(inside, "experiment", "reward", sixth, "--group", "dialogue_manager")
     assert {group["group"]: group["n"] for group in document["groups"]} == {"0": 122, "1": 147}
     for group in document["groups"]:
         assert group["mean"][0] > group["mean"][-1] + 5
-    assert (tmp_path / "figure2.svg").exists()
 
 
-def test_the_ice_rises_with_the_oracle_error(inside: Demur, sixth: str, tmp_path: Path) -> None:
-    document = found(inside, "experiment", "oracle", sixth, "-o", "figure3.svg")
+def test_the_ice_rises_with_the_oracle_error(inside: Demur, sixth: str) -> None:
+    document = found(inside, "experiment", "oracle", sixth)
     for group in document["groups"]:
         assert group["n"] == 269
         assert group["mean"][-1] > group["mean"][0]
-    assert (tmp_path / "figure3.svg").exists()
