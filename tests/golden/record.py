@@ -36,7 +36,12 @@ STAMPS = (
 TWICE = ("follow ", "import ", "report ", "understand respond ", "understand chat ")
 """Commands of which `-o` writes no document, or that say another thing with it."""
 WIDTH = 110
-HIDDEN = {"demur": (str, "<version>"), "version": (str, "<version>"), "size": (int, "<size>")}
+HIDDEN = {
+    "demur": (str, "<version>"),
+    "version": (str, "<version>"),
+    "size": (int, "<size>"),
+    "file_sha256": (str, "<digest>"),
+}
 """Keys of a document that are of this release, or of the library that writes Parquet, and what is recorded instead."""
 
 

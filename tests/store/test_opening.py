@@ -2,14 +2,17 @@
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from demur.core.io.untrusted import MOST_JSON
 from demur.errors import DataError, UsageError
 from demur.store import records
 from demur.store.records import LAYOUT
@@ -212,7 +215,7 @@ def test_a_damaged_description_that_nothing_else_knows_is_told_every_time_and_ke
         names, (problem,) = opened(two)
         assert names == ["b"]
         assert f'"{path.parent.name}"' in problem
-        assert "its run.json cannot be read" in problem
+        assert "its run.json does not have the form of a run: Input data was truncated" in problem
     assert path.read_text() == "{"
 
 
@@ -234,6 +237,116 @@ def test_rows_that_are_cut_off_or_gone_are_told_and_kept_until_they_are_added_ag
         assert store.add(tmp_path / "a.jsonl")[0].new
         assert store.check() == {}
     assert opened(two) == (["a", "b"], ())
+
+
+def test_no_bit_of_the_rows_can_change_in_silence(two: Path) -> None:
+    path = folder_of(two, "a") / "rows.parquet"
+    content, found = path.read_bytes(), path.stat()
+    rng = random.Random(16)
+    for turn in range(200):
+        spoilt = bytearray(content)
+        spoilt[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(spoilt)
+        if turn % 2:  # a disk that forgets does not change the time
+            os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        with Store.open(two) as store:
+            run = next(one for one in [*store.runs(), None] if one is None or one.name == "a")
+            if run is not None:  # not found yet
+                with pytest.raises(
+                    DataError, match=r'the run "a" .* is damaged: the rows in rows.parquet are not those'
+                ):
+                    store.responses(run)
+            assert [one.name for one in store.runs()] == ["b"]
+            assert any('the run "a"' in one and "is damaged: the rows" in one for one in store.problems)
+        path.unlink()
+        path.write_bytes(content)
+    assert opened(two) == (["a", "b"], ())
+
+
+def test_rows_are_verified_once_and_again_when_the_file_changes(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder_of(two, "a") / "rows.parquet"
+    verified = []
+    original = records.file_digest
+    monkeypatch.setattr(records, "file_digest", lambda path: verified.append(path) or original(path))
+    with Store.open(two) as store:
+        run = store.run("a")
+        assert verified == [], "listing reads no rows"
+        for _ in range(3):
+            store.responses(run)
+            store.rows(run)
+        assert verified == [path]
+        content = bytearray(path.read_bytes())
+        content[60] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"is damaged: the rows in rows\.parquet are not those that were added"):
+            store.rows(run)
+        with pytest.raises(DataError, match="is damaged"):
+            store.run("a")
+
+
+def test_a_run_without_the_digest_of_its_file_is_verified_by_its_content(two: Path) -> None:
+    a, b = folder_of(two, "a"), folder_of(two, "b")
+    document = json.loads((b / "run.json").read_text()) | {"size": (a / "rows.parquet").stat().st_size}
+    del document["file_sha256"]
+    shutil.copy(a / "rows.parquet", b / "rows.parquet")
+    (b / "run.json").write_text(json.dumps(document))
+    with Store.open(two) as store, pytest.raises(DataError, match="are not those that were added"):
+        store.responses(store.run("b"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"about": {}},
+        {"about": {"forced_error": "much"}},
+        {"about": {"slices": 7}},
+        {"about": [[[[]]]]},
+        {"n": -1},
+        {"n": 10**30},
+        {"n": "six"},
+        {"name": ""},
+        {"name": "x" * 10_000},
+        {"name": None},
+        {"tags": "museum"},
+        {"tags": [{}]},
+        {"reading": {"where": [[["deep"]]]}},
+        {"kind": "zebra"},
+        {"added": 7},
+        {"sha256": "0" * 64},
+        {"sha256": "../../etc"},
+        {"file_sha256": "no"},
+    ],
+    ids=json.dumps,
+)
+def test_a_description_of_wrong_values_damages_its_own_run_and_no_other(two: Path, change: dict[str, Any]) -> None:
+    path = folder_of(two, "a") / "run.json"
+    document = json.loads(path.read_text())
+    about = change.get("about")
+    changed = {"about": document["about"] | about} if isinstance(about, dict) and about else change
+    path.write_text(json.dumps(document | changed))
+    (two / "index.sqlite").unlink()
+    names, (problem,) = opened(two)
+    assert names == ["b"]
+    assert f"({path.parent.name}) is damaged: " in problem
+    assert "run.json" in problem
+
+
+@pytest.mark.parametrize("spoil", ["deep", "long", "pipe", "folder", "bytes"])
+def test_a_description_that_is_no_document_damages_its_own_run_and_no_other(two: Path, spoil: str) -> None:
+    path = folder_of(two, "a") / "run.json"
+    text = path.read_bytes()
+    path.unlink()
+    if spoil == "pipe":
+        os.mkfifo(path)
+    elif spoil == "folder":
+        path.mkdir()
+    else:
+        deep = text.rstrip()[:-1] + b', "x": ' + b"[" * 100_000 + b"}"
+        path.write_bytes({"deep": deep, "long": text + b" " * MOST_JSON, "bytes": b"\xff\xfe{"}[spoil])
+    (two / "index.sqlite").unlink()
+    names, (problem,) = opened(two)
+    assert names == ["b"]
+    assert f"({path.parent.name}) is damaged: its run.json " in problem
 
 
 def test_rows_that_were_tampered_with_are_found_when_all_are_read_again(two: Path) -> None:
@@ -277,29 +390,62 @@ def test_a_run_of_a_newer_layout_is_told_and_kept(two: Path) -> None:
     assert "it was written by a newer version, demur 99.0: upgrade to read it" in problem
 
 
-def test_two_runs_of_one_name_are_told_apart(two: Path) -> None:
+def test_two_runs_of_one_name_are_told_apart_as_long_as_both_are_there(two: Path) -> None:
     path = folder_of(two, "b") / "run.json"
     path.write_text(path.read_text().replace('"name": "b"', '"name": "a"'))
-    id_ = path.parent.name
-    names, problems = opened(two)
-    assert sorted(names) == ["a", f"a ({id_[:6]})"]
-    assert problems == (f'two runs were called "a"; {id_} is now "a ({id_[:6]})"',)
-    assert opened(two) == (names, ())
+    id_, other = path.parent.name, folder_of(two, "a").name
+    clash = (
+        f'two runs are called "a": {other} and {id_}, which is listed as "a ({id_[:6]})"; rename or remove one of them'
+    )
+    for _ in range(2):
+        assert opened(two) == (["a", f"a ({id_[:6]})"], (clash,))
+    with Store.open(two) as store:
+        store.change(id_, name="c")
+    assert opened(two) == (["a", "c"], ())
 
 
-def test_a_replacement_that_was_cut_off_is_completed(two: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("added", ["1999-01-01T00:00:00.000+00:00", "2999-01-01T00:00:00.000+00:00"])
+@pytest.mark.parametrize("live", [True, False])
+def test_a_folder_that_says_it_replaces_a_run_deletes_nothing_and_takes_no_name(
+    two: Path, tmp_path: Path, added: str, live: bool
+) -> None:
+    mine = folder_of(two, "a").name
+    with Store.open(tmp_path / "theirs") as store:
+        theirs = store.add(write(tmp_path / "theirs.jsonl", answers(7)), name="a")[0].run.id
+    path = tmp_path / "theirs" / "runs" / theirs / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"replaces": mine, "added": added}))
+    before = Store.open(two) if live else None
+    shutil.copytree(path.parent, two / "runs" / theirs)
+    with before or Store.open(two) as store:
+        assert {run.name: run.id for run in store.runs()}["a"] == mine
+        assert store.run(theirs).name == f"a ({theirs[:6]})"
+        (clash,) = store.problems
+        assert clash.startswith(f'two runs are called "a": {mine} and {theirs}, which is listed as "a ({theirs[:6]})"')
+        assert len(store.responses(store.run("a"))) == len(store.responses(store.run(theirs))) == 31
+    assert {mine, theirs} <= set(folders(two))
+
+
+def test_a_replacement_that_was_cut_off_is_completed_by_the_note_of_the_store_alone(two: Path, tmp_path: Path) -> None:
     old = folder_of(two, "a")
     shutil.copytree(old, tmp_path / "old")
     with Store.open(two) as store:
         new = store.add(write(tmp_path / "new.jsonl", answers(7)), name="a", replace=True)[0].run
+    assert not (two / "store.replacing.json").exists()
     shutil.copytree(tmp_path / "old", old)
+    (two / "store.replacing.json").write_text(json.dumps([old.name, new.id]))
     assert opened(two) == (["a", "b"], ())
-    assert new.id in folders(two)
-    assert old.name not in folders(two)
-    with Store.open(two) as store:
-        back = store.add(tmp_path / "a.jsonl", name="the old one")[0]
-    assert back.new
-    assert opened(two)[0] == ["a", "b", "the old one"], "what was replaced once may come back under another name"
+    assert (new.id in folders(two), old.name in folders(two)) == (True, False)
+    shutil.copytree(tmp_path / "old", old)
+    names, (clash,) = opened(two)
+    assert names == ["a", f"a ({old.name[:6]})", "b"], "what was replaced once may come back under another name"
+    assert clash.startswith(f'two runs are called "a": {new.id} and {old.name}')
+
+
+@pytest.mark.parametrize("note", ["{", "[" * 100_000, '["..", "../runs"]', '["0000000000000000", "1111111111111111"]'])
+def test_a_note_on_replacing_that_means_nothing_removes_nothing(two: Path, note: str) -> None:
+    (two / "store.replacing.json").write_text(note)
+    assert opened(two) == (["a", "b"], ())
+    assert not (two / "store.replacing.json").exists()
 
 
 def test_what_crashed_writers_left_is_cleared_after_a_day(two: Path) -> None:

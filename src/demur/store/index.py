@@ -16,21 +16,25 @@ from typing import Any, NamedTuple
 import msgspec
 
 from demur import __version__
-from demur.errors import UsageError
+from demur.core.io.untrusted import decode_json, read_bounded, read_json
+from demur.errors import DataError, UsageError
 from demur.store.records import (
     CACHE,
     ELSEWHERE,
+    REPLACING,
+    ROWS,
     RUN,
     RUNS,
     STAGING,
     STORE,
     DamagedError,
     Run,
-    check_rows,
+    RunId,
     decoded,
     discard,
     free_name,
     is_run,
+    mark_of,
     move,
     read_run,
     settle,
@@ -123,10 +127,7 @@ class Index:
         """All entries, the newest first, or the one of a run's id."""
         where, values = ("", ()) if run is None else ("WHERE id = ?", (run,))
         query = f"SELECT id, stamp, document, damage FROM runs {where} ORDER BY added DESC, name, id"
-        return [
-            IndexEntry(id_, stamp, None if document is None else decoded(document), damage)
-            for id_, stamp, document, damage in self._execute(query, *values)
-        ]
+        return [_entry_of(*row) for row in self._execute(query, *values)]
 
     def entry(self, run: str) -> IndexEntry | None:
         """The entry of a folder."""
@@ -146,6 +147,13 @@ class Index:
     def drop(self, run: str) -> None:
         """Forgets a folder."""
         self._execute("DELETE FROM runs WHERE id = ?", run)
+
+
+def _entry_of(id_: str, stamp: str, document: bytes | None, damage: str | None) -> IndexEntry:
+    try:
+        return IndexEntry(id_, stamp, None if document is None else decoded(document), damage)
+    except DamagedError as fault:
+        return IndexEntry(id_, stamp, None, damage or str(fault))
 
 
 def put_aside(path: Path) -> Path:
@@ -168,10 +176,18 @@ def folders_of(root: Path) -> dict[str, str]:
 
 
 def problems_in(root: Path, index: Index) -> list[str]:
-    """What lies among the runs and is none, and what is wrong with runs that cannot be used."""
+    """What lies among the runs and is none, which runs have one name, and which cannot be used."""
+    runs = index.sound_runs()
+    called = {run.name: run.id for run in runs}
     names = sorted(entry.name for entry in (root / RUNS).iterdir() if not is_run(entry))
     return [
         *(f'"{name}" in the folder {RUNS} is no run and is passed over' for name in names if name[0] != "."),
+        *(
+            f'two runs are called "{name}": {called[name]} and {run.id}, which is listed as "{run.name}"; '
+            "rename or remove one of them"
+            for run in runs
+            if (name := run.name.removesuffix(_ending_of(run))) != run.name and name in called
+        ),
         *(
             f'the run "{one.name}" ({one.id}) is damaged: {one.damage}; its folder is left as it is'
             for one in index.entries()
@@ -182,6 +198,8 @@ def problems_in(root: Path, index: Index) -> list[str]:
 
 def update_index(root: Path, index: Index, *, writable: bool) -> list[str]:
     """Reads the folders that are new or changed, forgets those that are gone; to be called by the only writer."""
+    if writable:
+        _finish_replacing(root, index)
     folders, known = folders_of(root), index.stamps()
     messages: list[str] = []
     with index.transaction():
@@ -190,9 +208,10 @@ def update_index(root: Path, index: Index, *, writable: bool) -> list[str]:
             index.drop(gone)
             name = gone if entry is None else entry.name
             messages.append(f'the folder of the run "{name}" ({gone}) is gone; the run is no longer listed')
-        for changed in sorted(one for one, stamp in folders.items() if known.get(one) != stamp):
+        new = sorted(one for one, stamp in folders.items() if known.get(one) != stamp)
+        for changed in new:
             messages += _read_again(root / RUNS / changed, index, writable=writable)
-        messages += _rename_duplicates(root, index, writable=writable)
+        _rename_duplicates(root, index, new, writable=writable)
     return messages
 
 
@@ -212,7 +231,7 @@ def _read_again(folder: Path, index: Index, *, writable: bool) -> list[str]:
 def _restore_description(folder: Path, last: Run) -> bool:
     """Writes what the index knows into a folder whose rows are whole, the damaged description put aside."""
     try:
-        check_rows(folder, last)
+        mark_of(folder / ROWS, last)
     except DamagedError:
         return False
     if (folder / RUN).exists():
@@ -221,24 +240,35 @@ def _restore_description(folder: Path, last: Run) -> bool:
     return True
 
 
-def _rename_duplicates(root: Path, index: Index, *, writable: bool) -> list[str]:
-    """Lets no two runs have one name: one that was to be replaced goes, a copy made by hand is called otherwise."""
-    messages = []
-    taken: dict[str, Run] = {}
-    for run in sorted(index.sound_runs(), key=lambda one: (one.added, one.id)):
-        other = taken.get(run.name)
-        if other is not None and run.replaces == other.id:
-            index.drop(other.id)
-            if writable:
-                replaced(root, index, other.id)
-        elif other is not None:
-            run = replace(run, name=f"{run.name} ({run.id[:6]})")
+def _rename_duplicates(root: Path, index: Index, new: Sequence[str], *, writable: bool) -> None:
+    """Lets no two runs have one name: of two, the one that was there keeps it, or the older one."""
+    taken: set[str] = set()
+    for run in sorted(index.sound_runs(), key=lambda one: (one.id in new, one.added, one.id)):
+        if run.name in taken:
+            run = replace(run, name=f"{run.name}{_ending_of(run)}")
             if writable:
                 write_run(root / RUNS / run.id, run)
             index.put(root / RUNS / run.id, run)
-            messages.append(f'two runs were called "{other.name}"; {run.id} is now "{run.name}"')
-        taken[run.name] = run
-    return messages
+        taken.add(run.name)
+
+
+def _ending_of(run: Run) -> str:
+    """What is put behind the name of a run that another one has."""
+    return f" ({run.id[:6]})"
+
+
+def _finish_replacing(root: Path, index: Index) -> None:
+    """Removes the run that a replacement was cut off before removing, which only the store itself can have noted."""
+    path = root / REPLACING
+    if not path.exists():
+        return
+    with suppress(DataError):
+        old, new = read_json(path, tuple[RunId, RunId], "two ids")
+        path.unlink()
+        if (root / RUNS / old).exists() and (root / RUNS / new).exists():
+            with suppress(OSError):
+                take_out(root, index, old)
+    path.unlink(missing_ok=True)
 
 
 def take_out(root: Path, index: Index, id_: str) -> None:
@@ -250,20 +280,20 @@ def take_out(root: Path, index: Index, id_: str) -> None:
     discard(aside)
 
 
-def replaced(root: Path, index: Index, id_: str) -> None:
-    """Removes a run that another one has replaced; where it cannot be now, as while it is read, it goes later."""
-    with suppress(OSError):
-        take_out(root, index, id_)
-
-
-def put_in(root: Path, index: Index, staged: Path, run: Run) -> None:
-    """Makes a staged folder a run, in one step."""
+def put_in(root: Path, index: Index, staged: Path, run: Run, *, instead: Run | None) -> None:
+    """Makes a staged folder a run, in one step; one that it replaces goes now, or with the next change if it cannot."""
     settle(staged)
     target = root / RUNS / run.id
+    if instead is not None:
+        write_durably(root / REPLACING, msgspec.json.encode((instead.id, run.id)))
     if target.exists():  # a run that was damaged; this is its content, whole
         take_out(root, index, run.id)
     move(staged, target)
     note(root, index, run)
+    if instead is not None:
+        with suppress(OSError):
+            take_out(root, index, instead.id)
+            (root / REPLACING).unlink()
 
 
 def note(root: Path, index: Index, run: Run) -> None:
@@ -278,6 +308,12 @@ def clear_left_overs(root: Path) -> None:
         for entry in (root / STAGING).iterdir():
             if time.time() - entry.stat().st_mtime > LEFT_OVER:
                 shutil.rmtree(entry, ignore_errors=True)
+
+
+class Applied(msgspec.Struct):
+    """What a store says of itself."""
+
+    migrations: list[str]
 
 
 class Migration(NamedTuple):
@@ -316,13 +352,11 @@ def migrate(root: Path, migrations: Sequence[Migration] = MIGRATIONS) -> list[st
 
 
 def _applied(path: Path) -> tuple[list[str], list[str]]:
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
+    if not path.exists():
         return [], []
     try:
-        return list(msgspec.convert(msgspec.json.decode(text)["migrations"], list[str])), []
-    except (msgspec.MsgspecError, LookupError, TypeError, UnicodeDecodeError):
+        return decode_json(read_bounded(path), Applied, "", "a store").migrations, []
+    except DataError:
         aside = free_name(path)
         os.replace(path, aside)
         return [], [f"{STORE} was damaged and has been rewritten; the old one is {aside.name}"]

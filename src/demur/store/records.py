@@ -15,15 +15,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
 import polars as pl
+from msgspec import UNSET, Meta, UnsetType
 from polars.exceptions import PolarsError
 
 from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import LABELS, ROW, as_text
+from demur.core.io.untrusted import decode_json, read_bounded
 from demur.core.options import Kind
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
@@ -33,6 +35,8 @@ RUNS = "runs"
 STAGING = "staging"
 CACHE = "cache"
 INDEX = "index.sqlite"
+REPLACING = "store.replacing.json"
+"""Names the run that is removed once another one, named too, is in its place."""
 LOCK = "lock.sqlite"
 
 RUN = "run.json"
@@ -192,16 +196,33 @@ LAYOUT = 1
 LONGEST_NAME = 200
 LONGEST_TAG = 100
 
+RunId = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+PlainOption: TypeAlias = str | bool | int | float | list[str | list[str]] | dict[str, str] | None
+
+_ANSWER_FACTS = ("answered", "right", "failed", "out_of_scope", "forced_error", "dialogues", "slices")
+_FACT_TYPES: dict[Any, tuple[str, ...]] = {
+    Count: (*_ANSWER_FACTS[:4], "dialogues", "utterances", "hypotheses", "trials"),
+    float | None: ("forced_error", "mean"),
+    bool: ("has_input", "has_nbest", "has_ids", "weighted", "has_asr", "has_cnet", "grouped"),
+    list[str]: ("slices", "systems", "studies", "performers"),
+    str: ("outcome", "x", "y"),
+}
+_FACTS: list[Any] = [(name, form | UnsetType, UNSET) for form, names in _FACT_TYPES.items() for name in names]
+Facts = msgspec.defstruct("Facts", _FACTS)
+"""What may be known of a run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One system's answers, or one table of another kind, as it lies in a store."""
 
-    id: str
+    id: RunId
     """The first 16 hexadecimal digits of the digest of its content."""
-    name: str
+    name: Annotated[str, Meta(min_length=1, max_length=2 * LONGEST_NAME)]
     kind: Kind
-    n: int
+    n: Count
     """How many rows it has."""
     added: str
     """When it was added, ISO 8601, UTC."""
@@ -211,17 +232,18 @@ class Run:
     note: str
     columns: tuple[str, ...]
     about: dict[str, Any]
-    """Facts that depend on the kind."""
+    """Facts that depend on the kind, as `Facts` has them."""
     notes: tuple[str, ...]
     """Import notes."""
     warnings: tuple[str, ...]
-    sha256: str
-    reading: dict[str, Any] = field(default_factory=dict)
+    sha256: Sha256
+    """Of its content."""
+    reading: dict[str, PlainOption] = field(default_factory=dict)
     """The options it was read with, those apart that were left as they are."""
-    size: int = 0
+    size: Count = 0
     """Bytes of its rows on disk."""
-    replaces: str | None = None
-    """The run that was to go when this one came under its name."""
+    file_sha256: Sha256 | None = None
+    """Of these bytes; none where it is not known, so that all content must be read to verify it."""
     layout: int = LAYOUT
     demur: str = ""
     """The version that wrote it."""
@@ -243,12 +265,18 @@ class DamagedError(Exception):
 def decoded(text: bytes) -> Run:
     """The run that JSON describes."""
     try:
-        run = msgspec.json.decode(text, type=Run)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DamagedError(f"its {RUN} cannot be read: {error}") from None
-    if run.layout > LAYOUT:
-        raise DamagedError(f"it was written by a newer version, demur {run.demur}: upgrade to read it")
-    return run
+        run = decode_json(text, Run, "", "a run")
+        if run.layout > LAYOUT:
+            raise DamagedError(f"it was written by a newer version, demur {run.demur}: upgrade to read it")
+        facts = msgspec.to_builtins(msgspec.convert(run.about, Facts))
+        about = {name: facts[name] for name in run.about if name in facts}
+        if lacking := [name for name in _ANSWER_FACTS if run.kind == "responses" and name not in about]:
+            raise DamagedError(f"its {RUN} lacks {', '.join(lacking)}")
+    except DataError as fault:
+        raise DamagedError(f"its {RUN} {fault.rule}") from None
+    except msgspec.ValidationError as fault:
+        raise DamagedError(f"its {RUN} does not have the form of a run: about: {fault}") from None
+    return replace(run, about=about)
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -259,23 +287,48 @@ def write_run(folder: Path, run: Run) -> None:
 def read_run(folder: Path) -> Run:
     """Reads what is known of a run from its folder; looks whether its rows are there."""
     try:
-        run = decoded((folder / RUN).read_bytes())
-    except OSError as error:
-        raise DamagedError(f"its {RUN} cannot be read: {error.strerror}") from None
+        run = decoded(read_bounded(folder / RUN))
+    except DataError as fault:
+        raise DamagedError(f"its {RUN} {fault.rule}") from None
     if run.id != folder.name:
         raise DamagedError(f"its {RUN} is that of run {run.id}")
-    check_rows(folder, run)
+    if not run.sha256.startswith(run.id):
+        raise DamagedError(f"the sha256 in its {RUN} does not begin with its id")
+    mark_of(folder / ROWS, run)
     return run
 
 
-def check_rows(folder: Path, run: Run) -> None:
-    """Looks whether the rows are as long as they were, without reading them."""
+def mark_of(path: Path, run: Run) -> tuple[int, int, int]:
+    """What changes when rows are rewritten; rows that are not as long as they were are damaged."""
     try:
-        size = (folder / ROWS).stat().st_size
+        found = path.stat()
     except OSError as error:
-        raise DamagedError(f"its {ROWS} cannot be read: {error.strerror}") from None
-    if size != run.size:
-        raise DamagedError(f"its {ROWS} has {size:,} bytes instead of {run.size:,}")
+        raise DamagedError(f"its {path.name} cannot be read: {error.strerror}") from None
+    if found.st_size != run.size:
+        raise DamagedError(f"its {path.name} has {found.st_size:,} bytes instead of {run.size:,}")
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of the bytes of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify_rows(path: Path, run: Run, *, thorough: bool = False) -> None:
+    """Reads the rows, and raises `DamagedError` where they are not those that were added.
+
+    Their bytes are enough for that; `thorough` compares what they say too.
+    """
+    try:
+        sound = run.file_sha256 in (None, file_digest(path))
+    except OSError as error:
+        raise DamagedError(f"its {path.name} cannot be read: {error.strerror}") from None
+    if sound and (thorough or run.file_sha256 is None):
+        frame = read_rows(path)
+        sound = frame.height == run.n and digest_of(run.kind, frame, run.reading) == run.sha256
+    if not sound:
+        raise DamagedError(f"the rows in {path.name} are not those that were added")
 
 
 def stamp_of(folder: Path) -> str:
@@ -284,7 +337,7 @@ def stamp_of(folder: Path) -> str:
     for name in (RUN, ROWS):
         try:
             found = (folder / name).stat()
-            marks.append(f"{found.st_mtime_ns}+{found.st_size}")
+            marks.append(f"{found.st_ino}+{found.st_mtime_ns}+{found.st_size}")
         except OSError:
             marks.append("none")
     return " ".join(marks)
@@ -438,8 +491,9 @@ class Cache:
         with suppress(OSError, zlib.error):
             packed = path.read_bytes()
             start = len(_MARK) + hashlib.sha256().digest_size
-            content = zlib.decompress(packed[start:])
-            if packed[:start] == _MARK + hashlib.sha256(content).digest():
+            unpacking = zlib.decompressobj()
+            content = unpacking.decompress(packed[start:], MOST_BYTES)
+            if unpacking.eof and packed[:start] == _MARK + hashlib.sha256(content).digest():
                 os.utime(path)
                 return content
         with suppress(OSError):

@@ -21,6 +21,7 @@ from demur.core.io.tables import ROW
 from demur.core.options import Kind
 from demur.errors import DataError
 from demur.returns.table import Pairing
+from demur.store.index import IndexEntry
 from demur.store.intake import BULKY
 from demur.store.records import DamagedError, Run, decode_cell, read_rows
 
@@ -36,7 +37,12 @@ def rows_of(path: Path, run: Run, columns: Sequence[str] | None = None, *, order
     try:
         return read_rows(path, columns, ordered=ordered)
     except DamagedError as damage:
-        raise DataError(f'the run "{run.name}" ({run.id}) is damaged: {damage}', fix="add its file again") from None
+        raise damaged(run, damage) from None
+
+
+def damaged(run: Run | IndexEntry, damage: object) -> DataError:
+    """The fault of a run whose rows or description cannot be used."""
+    return DataError(f'the run "{run.name}" ({run.id}) is damaged: {damage}', fix="add its file again")
 
 
 Outcome = Literal["wrong", "right", "missed", "withheld", "scope", "failed", "all"]

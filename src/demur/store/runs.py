@@ -30,6 +30,7 @@ from demur.store.records import (
     ELSEWHERE,
     INDEX,
     ROWS,
+    RUN,
     RUNS,
     Cache,
     DamagedError,
@@ -38,15 +39,17 @@ from demur.store.records import (
     changed,
     digest_of,
     disk_faults,
+    file_digest,
     locked,
-    read_rows,
+    mark_of,
     refuse_foreign,
     staged,
     usual_root,
+    verify_rows,
     write_rows,
     write_run,
 )
-from demur.store.rows import RunRows, refuse_other, rows_of
+from demur.store.rows import RunRows, damaged, refuse_other, rows_of
 
 __all__ = ["Added", "RenamedFile", "Run", "RunReading", "Store"]
 
@@ -74,6 +77,7 @@ class Store:
         self._index = index
         self._cache = Cache(root / CACHE)
         self._messages: list[str] = []
+        self._verified: dict[str, tuple[int, int, int]] = {}
 
     @classmethod
     def open(cls, root: Path | None = None) -> Store:
@@ -158,6 +162,7 @@ class Store:
             known = self._index.entry(digest[:16])
             there = known is not None and known.damage is None
             size = 0 if there else write_rows(folder / ROWS, draft.kind, draft.frame)
+            bytes_digest = None if there else file_digest(folder / ROWS)
         shared = ("name", "kind", "source", "about", "notes", "warnings", "reading")
         return folder, Run(
             id=digest[:16],
@@ -168,6 +173,7 @@ class Store:
             columns=tuple(draft.frame.columns),
             sha256=digest,
             size=size,
+            file_sha256=bytes_digest,
             demur=__version__,
             **{name: getattr(draft, name) for name in shared},
         )
@@ -196,12 +202,9 @@ class Store:
             raise UsageError(f'the run "{run.name}" was there and was removed just now; add it again')
         other = next((one for one in self._index.sound_runs() if one.name == run.name), None)
         with disk_faults(self.root):
-            final = replace(run, replaces=None if other is None else other.id)
-            write_run(folder, final)
-            store_index.put_in(self.root, self._index, folder, final)
-            if other is not None:
-                store_index.replaced(self.root, self._index, other.id)
-        return Added(final, new=True)
+            write_run(folder, run)
+            store_index.put_in(self.root, self._index, folder, run, instead=other)
+        return Added(run, new=True)
 
     def runs(self, *, kind: Kind | None = None, tag: str | None = None) -> list[Run]:
         """The runs, the newest first; only those of a kind, or with a tag."""
@@ -228,7 +231,7 @@ class Store:
             raise DataError(f'"{reference}" may be several runs', fix=f"there are {listed}")
         entry = next((one for one in self._index.entries() if reference in (one.id, one.name)), None)
         if entry is not None:
-            raise DataError(f'the run "{entry.name}" ({entry.id}) is damaged: {entry.damage}', fix="add its file again")
+            raise damaged(entry, entry.damage)
         fix = nearest(reference, [run.name for run in runs]) if runs else "the store is empty; demur add adds a run"
         raise NoRunError(f'there is no run "{reference}"', where=f"{self.root}:", fix=fix)
 
@@ -296,7 +299,11 @@ class Store:
         """The rows of a run, and how they are read: as when it was added, but for changes."""
         refuse_other(run, kind)
         given = {name: value for name, value in changes.items() if value is not None}
-        return rows_of(self.rows_path(run), run), replace(msgspec.convert(run.reading, RunReading), **given)
+        try:
+            how = msgspec.convert(run.reading, RunReading)
+        except msgspec.ValidationError as fault:
+            raise damaged(run, f"the reading in its {RUN} is none: {fault}") from None
+        return rows_of(self.rows_path(run), run), replace(how, **given)
 
     def rows(self, run: Run) -> RunRows:
         """What looks up rows of a run of answers."""
@@ -304,8 +311,18 @@ class Store:
         return RunRows(self.rows_path(run), run)
 
     def rows_path(self, run: Run) -> Path:
-        """The file that holds the rows of a run."""
-        return self.root / RUNS / run.id / ROWS
+        """The file that holds the rows of a run, verified when it is first asked for and whenever it has changed."""
+        path = self.root / RUNS / run.id / ROWS
+        try:
+            mark = mark_of(path, run)
+            if self._verified.get(run.id) != mark:
+                verify_rows(path, run)
+                self._verified[run.id] = mark
+        except DamagedError as damage:
+            with suppress(sqlite3.Error):
+                self._index.put(path.parent, run, str(damage))
+            raise damaged(run, damage) from None
+        return path
 
     def check(self, step: Step = silent) -> dict[str, str]:
         """Reads every run again, and gives what is wrong with those whose content is no longer what it was."""
@@ -317,9 +334,7 @@ class Store:
             damage = one.damage
             if damage is None and (run := one.run) is not None:
                 try:
-                    frame = read_rows(self.rows_path(run))
-                    if frame.height != run.n or digest_of(run.kind, frame, run.reading) != run.sha256:
-                        damage = f"the rows in {ROWS} are not those that were added"
+                    verify_rows(self.root / RUNS / run.id / ROWS, run, thorough=True)
                 except DamagedError as error:
                     damage = str(error)
             if damage is not None:

@@ -1,7 +1,11 @@
+import json
+import shutil
+
 import pytest
 
 from apps.web.logs import MARKUP, log
 from demur.apps.web.pages.runs import SAMPLE
+from demur.store.runs import Store
 
 
 def names(client, query=""):
@@ -139,3 +143,46 @@ def test_the_logs_of_the_demo_can_be_added_by_a_button(client, site):
     assert site.worker.job(job["number"]).ended.wait(60)
     assert {run["tags"][0] for run in client.get("/runs.json").json()["runs"]} == {"example"}
     assert len(names(client)) == 6
+
+
+def test_a_damaged_description_leaves_the_list_and_the_other_runs_as_they_are(client, store, runs):
+    copied = store.root / "runs" / ("0" * 16)
+    copied.mkdir()
+    document = runs[0].to_dict() | {"id": copied.name, "sha256": "0" * 64, "name": "copied"}
+    (copied / "rows.parquet").write_bytes(b"")
+    for about in ({}, document["about"] | {"slices": None}, document["about"] | {"forced_error": []}):
+        (copied / "run.json").write_text(json.dumps(document | {"size": 0, "about": about}))
+        shown = client.get("/runs.json").json()
+        assert {run["id"] for run in shown["runs"]} == {run.id for run in runs}
+        assert any(f"({copied.name}) is damaged: its run.json" in one for one in shown["problems"])
+        assert client.get("/runs").status_code == 200
+        assert client.get("/errors").status_code == 200
+        assert client.get("/errors", params={"run": runs[0].id}).status_code == 200
+        assert client.get(f"/run/{copied.name}").status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/run/{}", "/errors?run={}"])
+def test_rows_that_changed_are_told_on_every_page_and_in_the_list(client, store, runs, path):
+    sound, spoilt = runs
+    assert client.get(f"/errors?run={spoilt.id}").status_code == 200, "its rows are in memory by now"
+    rows = store.root / "runs" / spoilt.id / "rows.parquet"
+    content = bytearray(rows.read_bytes())
+    content[len(content) // 2] ^= 4
+    rows.write_bytes(content)
+    for _ in range(2):
+        answer = client.get(path.format(spoilt.id))
+        assert answer.status_code == 400
+        assert f"({spoilt.id}) is damaged: the rows in rows.parquet are not those that were added" in answer.text
+    shown = client.get("/runs.json").json()
+    assert [run["id"] for run in shown["runs"]] == [sound.id]
+    assert any(f"({spoilt.id}) is damaged" in one for one in shown["problems"])
+    assert client.get(path.format(sound.id)).status_code < 400
+
+
+def test_two_runs_of_one_name_are_told_in_the_list(client, store, runs, tmp_path):
+    with Store.open(tmp_path / "theirs") as theirs:
+        run = theirs.add(log(tmp_path / "alpha.jsonl", seed=3))[0].run
+        shutil.copytree(theirs.root / "runs" / run.id, store.root / "runs" / run.id)
+    shown = client.get("/runs").text
+    assert f"alpha ({run.id[:6]})" in shown
+    assert f"two runs are called &#34;alpha&#34;: {runs[0].id} and {run.id}" in shown

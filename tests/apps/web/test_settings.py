@@ -3,7 +3,7 @@ import json
 import pytest
 
 from demur.apps.web.pages.settings import size_of
-from demur.apps.web.site import FILE, Preferences, read_preferences, site_of, write_preferences
+from demur.apps.web.site import FILE, MOST_SETTINGS, Preferences, read_preferences, site_of, write_preferences
 from demur.core.jobs import fields_of
 from demur.errors import UsageError
 from demur.reports.jobs import report
@@ -52,13 +52,24 @@ def test_a_setting_that_cannot_be_is_refused_and_nothing_changes(client, site, b
     assert site.preferences == Preferences()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"level": 7}', "null", '{"odd": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{", '{"level": 7}', "null", '{"odd": 1}', "[" * 100_000, '{"seed": ' + "[" * 100_000),
+        *('{"level": NaN}', '{"level": 1e999}', '{"seed": 1' + "0" * 5000 + "}", '{"seed": 1.5}', '{"at": "much"}'),
+        '{"at": 0.1}' + " " * MOST_SETTINGS,
+    ],
+    ids=lambda text: text[:20],
+)
 def test_settings_that_cannot_be_read_are_told_of_and_do_not_stop_the_server(store, text):
     (store.root / FILE).write_text(text, encoding="utf-8")
     site = site_of(store)
     site.worker.close()
     assert site.preferences == Preferences()
-    assert "the settings have their defaults" in site.problems[0]
+    (problem,) = site.problems
+    assert problem.startswith(f"{FILE} cannot be used")
+    assert problem.endswith("the settings have their defaults")
+    assert len(problem) < 600
 
 
 def test_settings_that_were_kept_are_as_they_were(tmp_path):

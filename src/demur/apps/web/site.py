@@ -14,8 +14,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from demur import __version__
 from demur.apps.web.worker import Worker, WorkerJob
+from demur.core.io.untrusted import read_json
 from demur.core.io.writing import write_whole
 from demur.core.jobs import Field, Option, fields_of
 from demur.core.options import Sampling
@@ -90,6 +93,9 @@ class Query:
 
 FILE = "store.settings.json"
 
+MOST_SETTINGS = 1 << 16
+"""Bytes that the settings may take."""
+
 MOST_REPLICATES = 20_000
 """Replicates beyond which nobody would wait for a page."""
 
@@ -148,11 +154,13 @@ class Preferences(Sampling):
 def read_preferences(root: Path) -> tuple[Preferences, str]:
     """The preferences kept in a store, and what was wrong with them; where they cannot be read, the defaults."""
     path = root / FILE
-    try:
-        return Preferences().with_changes(json.loads(path.read_text(encoding="utf-8"))), ""
-    except FileNotFoundError:
+    if not path.exists():
         return Preferences(), ""
-    except (OSError, ValueError, AttributeError, UsageError) as fault:
+    try:
+        fields: list[Any] = [(name, float | None, None) for name in preference_fields()]
+        form = msgspec.defstruct("KeptSettings", fields, forbid_unknown_fields=True, omit_defaults=True)
+        return Preferences().with_changes(msgspec.to_builtins(read_json(path, form, "settings", MOST_SETTINGS))), ""
+    except DemurError as fault:
         return Preferences(), f"{path.name} cannot be used ({fault}); the settings have their defaults"
 
 
@@ -214,6 +222,7 @@ class Site:
 
     def rows(self, run: Run) -> RunRows:
         """The rows of a run, of which the last few runs' confidences are kept in memory."""
+        self.store.rows_path(run)  # refused where they are no longer what they were
         with self._lock:
             if run.id in self._rows:
                 self._rows.move_to_end(run.id)
