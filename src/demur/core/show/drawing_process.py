@@ -6,13 +6,13 @@ it is a picture or a reason.
 
 import json
 import sys
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 LENGTH = 8
 DRAWN, REFUSED = b"\x01", b"\x00"
 
 
-def read_message(stream: BinaryIO) -> bytes | None:
+def read_message(stream: IO[bytes]) -> bytes | None:
     """The next message; None at the end of the stream, and where it breaks off."""
     head = stream.read(LENGTH)
     size = int.from_bytes(head, "big")
@@ -20,7 +20,7 @@ def read_message(stream: BinaryIO) -> bytes | None:
     return body if len(head) == LENGTH and len(body) == size else None
 
 
-def write_message(stream: BinaryIO, message: bytes) -> None:
+def write_message(stream: IO[bytes], message: bytes) -> None:
     """Writes a message at once."""
     stream.write(len(message).to_bytes(LENGTH, "big") + message)
     stream.flush()
