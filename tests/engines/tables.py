@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import duckdb
 import polars as pl
 from hypothesis import strategies as st
 
@@ -15,9 +18,24 @@ SCHEMA = {
     "right": pl.Boolean,
     "weight": pl.Float64,
 }
+IN_MEMORY = {
+    "polars": lambda frame: frame,
+    "polars lazy": lambda frame: frame.lazy(),
+    "polars streaming": lambda frame: frame.lazy(),
+    "pandas": lambda frame: frame.to_pandas(),
+    "pyarrow": lambda frame: frame.to_arrow(),
+    "duckdb": lambda frame: duckdb.from_arrow(frame.to_arrow()),
+}
+"""What hands a table to each engine but Spark."""
+
 LABELS = st.sampled_from(["a", "b", "c"])
 ONE = st.just(1)
 INFINITE = float("inf")
+
+
+def streaming(engine):
+    """Has Polars stream where that is what is tested."""
+    return pl.Config(engine_affinity="streaming") if engine == "polars streaming" else nullcontext()
 
 
 def judged(rows):
@@ -64,12 +82,18 @@ def _neighbours():
     return judged([(score, "a", "ab"[k % 2], 1) for k, score in enumerate(scores * 20)])
 
 
+def _odd():
+    """All of these in one table, for engines whose every pass takes long."""
+    return pl.concat([_zeros_and_infinities(), _labels_alike(), _neighbours()])
+
+
 TABLES = {
     "a log of weighted rows": lambda: judged_columns(sample_log(2000, seed=1)),
     "a log of rows that count alike": lambda: judged_columns(sample_log(2000, seed=2).drop("weight")),
     "zeros of both signs and infinities": _zeros_and_infinities,
     "labels alike": _labels_alike,
     "neighbouring confidences": _neighbours,
+    "zeros, infinities, labels alike and neighbours": _odd,
     "no answer at all": lambda: judged([(0.0, "a", None, 1), (0.0, "b", None, 2)]),
     "a single row": lambda: judged([(0.5, "a", "a", 1)]),
     "weights of nothing and of much": lambda: judged(

@@ -1,18 +1,19 @@
 """Every measure of N-best lists on every engine gives the number that arrays give."""
 
+from functools import cache
 from itertools import product
 
 import narwhals as nw
 import polars as pl
 import pytest
 
-from demur.core.stats.measure import Score
+from demur.core.stats.measure import Score, term_totals
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.measures import ICE_PARTS, NBEST, OF_ACTS, OF_ITEMS
 from demur.returns.verify import TOLERANCE
-from engines.test_equality import IN_MEMORY, streaming
+from engines.tables import IN_MEMORY
 from nbest_lists.nbest_logs import log, table
 
 TABLES = {
@@ -22,36 +23,30 @@ TABLES = {
     "all references empty": lambda: table([{**row, "reference": []} for row in log(20, seed=3)]),
 }
 
-ON_SPARK = ("a log of utterances that count alike", "one utterance with nothing hypothesised")
-
 every_engine = pytest.mark.parametrize("engine", [*IN_MEMORY, "spark"])
 
 every_table = pytest.mark.parametrize(
-    ("engine", "which"), [*product(IN_MEMORY, TABLES), *(("spark", which) for which in ON_SPARK)]
+    ("engine", "which"),
+    [
+        *product(IN_MEMORY, TABLES),
+        *product(["spark"], ["a log with weights", "one utterance with nothing hypothesised"]),
+    ],
 )
 
 
-@pytest.fixture
-def handed_over(engine, request):
-    """Hands a frame to an engine: on Spark in several parts, kept while the measures pass over them."""
-    if engine != "spark":
-        with streaming(engine):
-            yield IN_MEMORY[engine]
-        return
-    session = request.getfixturevalue("spark")
-    kept = []
-
-    def on_the_cluster(frame):
-        kept.append(session.createDataFrame(frame.to_arrow()).repartition(3).cache())
-        return kept[-1]
-
-    yield on_the_cluster
-    for frame in kept:
-        frame.unpersist()
+@cache
+def exploded(which):
+    """The lists of a table as rows, made once."""
+    return ExplodedLists.of(TABLES[which]())
 
 
 def same(value):
     return pytest.approx(value, rel=TOLERANCE, abs=TOLERANCE, nan_ok=True)
+
+
+def scores(measures, frame):
+    """Scores of measures that are sums, in one pass over the rows."""
+    return list(map(Score.of, measures, term_totals([*measures], nw.from_native(frame))))
 
 
 def values_by_arrays(taken):
@@ -61,42 +56,35 @@ def values_by_arrays(taken):
 
 
 @every_table
-def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give(handed_over, which):
-    taken = ExplodedLists.of(TABLES[which]())
-    acts, items = handed_over(taken.rows.acts), handed_over(taken.rows.items)
-    found = {key: measure(acts).value for key, measure in OF_ACTS.items()}
-    found |= {key: measure(items).value for key, measure in OF_ITEMS.items()}
-    assert found == same(values_by_arrays(taken))
+def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give_and_one_signature(handed_over, which):
+    rows, found = exploded(which).rows, {}
+    for measures, frame in ((OF_ACTS, rows.acts), (OF_ITEMS, rows.items)):
+        shuffled = frame.sample(fraction=1.0, shuffle=True, seed=4)
+        mine, theirs = (scores(measures.values(), each) for each in (handed_over(frame), shuffled))
+        assert [one.signature for one in mine] == [one.signature for one in theirs]
+        found |= {key: one.value for key, one in zip(measures, mine, strict=True)}
+    assert found == same(values_by_arrays(exploded(which)))
 
 
 @every_table
 def test_every_part_of_the_ice_has_the_value_that_arrays_give(handed_over, which):
-    taken = ExplodedLists.of(TABLES[which]())
-    sweep = Sweep.from_frame(nw.from_native(handed_over(taken.rows.items)))
+    expected = exploded(which).item_sweep
+    sweep = Sweep.from_frame(nw.from_native(handed_over(exploded(which).rows.items)))
     found = {key: Score.of(measure, sweep).value for key, measure in ICE_PARTS.items()}
-    assert found == same({key: float(measure.finish(taken.item_sweep)) for key, measure in ICE_PARTS.items()})
+    assert found == same({key: float(measure.finish(expected)) for key, measure in ICE_PARTS.items()})
     if which == "a log of utterances that count alike":
-        assert sweep == taken.item_sweep
+        assert sweep == expected
 
 
 @every_engine
-def test_a_frame_without_rows_is_refused_by_every_measure(handed_over):
-    rows = ExplodedLists.of(TABLES["a log with weights"]()).rows
+def test_a_frame_without_rows_is_refused_by_every_kind_of_measure(handed_over):
+    rows = exploded("a log with weights").rows
     acts, items = (handed_over(frame.clear()) for frame in (rows.acts, rows.items))
-    for key, measure in NBEST.items():
+    for measure, empty in ((NBEST["ser"], acts), (NBEST["ice"], items), (NBEST["missing"], items)):
         with pytest.raises(DataError, match="at least one row; the table is empty"):
-            measure(acts if key in OF_ACTS else items)
-
-
-@every_engine
-def test_the_order_of_rows_moves_no_signature(handed_over):
-    rows = ExplodedLists.of(TABLES["a log with weights"]()).rows
-    for measures, frame in ((OF_ACTS, rows.acts), (OF_ITEMS, rows.items)):
-        whole, shuffled = handed_over(frame), frame.sample(fraction=1.0, shuffle=True, seed=4)
-        for measure in measures.values():
-            assert measure(whole).signature == measure(shuffled).signature
+            measure(empty)
 
 
 def test_the_rows_have_only_columns_that_every_engine_knows():
-    rows = ExplodedLists.of(TABLES["a log with weights"]()).rows
+    rows = exploded("a log with weights").rows
     assert {*rows.items.dtypes, *rows.acts.dtypes} <= {pl.Float64, pl.Boolean, pl.Int64, pl.Int32}

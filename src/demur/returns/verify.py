@@ -16,7 +16,7 @@ from demur.core.engines.engine import ENGINES, title_of, why_absent
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import Step, plain, silent
 from demur.core.stats.calibration import cell_totals
-from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
+from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure, term_totals
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
@@ -100,7 +100,9 @@ def differences(
     """
     rows = nw.from_native(frame)
     whole = bool((reference["weight"] % 1 == 0).all())
-    found = _scores(measures, lambda measure: measure.reduce(rows))
+    terms = [one for one in measures.values() if isinstance(one, TermMeasure)]
+    summed: dict[Measure, Any] = dict(zip(terms, term_totals(terms, rows), strict=True))
+    found = _scores(measures, lambda measure: summed[measure] if measure in summed else measure.reduce(rows))
     expected = _scores(measures, lambda measure: totals_by_arrays(measure, reference))
     return tuple(_difference(name, found[name], expected[name], whole=whole) for name in measures)
 

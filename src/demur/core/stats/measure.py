@@ -6,7 +6,7 @@ import ast
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -83,15 +83,26 @@ class TermMeasure(Measure):
 
     def reduce(self, frame: Frame) -> NDArray[np.float64]:
         """The weighted sums of the terms, and the number of rows last."""
-        rows: Any = frame.lazy()
-        of: Any = nw
-        if rows.implementation.is_polars():
-            rows, of = rows.to_native(), pl
-        sums = {name: (term * of.col("weight")).sum() for name, term in self.terms(of).items()}
-        row = nw.from_native(rows.select(**sums, _rows=of.len())).collect("polars").to_native().row(0)
-        if not row[-1]:
-            raise DataError(f"{self.title} needs at least one row; the table is empty")
-        return np.array([float(value or 0.0) for value in row])
+        return term_totals([self], frame)[0]
+
+
+def term_totals(measures: Sequence[TermMeasure], frame: Frame) -> list[NDArray[np.float64]]:
+    """The totals of each of several measures, from one pass over the rows."""
+    rows: Any = frame.lazy()
+    of: Any = nw
+    if rows.implementation.is_polars():
+        rows, of = rows.to_native(), pl
+    kinds = [measure.terms(of) for measure in measures]
+    sums = {
+        f"{place}:{name}": (term * of.col("weight")).sum()
+        for place, terms in enumerate(kinds)
+        for name, term in terms.items()
+    }
+    row = nw.from_native(rows.select(**sums, _rows=of.len())).collect("polars").to_native().row(0)
+    if measures and not row[-1]:
+        raise DataError(f"{measures[0].title} needs at least one row; the table is empty")
+    values = iter(row)
+    return [np.array([*(float(next(values) or 0.0) for _ in terms), float(row[-1])]) for terms in kinds]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
