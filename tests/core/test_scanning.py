@@ -471,17 +471,6 @@ def test_spark_reads_odd_names_and_refuses_those_it_would_pass_over(tmp_path):
 
 
 @on_spark
-def test_a_damaged_part_is_named_when_spark_fails(tmp_path):
-    write(MANY, tmp_path / "a.parquet")
-    flipped(write(MANY, tmp_path / "b.parquet"))
-    scanned = scan([tmp_path], "spark", request=ALL)
-    with pytest.raises(EngineFault, match=r"Encountered error while reading file .*b\.parquet") as caught:
-        collected(scanned.frame.select(nw.col("confidence").sum()))
-    assert "\n" not in str(caught.value)
-    assert str(scanned.blame(caught.value)).startswith(f"{tmp_path / 'b.parquet'} is cut off, damaged or not Parquet: ")
-
-
-@on_spark
 def test_spark_lists_remote_files_and_what_they_hold(dated):
     held = SparkEngine().remote_columns([f"file://{dated}"])
     kinds = {"id": "bigint", "target": "string", "confidence": "double"}

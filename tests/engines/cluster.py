@@ -18,6 +18,8 @@ from types import TracebackType
 from typing import Any
 from unittest.mock import patch
 
+from demur.core.engines.spark import spark_session
+
 HOST = "127.0.0.1"
 OLDEST_JAVA = 17
 DEADLINE = 60.0
@@ -26,24 +28,18 @@ DEADLINE = 60.0
 GUARDED = '"$@" </dev/null & read -r _; kill -KILL 0'
 """Runs a command until the pipe to the tests closes, however they end, then kills the group, executors included."""
 
-LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """Java that starts quickly and keeps to one core: short tests never earn back a costlier start."""
 
 SETTINGS = {
     "spark.cores.max": "2",
-    "spark.driver.bindAddress": HOST,
     "spark.driver.extraJavaOptions": LIGHT,
-    "spark.driver.host": HOST,
     "spark.driver.memory": "1g",
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": LIGHT,
     "spark.executor.memory": "512m",
-    "spark.log.level": "ERROR",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
+"""What an administrator would have set up for those who use the cluster."""
 
 
 def why_not() -> str | None:
@@ -138,6 +134,11 @@ class Cluster:
     started: list[Daemon] = field(default_factory=list)
 
     def __enter__(self) -> Cluster:
+        settings = {**SETTINGS, "spark.sql.warehouse.dir": str(self.folder / "warehouse")}
+        (self.folder / "conf").mkdir()
+        (self.folder / "conf" / "spark-defaults.conf").write_text(
+            "".join(f"{one} {settings[one]}\n" for one in settings)
+        )
         try:
             self._start_master()
             for _ in range(self.size):
@@ -239,14 +240,9 @@ def scala() -> str:
 
 
 def connected(cluster: Cluster) -> Any:
-    """A session on the cluster, there when each of its workers has an executor for it."""
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master(cluster.url).appName("tests")
-    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(cluster.folder / "warehouse")}.items():
-        builder = builder.config(name, value)
+    """A session on the cluster, started as the product does, there when each worker has an executor for it."""
     with patch.dict(os.environ, cluster.environment(), clear=True):
-        session = builder.getOrCreate()
+        session = spark_session(cluster.url)
     wait_for_executors(session, cluster.size)
     return session
 

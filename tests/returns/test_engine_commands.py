@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from demur.errors import UsageError
 from demur.returns import counting
 from demur.returns.counting import Counting
 from demur.returns.verify import sample_log
-from engines.cluster import LIGHT, Cluster, why_not
+from engines.cluster import Cluster, why_not
 
 Document = dict[str, Any]
 QUICK = ("--replicates", "50")
@@ -192,22 +191,14 @@ def test_many_rows_in_several_files_are_not_taken_for_one_system_unasked(
     assert counting.engine_for(files, Counting()) is None
 
 
-@pytest.fixture(scope="module")
-def another_cluster(group: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A master and a worker for commands, as the session of other tests holds every core of the cluster they share."""
-    reason = why_not()
-    if reason:
-        pytest.skip(reason)
-    with Cluster(tmp_path_factory.mktemp(f"another-{group}"), size=1) as cluster:
-        lightly = "".join(f"spark.{part}.extraJavaOptions {LIGHT}\n" for part in ("driver", "executor"))
-        (cluster.folder / "conf").mkdir()
-        (cluster.folder / "conf" / "spark-defaults.conf").write_text(lightly)
-        yield cluster
-
-
-def test_a_folder_is_scored_on_a_cluster(apart: Demur, demur: Demur, logs: Path, another_cluster: Cluster) -> None:
-    asked = ("--engine", "spark", "--spark-master", another_cluster.url, *QUICK)
-    found = document(apart, "score", logs / "lake", *asked, env=another_cluster.environment())
+def test_a_folder_is_scored_on_a_cluster_and_by_spark_on_this_machine(
+    apart: Demur, demur: Demur, logs: Path, cluster: Cluster, spark: Any
+) -> None:
     expected = document(demur, "score", logs / "lake.parquet", "--engine", "memory", *QUICK)
-    assert measured(found) == measured(expected)
-    assert found["notes"][0] == "3 parts read as one log, counted by Spark"
+    asked = ("score", logs / "lake", "--engine", "spark", *QUICK)
+    for found in (
+        document(demur, *asked, "--spark-master", spark.sparkContext.master),
+        document(apart, *asked, env=cluster.environment()),
+    ):
+        assert measured(found) == measured(expected)
+        assert found["notes"][0] == "3 parts read as one log, counted by Spark"

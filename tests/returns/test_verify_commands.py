@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from commands import Demur
 from demur.apps.cli.app import app_of
-from demur.returns import verify
+from demur.returns import counting, verify
 from demur.returns.classes import MEASURES
 from engines.cluster import Cluster
 
@@ -99,7 +99,8 @@ def test_a_master_goes_with_spark(demur: Demur) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_cluster_gives_the_numbers_of_arrays(cluster: Cluster) -> None:
+def test_a_cluster_gives_the_numbers_of_arrays(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "ROUNDS", 2)
     done = verified("--spark-master", cluster.url, "--quiet")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.startswith("Spark: no differences in ")
