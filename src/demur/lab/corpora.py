@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
@@ -22,16 +23,19 @@ class Corpus:
     """`id` and `input`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Study:
     """A user trial: what was said, heard and understood in each turn, and how each dialogue ended."""
 
-    turns: pl.DataFrame
-    """`id`, `dialogue`, `manager`, `noise`, `reference`, `text`, `hypotheses`, `asr` and `cnet`."""
     dialogues: pl.DataFrame
     """`dialogue`, `manager`, `noise`, `success` and `turns`."""
     folder: Path
     """Where `turns.jsonl.gz`, `dialogues.jsonl` and the `grammar.toml` that understood the turns lie."""
+
+    @cached_property
+    def turns(self) -> pl.DataFrame:
+        """`id`, `dialogue`, `manager`, `noise`, `reference`, `text`, `hypotheses`, `asr` and `cnet`."""
+        return pl.read_ndjson(gzip.decompress((self.folder / "turns.jsonl.gz").read_bytes()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,7 @@ def restaurant() -> Study:
     True
     """
     folder = restaurant_folder()
-    turns = pl.read_ndjson(gzip.decompress((folder / "turns.jsonl.gz").read_bytes()))
-    return Study(turns, pl.read_ndjson(folder / "dialogues.jsonl"), folder)
+    return Study(pl.read_ndjson(folder / "dialogues.jsonl"), folder)
 
 
 def wizards() -> WizardStudy:
