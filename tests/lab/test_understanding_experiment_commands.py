@@ -76,12 +76,12 @@ def test_the_answers_of_an_experiment_can_be_compared_again(folder: Path) -> Non
 
 
 def test_growth_is_told_step_by_step(demur: Demur, tmp_path: Path) -> None:
-    shown = demur("experiment", "growth", *QUICK, "-o", "f.html")
+    shown = demur("experiment", "growth", *QUICK, "-o", "f.md")
     assert shown.returncode == 0, shown.stderr
     assert "museum learnt from 1,129 questions to 47 answers, +4 volcanoes from" in shown.stdout
     assert "tested on 376 other questions." in shown.stdout
     assert "made by rule from plain sentences; nobody asked them" in shown.stderr
-    assert "A character that grows by other domains" in (tmp_path / "f.html").read_text()
+    assert "A character that grows by other domains" in (tmp_path / "f.md").read_text()
 
 
 def test_a_character_grows_by_texts_of_ones_own(demur: Demur, tmp_path: Path) -> None:
@@ -114,9 +114,10 @@ def test_own_questions_are_divided_by_their_split_or_by_chance(demur: Demur, tmp
 
 
 def test_a_verdict_can_fail_a_build(demur: Demur) -> None:
-    gate = ("--fail-if", "b is significantly worse")
-    assert demur("experiment", "tokenizers", "--tokens", "words,phones1", *gate, *QUICK).returncode == 1
-    assert demur("experiment", "tokenizers", "--tokens", "words,mixed", *gate, *QUICK).returncode == 0
+    command = ("experiment", "tokenizers", "--tokens", "words,phones1", *QUICK, "--fail-if")
+    assert demur(*command, "b is significantly worse").returncode == 1
+    own_gate = ("experiment", "gate", "--wer", "0", *QUICK, "--fail-if", "both is significantly worse")
+    assert demur(*own_gate).returncode == 0
 
 
 REFUSED = {

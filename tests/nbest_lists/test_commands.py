@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from commands import Demur, run_in, runner
-from demur.lab.corpora import restaurant
 
 QUICK = ("--replicates", "50")
 FOODS = ("thai", "indian", "chinese", "italian")
@@ -289,12 +288,9 @@ def test_a_grammar_or_a_program_parses_the_sentences(found, tmp_path: Path) -> N
     parsed = found("heard.jsonl", "--scorer", "infev", "--parser", f"{sys.executable} parse.py")
     # inform and food=thai are both as sure as the first sentence
     assert parsed["measures"]["weighted_recall"]["value"] == pytest.approx(0.8)
-    grammar = str(restaurant().folder / "grammar.toml")
-    asked, usual = (
-        found("heard.jsonl", "--scorer", "infev", "--grammar", grammar),
-        found("heard.jsonl", "--scorer", "infev"),
-    )
-    assert asked["measures"] == usual["measures"]
+    (tmp_path / "siamese.toml").write_text('[slots.food]\nvalues = ["thai"]\nsynonyms = {thai = ["chinese"]}\n')
+    asked = found("heard.jsonl", "--scorer", "infev", "--grammar", "siamese.toml")
+    assert asked["measures"]["weighted_recall"]["value"] == pytest.approx(1.0)
 
 
 def test_lists_that_were_written_give_the_same_numbers_when_read(found, tmp_path: Path) -> None:
@@ -343,7 +339,6 @@ def test_systems_with_other_utterances_are_matched_or_compared_unpaired_when_ask
 
 EMPTY = {
     "all references empty": ([row(str(k), [], (["a"], 0.3)) for k in range(4)], "no reference holds any item"),
-    "nothing at all": ([row(str(k), []) for k in range(4)], "no reference"),
     "one utterance of nothing": ([row("1", [])], "no reference"),
 }
 
@@ -368,7 +363,7 @@ def test_where_nothing_is_meant_the_ice_is_undefined_and_says_why(
 
 def test_nothing_hypothesised_costs_every_item_the_floor(found, tmp_path: Path) -> None:
     write(tmp_path / "log.jsonl", [row(str(k), ["a"]) for k in range(4)])
-    document = found("log.jsonl", "-o", "r.svg", "-o", "r.html")
+    document = found("log.jsonl", "-o", "r.svg")
     values = document["measures"]
     assert (values["ser"]["value"], values["wser"]["value"], values["oracle"]["value"]) == (1, 1, 1)
     assert values["ice"]["value"] == pytest.approx(6.907755, abs=1e-6)
@@ -391,7 +386,7 @@ def test_a_single_unit_gives_values_without_intervals(
 ) -> None:
     write(tmp_path / "a.jsonl", rows)
     write(tmp_path / "b.jsonl", [{**one, "hypotheses": []} for one in rows])
-    ice = found("a.jsonl", "-o", f"r.{kind}")["measures"]["ice"]
+    ice = found("a.jsonl")["measures"]["ice"]
     assert ice["value"] > 0
     assert (ice["low"], ice["high"]) == (None, None)
     shown = inside("nbest", "a.jsonl", *QUICK)
