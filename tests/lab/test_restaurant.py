@@ -1,7 +1,6 @@
 from collections import Counter
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
+from math import log
 from statistics import fmean
 
 import numpy as np
@@ -37,7 +36,7 @@ from demur.lab.restaurant_guide import (
     places,
     update_belief,
 )
-from demur.nbest_lists.asr.grammar import Grammar
+from demur.nbest_lists.asr.grammar import bundled
 from demur.nbest_lists.asr.networks import nbest, network_of
 from demur.nbest_lists.asr.scorers import scored_all
 
@@ -48,19 +47,24 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
+@cache
+def items_of(acts):
+    return frozenset(thomson_items(parse_acts(acts)))
+
+
 def cost_of_items(rows):
     """ICE as the definition says: sums over utterances and items, then one division; floor 1e-3."""
     cost, items = 0.0, 0
     for row in rows:
-        reference = thomson_items(parse_acts(row["reference"]))
+        reference = items_of(row["reference"])
         confidence = Counter()
         for hypothesis in row["hypotheses"]:
-            for item in thomson_items(parse_acts(hypothesis["act"])):
+            for item in items_of(hypothesis["act"]):
                 confidence[item] += hypothesis["confidence"]
         right = [
             confidence[item] if item in reference else 1 - confidence[item] for item in reference | set(confidence)
         ]
-        cost -= sum(np.log(np.maximum(right, 1e-3)))
+        cost -= sum(log(max(chance, 1e-3)) for chance in right)
         items += len(reference)
     return cost / items
 
@@ -75,19 +79,24 @@ def at(rows, **where):
 
 @pytest.fixture(scope="module")
 def fresh():
-    return study(seed=11, dialogues=90)
+    return study(seed=11, dialogues=60)
 
 
 @pytest.fixture(scope="module")
-def shipped():
-    corpus = restaurant()
-    return corpus.turns.to_dicts(), corpus.dialogues.to_dicts()
+def corpus():
+    return restaurant()
+
+
+@pytest.fixture(scope="module")
+def shipped(corpus):
+    """The shipped study, without what was heard."""
+    return corpus.turns.drop("asr", "cnet").to_dicts(), corpus.dialogues.to_dicts()
 
 
 # sentences
 
 
-def sayings(count=1000):
+def sayings(count=400):
     """Acts as callers mean them when a guide understands every word, each with a way to say it."""
     source = rng(3)
     while count > 0:
@@ -135,7 +144,7 @@ def test_an_comes_before_a_vowel():
 
 
 def test_every_word_that_is_said_is_in_the_vocabulary():
-    assert {word for _, text in sayings(500) for word in text.split()} <= {
+    assert {word for _, text in sayings() for word in text.split()} <= {
         *vocabulary(),
         "a",
         "an",
@@ -331,8 +340,8 @@ def test_a_yes_makes_the_value_likelier_and_a_no_less_likely(belief, mass):
 
 
 def test_a_study_is_the_same_for_the_same_seed():
-    assert study(seed=4, dialogues=4) == study(seed=4, dialogues=4)
-    assert study(seed=4, dialogues=4) != study(seed=5, dialogues=4)
+    assert study(seed=4, dialogues=2) == study(seed=4, dialogues=2)
+    assert study(seed=4, dialogues=2) != study(seed=5, dialogues=2)
 
 
 def test_the_same_study_is_written_as_the_same_bytes(tmp_path):
@@ -390,19 +399,14 @@ def test_reward_falls_as_the_ice_of_a_dialogue_rises(shipped):
 
 
 @pytest.fixture(scope="module")
-def sample(shipped):
-    """Every tenth turn of the shipped study with the sentences of its network."""
-    return [(row, nbest(network_of(row["cnet"], row["id"]), 100)) for row in shipped[0][::10]]
-
-
-@cache
-def grammar():
-    return Grammar.read(Path(str(files("demur.corpora") / "restaurant" / "grammar.toml")))
+def sample(corpus):
+    """Every twentieth turn of the shipped study with the sentences of its network."""
+    return [(row, nbest(network_of(row["cnet"], row["id"]), 100)) for row in corpus.turns.gather_every(20).to_dicts()]
 
 
 @cache
 def parsed(text):
-    return grammar().parse(text)
+    return bundled().parse(text)
 
 
 def rescored(sample, scorer, n):
@@ -414,13 +418,13 @@ def rescored(sample, scorer, n):
 
 
 def test_the_shipped_hypotheses_are_what_the_shipped_grammar_makes_of_the_shipped_networks(sample):
-    for row, sentences in sample[::4]:
+    for row, sentences in sample[::3]:
         afresh = {each["act"]: each["confidence"] for each in understand(sentences)}
         assert {each["act"]: each["confidence"] for each in row["hypotheses"]} == pytest.approx(afresh, abs=2e-4)
 
 
 def test_ice_falls_as_more_sentences_are_kept(sample):
-    costs = [cost_of_items(rescored(sample, "infev", n)) for n in (1, 2, 5, 20, 100)]
+    costs = [cost_of_items(rescored(sample, "infev", n)) for n in (1, 5, 100)]
     assert costs == sorted(costs, reverse=True)
 
 

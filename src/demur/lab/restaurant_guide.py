@@ -102,7 +102,13 @@ def places() -> tuple[Place, ...]:
 
 def matching_places(wanted: Mapping[str, str]) -> list[Place]:
     """The places that suit, in the guide's order."""
-    return [place for place in places() if place.suits(wanted)]
+    return list(_suitable(frozenset(wanted.items())))
+
+
+@cache
+def _suitable(wanted: frozenset[tuple[str, str]]) -> tuple[Place, ...]:
+    wish = dict(wanted)
+    return tuple(place for place in places() if place.suits(wish))
 
 
 @dataclass(slots=True)
