@@ -21,7 +21,7 @@ from demur.core.io.tables import Cells, Request, Table
 from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
 from demur.gold_standard import integrals
-from demur.gold_standard.fitting import Performer
+from demur.gold_standard.fitting import CurveFit, Performer
 from demur.gold_standard.impurity import XRange, breaks, confidence_level, even_interval
 from demur.gold_standard.integrals import Span
 
@@ -429,13 +429,12 @@ def marginal_cost(
     gold: Performer, system: Performer, cost: CostFunction, x_range: XRange, gain: Gain | None = None
 ) -> MarginalCost:
     """The average marginal cost of a system; with a gain, where its curve lies between the two performances."""
-    spans = _spans(system, x_range, gain)
+    spans = checked_spans(system.name, system.fit, cost, (x_range.low, x_range.high), gain)
     if not spans:
         bottom, top = gain or (float("nan"), float("nan"))
         why = f"the curve of {system.name} nowhere lies between {bottom:g} and {top:g}"
         nothing = Figure(float("nan"), why=why)
         return MarginalCost(system.name, nothing, nothing, (), gain)
-    check_covers(cost, *_performance_ends(system, spans), what=f"the curve of {system.name}")
     confidence = confidence_level(gold, system)
 
     def amount(performance: Array) -> Array:
@@ -451,7 +450,7 @@ def marginal_cost(
     mean = partial(_mean, gold, system, x_range, spans, gain, _kinks(gold, system, x_range, cost))
     value, drawn = mean(weighted)
     difference = Figure(float("nan"), why="the cost function does not cover the performance of the gold standard")
-    low, high = _performance_ends(gold, spans)
+    low, high = _performance_ends(gold.fit, spans)
     if cost.low - 1e-9 <= low and high <= cost.high + 1e-9:
         difference = even_interval(*mean(apart), confidence)
     return MarginalCost(system.name, even_interval(value, drawn, confidence), difference, spans, gain, drawn)
@@ -465,18 +464,24 @@ def cheaper_by(cheaper: MarginalCost, dearer: MarginalCost, gold: Performer, *sy
     return even_interval(apart, dearer.replicates - cheaper.replicates, confidence_level(gold, *systems))
 
 
-def _spans(system: Performer, x_range: XRange, gain: Gain | None) -> tuple[Span, ...]:
-    if gain is None:
-        return ((x_range.low, x_range.high),)
+def checked_spans(name: str, fit: CurveFit, cost: CostFunction, over: Span, gain: Gain | None) -> tuple[Span, ...]:
+    """Where the cost of a system is taken; refuses a gain out of bounds, and a cost function that its curve leaves."""
+    spans = (over,) if gain is None else _spans(fit, gain, *over)
+    if spans:
+        check_covers(cost, *_performance_ends(fit, spans), what=f"the curve of {name}")
+    return spans
+
+
+def _spans(fit: CurveFit, gain: Gain, low: float, high: float) -> tuple[Span, ...]:
     bottom, top = gain
     if not bottom < top:
         raise UsageError(f"a gain goes from one performance up to a higher one; got {bottom:g} to {top:g}")
-    scale = system.fit.counts.scale
+    scale = fit.counts.scale
     if scale.upper is not None and not scale.lower <= bottom <= top <= scale.upper:
         raise UsageError(
             f"a gain lies within the metric's bounds, {scale.lower:g} to {scale.upper:g}; got {bottom:g} to {top:g}"
         )
-    return integrals.between(system.fit, bottom, top, x_range.low, x_range.high, system.fit.family.breaks)
+    return integrals.between(fit, bottom, top, low, high, fit.family.breaks)
 
 
 def _mean(
@@ -514,6 +519,6 @@ def _kinks(gold: Performer, system: Performer, x_range: XRange, cost: CostFuncti
     return tuple(kinks)
 
 
-def _performance_ends(performer: Performer, spans: Sequence[Span]) -> tuple[float, float]:
-    values = np.concatenate([performer.fit(np.linspace(low, high, 401)) for low, high in spans])
+def _performance_ends(fit: CurveFit, spans: Sequence[Span]) -> tuple[float, float]:
+    values = np.concatenate([fit(np.linspace(low, high, 401)) for low, high in spans])
     return float(values.min()), float(values.max())

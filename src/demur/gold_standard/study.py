@@ -19,7 +19,7 @@ from demur.core.show.results import Shown, Step, silent
 from demur.core.stats.intervals import Figure, check_level, holm
 from demur.errors import DataError, UsageError
 from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
-from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, marginal_cost
+from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, checked_spans, marginal_cost
 from demur.gold_standard.curves import counts_of, separation
 from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draw_subjects, fit_curve, goes_against
 from demur.gold_standard.impurity import (
@@ -263,6 +263,9 @@ def analyse(trials: Trials, options: GoldOptions = DEFAULT_OPTIONS, *, step: Ste
         fits.append(fit_curve(counts, replace(options.fit, kind=kind), who=one.name))
         step("fitting", place + 1, len(members))
     low, high = _range(members, fits, options)
+    if options.cost is not None:  # a fault is found before the long work
+        for one, fit in zip(members[1:], fits[1:], strict=True):
+            checked_spans(one.name, fit, options.cost, (low, high), options.gain)
     drawn = draw_subjects(counted, options.replicates, options.seed)
     noise = np.random.default_rng(options.seed + 1).standard_normal((len(members), options.replicates))
     performers = tuple(
