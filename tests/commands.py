@@ -20,7 +20,7 @@ Demur = Callable[..., Done]
 
 def run_in(folder: Path, *arguments: str, piped: str = "") -> Done:
     """Runs the command once in a folder, for fixtures that several tests share; `piped` is its standard input."""
-    printed, said = io.StringIO(), io.StringIO()
+    printed, said = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with chdir(folder), redirect_stdout(printed), redirect_stderr(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["demur", *arguments])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode()), encoding="utf-8"))
@@ -28,7 +28,8 @@ def run_in(folder: Path, *arguments: str, piped: str = "") -> Done:
             patch.delenv(name, raising=False)
         with pytest.raises(SystemExit) as left:
             run()
-    return subprocess.CompletedProcess(list(arguments), int(left.value.code or 0), printed.getvalue(), said.getvalue())
+    texts = [stream.buffer.getvalue().decode() for stream in (printed, said)]
+    return subprocess.CompletedProcess(list(arguments), int(left.value.code or 0), *texts)
 
 
 def runner(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Demur:

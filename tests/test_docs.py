@@ -1,4 +1,8 @@
-"""What the README and the docs say is run here, in this process but for the README's first command."""
+"""What the README and the docs say is run here, in this process but for the README's first command.
+
+Commands of the pages on lists, outcomes, gold standards and understanding are run by the golden tests; the pages show
+what was recorded of them.
+"""
 
 import json
 import re
@@ -14,6 +18,7 @@ import pytest
 
 from browser.workbench import served
 from commands import Done, run_in
+from golden.record import recorded_run
 from pages import BLOCK, README, ROOT, blocks, read_page, run_python, write_files
 
 SCALE = read_page("scale")
@@ -29,10 +34,11 @@ FEWER = {
     **dict.fromkeys(["demo", "score", "compare", "report", "nbest", "merge", "follow", "gold"], "--replicates 50"),
     **dict.fromkeys(["outcome fit", "understand tune"], "--replicates 50"),
     "plan": "--studies 20",
+    "verify-engine": "--rows 300",
 }
-"""Options of fewer draws, at which these commands print what the pages show of them."""
-OF_DRAWS = re.compile(r"prefer|Shown to be nearer|p [<=] ")
-"""What is shown of a command whose every draw matters."""
+"""Options of fewer draws or rows, at which these commands print what the pages show of them."""
+OF_DRAWS = re.compile(r"prefer|Shown to be nearer|p [<=] |^error:")
+"""What is shown of a command whose every draw matters, or that does not come to draw."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,6 +80,13 @@ def inside(command: str, folder: Path) -> Done:
     return run_in(folder, *shlex.split(command.removeprefix("demur ")))
 
 
+def recorded(command: str, folder: Path) -> Done:
+    """What golden/test_golden.py has the command print, or, where that is not recorded, what it prints here."""
+    piped, arguments = TYPED.fullmatch(command).groups()
+    text = shlex.split(piped)[1].replace("\\n", "\n") if piped else ""
+    return recorded_run(arguments, text) or (apart if piped else inside)(command, folder)
+
+
 def run_console(block: str, folder: Path, done_by: Callable[[str, Path], Done] = inside) -> None:
     """Run each `$` line; the lines below it must occur in the output in this order, `...` standing for anything.
 
@@ -82,12 +95,13 @@ def run_console(block: str, folder: Path, done_by: Callable[[str, Path], Done] =
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
         assert TYPED.fullmatch(command), command
         asked = command if OF_DRAWS.search(expected) else at_fewer_draws(command)
-        done = done_by(asked, folder) if command.startswith("demur ") else apart(command, folder)
+        done = (done_by if done_by is recorded or command.startswith("demur ") else apart)(asked, folder)
         code = EXIT_CODES.get(expected.partition(":")[0], 0)
         assert done.returncode == code, f"{command}\n{done.stderr}"
         said = done.stderr if code else done.stdout
-        pattern = ".*".join(re.escape(part) for part in re.split(r"\.\.\.", expected.strip()))
-        assert re.search(pattern, said, re.DOTALL), f"{command}\nexpected:\n{expected}\ngot:\n{said}"
+        parts = (re.escape(part) for part in re.split(r"\.\.\.", expected.strip()))
+        pattern = ".*".join(re.sub(r"\\ $", "(?: |$)", part) for part in parts)  # what is recorded ends in no space
+        assert re.search(pattern, said, re.DOTALL | re.MULTILINE), f"{command}\nexpected:\n{expected}\ngot:\n{said}"
 
 
 def at_fewer_draws(command: str) -> str:
@@ -122,7 +136,7 @@ def lists(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("place", range(len(blocks("console", NBEST))))
 def test_the_page_on_nbest_lists_runs_and_prints_what_it_shows(lists: Path, place: int) -> None:
-    run_console(blocks("console", NBEST)[place], lists)
+    run_console(blocks("console", NBEST)[place], lists, recorded)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +150,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_on_outcomes_runs_from_top_to_bottom(study: Path) -> None:
     for block in blocks("console", OUTCOME):
-        run_console(block, study)
+        run_console(block, study, recorded)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +164,7 @@ def wizards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_on_gold_standards_runs_from_top_to_bottom(wizards: Path) -> None:
     for block in blocks("console", GOLD):
-        run_console(block, wizards)
+        run_console(block, wizards, recorded)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +178,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_on_understanding_runs_from_top_to_bottom(guide: Path) -> None:
     for block in blocks("console", UNDERSTANDING):
-        run_console(block, guide)
+        run_console(block, guide, recorded)
 
 
 @pytest.mark.parametrize("page", [REPORT, WORKBENCH], ids=["report", "workbench"])

@@ -36,6 +36,8 @@ STAMPS = (
 TWICE = ("follow ", "import ", "report ", "understand respond ", "understand chat ")
 """Commands of which `-o` writes no document, or that say another thing with it."""
 WIDTH = 110
+INDIFFERENT = {"--quiet": 0, "-q": 0, "--json": 0, "--replicates": 1, "-o": 1, "--output": 1}
+"""Options that do not make another case, and how many values they take."""
 HIDDEN = {
     "demur": (str, "<version>"),
     "version": (str, "<version>"),
@@ -133,11 +135,12 @@ class Workshop:
         return made
 
     def _done(self, case: Case, *options: str) -> Done:
-        return run_in(self.folder, *shlex.split(case.command), *options, piped=case.piped)
+        done = run_in(self.folder, *shlex.split(case.command), *options, piped=case.piped)
+        if done.returncode > (1 if case.json else 2):
+            raise RuntimeError(f"{case.name}: demur {case.command}\n{done.stderr}")
+        return done
 
     def _document(self, case: Case, done: Done, text: str) -> dict[str, Any]:
-        if done.returncode > 1:
-            raise RuntimeError(f"{case.name}: demur {case.command}\n{done.stderr}")
         return {"command": case.command, "exit_code": done.returncode, "document": self._plain(decoded(text))}
 
     def _text(self, case: Case, done: Done) -> str:
@@ -145,7 +148,7 @@ class Workshop:
         parts += [f"standard error:\n{done.stderr}"] if done.stderr else []
         parts += [f"exit code: {done.returncode}\n"] if done.returncode else []
         lines = self._plain("\n".join(parts)).splitlines()
-        return "".join(line.rstrip() + "\n" for line in lines)
+        return "".join((_rounded_row(line) if line.startswith("{") else line.rstrip()) + "\n" for line in lines)
 
     def _plain(self, value: Any) -> Any:
         """The same without what is of this run only: its folder, its time, the version."""
@@ -160,6 +163,34 @@ class Workshop:
         for pattern, placeholder in STAMPS:
             value = pattern.sub(placeholder, value)
         return value
+
+
+def essence(command: str) -> str:
+    """A command without options that do not matter here, and without the folders of bundled files."""
+    words, kept = iter(shlex.split(command)), []
+    for word in words:
+        if word in INDIFFERENT:
+            for _ in range(INDIFFERENT[word]):
+                next(words)
+        else:
+            kept.append(Path(word).name if "corpora/" in word else word)
+    return shlex.join(kept)
+
+
+def recorded_run(command: str, piped: str = "") -> Done | None:
+    """What a command printed, said and exited with as it was recorded; None where no case has its text and draws."""
+    for case in cases().values():
+        alike = case.text and case.piped == piped and essence(case.command) == essence(command)
+        if alike and _draws(case.command) == _draws(command):
+            printed = case.files["text"].read_text(encoding="utf-8").partition("\n")[2]
+            printed, _, code = printed.partition("exit code: ")
+            printed, _, said = printed.partition("\nstandard error:\n")
+            return subprocess.CompletedProcess(command, int(code or 0), printed, said)
+    return None
+
+
+def _draws(command: str) -> list[str]:
+    return re.findall(r"--(?:replicates|studies) \d+", command)
 
 
 def decoded(printed: str) -> Any:
@@ -214,6 +245,10 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [rounded(inner) for inner in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def _rounded_row(line: str) -> str:
+    return json.dumps(rounded(json.loads(line)), ensure_ascii=False)
 
 
 def differences(recorded: Any, now: Any, where: str = "$") -> Iterator[Difference]:

@@ -2,19 +2,16 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from golden.record import Case, Workshop, cases, compared, decoded, differences, rounded, shortened
+from golden.record import Case, Workshop, cases, compared, decoded, differences, essence, rounded, shortened
 from pages import README, ROOT, blocks
 
 SHOWN = 20
 NOT_RECORDED = ("serve",)
 """Commands that give no document."""
-INDIFFERENT = {"--quiet": 0, "-q": 0, "--json": 0, "--replicates": 1, "-o": 1, "--output": 1}
-"""Options that do not make another case, and how many values they take."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +31,7 @@ def test_the_command_gives_what_was_recorded(workshop: Workshop, case: Case, kin
 
 
 def test_every_command_shown_has_a_case() -> None:
-    recorded = {_essence(shown) for case in cases().values() for shown in (case.command, case.page) if shown}
+    recorded = {essence(shown) for case in cases().values() for shown in (case.command, case.page) if shown}
     pages = [README, *(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md")))]
     shown = {
         command
@@ -43,7 +40,7 @@ def test_every_command_shown_has_a_case() -> None:
         for command in re.findall(r"^\$ (?:.* \| )?demur (.*)", block, re.MULTILINE)
     }
     assert len(shown) > 50
-    missing = sorted(command for command in shown if _essence(command) not in recorded)
+    missing = sorted(command for command in shown if essence(command) not in recorded)
     assert not missing, f"no case in golden/cases.toml for: {missing}"
 
 
@@ -88,15 +85,3 @@ def test_a_change_within_a_long_list_is_seen(changed: dict[int, object]) -> None
 
 def test_lines_of_documents_are_a_list_of_them() -> None:
     assert decoded('{"a": 1}\n{"a": 2}\n') == [{"a": 1}, {"a": 2}]
-
-
-def _essence(command: str) -> str:
-    """A command without options that do not matter here, and without the folders of bundled files."""
-    words, kept = iter(shlex.split(command)), []
-    for word in words:
-        if word in INDIFFERENT:
-            for _ in range(INDIFFERENT[word]):
-                next(words)
-        else:
-            kept.append(Path(word).name if "corpora/" in word else word)
-    return shlex.join(kept)
