@@ -38,6 +38,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas:FutureWarning")
 
 
+@pytest.fixture(scope="module")
+def unchecked() -> Iterator[None]:
+    """Lets the tests of a file draw charts as users do, not held against the schema part by part."""
+    from demur.core.show.charts import unchecked
+
+    with unchecked():
+        yield
+
+
 @pytest.fixture(scope="session")
 def group() -> str:
     """The name that tests on the cluster have in common."""

@@ -12,15 +12,16 @@ from demur.core.stats.smoothing import smooth
 from demur.errors import UsageError
 from demur.nbest_lists.charts import paired_chart, parts_chart, scorer_chart, sweep_chart
 
+pytestmark = pytest.mark.usefixtures("unchecked")
 LONG = "a system with a name that is much too long for any legend, of the second trial"
 
 
 def title(chart):
-    return " ".join(chart.to_dict()["title"]["text"]).replace("\N{NO-BREAK SPACE}", " ")
+    return " ".join(chart.title.text).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def subtitle(chart):
-    return " · ".join(chart.to_dict()["title"]["subtitle"]).replace("\N{NO-BREAK SPACE}", " ")
+    return " · ".join(chart.title.subtitle).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def sweep_rows(conditions=("35 dB", "10 dB"), sign=1):
@@ -90,7 +91,7 @@ def test_every_figure_is_a_valid_spec_with_title_words_and_table_and_can_be_rend
     assert spec["title"]["subtitle"]
     assert len(spec["description"]) > 30
     assert chart_table(chart).height > 0
-    assert pictures.svg(chart).startswith("<svg")
+    assert pictures.svg_of(spec).startswith("<svg")
 
 
 def test_a_falling_curve_says_so():
@@ -148,7 +149,7 @@ def test_a_sweep_says_how_the_measure_moves():
 
 
 def test_a_sweep_has_a_tick_at_every_number_that_was_tried():
-    spec = sweep_chart(sweep_rows()).to_dict()
+    spec = pictures.spec_of(sweep_chart(sweep_rows()))
     axis = next(layer["encoding"]["x"] for layer in spec["layer"] if "axis" in layer["encoding"]["x"])
     assert axis["axis"]["values"] == [1, 2, 5, 100]
     assert axis["scale"]["type"] == "log"

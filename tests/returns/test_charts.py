@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from demur.core.show import numbers, pictures
-from demur.core.show.charts import chart_table, style_of
+from demur.core.show.charts import alt, chart_table, style_of
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
@@ -39,6 +39,8 @@ from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.table import Reading, responses
 from demur.returns.threshold import threshold_by_error
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 
 def title(chart):
     return " ".join(chart.title.text).replace("\N{NO-BREAK SPACE}", " ")
@@ -64,7 +66,7 @@ def report():
 @pytest.fixture(scope="session")
 def three(evaluations):
     """The spec of three systems in a plot with nothing else asked for."""
-    return error_return_chart(evaluations).to_dict()
+    return pictures.spec_of(error_return_chart(evaluations))
 
 
 @pytest.fixture(scope="session")
@@ -100,13 +102,32 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_is_a_valid_spec_with_title_sample_size_description_and_table(every_chart, name):
     chart = every_chart[name]
-    spec = chart.to_dict()
+    spec = chart.to_dict(validate=True)
     json.dumps(spec, allow_nan=False)
     assert spec["title"]["text"]
     assert len(spec["description"]) > 40
     assert any(mark in subtitle(chart) for mark in ("n = ", "intervals"))
     assert chart_table(chart).height > 0
     assert spec["config"]["background"] == "white"
+
+
+def test_a_figure_of_a_result_is_drawn_and_written_without_a_check_of_the_schema(evaluations, monkeypatch):
+    checks = []
+    with alt.utils.schemapi.debug_mode(True):
+        monkeypatch.setattr(alt.SchemaBase, "validate", classmethod(lambda one, *_: checks.append(one.__name__)))
+        assert pictures.spec_of(evaluations[0].chart())["layer"]
+        assert all("Parameter" in name for name in checks), "but for what the pointer selects"
+        alt.Axis(format="%")
+        assert checks[-1] == "Axis", "what others draw is checked as before"
+
+
+def test_a_copy_of_a_figure_can_be_changed_alone(every_chart):
+    chart = every_chart["roc"]
+    before, other = pictures.spec_of(chart), chart.copy()
+    other.layer[0] = other.layer[0].mark_point().encode(y=alt.Y("other:Q"))
+    other.title.text = "other"
+    assert pictures.spec_of(chart) == before
+    assert pictures.spec_of(other.properties(width=10)) != before
 
 
 def test_points_of_every_curve_are_in_the_spec(evaluations, three):
@@ -119,7 +140,7 @@ def test_points_of_every_curve_are_in_the_spec(evaluations, three):
 
 def test_a_named_baseline_comes_first_thick_and_black_and_references_are_named_after_it(evaluations):
     chart = error_return_chart(evaluations, baseline="better")
-    line = next(layer for layer in chart.to_dict()["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    line = next(layer for layer in pictures.spec_of(chart)["layer"] if "strokeWidth" in layer.get("encoding", {}))
     assert line["encoding"]["color"]["scale"]["domain"][-2:] == [
         "random ranking of better",
         "perfect ranking of better",
@@ -142,9 +163,9 @@ def test_any_two_of_eight_lines_differ_in_dash_or_width_in_grey_print():
 
 def test_bands_are_left_out_for_many_systems_unless_asked_for(evaluations, three, eight):
     assert drawn_rows(three, "low")
-    assert not drawn_rows(error_return_chart(eight).to_dict(validate=False), "low")
-    assert drawn_rows(error_return_chart(eight, bands="all").to_dict(validate=False), "low")
-    assert not drawn_rows(error_return_chart(evaluations, bands="none").to_dict(validate=False), "low")
+    assert not drawn_rows(pictures.spec_of(error_return_chart(eight)), "low")
+    assert drawn_rows(pictures.spec_of(error_return_chart(eight, bands="all")), "low")
+    assert not drawn_rows(pictures.spec_of(error_return_chart(evaluations, bands="none")), "low")
     with pytest.raises(UsageError, match='got "some"'):
         error_return_chart(evaluations, bands="some")
 
@@ -152,8 +173,7 @@ def test_bands_are_left_out_for_many_systems_unless_asked_for(evaluations, three
 def test_pointwise_bands_are_narrower_and_named(evaluations):
     whole, single = (error_return_chart(evaluations[:1], bands=kind) for kind in ("all", "pointwise"))
     width = [
-        sum(row["high"] - row["low"] for row in drawn_rows(one.to_dict(validate=False), "low"))
-        for one in (whole, single)
+        sum(row["high"] - row["low"] for row in drawn_rows(pictures.spec_of(one), "low")) for one in (whole, single)
     ]
     assert width[1] < width[0]
     assert "95 % bands for the whole curve" in subtitle(whole)
@@ -163,23 +183,23 @@ def test_pointwise_bands_are_narrower_and_named(evaluations):
 def test_a_curve_that_starts_late_is_drawn_from_there_and_said_so(evaluations):
     shy = evaluations[2]
     chart = error_return_chart([shy])
-    starts = min(row["nonreturn"] for row in drawn_rows(chart.to_dict(), "wrong_returned"))
+    starts = min(row["nonreturn"] for row in drawn_rows(pictures.spec_of(chart), "wrong_returned"))
     assert starts == pytest.approx(shy.curve.floor, abs=1e-6)
     assert starts > 0.1
     assert f"shy starts at {100 * shy.curve.floor:.1f} %" in subtitle(chart)
 
 
 def test_the_critical_region_can_be_moved_or_left_out_and_is_checked(evaluations):
-    moved = drawn_rows(error_return_chart(evaluations, region=(0.3, 0.4)).to_dict(validate=False), "start")
+    moved = drawn_rows(pictures.spec_of(error_return_chart(evaluations, region=(0.3, 0.4))), "start")
     assert [(row["start"], row["stop"]) for row in moved] == [(0.3, 0.4)]
-    assert not drawn_rows(error_return_chart(evaluations, region=None).to_dict(validate=False), "start")
+    assert not drawn_rows(pictures.spec_of(error_return_chart(evaluations, region=None)), "start")
     with pytest.raises(UsageError, match="from low to high"):
         error_return_chart(evaluations, region=(0.4, 0.3))
 
 
 def test_an_operating_point_is_marked_with_its_threshold(every_chart, choice):
     chart = every_chart["error_return"]
-    (mark,) = drawn_rows(chart.to_dict(validate=False), "label_x")
+    (mark,) = drawn_rows(pictures.spec_of(chart), "label_x")
     assert (mark["x"], mark["y"]) == pytest.approx((choice.nonreturn, choice.error), abs=1e-6)
     assert mark["text"] == f"threshold {choice.printed_threshold}"
     assert title(chart) == words.choice_title(choice)
@@ -188,17 +208,20 @@ def test_an_operating_point_is_marked_with_its_threshold(every_chart, choice):
 
 
 def test_labels_of_near_points_do_not_overlap(evaluations, choice):
-    marks = drawn_rows(error_return_chart(evaluations, choices=[choice] * 4).to_dict(validate=False), "label_x")
+    marks = drawn_rows(pictures.spec_of(error_return_chart(evaluations, choices=[choice] * 4)), "label_x")
     heights = sorted(row["label_y"] for row in marks)
     assert len(set(heights)) == 4
 
 
 def test_tooltips_tell_threshold_and_counts(evaluations):
-    rows = drawn_rows(error_return_chart(evaluations[:1]).to_dict(), "returned if")
-    assert rows[0]["returned if"].startswith("confidence ≥ ")
-    assert rows[-1]["returned if"] == "nothing returned"
-    assert rows[0]["returned"] == "240 of 240"
-    assert rows[0]["of these wrong"] == f"{evaluations[0].curve.error[0] * 240:.0f}"
+    spec = pictures.spec_of(error_return_chart(evaluations[:1]))
+    (hover,) = [layer for layer in spec["layer"] if layer.get("name", "").startswith("hover")]
+    titles = {tip["title"]: tip["field"] for tip in hover["encoding"]["tooltip"]}
+    first, *_, last = spec["datasets"][hover["data"]["name"]]
+    assert first[titles["returned if"]].startswith("confidence ≥ ")
+    assert last[titles["returned if"]] == "nothing returned"
+    assert first[titles["returned"]] == "240 of 240"
+    assert first[titles["of these wrong"]] == f"{evaluations[0].curve.error[0] * 240:.0f}"
 
 
 def test_tooltips_do_not_rest_on_the_nearest_point_which_vega_lite_6_tells_as_undefined(three):
@@ -253,7 +276,7 @@ def test_only_crossings_between_ranges_shown_for_different_sides_are_marked(comp
     sides = [Interval(0.2, 0.3, "a"), Interval(0.5, 0.6, "b"), Interval(0.9, 1.0, "b")]
     crossed = replace(pair, crossings=tuple(at), intervals=tuple(sides))
     assert supported_crossings(crossed) == [at[1]]
-    spec = comparison_chart(replace(comparison, pairs=(crossed,))).to_dict()
+    spec = pictures.spec_of(comparison_chart(replace(comparison, pairs=(crossed,))))
     assert [row["crossing"] for row in drawn_rows(spec, "crossing")] == [0.4]
 
 
@@ -266,7 +289,7 @@ def test_long_names_are_short_in_legends_and_whole_in_the_data(simulated):
     names = [f"a-very-long-name-of-a-family-of-models-{size}-instruct-2024-11-20" for size in ("7b", "70b")]
     several = evaluate(responses([row for name in names for row in simulated(name, n=30)]), replicates=20)
     chart = error_return_chart(several)
-    line = next(layer for layer in chart.to_dict(validate=False)["layer"] if "strokeWidth" in layer.get("encoding", {}))
+    line = next(layer for layer in pictures.spec_of(chart)["layer"] if "strokeWidth" in layer.get("encoding", {}))
     expression = line["encoding"]["color"]["legend"]["labelExpr"]
     labels = re.findall(r'\? ("(?:[^"\\]|\\.)*")', expression)
     assert len(set(labels)) == 2
@@ -289,7 +312,7 @@ def test_many_late_starts_are_said_once_with_intervals_there(simulated):
     chart = error_return_chart(several)
     assert subtitle(chart).count("start") == 1
     assert "curves start where a system withholds by itself" in subtitle(chart)
-    starts = [(row["start_low"], row["start_high"]) for row in drawn_rows(chart.to_dict(), "start_low")]
+    starts = [(row["start_low"], row["start_high"]) for row in drawn_rows(pictures.spec_of(chart), "start_low")]
     forced = [one.figures["forced_error"] for one in several]
     assert np.array(starts) == pytest.approx(np.array([(one.low, one.high) for one in forced]), abs=1e-6)
 
@@ -300,7 +323,7 @@ def test_a_promised_bound_is_drawn_within_the_axis(evaluations, tables):
     )
     kept = threshold_by_error(Sample(rows), 0.9, delta=0.05, name="base")
     chart = error_return_chart(evaluations[:1], choices=[kept])
-    spec = chart.to_dict()
+    spec = pictures.spec_of(chart)
     (promise,) = drawn_rows(spec, "promise")
     assert (promise["error"], promise["promise"]) == (0.9, "promised: 90 %")
     line = next(layer for layer in spec["layer"] if "strokeWidth" in layer.get("encoding", {}))
@@ -322,7 +345,7 @@ def test_of_many_slices_the_seven_worst_are_drawn_beside_the_whole(sliced):
     assert len(drawn) == 8
     assert min(heights[name] for name in drawn[1:]) >= max(heights[name] for name in heights.keys() - set(drawn))
     assert "the 7 worst of 10 slices" in subtitle(chart)
-    assert {row["system"] for row in drawn_rows(chart.to_dict(), "low")} == {"one"}
+    assert {row["system"] for row in drawn_rows(pictures.spec_of(chart), "low")} == {"one"}
 
 
 def test_few_slices_are_all_drawn(sliced):
@@ -346,14 +369,14 @@ def test_det_axes_are_normal_deviates(every_chart):
 
 
 def test_missed_chances_and_errors_meet_where_the_figure_says(evaluations):
-    (mark,) = drawn_rows(missed_chance_chart(evaluations[0]).to_dict(), "label_x")
+    (mark,) = drawn_rows(pictures.spec_of(missed_chance_chart(evaluations[0])), "label_x")
     assert (mark["x"], mark["y"]) == pytest.approx(evaluations[0].curve.even_point(), abs=1e-6)
 
 
 def test_the_difference_has_its_band_and_tints_what_is_shown(comparison):
     pair = comparison.pairs[0]
     chart = difference_chart(pair)
-    spec = chart.to_dict(validate=False)
+    spec = pictures.spec_of(chart)
     assert len(drawn_rows(spec, "better")) == len(pair.intervals)
     assert len(drawn_rows(spec, "low_x")) == len(pair.crossings)
     assert chart_table(chart).height == pair.band.x.size
@@ -361,7 +384,7 @@ def test_the_difference_has_its_band_and_tints_what_is_shown(comparison):
 
 def test_the_cost_path_marks_the_chosen_ratio_and_its_cost(choice):
     chart = cost_path_chart(choice)
-    spec = chart.to_dict(validate=False)
+    spec = pictures.spec_of(chart)
     marks = [row for row in drawn_rows(spec, "ratio") if row["ratio"] == 0.3 and "cost" in row]
     assert any(row["cost"] == pytest.approx(choice.cost, abs=1e-6) for row in marks)
     table = chart_table(chart)
@@ -413,7 +436,7 @@ def test_a_small_confusion_shows_every_cell_with_the_rejected_last(report):
     cells = {(row["actual"], row["predicted"]): row["weight"] for row in chart_table(chart).to_dicts()}
     assert cells[("no", "(rejected)")] == 1
     assert cells[("perhaps", "no")] == 1
-    rows = chart.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    rows = pictures.spec_of(chart)["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert rows == ["no", "perhaps", "yes", "(rejected)"]
 
 
@@ -423,7 +446,7 @@ def test_a_large_confusion_shows_the_most_confused_labels_and_says_so():
     predicted = [*labels, *["label 042"] * 9, *["label 149"] * 5]
     chart = confusion_chart(class_report(Confusion.of(actual, predicted), replicates=5), most=4)
     assert set(chart_table(chart)["actual"]) == {"label 007", "label 042", "label 100", "label 149"}
-    assert chart.to_dict()["title"]["subtitle"], "the spec is valid"
+    assert chart.to_dict(validate=True)["title"]["subtitle"], "the spec is valid"
     assert "the 4 most confused of 150 labels" in subtitle(chart)
     assert "label 007 is most often taken for label 042 (9 times)" in title(chart)
 
@@ -442,7 +465,7 @@ def test_slices_get_a_row_each_with_their_interval(simulated):
     table = chart_table(chart)
     assert table["row"].to_list() == ["all", "part=even", "part=odd"]
     assert (table["low"] <= table["value"]).all()
-    assert chart.to_dict()["title"]["subtitle"], "the spec is valid"
+    assert chart.to_dict(validate=True)["title"]["subtitle"], "the spec is valid"
     assert "dashed line: all rows" in subtitle(chart)
     with pytest.raises(UsageError, match=r"augcr.*augrc"):
         measure_chart(sliced, "augcr")
@@ -453,21 +476,21 @@ def test_a_system_always_right_or_always_wrong_can_be_drawn(simulated, accuracy)
     one = evaluate(responses(simulated("flat", n=20, accuracy=accuracy)), replicates=20)
     for draw in (error_return_chart, risk_coverage_chart, roc_chart, det_chart, reliability_chart):
         chart = draw(one)
-        json.dumps(chart.to_dict(), allow_nan=False)
+        json.dumps(pictures.spec_of(chart), allow_nan=False)
         if draw is roc_chart:
             assert "undefined, since all answers are right or all are wrong: flat" in subtitle(chart)
-    missed_chance_chart(one[0]).to_dict()
+    pictures.spec_of(missed_chance_chart(one[0]))
 
 
 def test_a_system_that_withholds_everything_can_be_drawn(simulated):
     one = evaluate(responses(simulated("silent", n=20, own=1.0)), replicates=20)
     for draw in (error_return_chart, risk_coverage_chart, roc_chart, det_chart):
-        json.dumps(draw(one).to_dict(), allow_nan=False)
+        json.dumps(pictures.spec_of(draw(one)), allow_nan=False)
 
 
 def test_infinite_confidences_can_be_drawn():
     whole = error_return(Sweep.of([-np.inf, 0.0, np.inf], [False, True, True]), name="ends")
-    json.dumps(whole.chart().to_dict(), allow_nan=False)
+    json.dumps(pictures.spec_of(whole.chart()), allow_nan=False)
 
 
 def test_a_figure_of_nothing_is_refused():

@@ -11,6 +11,7 @@ import polars as pl
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Plot,
     alt,
     check_better,
     either,
@@ -67,7 +68,7 @@ def sweep_chart(
         if (points := table.filter(pl.col("condition") == name).sort("kept").select("kept", "value").rows())
     ]
     return finished(
-        alt.layer(*_sweep_layers(table, labels, measure_title, what)).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*_sweep_layers(table, labels, measure_title, what), width=WIDTH, height=HEIGHT),
         title=title or _sweep_title(table, labels, measure_title, what),
         subtitle=[*interval_words(table, "shaded", level), _WHICH[what]],
         description=f"{measure_title} against the number of {what} kept. {'; '.join(values[:8])}.",
@@ -103,7 +104,7 @@ def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: st
         axis=alt.Axis(format=".3~g", tickCount=6),
     )
     channels = line_channels(names, corner=corner, field="condition", labels=labels)
-    base = alt.Chart(inline(coloured))
+    base = Plot(inline(coloured))
     fill = alt.Fill("colour:N", scale=None)
     band = base.mark_area(opacity=0.16).encode(
         x=alt.X("kept:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("condition:N"), fill=fill
@@ -114,7 +115,7 @@ def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: st
         fill=fill,
         tooltip=[alt.Tooltip("condition:N"), alt.Tooltip("kept:N"), alt.Tooltip("text:N", title="value")],
     )
-    return [band, alt.Chart().mark_line().encode(across, up, *channels), dots]
+    return [band, Plot().mark_line().encode(across, up, *channels), dots]
 
 
 def _interval_column(table: pl.DataFrame, value: str = "value", **write: Any) -> pl.Series:
@@ -173,7 +174,7 @@ def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 
         for row in table.iter_rows(named=True)
     ]
     return finished(
-        alt.layer(*_parts_layers(bars, table)).properties(width=WIDTH, height=alt.Step(LANE, **{"for": "offset"})),
+        alt.layer(*_parts_layers(bars, table), width=WIDTH, height=alt.Step(LANE, **{"for": "offset"})),
         title=title or _parts_title(table),
         subtitle=[
             "missing: reference items in no hypothesis",
@@ -223,7 +224,7 @@ def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
     )
     lane = alt.YOffset("part:N", scale=alt.Scale(domain=list(LANES)))
     fill = alt.Fill("part:N", scale=alt.Scale(domain=list(LANES), range=list(FILLS)), legend=None)
-    base = alt.Chart().encode(y=up, yOffset=lane)
+    base = Plot().encode(y=up, yOffset=lane)
     bar = base.mark_bar(stroke="#333333", strokeWidth=1, height=LANE - 5).encode(across, x2=alt.X2("stop:Q"), fill=fill)
     text = base.mark_text(align="left", dx=6, fontSize=12, color="#1a1a1a").encode(
         x=alt.X("edge:Q"), text=alt.Text("text:N")
@@ -231,7 +232,7 @@ def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
     if "low" not in table.columns:
         return [bar, text]
     spans = table.select("system", "low", "high", part=pl.lit("ICE"))
-    rule = alt.Chart(inline(spans)).mark_rule(strokeWidth=3, color="#999999")
+    rule = Plot(inline(spans)).mark_rule(strokeWidth=3, color="#999999")
     return [bar, rule.encode(y=up, yOffset=lane, x=alt.X("low:Q"), x2=alt.X2("high:Q")), text]
 
 
@@ -289,9 +290,9 @@ def _panels(table: pl.DataFrame) -> Any:
         scale=alt.Scale(domain=scorers),
         axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=170, labelExpr=renamed(labels)),
     )
-    span = alt.Chart().mark_rule(strokeWidth=2, color="#555555")
-    dot = alt.Chart().mark_point(shape="circle", size=80, strokeWidth=1.8, stroke="black", opacity=1)
-    text = alt.Chart().mark_text(dy=-12, fontSize=11, color="#1a1a1a")
+    span = Plot().mark_rule(strokeWidth=2, color="#555555")
+    dot = Plot().mark_point(shape="circle", size=80, strokeWidth=1.8, stroke="black", opacity=1)
+    text = Plot().mark_text(dy=-12, fontSize=11, color="#1a1a1a")
     axis = alt.X("value:Q", title=None, scale=alt.Scale(zero=False, padding=26), axis=alt.Axis(tickCount=4))
     full = either(alt.FillValue, "datum.best", "black", "white")
     layers = alt.layer(
@@ -303,7 +304,9 @@ def _panels(table: pl.DataFrame) -> Any:
             tooltip=[alt.Tooltip("scorer:N"), alt.Tooltip("measure:N"), alt.Tooltip("text:N", title="value")],
         ),
         text.encode(axis, y=up, text=alt.Text("shown:N")),
-    ).properties(width=PANEL, height=36 * len(scorers))
+        width=PANEL,
+        height=36 * len(scorers),
+    )
     header = alt.Header(title=None, labelFontSize=12, labelFontWeight=600, labelAnchor="start")
     by_measure = alt.Facet("panel:N", sort=panels, header=header)
     columns = 2 if len(panels) == 4 else min(COLUMNS, len(panels))
@@ -341,7 +344,7 @@ def paired_chart(rows: pl.DataFrame, *, a: str, b: str, title: str | None = None
     marks = _marks(table)
     names = shortened((a, b), 22)
     return finished(
-        alt.layer(*_paired_layers(marks, names[a], names[b])).properties(width=WIDTH - 190, height=34 * table.height),
+        alt.layer(*_paired_layers(marks, names[a], names[b]), width=WIDTH - 190, height=34 * table.height),
         title=title or _paired_title(marks, a, b),
         subtitle=[
             f"{names[a]} less {names[b]}",
@@ -385,10 +388,8 @@ def _paired_layers(marks: pl.DataFrame, a: str, b: str) -> list[Any]:
         scale=alt.Scale(domain=[-1.08, 1.08], nice=False),
         axis=alt.Axis(values=[0], labels=False, ticks=False, grid=False, domain=False),
     )
-    zero = (
-        alt.Chart(inline(pl.DataFrame({"at": [0.0]}))).mark_rule(color="black", strokeWidth=1).encode(x=alt.X("at:Q"))
-    )
-    base = alt.Chart().encode(y=up)
+    zero = Plot(inline(pl.DataFrame({"at": [0.0]}))).mark_rule(color="black", strokeWidth=1).encode(x=alt.X("at:Q"))
+    base = Plot().encode(y=up)
     span = base.mark_rule(strokeWidth=2, color="#555555").encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"))
     full = either(alt.FillValue, "datum.shown", "black", "white")
     dot = base.mark_point(shape="circle", size=90, stroke="black", strokeWidth=1.8, opacity=1)
@@ -427,7 +428,7 @@ def rank_chart(rows: pl.DataFrame, *, n: float, level: float = 0.95, title: str 
     )
     least = min(float(table["low"].fill_nan(1.0).min() or 0.0), float(table["accuracy"].min() or 0.0))  # type: ignore[arg-type]
     bottom = max(0.0, least - 0.04)
-    base = alt.Chart().encode(across)
+    base = Plot().encode(across)
     tooltips = [
         alt.Tooltip("k:O"),
         alt.Tooltip("accuracy:Q", format=".2%", title="among the first k"),
@@ -438,12 +439,14 @@ def rank_chart(rows: pl.DataFrame, *, n: float, level: float = 0.95, title: str 
         base.mark_line(color=COLOUR, strokeWidth=1.5, opacity=0.55).encode(up),
         base.mark_rule(color=COLOUR, strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True, size=90, opacity=1, color=COLOUR).encode(up, tooltip=tooltips),
+        width=WIDTH,
+        height=0.8 * HEIGHT,
     )
     rates = [(k, percent(rate)) for k, rate in table.select("k", "accuracy").iter_rows()]
     among = f", and among the first {rates[-1][0]} for {rates[-1][1]}" if len(rates) > 1 else ""
     values = "; ".join(f"first {k}: {rate}" for k, rate in rates)
     return finished(
-        layers.properties(width=WIDTH, height=0.8 * HEIGHT),
+        layers,
         title=title or f"The right label is first for {rates[0][1]}{among}",
         subtitle=[f"n = {count(n)} inputs with a list", f"lines: {percent(level)} intervals"],
         description=f"How often the right label is among the first k of the list. {values}.",

@@ -13,6 +13,7 @@ from demur.core.show.charts import (
     FILLS,
     SHAPES,
     WIDTH,
+    Plot,
     Span,
     alt,
     capital,
@@ -87,27 +88,26 @@ def coefficient_chart(rows: pl.DataFrame, *, outcome: str, level: float = 0.95, 
 def _coefficients(shown: pl.DataFrame, outcome: str) -> Any:
     least, most = extent(shown, ("coefficient", "low", "high"), air=0.07)
     domain = (min(least, -0.07 * abs(most)), max(most, 0.07 * abs(least)))
-    base = (
-        alt.Chart().transform_filter("datum.shown").encode(y=name_axis("term", shown["term"].to_list(), characters=48))
-    )
+    base = Plot().transform_filter("datum.shown").encode(y=name_axis("term", shown["term"].to_list(), characters=48))
     across = number_axis("coefficient", f"coefficient for {outcome}", domain, tickCount=5)
     full = either(alt.FillValue, "datum.chosen", "black", "white")
     tooltip = [alt.Tooltip("term:N"), alt.Tooltip("text:N", title="coefficient")]
     tooltip.append(alt.Tooltip("selected:Q", title="chosen in", format=".0%"))
     text = base.transform_filter("datum.chosen").mark_text(align="left", dx=6, fontSize=11, color=INK)
-    layers = alt.layer(
+    return alt.layer(
         upright(0.0, color=OUTLINE, strokeWidth=1),
         base.mark_rule(strokeWidth=2, color="#777777").encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         base.mark_point(**CIRCLE, size=75).encode(across, fill=full, tooltip=tooltip),
         text.encode(x=alt.XValue("width"), text=alt.Text("number:N")),
+        width=PANEL,
+        height=ROW * shown.height,
     )
-    return layers.properties(width=PANEL, height=ROW * shown.height)
 
 
 def _shares(shown: pl.DataFrame) -> Any:
     """Bars of the shares of replicates, each with its number."""
     up = name_axis("term", shown["term"].to_list(), characters=48, labels=False, grid=False)
-    base = alt.Chart().transform_filter("datum.shown && isValid(datum.selected)").encode(y=up)
+    base = Plot().transform_filter("datum.shown && isValid(datum.selected)").encode(y=up)
     across = alt.X(
         "selected:Q",
         title="chosen in replicates",
@@ -118,8 +118,8 @@ def _shares(shown: pl.DataFrame) -> Any:
     bar = base.mark_bar(height=ROW - 12).encode(across, color=shade)
     number = base.mark_text(align="left", dx=6, fontSize=11, color=INK)
     written = number.transform_calculate(written="round(100 * datum.selected) + ' %'")
-    return alt.layer(bar, written.encode(x=alt.XValue("width"), text=alt.Text("written:N"))).properties(
-        width=SHARES, height=ROW * shown.height
+    return alt.layer(
+        bar, written.encode(x=alt.XValue("width"), text=alt.Text("written:N")), width=SHARES, height=ROW * shown.height
     )
 
 
@@ -169,9 +169,7 @@ def predicted_chart(
     listed = "; ".join(f"{row['system']} {row['text']}" for row in marked.iter_rows(named=True))
     guess = f" The naive guess is {with_interval(naive.value, naive.low, naive.high)}." if naive.defined else ""
     return finished(
-        alt.layer(*_predicted_layers(marked, outcome, naive)).properties(
-            width=WIDTH - 110, height=PREDICTED_ROW * table.height
-        ),
+        alt.layer(*_predicted_layers(marked, outcome, naive), width=WIDTH - 110, height=PREDICTED_ROW * table.height),
         title=title or _predicted_title(marked, outcome, naive),
         subtitle=[
             *(interval_words(marked, "lines", level) if marked["predicted"].is_finite().any() else []),
@@ -195,13 +193,13 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
     domain = extent(pl.concat([marked.select(ends.columns), ends]), ends.columns, air=0.06)
     up = name_axis("system", marked["system"].to_list(), characters=34)
     across = number_axis("predicted", f"predicted {outcome}", domain)
-    base = alt.Chart().encode(y=up)
+    base = Plot().encode(y=up)
     known = base.transform_filter("isValid(datum.predicted)")
     full = either(alt.FillValue, "datum.hollow", "white", "black")
     tooltip = [alt.Tooltip("system:N"), alt.Tooltip("text:N", title=f"predicted {outcome}"), alt.Tooltip("refused:N")]
     layers = []
     if naive.defined and not (math.isnan(naive.low) or math.isnan(naive.high)):
-        band = alt.Chart(inline(ends.select("low", "high"))).mark_rect(color="#e4e4e4")
+        band = Plot(inline(ends.select("low", "high"))).mark_rect(color="#e4e4e4")
         layers.append(band.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
     if naive.defined:
         layers.append(upright(naive.value, color="#777777", strokeWidth=1.5, strokeDash=[5, 4]))
@@ -214,7 +212,7 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
     if not lost.is_empty():  # why nothing is predicted, in place of a dot
         reasons = pl.Series([middle_cut(text, REASON_LENGTH, tail=0) for text in lost["text"]])
         data = inline(lost.select("system", "text").with_columns(reason=reasons))
-        reason = alt.Chart(data).encode(y=up, x=alt.XValue(8), text=alt.Text("reason:N"))
+        reason = Plot(data).encode(y=up, x=alt.XValue(8), text=alt.Text("reason:N"))
         look: dict[str, Any] = {"align": "left", "fontSize": 11, "fontStyle": "italic"}
         layers += [
             reason.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round"),
@@ -289,7 +287,7 @@ def observed_chart(
     dialogues = _counted(known["dialogue"].n_unique(), "dialogue")
     layers = _observed_layers(known, kinds, (least - air, most + air), reach, outcome, shares)
     return finished(
-        alt.layer(*layers).properties(width=SIDE, height=SIDE),
+        alt.layer(*layers, width=SIDE, height=SIDE),
         title=title or _observed_title(dialogues, kinds, shares, outcome),
         subtitle=[
             f"n = {dialogues}",
@@ -325,7 +323,7 @@ def _observed_layers(
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     up = alt.Y("observed:Q", title=f"observed {outcome}", scale=scale, axis=alt.Axis(format=".3~g", tickCount=6))
     links = known.filter(pl.col("dialogue").is_duplicated()) if known.height <= MOST_LINKS * len(kinds) else known[:0]
-    link = alt.Chart(inline(links)).mark_line(color="#999999", strokeWidth=0.8, clip=True)
+    link = Plot(inline(links)).mark_line(color="#999999", strokeWidth=0.8, clip=True)
     fills, shapes = (alt.Scale(domain=kinds, range=[look[kind] for kind in kinds]) for look in (FILLS, SHAPES))
     legend = alt.Legend(
         title=None,
@@ -339,7 +337,7 @@ def _observed_layers(
     )
     size = float(np.clip(9000 / max(known.height, 1), 14, 75))
     dot = (
-        alt.Chart()
+        Plot()
         .transform_filter("isValid(datum.predicted) && isValid(datum.observed)")
         .mark_point(size=size, stroke=OUTLINE, strokeWidth=1, opacity=1 if known.height <= 400 else 0.6)
     )
@@ -365,11 +363,11 @@ def _observed_layers(
 def _diagonal(domain: Span, reach: float) -> list[Any]:
     """Where predictions would be right, and the band around it."""
     ends = pl.DataFrame({"at": domain, "observed": domain})
-    line = alt.Chart(inline(ends)).mark_line(color="#777777", strokeDash=[5, 4], clip=True)
+    line = Plot(inline(ends)).mark_line(color="#777777", strokeDash=[5, 4], clip=True)
     layers = [line.encode(x=alt.X("at:Q"), y=alt.Y("observed:Q"))]
     if not math.isnan(reach):
         edges = ends.with_columns(low=pl.col("at") - reach, high=pl.col("at") + reach)
-        band = alt.Chart(inline(edges)).mark_area(color="#ececec", clip=True)
+        band = Plot(inline(edges)).mark_area(color="#ececec", clip=True)
         layers.insert(0, band.encode(x=alt.X("at:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q")))
     return layers
 
@@ -377,7 +375,7 @@ def _diagonal(domain: Span, reach: float) -> list[Any]:
 def _arrows(rows: pl.DataFrame, side: Literal["left", "right"]) -> list[Any]:
     """Arrows above the predictions that were put on the edge, and where they would be."""
     inward = 7 if side == "left" else -7
-    base = alt.Chart(inline(rows)).encode(x=alt.X("at:Q"), y=alt.Y("observed:Q"))
+    base = Plot(inline(rows)).encode(x=alt.X("at:Q"), y=alt.Y("observed:Q"))
     return [
         base.mark_point(shape=f"triangle-{side}", size=45, fill="black", strokeWidth=0, opacity=1, yOffset=-12),
         base.mark_text(fontSize=11, align=side, dx=inward, dy=-12, color=INK).encode(text=alt.Text("text:N")),
@@ -416,7 +414,7 @@ def sets_chart(rows: pl.DataFrame, *, title: str | None = None) -> Any:
         listed.append(f"{part['features'][0]}: {', '.join(values)}")
     height = alt.Step(LANE, **{"for": "offset"})
     return finished(
-        alt.layer(*_sets_layers(bars, kinds)).properties(width=WIDTH - 60, height=height),
+        alt.layer(*_sets_layers(bars, kinds), width=WIDTH - 60, height=height),
         title=title or _sets_title(table, most_honest(kinds)),
         subtitle=[
             "R² of 0: no better than the mean outcome",
@@ -435,7 +433,7 @@ def _sets_layers(bars: pl.DataFrame, kinds: list[str]) -> list[Any]:
     domain = (low - (1.3 * room if low < 0 else 0.0), high + room)
     up = name_axis("features", bars["features"].unique(maintain_order=True).to_list(), characters=34, grid=False)
     up.scale.paddingInner, up.scale.paddingOuter = 0.22, 0.1
-    base = alt.Chart().encode(y=up, yOffset=alt.YOffset("validation:N", scale=alt.Scale(domain=kinds)))
+    base = Plot().encode(y=up, yOffset=alt.YOffset("validation:N", scale=alt.Scale(domain=kinds)))
     colours = alt.Scale(domain=kinds, range=[FILLS[kind] for kind in kinds])
     legend = alt.Legend(title=None, orient="top", symbolType="square", symbolSize=140, rowPadding=2)
     across = number_axis("stop", "R²", domain, format=".2~f", labelFlush=False)
@@ -523,8 +521,11 @@ def price_chart(
     about = f"Change of the predicted {outcome} if half of each confusion were put right, the dearest first"
     legend = _price_legend(greatest, outcome) if any(known["change"]) else None
     return finished(
-        alt.layer(*_price_layers(shown, step, greatest, legend)).properties(
-            width=alt.Step(step), height=alt.Step(step), view=alt.ViewBackground(stroke=LINE)
+        alt.layer(
+            *_price_layers(shown, step, greatest, legend),
+            width=alt.Step(step),
+            height=alt.Step(step),
+            view=alt.ViewBackground(stroke=LINE),
         ),
         title=title or _price_title(known, outcome),
         subtitle=[
@@ -591,9 +592,9 @@ def _price_layers(labels: list[str], step: int, greatest: float, legend: Any) ->
     tooltip = [alt.Tooltip("actual:N"), alt.Tooltip("predicted:N")]
     tooltip += [alt.Tooltip("count:Q", format=","), alt.Tooltip("change:Q", format="+.4~g")]
     scale = alt.Scale(domain=[-greatest, 0, greatest], range=list(SHADES), interpolate="rgb")
-    cell = alt.Chart().transform_filter("datum.shown")
+    cell = Plot().transform_filter("datum.shown")
     shade = cell.transform_filter("isValid(datum.change)").mark_rect(stroke=LINE, strokeWidth=1)
-    hatch = alt.Chart(inline(pl.DataFrame({"predicted": labels, "actual": labels}))).mark_point(
+    hatch = Plot(inline(pl.DataFrame({"predicted": labels, "actual": labels}))).mark_point(
         shape=HATCH, size=(step - 6) ** 2, stroke=LINE, strokeWidth=1, filled=False, opacity=1
     )
     layers = [
@@ -604,7 +605,7 @@ def _price_layers(labels: list[str], step: int, greatest: float, legend: Any) ->
     ink = "datum.dark", "white", "black"
     if step <= 40:
         shape = either(alt.ShapeValue, "datum.change > 0", "triangle-up", "triangle-down")
-        base = alt.Chart().transform_filter("datum.shown && isValid(datum.change) && datum.change != 0")
+        base = Plot().transform_filter("datum.shown && isValid(datum.change) && datum.change != 0")
         triangle = base.mark_point(strokeWidth=0, opacity=1)
         return [
             *layers,

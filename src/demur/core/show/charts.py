@@ -33,12 +33,20 @@ TITLE_WIDTH, SUBTITLE_WIDTH = 72, 100
 """Characters of one line of title and subtitle."""
 
 
+def unchecked() -> Any:
+    """A context, or a decorator, in which Altair does not hold each part of a chart against the schema.
+
+    The tests do that once for every figure; it takes longer than to draw one.
+    """
+    return alt.utils.schemapi.debug_mode(False)
+
+
 def inline(frame: pl.DataFrame) -> alt.InlineData:
     """The rows of a table as data inside a spec: rates to seven decimals, thresholds whole, no NaN or infinity."""
     floats = pl.selectors.float()
     rates = floats - pl.selectors.by_name("threshold", require_all=False)
     rows = frame.with_columns(rates.round(7)).with_columns(pl.when(floats.is_finite()).then(floats)).to_dicts()
-    with alt.utils.schemapi.debug_mode(False):  # to hold each row against the schema takes most of the time
+    with unchecked():
         return alt.InlineData(values=tuple(rows))  # a list would be copied, row by row, whenever charts are layered
 
 
@@ -48,6 +56,17 @@ def chart_table(chart: Any) -> pl.DataFrame:
     if not isinstance(values, tuple):
         raise UsageError("this chart holds no table of its own; pass a chart made by demur")
     return pl.DataFrame(values, infer_schema_length=None)
+
+
+class Plot(alt.Chart):
+    """A chart of one mark, of which Altair makes copies that share its data, mark and channels.
+
+    Altair copies every layer several times, part by part, whenever charts are put together, titled or written. Nothing
+    changes a plot once it is made, so it can be shared.
+    """
+
+    def __deepcopy__(self, memo: Any) -> Plot:
+        return self.copy(deep=False)
 
 
 def rate_axis(
@@ -71,10 +90,12 @@ def headroom(highest: float) -> tuple[float, float]:
 def finished(
     chart: Any, *, title: str, subtitle: Sequence[str], description: str, table: pl.DataFrame | None = None
 ) -> Any:
-    """A chart with its titles, description for screen readers, table and the common look."""
+    """The chart itself, with its titles, description for screen readers, table and the common look."""
     words = alt.TitleParams(text=balanced(title, TITLE_WIDTH), subtitle=packed(subtitle, SUBTITLE_WIDTH))
-    data: dict[str, Any] = {} if table is None else {"data": inline(table)}
-    return chart.properties(title=words, description=description, **data).configure(**LOOK)
+    chart.title, chart.description, chart.config = words, description, alt.Config(**LOOK)
+    if table is not None:
+        chart.data = inline(table)
+    return chart
 
 
 def balanced(text: str, width: int) -> list[str]:
@@ -134,7 +155,7 @@ def hover_layer(rows: pl.DataFrame, x: str, y: str) -> Any:
     titles = [column for column in rows.columns if column not in (x, y)]
     fields = {title: f"hover_{place}" for place, title in enumerate(titles)}
     return (
-        alt.Chart(inline(rows.rename(fields)), name=f"{HOVER}_points")
+        Plot(inline(rows.rename(fields)), name=f"{HOVER}_points")
         .mark_point(filled=True, size=150, color="black", stroke="white", strokeWidth=2, clip=True)
         .encode(
             x=alt.X(x, type="quantitative"),
@@ -153,7 +174,8 @@ def _tooltip_title(name: str) -> str:
 
 def spec_of(chart: Any) -> dict[str, Any]:
     """The Vega-Lite spec of a chart, in which every text can be shown."""
-    spec: dict[str, Any] = chart_safe(chart.to_dict())
+    with unchecked():
+        spec: dict[str, Any] = chart_safe(chart.to_dict(validate=False))
     return spec
 
 
@@ -191,7 +213,7 @@ def placed_labels(
         label_x=pl.Series([across / WIDTH for across, _ in spots]),
         label_y=pl.Series([domain[0] + up / scale for _, up in spots]),
     )
-    base = alt.Chart(inline(rows))
+    base = Plot(inline(rows))
     where: dict[str, Any] = {"x": alt.X("label_x:Q"), "y": alt.Y("label_y:Q")}
     dot: dict[str, Any] = {"size": 90, "shape": "diamond", "fill": "white", "stroke": "black", "strokeWidth": 1.8}
     beside: dict[str, Any] = {"baseline": "middle", "dx": 3} if align == "left" else {"baseline": "bottom", "dx": 0}
@@ -398,7 +420,7 @@ def either(channel: type[Any], test: str, yes: Any, no: Any) -> Any:
 
 def upright(place: float, **look: Any) -> Any:
     """A line from top to bottom at one place of the horizontal axis."""
-    return alt.Chart(alt.InlineData(values=[{"at": place}])).mark_rule(**look).encode(x=alt.X("at:Q"))
+    return Plot(alt.InlineData(values=[{"at": place}])).mark_rule(**look).encode(x=alt.X("at:Q"))
 
 
 def capital(text: str) -> str:

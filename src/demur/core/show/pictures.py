@@ -72,7 +72,7 @@ _draughtsman = Draughtsman()
 
 def svg(chart: Any) -> str:
     """The figure as an SVG image."""
-    return svg_of(chart.to_dict())
+    return svg_of(spec_of(chart))
 
 
 def svg_of(spec: dict[str, Any]) -> str:

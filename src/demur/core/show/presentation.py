@@ -107,7 +107,8 @@ def drawing(path: str, *arguments: Any, **options: Any) -> Drawing:
 
 
 def chart_function(name: str) -> Callable[..., Any]:
-    """The chart function at a path such as `returns.charts.cost.cost_path_chart`, loaded now."""
+    """The chart function at a path such as `returns.charts.cost.cost_path_chart`, loaded now; it draws unchecked."""
     module, _, function = name.rpartition(".")
-    chart: Callable[..., Any] = getattr(import_module(f"demur.{module}"), function)
+    draw: Callable[..., Any] = import_module("demur.core.show.charts").unchecked()
+    chart: Callable[..., Any] = draw(getattr(import_module(f"demur.{module}"), function))
     return chart

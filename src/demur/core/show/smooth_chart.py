@@ -11,6 +11,7 @@ import polars as pl
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Plot,
     alt,
     capital,
     finished,
@@ -69,7 +70,7 @@ def smooth_chart(
     axes = (number_axis("x", x_title, wide), number_axis("mean", y_title, high, channel=alt.Y))
     layers = [
         *_scatter_and_bands(points, table.with_columns(colour=pl.col("group").replace_strict(colours))),
-        alt.Chart()
+        Plot()
         .mark_line(clip=True)
         .encode(*axes, *line_channels(list(named), corner=corner, field="group"), order=alt.Order("x:Q")),
         *_single_places(named),
@@ -77,7 +78,7 @@ def smooth_chart(
     ]
     beyond = f"{count(hidden)} {'point lies' if hidden == 1 else 'points lie'} beyond the axis"
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=title or capital(_smooth_title(named, x_title, y_title, better)),
         subtitle=[_sizes(named), "shaded: one standard error on each side of the mean", *([beyond] if hidden else ())],
         description=_smooth_description(named, x_title, y_title),
@@ -90,10 +91,10 @@ def _scatter_and_bands(points: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
     faint = float(np.clip(120 / points.height, 0.06, 0.4))
     fill = alt.Fill("colour:N", scale=None)
     return [
-        alt.Chart(inline(points))
+        Plot(inline(points))
         .mark_point(shape="circle", size=16, strokeWidth=0, fillOpacity=faint, opacity=1, clip=True)
         .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), fill=fill),
-        alt.Chart(inline(table))
+        Plot(inline(table))
         .mark_area(opacity=0.2, clip=True)
         .encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("group:N"), fill=fill),
     ]
@@ -109,7 +110,7 @@ def _single_places(named: dict[str, Smooth]) -> list[Any]:
     if not rows:
         return []
     dots = pl.DataFrame(rows).select("x", "mean", "low", "high", "colour")
-    base = alt.Chart(inline(dots)).encode(x=alt.X("x:Q"), color=alt.Color("colour:N", scale=None))
+    base = Plot(inline(dots)).encode(x=alt.X("x:Q"), color=alt.Color("colour:N", scale=None))
     return [
         base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True, size=80, opacity=1).encode(y=alt.Y("mean:Q")),

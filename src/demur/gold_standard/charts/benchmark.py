@@ -16,6 +16,7 @@ from demur.core.show.charts import (
     WIDTH,
     Corner,
     LineStyle,
+    Plot,
     Span,
     alt,
     capital,
@@ -209,7 +210,7 @@ def row_colour(channel: type[Any]) -> Any:
 
 def bands(table: pl.DataFrame, field: str, *, opacity: float = 0.18) -> Any:
     """Shaded bands between `low` and `high` over `x`, in the `colour` of each row."""
-    shape = alt.Chart(inline(table)).mark_area(opacity=opacity, clip=True)
+    shape = Plot(inline(table)).mark_area(opacity=opacity, clip=True)
     return shape.encode(
         x=alt.X("x:Q"),
         y=alt.Y("low:Q"),
@@ -224,7 +225,7 @@ def lone_dots(table: pl.DataFrame, field: str, value: str) -> list[Any]:
     alone = table.filter(pl.len().over(field) == 1)
     if alone.is_empty():
         return []
-    base = alt.Chart(inline(alone)).encode(x=alt.X("x:Q"))
+    base = Plot(inline(alone)).encode(x=alt.X("x:Q"))
     dot = base.mark_point(shape="circle", size=80, strokeWidth=0, opacity=1)
     span = base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), stroke=row_colour(alt.Stroke))
     return [*([span] if "low" in alone.columns else []), dot.encode(y=alt.Y(f"{value}:Q"), fill=row_colour(alt.Fill))]
@@ -244,13 +245,13 @@ def tooltip_layer(table: pl.DataFrame, field: str, value: str, x: Quantity, y: Q
 
 def horizontal_line(place: float, **look: Any) -> Any:
     """A line from side to side at one place of the vertical axis."""
-    return alt.Chart(alt.InlineData(values=[{"up": place}])).mark_rule(**look).encode(y=alt.Y("up:Q"))
+    return Plot(alt.InlineData(values=[{"up": place}])).mark_rule(**look).encode(y=alt.Y("up:Q"))
 
 
 def line_label(place: float, text: str) -> list[Any]:
     """Words over the right end of a line from side to side, legible over whatever runs beneath them."""
     look: dict[str, Any] = {"align": "right", "fontSize": 11, "dx": -3, "dy": -8}
-    base = alt.Chart(alt.InlineData(values=[{"up": place, "text": text}]))
+    base = Plot(alt.InlineData(values=[{"up": place, "text": text}]))
     where: dict[str, Any] = {"x": alt.XValue("width"), "y": alt.Y("up:Q"), "text": alt.Text("text:N")}
     return [
         base.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round").encode(**where),
@@ -307,7 +308,7 @@ def benchmark_chart(
     ]
     bound = "" if upper is None or math.isnan(upper) else f" The metric's upper bound is {wanted.text(upper)}."
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=title or _benchmark_title(table, measured, wanted),
         subtitle=[
             *([f"n = {count(trials)} trials"] if trials else []),
@@ -336,7 +337,7 @@ def _benchmark_layers(
     return [
         bands(coloured, "performer"),
         *_point_layers(scheme.with_colours(means)),
-        alt.Chart().mark_line(clip=True).encode(*axes, *scheme.channels(corner), order=alt.Order("x:Q")),
+        Plot().mark_line(clip=True).encode(*axes, *scheme.channels(corner), order=alt.Order("x:Q")),
         *lone_dots(coloured, "performer", "y"),
         *bound_layers(y, upper),
         tooltip_layer(table, "performer", "y", x, y),
@@ -367,7 +368,7 @@ def _point_layers(means: pl.DataFrame) -> list[Any]:
     share = pl.col("n").fill_nan(1.0) / (float(str(most)) if most else 1.0)
     sized = means.with_columns(size=(LARGEST * share).clip(lower_bound=14))
     return [
-        alt.Chart(inline(sized))
+        Plot(inline(sized))
         .mark_point(shape="circle", filled=False, strokeWidth=1.2, opacity=0.55)
         .encode(
             x=alt.X("x:Q"),

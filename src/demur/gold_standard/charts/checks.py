@@ -12,6 +12,7 @@ from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
     LineStyle,
+    Plot,
     alt,
     capital,
     either,
@@ -102,7 +103,7 @@ def _residual_panel(marked: pl.DataFrame, name: str, x: Quantity, y: Quantity, *
     hidden: dict[str, Any] = {} if last else {"labels": False, "ticks": False}
     below = x.axis(alt.X, "x", extent(marked, ("x",), air=0.03), title=x.name if last else "", **hidden)
     up = y.axis(alt.Y, "residual", high, tickCount=4)
-    base = alt.Chart(inline(marked.filter(pl.col("performer") == name)))
+    base = Plot(inline(marked.filter(pl.col("performer") == name)))
     ink = "datum.off", "#b3261e", "#777777"
     bar = base.mark_rule().encode(
         x=alt.X("x:Q"),
@@ -119,8 +120,8 @@ def _residual_panel(marked: pl.DataFrame, name: str, x: Quantity, y: Quantity, *
         tooltip=[alt.Tooltip("label:N", title="residual"), alt.Tooltip("x:Q", format=".3~g"), alt.Tooltip("n:Q")],
     )
     words = alt.TitleParams(middle_cut(name, 60), anchor="start", fontSize=12, fontWeight=500, offset=4, frame="group")
-    layers = alt.layer(horizontal_line(0.0, color="#333333", strokeWidth=1), bar, dot)
-    return layers.properties(width=WIDTH, height=110, title=words)
+    zero = horizontal_line(0.0, color="#333333", strokeWidth=1)
+    return alt.layer(zero, bar, dot, width=WIDTH, height=110, title=words)
 
 
 def _residual_title(marked: pl.DataFrame) -> str:
@@ -192,13 +193,15 @@ def _subjects_panel(
         alt.Tooltip(f"{field}:Q", format=".3~g"),
     ]
     dashed: dict[str, Any] = {"color": "#333333", "strokeWidth": 1.2, "strokeDash": [5, 4]}
-    base = alt.Chart().transform_filter(f"isValid(datum.{field})")
+    base = Plot().transform_filter(f"isValid(datum.{field})")
     dots = base.mark_point(filled=True, size=dot, opacity=1)
     return alt.layer(
         *([] if target is None else [horizontal_line(target, **dashed)]),
         base.mark_line().encode(below, up, *channels, order=alt.Order("subjects:Q")),
         dots.encode(x=alt.X("subjects:Q"), y=alt.Y(f"{field}:Q"), color=channels[0], tooltip=label),
-    ).properties(width=PANEL, height=HEIGHT - lower)
+        width=PANEL,
+        height=HEIGHT - lower,
+    )
 
 
 def _steps_title(table: pl.DataFrame, steps: dict[str, float], tolerance: float | None) -> str:
@@ -243,7 +246,7 @@ def wizards_chart(
     apart = f"Apart from the others: {', '.join(outliers)}." if outliers else "None stands apart from the others."
     reach = f"from {wanted.text(low)} to {wanted.text(high)}" if not math.isnan(low) else "undefined"
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=title or _wizards_title(outliers, wizards),
         subtitle=[
             f"thin: each of {count(wizards)} {'wizard' if wizards == 1 else 'wizards'}",
@@ -278,7 +281,7 @@ def _wizard_layers(
         ]
     )
     axes = (x.axis(alt.X, "x", wide), y.axis(alt.Y, "y", high))
-    line = alt.Chart(inline(every)).mark_line(clip=True)
+    line = Plot(inline(every)).mark_line(clip=True)
     return [
         bands(pooled.with_columns(colour=pl.lit(GOLDS[0].colour)), "subject"),
         line.encode(*axes, *scheme.channels(corner, "line"), detail=alt.Detail("subject:N"), order=alt.Order("x:Q")),
@@ -359,11 +362,14 @@ def _cost_plot(table: pl.DataFrame, wide: tuple[float, float], y: Quantity, amou
     below = y.axis(alt.X, "performance", wide, title=y.name if alone else "", **hidden)
     up = Quantity(amount).axis(alt.Y, "amount", domain)
     label = [alt.Tooltip("performance:Q", format=".3~g"), alt.Tooltip("amount:Q", format=",.4~r")]
-    line = alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(below, up, order=alt.Order("performance:Q"))
-    dot = alt.Chart().transform_filter("datum.kind === 'point'")
+    line = Plot().mark_line(color="black", strokeWidth=2.4).encode(below, up, order=alt.Order("performance:Q"))
+    dot = Plot().transform_filter("datum.kind === 'point'")
     points = dot.mark_point(shape="circle", size=75, fill="white", stroke="black", strokeWidth=1.8, opacity=1)
-    return alt.layer(line, points.encode(x=alt.X("performance:Q"), y=alt.Y("amount:Q"), tooltip=label)).properties(
-        width=WIDTH, height=HEIGHT - 60
+    return alt.layer(
+        line,
+        points.encode(x=alt.X("performance:Q"), y=alt.Y("amount:Q"), tooltip=label),
+        width=WIDTH,
+        height=HEIGHT - 60,
     )
 
 
@@ -372,7 +378,7 @@ def _lanes(spans: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
     names = spans["system"].to_list()
     label = [f"{y.text(start)} to {y.text(stop)}" for _, start, stop in spans.iter_rows()]
     bars = Scheme.named([], names).with_colours(spans, "system").with_columns(label=pl.Series(label))
-    base = alt.Chart(inline(bars)).encode(y=name_axis("system", names, characters=18))
+    base = Plot(inline(bars)).encode(y=name_axis("system", names, characters=18))
     words = [alt.Tooltip("system:N"), alt.Tooltip("label:N", title=y.name)]
     bar = base.mark_bar(height=LANE - 12, fillOpacity=0.5, strokeWidth=1.4)
     dot = base.mark_point(shape="circle", size=30, strokeWidth=0, opacity=1).encode(
@@ -386,7 +392,7 @@ def _lanes(spans: pl.DataFrame, wide: tuple[float, float], y: Quantity) -> Any:
         tooltip=words,
     )
     text = base.mark_text(align="left", fontSize=11, dx=8).encode(x=alt.XValue("width"), text=alt.Text("label:N"))
-    return alt.layer(span, dot, text).properties(width=WIDTH, height=LANE * len(names))
+    return alt.layer(span, dot, text, width=WIDTH, height=LANE * len(names))
 
 
 def _cost_title(table: pl.DataFrame, y: Quantity, amount: str) -> str:
@@ -459,7 +465,7 @@ def _plan_panel(lines: pl.DataFrame, field: str, y: Quantity, target: float, *, 
     if not wide:
         return panel
     words = line_label(target, f"wanted, {y.difference(target)}")
-    return alt.layer(*panel.layer, *words).properties(width=WIDTH, height=HEIGHT - 40)
+    return alt.layer(*panel.layer, *words, width=WIDTH, height=HEIGHT - 40)
 
 
 def _plan_title(table: pl.DataFrame, target: float, y: Quantity) -> str:

@@ -11,6 +11,7 @@ import polars as pl
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Plot,
     Span,
     alt,
     either,
@@ -86,9 +87,7 @@ def impurity_chart(
     measured, wanted = Quantity(x, x_percent), Quantity(y, percent)
     scheme = Scheme.of(table, "system")
     wide = across(measured, table, parts.select(x="from"), parts.select(x="to"))
-    plot = alt.layer(*_impurity_layers(table, parts, scheme, wide, measured, wanted)).properties(
-        width=WIDTH, height=HEIGHT
-    )
+    plot = alt.layer(*_impurity_layers(table, parts, scheme, wide, measured, wanted), width=WIDTH, height=HEIGHT)
     # Scales of their own keep the legend in the plot.
     own_scales: dict[str, Any] = dict.fromkeys(("color", "strokeDash", "strokeWidth"), "independent")
     return finished(
@@ -125,14 +124,12 @@ def _impurity_layers(
     unlabelled: dict[str, Any] = {} if parts.is_empty() else {"labels": False, "ticks": False}
     below = x.axis(alt.X, "x", wide, title=x.name if parts.is_empty() else "", **unlabelled)
     up = y.axis(alt.Y, "impurity", high, title=f"distance from gold standard, {y.name}")
-    line = (
-        alt.Chart().mark_line(clip=True).encode(below, up, *scheme.channels(corner, "system"), order=alt.Order("x:Q"))
-    )
-    area = alt.Chart(inline(coloured.select("system", "x", "impurity", "colour"))).mark_area(opacity=0.08, clip=True)
+    line = Plot().mark_line(clip=True).encode(below, up, *scheme.channels(corner, "system"), order=alt.Order("x:Q"))
+    area = Plot(inline(coloured.select("system", "x", "impurity", "colour"))).mark_area(opacity=0.08, clip=True)
     ends_of_area: dict[str, Any] = {"x": alt.X("x:Q"), "y": alt.Y("impurity:Q"), "y2": alt.Y2(datum=0)}
     fill = area.encode(detail=alt.Detail("system:N"), fill=row_colour(alt.Fill), **ends_of_area)
     fills = [fill] if len(scheme.names) <= MOST_FILLS else []
-    changes = alt.Chart(inline(pl.DataFrame({"x": _inner_edges(parts)}, schema={"x": pl.Float64})))
+    changes = Plot(inline(pl.DataFrame({"x": _inner_edges(parts)}, schema={"x": pl.Float64})))
     edges = changes.mark_rule(color="#666666", strokeWidth=1, strokeDash=[2, 3])
     return [
         *fills,
@@ -161,7 +158,7 @@ def _stripes(coloured: pl.DataFrame, scheme: Scheme, wide: Span) -> list[Any]:
     above = pl.concat(rows).filter(pl.col("up") > NOISE) if rows else pl.DataFrame()
     if above.is_empty():
         return []
-    stripe = alt.Chart(inline(above)).mark_rule(strokeWidth=1.3, opacity=0.85, clip=True)
+    stripe = Plot(inline(above)).mark_rule(strokeWidth=1.3, opacity=0.85, clip=True)
     return [stripe.encode(x=alt.X("x:Q"), y=alt.Y("up:Q"), y2=alt.Y2(datum=0), stroke=row_colour(alt.Stroke))]
 
 
@@ -182,13 +179,13 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
         text=pl.Series([_fitting(labels[name], pixels * (to - start)) for name, start, to in parts.iter_rows()]),
         range=pl.Series([_span_words(start, to, x) for _, start, to in parts.iter_rows()]),
     )
-    base = alt.Chart(inline(bars))
+    base = Plot(inline(bars))
     label = [alt.Tooltip("nearer:N", title="nearer to gold"), alt.Tooltip("range:N")]
     bar = base.mark_rect(stroke="#666666", strokeWidth=1, fillOpacity=0.4)
     lane: dict[str, Any] = {"y": alt.YValue(0), "y2": alt.Y2Value(STRIP)}
     middle = alt.YValue(STRIP / 2)
     thin = base.transform_filter(f"(datum.to - datum.from) * {pixels!r} < 3").mark_rule(strokeWidth=4)
-    words = alt.Chart(alt.InlineData(values=[{"text": ["nearer", "to gold"]}]))
+    words = Plot(alt.InlineData(values=[{"text": ["nearer", "to gold"]}]))
     return alt.layer(
         bar.encode(x.axis(alt.X, "from", wide), x2=alt.X2("to:Q"), fill=row_colour(alt.Fill), tooltip=label, **lane),
         thin.encode(x=alt.X("middle:Q"), stroke=row_colour(alt.Stroke), tooltip=label, **lane),
@@ -198,7 +195,9 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
         words.mark_text(align="right", dx=-8, dy=-6, fontSize=11, color="#1a1a1a", lineHeight=13).encode(
             x=alt.XValue(0), y=middle, text=alt.Text("text:N")
         ),
-    ).properties(width=WIDTH, height=STRIP)
+        width=WIDTH,
+        height=STRIP,
+    )
 
 
 def _fitting(label: str, room: float) -> str:
@@ -335,7 +334,7 @@ def _effects_panel(marked: pl.DataFrame, kind: str, *, last: bool) -> Any:
     least, most = extent(marked, ("value", "low", "high"), air=0.06)
     domain = (min(least, -0.06 * abs(most)), max(most, 0.06 * abs(least)))
     hidden: dict[str, Any] = {} if last else {"labels": False, "ticks": False}
-    base = alt.Chart(inline(part)).encode(y=name_axis("effect", part["effect"].to_list(), characters=40))
+    base = Plot(inline(part)).encode(y=name_axis("effect", part["effect"].to_list(), characters=40))
     below = number_axis("value", MASS if last else "", domain, **hidden)
     dot = base.mark_point(shape="circle", size=80, stroke="black", strokeWidth=1.6, opacity=1).encode(
         below,
@@ -349,7 +348,10 @@ def _effects_panel(marked: pl.DataFrame, kind: str, *, last: bool) -> Any:
         base.mark_rule(strokeWidth=2, color="#555555").encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")),
         dot,
         beside,
-    ).properties(width=WIDTH - 200, height=ROW * part.height, title=words)
+        width=WIDTH - 200,
+        height=ROW * part.height,
+        title=words,
+    )
 
 
 def _effects_title(marked: pl.DataFrame) -> str:
@@ -383,7 +385,7 @@ def domains_chart(rows: pl.DataFrame, *, level: float = 0.95, title: str | None 
         for row in table.iter_rows(named=True)
     ]
     return finished(
-        alt.layer(*_domain_layers(table, wide, high)).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*_domain_layers(table, wide, high), width=WIDTH, height=HEIGHT),
         title=title or _domains_title(table),
         subtitle=[*interval_words(table, "lines", level), "left: easier for the gold standard", "low: nearer to it"],
         description=f"Complexity and relative impurity mass. {'; '.join(texts)}.",
@@ -403,7 +405,7 @@ def _domain_layers(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(studies))]
     colour = alt.Color("study:N", scale=alt.Scale(domain=studies, range=colours), legend=legend)
     shape = alt.Shape("study:N", scale=alt.Scale(domain=studies, range=shapes), legend=legend)
-    base = alt.Chart().transform_filter("isValid(datum.complexity) && isValid(datum.relative_mass)")
+    base = Plot().transform_filter("isValid(datum.complexity) && isValid(datum.relative_mass)")
     thin = base.mark_rule(strokeWidth=1.4, opacity=0.75)
     label = [alt.Tooltip("study:N"), alt.Tooltip("system:N")]
     label += [alt.Tooltip(f"{name}:Q", format=".3~g") for name in ("complexity", "relative_mass")]
@@ -436,7 +438,7 @@ def _domain_labels(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     rows = [
         {"text": cut[name], "left": box[0], "top": box[1]} for name, box in zip(known["system"], boxes, strict=True)
     ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = Plot(alt.InlineData(values=rows)).encode(
         x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("top:Q", scale=None, axis=None), text=alt.Text("text:N")
     )
     look: dict[str, Any] = {"align": "left", "baseline": "top", "fontSize": 11}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.show.charts import alt, either, finished, inline
+from demur.core.show.charts import Plot, alt, either, finished, inline
 from demur.core.show.numbers import count, percent
 from demur.returns.classes import ClassReport, Confusion
 
@@ -43,7 +43,7 @@ def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     rejected = f", {percent(float(confusion.rejected / confusion.total))} rejected" if confusion.rejected else ""
     right = percent(report.figures["accuracy"].value)
     return finished(
-        alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)).resolve_scale(color="independent"),
+        alt.layer(*layers, width=alt.Step(step), height=alt.Step(step)).resolve_scale(color="independent"),
         title=title,
         subtitle=[
             f"n = {count(confusion.n)}",
@@ -110,13 +110,13 @@ def _layers(table: pl.DataFrame, labels: tuple[str, ...], rows: list[str], *, nu
     for kind, colours in SCHEMES.items():
         if kind in table["kind"]:
             shade = alt.Scale(type="sqrt", domain=[0, 1], range=list(colours))
-            cells = alt.Chart().transform_filter(alt.datum.kind == kind).mark_rect(stroke="white", strokeWidth=1)
+            cells = Plot().transform_filter(alt.datum.kind == kind).mark_rect(stroke="white", strokeWidth=1)
             layers.append(cells.encode(x, y, color=alt.Color("share:Q", scale=shade, legend=None), tooltip=tooltip))
     if REJECTED in rows:
-        line = alt.Chart(inline(pl.DataFrame({"predicted": [REJECTED]}))).mark_rule(color="black", strokeWidth=2)
+        line = Plot(inline(pl.DataFrame({"predicted": [REJECTED]}))).mark_rule(color="black", strokeWidth=2)
         layers.append(line.encode(y=alt.Y("predicted:N", bandPosition=0, **up)))
     if numbers:
         ink = either(alt.ColorValue, "(datum.share > 0.3)", "white", "black")
         text = alt.Text("weight:Q", format=",.4~g")
-        layers.append(alt.Chart().mark_text(fontSize=11).encode(x, y, text=text, color=ink))
+        layers.append(Plot().mark_text(fontSize=11).encode(x, y, text=text, color=ink))
     return layers

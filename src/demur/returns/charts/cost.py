@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.charts import WIDTH, alt, finished, headroom, inline, line_channels, rate_axis
+from demur.core.show.charts import WIDTH, Plot, alt, finished, headroom, inline, line_channels, rate_axis
 from demur.core.show.numbers import count, cutoff, percent
 from demur.returns.charts.error_return import DIAMOND
 from demur.returns.threshold import Choice
@@ -89,7 +89,7 @@ def _threshold_panel(choice: Choice) -> Any:
     up = alt.Y("threshold:Q", title="best threshold", scale=scale, axis=alt.Axis(tickCount=4))
     ends = [(ratio, part.threshold) for part in reversed(choice.path) for ratio in (part.ratio_from, part.ratio_to)]
     exact = inline(pl.DataFrame(ends, schema={"ratio": pl.Float64, "threshold": pl.Float64}, orient="row"))
-    line = alt.Chart(exact).mark_line(color="black", strokeWidth=2.2)
+    line = Plot(exact).mark_line(color="black", strokeWidth=2.2)
     stretches = [
         {
             "ratio": part.ratio_from,
@@ -103,7 +103,7 @@ def _threshold_panel(choice: Choice) -> Any:
     ]
     titles = {"cutoff": "return if", "span": "best for cost ratios", "rates": "non-return, error"}
     tooltip = [alt.Tooltip(f"{field}:N", title=title) for field, title in titles.items()]
-    reach = alt.Chart(inline(pl.DataFrame(stretches, infer_schema_length=None))).mark_rule(opacity=0, strokeWidth=12)
+    reach = Plot(inline(pl.DataFrame(stretches, infer_schema_length=None))).mark_rule(opacity=0, strokeWidth=12)
     hover = reach.encode(x=alt.X("ratio:Q"), x2=alt.X2("ratio_to:Q"), y=alt.Y("threshold:Q"), tooltip=tooltip)
     lines = line.encode(_ratio_axis(last=False), up, order=alt.Order("ratio:Q"))
     return _panel(choice, [lines, hover], {"threshold": [choice.threshold]})
@@ -116,7 +116,7 @@ def _rates_panel(choice: Choice, table: pl.DataFrame) -> Any:
     )
     axes = (_ratio_axis(last=False), rate_axis(alt.Y, "rate", "rates it gives", tickCount=4))
     channels = line_channels(["error rate", "non-return rate"], field="which", corner="top-right")
-    lines = alt.Chart(inline(rows)).mark_line().encode(*axes, *channels, order=alt.Order("ratio:Q"))
+    lines = Plot(inline(rows)).mark_line().encode(*axes, *channels, order=alt.Order("ratio:Q"))
     return _panel(choice, [lines], {"rate": [choice.nonreturn, choice.error]})
 
 
@@ -131,7 +131,7 @@ def _cost_panel(choice: Choice, table: pl.DataFrame) -> Any:
         "cost:Q", title="cost per input", scale=alt.Scale(domain=list(domain), nice=False), axis=alt.Axis(tickCount=4)
     )
     channels = line_channels(list(lines), field="which", corner="bottom-right")
-    drawn = alt.Chart(inline(rows)).mark_line(clip=True).encode(_ratio_axis(last=True), up, *channels)
+    drawn = Plot(inline(rows)).mark_line(clip=True).encode(_ratio_axis(last=True), up, *channels)
     return _panel(choice, [drawn], {"cost": [choice.cost]})
 
 
@@ -139,8 +139,8 @@ def _panel(choice: Choice, layers: list[Any], marked: dict[str, list[float | Non
     """The layers and, where the choice was by cost, a line at its ratio with a diamond at each marked value."""
     for field, values in marked.items() if choice.cost_ratio is not None else ():
         for value in values:
-            base = alt.Chart(inline(pl.DataFrame({"ratio": [choice.cost_ratio], field: [value]})))
+            base = Plot(inline(pl.DataFrame({"ratio": [choice.cost_ratio], field: [value]})))
             rule = base.mark_rule(color="#555555", strokeDash=[4, 3]).encode(x=alt.X("ratio:Q"))
             dot = base.mark_point(**DIAMOND).encode(x=alt.X("ratio:Q"), y=alt.Y(field, type="quantitative"))
             layers.append(alt.layer(rule, dot))
-    return alt.layer(*layers).properties(width=WIDTH, height=PANEL)
+    return alt.layer(*layers, width=WIDTH, height=PANEL)

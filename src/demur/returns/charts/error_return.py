@@ -13,6 +13,7 @@ from demur.core.io.columns import nearest
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Plot,
     alt,
     finished,
     headroom,
@@ -154,7 +155,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         title = words.choice_title(look.choices[0]) if single else words.neutral_title(ordered, look.region)
     bands, crossings = look.bands if banded else "none", bool(look.crossings)
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=title,
         subtitle=words.subtitle(ordered, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
         description=words.description(ordered, look.region, look.choices),
@@ -197,22 +198,20 @@ def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "error", "error rate (share of inputs answered wrongly)", domain=domain),
     )
-    curves = (
-        alt.Chart().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order=alt.Order("nonreturn:Q"))
-    )
+    curves = Plot().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order=alt.Order("nonreturn:Q"))
     if not look.references:
         return [curves]
     lines = zip(kinds, (ordered[0].curve.random(), ordered[0].curve.oracle()), strict=True)
     table = pl.concat(
         [pl.DataFrame({"nonreturn": x, "error": y}).with_columns(system=pl.lit(name)) for name, (x, y) in lines]
     )
-    return [alt.Chart(inline(table)).mark_line().encode(*axes, *channels), curves]
+    return [Plot(inline(table)).mark_line().encode(*axes, *channels), curves]
 
 
 def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
     """The bands in the colours of their lines; these stand in the data, since a scale would take the legend away."""
     colour = pl.col("system").replace_strict(names, _colours(len(names))).alias("colour")
-    area = alt.Chart(inline(rows.with_columns(colour))).mark_area(opacity=0.16, clip=True)
+    area = Plot(inline(rows.with_columns(colour))).mark_area(opacity=0.16, clip=True)
     fill = alt.Fill("colour:N", scale=None)
     return area.encode(
         x=alt.X("nonreturn:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("system:N"), fill=fill
@@ -227,7 +226,7 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
             f"a region of non-return rates runs from low to high within [0, 1]; got {region[0]:g} to {region[1]:g}"
         )
     strip = pl.DataFrame({"start": [region[0]], "stop": [region[1]], "bottom": [domain[0]], "top": [domain[1]]})
-    shade = alt.Chart(inline(strip)).mark_rect(color="#f0ead6")
+    shade = Plot(inline(strip)).mark_rect(color="#f0ead6")
     return [shade.encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"))]
 
 
@@ -243,7 +242,7 @@ def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
             rows.append({"nonreturn": one.curve.floor, "error": error, **ends, "colour": colour})
     if not rows:
         return []
-    base = alt.Chart(inline(pl.DataFrame(rows, infer_schema_length=None)))
+    base = Plot(inline(pl.DataFrame(rows, infer_schema_length=None)))
     marks = base.mark_point(**_HOLLOW, size=50).encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"))
     colours = alt.Color("colour:N", scale=None)
     bars = base.mark_rule(strokeWidth=1.4, clip=True)
@@ -260,7 +259,7 @@ def _mark_layers(promises: Sequence[float], crossings: Sequence[Crossing]) -> li
     layers = []
     if promises:
         rows = [{"error": bound, "promise": f"promised: {percent(bound)}", "end": 1.0} for bound in promises]
-        base = alt.Chart(inline(pl.DataFrame(rows)))
+        base = Plot(inline(pl.DataFrame(rows)))
         text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
         layers = [
             base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y=alt.Y("error:Q")),
@@ -269,9 +268,7 @@ def _mark_layers(promises: Sequence[float], crossings: Sequence[Crossing]) -> li
     if crossings:
         points = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
         cross: dict[str, Any] = {"shape": "cross", "filled": True, "angle": 45, "size": 110, "color": "#111111"}
-        layers.append(
-            alt.Chart(points).mark_point(**cross, opacity=1).encode(x=alt.X("crossing:Q"), y=alt.Y("error:Q"))
-        )
+        layers.append(Plot(points).mark_point(**cross, opacity=1).encode(x=alt.X("crossing:Q"), y=alt.Y("error:Q")))
     return layers
 
 
@@ -318,12 +315,12 @@ def difference_chart(pair: PairComparison) -> Any:
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "difference", "difference in error rate (points)", domain=domain, labelExpr=POINTS),
     )
-    zero = alt.Chart(inline(pl.DataFrame({"difference": [0.0]}))).mark_rule(color="black", strokeWidth=1)
+    zero = Plot(inline(pl.DataFrame({"difference": [0.0]}))).mark_rule(color="black", strokeWidth=1)
     layers = [
         *ground,
-        alt.Chart().mark_area(opacity=0.25, color="#444444").encode(axes[0], y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
+        Plot().mark_area(opacity=0.25, color="#444444").encode(axes[0], y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         zero.encode(y=alt.Y("difference:Q")),
-        alt.Chart().mark_line(color="black", strokeWidth=2.4).encode(*axes),
+        Plot().mark_line(color="black", strokeWidth=2.4).encode(*axes),
         *_crossing_layers(pair),
         *labels,
         hover_layer(_difference_tooltips(pair), "nonreturn", "difference"),
@@ -334,7 +331,7 @@ def difference_chart(pair: PairComparison) -> Any:
     ]
     cross = f" The curves cross at {', '.join(percent(one.x) for one in pair.crossings[:5])}." if pair.crossings else ""
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=words.pair_title(pair),
         subtitle=[
             f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
@@ -363,13 +360,13 @@ def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any
             text = f"{_short_name(pair, part.better)} better"
             named.append({"nonreturn": (part.start + part.stop) / 2, "difference": height, "text": text})
     tint = alt.Color("better:N", scale=alt.Scale(domain=list(TINTS), range=list(TINTS.values())), legend=None)
-    rectangles = alt.Chart(inline(pl.DataFrame(tinted))).mark_rect()
+    rectangles = Plot(inline(pl.DataFrame(tinted))).mark_rect()
     ground = rectangles.encode(
         x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"), color=tint
     )
     if not named:
         return [ground], []
-    text = alt.Chart(inline(pl.DataFrame(named))).mark_text(fontSize=12, fontWeight=600, color="#222222")
+    text = Plot(inline(pl.DataFrame(named))).mark_text(fontSize=12, fontWeight=600, color="#222222")
     return [ground], [text.encode(x=alt.X("nonreturn:Q"), y=alt.Y("difference:Q"), text=alt.Text("text:N"))]
 
 
@@ -377,7 +374,7 @@ def _crossing_layers(pair: PairComparison) -> list[Any]:
     if not pair.crossings:
         return []
     rows = [{"nonreturn": one.x, "low_x": one.low, "high_x": one.high, "difference": 0.0} for one in pair.crossings]
-    base = alt.Chart(inline(pl.DataFrame(rows)))
+    base = Plot(inline(pl.DataFrame(rows)))
     return [
         base.mark_rule(strokeWidth=3, color="#666666").encode(
             x=alt.X("low_x:Q"), x2=alt.X2("high_x:Q"), y=alt.Y("difference:Q")

@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Plot,
     alt,
     finished,
     headroom,
@@ -73,7 +74,7 @@ def missed_chance_chart(evaluation: Evaluation) -> Any:
     domain = headroom(float(table["rate"].max()))  # type: ignore[arg-type]
     x, rate = evaluation.curve.even_point()
     even = f"equal at {percent(x)} non-return: {percent(rate)} each"
-    lines = alt.Chart().mark_line()
+    lines = Plot().mark_line()
     axes = (
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "rate", "share of all inputs", domain=domain),
@@ -86,7 +87,7 @@ def missed_chance_chart(evaluation: Evaluation) -> Any:
     ]
     final = percent(float(evaluation.curve.missed_chance[-1]))
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
+        alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=f"{evaluation.name}: errors and missed chances are equal at {percent(x)} non-return",
         subtitle=[inputs([evaluation.n]), "missed chance: would have been right, but is withheld"],
         description=f"As {evaluation.name} withholds more, its error rate falls from "
@@ -177,9 +178,9 @@ def _decision_figure(
     **look: Any,
 ) -> Any:
     """ROC or DET with the line of chance and the caution that both need."""
-    fields = [axis.to_dict()["field"] for axis in axes]
+    fields = [axis.to_dict(validate=False)["field"] for axis in axes]
     ends = inline(pl.DataFrame(dict(zip(fields, map(list, chance), strict=True))))
-    line = alt.Chart(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
+    line = Plot(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
     areas = dict(zip((one.name for one in ordered), _areas(ordered), strict=True))
     lost = [name for name, area in areas.items() if np.isnan(area)]
     undefined = [f"undefined, since all answers are right or all are wrong: {', '.join(lost)}"] if lost else []
@@ -232,14 +233,12 @@ def _curve_figure(
     **about: Any,
 ) -> Any:
     """Lines of systems over two axes, with tooltips; `about` are title, subtitle and description."""
-    lines = (
-        alt.Chart().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order=alt.Order("place:Q"))
-    )
-    x, y = (axis.to_dict()["field"] for axis in axes)
-    inside = table.filter(pl.col(y).is_between(*axes[1].to_dict()["scale"]["domain"]))
+    lines = Plot().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order=alt.Order("place:Q"))
+    x, y = (axis.to_dict(validate=False)["field"] for axis in axes)
+    inside = table.filter(pl.col(y).is_between(*axes[1].to_dict(validate=False)["scale"]["domain"]))
     rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
-    layers = alt.layer(*beneath, lines, hover_layer(_tooltip_rows(inside, rates, "system"), x, y))
-    return finished(layers.properties(width=size[0], height=size[1]), table=table, **about)
+    hover = hover_layer(_tooltip_rows(inside, rates, "system"), x, y)
+    return finished(alt.layer(*beneath, lines, hover, width=size[0], height=size[1]), table=table, **about)
 
 
 def _curves(evaluations: Sequence[Evaluation], kind: Literal["risk_coverage", "roc", "det"]) -> pl.DataFrame:
@@ -320,7 +319,7 @@ def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answer
         title = f"{names[0]}: {leaning}" if clear else f"{names[0]}: ECE {error}, {leaning}"
     leanings = (f"{one.name}: {_leaning(one)} (ECE {_ece(one)})" for one in kept)
     return finished(
-        alt.layer(*_reliability_layers(table, names, axes)).properties(width=SQUARE, height=SQUARE),
+        alt.layer(*_reliability_layers(table, names, axes), width=SQUARE, height=SQUARE),
         title=title,
         subtitle=[
             inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
@@ -353,15 +352,15 @@ def reliability_table(evaluations: Sequence[_Calibrated], what: str = "answers")
 def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, Any]) -> list[Any]:
     """The diagonal, a line per system and dots; with one system also bars from each dot to the diagonal."""
     ends = inline(pl.DataFrame({"confidence": [0.0, 1.0], "right": [0.0, 1.0]}))
-    diagonal = alt.Chart(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
+    diagonal = Plot(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
     layers = [diagonal.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"))]
     if len(names) == 1:
-        bars = alt.Chart(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
+        bars = Plot(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
         layers.append(bars.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"), y2=alt.Y2("confidence:Q")))
-    layers.append(alt.Chart().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left")))
+    layers.append(Plot().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left")))
     fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
     legend = legend_in("top-left", shortened(names)) if len(names) > 1 else None
-    dots = alt.Chart().mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
+    dots = Plot().mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
     dots = dots.encode(
         *axes,
         size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[18, 1000]), legend=None),

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.io.columns import nearest
-from demur.core.show.charts import WIDTH, alt, capital, finished, inline, rate_axis, style_of
+from demur.core.show.charts import WIDTH, Plot, alt, capital, finished, inline, rate_axis, style_of
 from demur.core.show.numbers import count, number, percent, with_interval
 from demur.errors import UsageError
 from demur.returns.evaluate import Evaluation
@@ -49,7 +49,7 @@ def measure_chart(evaluations: Sequence[Evaluation], name: str) -> Any:
     undefined = table.filter(pl.col("value").is_nan())["row"].unique(maintain_order=True).to_list()
     level = percent(evaluations[0].level)
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=forest.height(16, 8)),
+        alt.layer(*layers, width=WIDTH, height=forest.height(16, 8)),
         title=_measure_title(table, capital(title), known[name].better, name),
         subtitle=[
             f"{level} intervals",
@@ -85,7 +85,7 @@ class _Forest:
         up = alt.Y(f"{field}:N", title=None, scale=alt.Scale(domain=labels), axis=axis)
         offset = {"yOffset": alt.YOffset("system:N", scale=alt.Scale(domain=systems))}
         channels: dict[str, Any] = {"y": up, **(offset if several else {})}
-        self.base = alt.Chart().encode(**channels)
+        self.base = Plot().encode(**channels)
         legend = alt.Legend(title=None, orient="bottom", columns=3, symbolSize=110, rowPadding=2) if several else None
         places = range(len(systems))
         colours = alt.Scale(domain=systems, range=[style_of(place).colour for place in places])
@@ -109,7 +109,7 @@ class _Forest:
 
 
 def _dashed_line(table: pl.DataFrame, field: str) -> Any:
-    return alt.Chart(inline(table)).mark_rule(color="#777777", strokeDash=[3, 3]).encode(x=alt.X(f"{field}:Q"))
+    return Plot(inline(table)).mark_rule(color="#777777", strokeDash=[3, 3]).encode(x=alt.X(f"{field}:Q"))
 
 
 def _measure_title(table: pl.DataFrame, title: str, better: str, name: str) -> str:
@@ -152,7 +152,7 @@ def slice_difference_chart(found: SliceDifferences) -> Any:
         forest.marked(filled.mark_point(filled=True, **look), "difference", tooltip),
     ]
     return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=forest.height(13, 10)),
+        alt.layer(*layers, width=WIDTH, height=forest.height(13, 10)),
         title=_slice_title(found),
         subtitle=[
             f"{percent(found.level)} intervals of each difference{left}",

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.show import page, pictures
-from demur.core.show.charts import HEIGHT, INK, WIDTH, spec_of, style_of, without_hover
+from demur.core.show.charts import HEIGHT, INK, WIDTH, spec_of, style_of, unchecked, without_hover
 from demur.core.show.html import data_block, data_table, written
 from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
 from demur.core.show.numbers import count, listed, number, percent, shortened, tabled_percent
@@ -262,10 +262,12 @@ def explorer_document(
     assert isinstance(asked, ErrorAtNonreturn)
     point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
     at = max(point, min(one.curve.floor for one in evaluations))
-    if comparison is None:
-        drawn = spec_of(error_return_chart(evaluations, region=None))
-    else:
-        drawn = spec_of(comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None))
+    with unchecked():
+        if comparison is None:
+            chart = error_return_chart(evaluations, region=None)
+        else:
+            chart = comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None)
+    drawn = spec_of(chart)
     title, subtitle = pictures.titles(drawn)
     lead = lead_rows(evaluations, comparison)
     shade = []
