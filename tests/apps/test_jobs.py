@@ -414,7 +414,8 @@ def test_a_command_loads_only_what_it_is_asked_for(tmp_path: Path) -> None:
     """One after another in one process, so that each adds to what those before it have loaded."""
     one, two = (str(log(tmp_path / name)) for name in (A, B))
     commands = [["score", one], ["classes", one], ["threshold", one, "--max-error", "0.2"], ["compare", one, two]]
-    asked = json.dumps([[*command, "--json"] for command in commands])
+    written = ("-o", str(tmp_path / "out.json"), "-o", str(tmp_path / "out.md"))
+    asked = json.dumps([[*command, "--json", *written] for command in commands])
     done = subprocess.run([sys.executable, "-c", LOADED, asked], capture_output=True, text=True, check=True)
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("loaded ")]
     assert len(lines) == len(commands)

@@ -195,14 +195,11 @@ def as_json(document: dict[str, Any]) -> str:
 
 
 def render(presentation: Presentation, suffix: str) -> str | bytes:
-    """The result as the content of a file with this extension."""
-    from demur.core.show import page
-
+    """The result as the content of a file with this extension; charts are loaded only for what shows them."""
     texts: dict[str, Callable[[], str]] = {
         ".json": lambda: as_json({**presentation.document, **_notes_and_warnings(presentation)}) + "\n",
         ".md": presentation.markdown,
-        ".html": lambda: page.presentation_page(presentation),
-        ".csv": lambda: csv_text(presentation.data()),
+        ".csv": lambda: presentation.data().write_csv(),
     }
     if suffix in texts:
         return texts[suffix]()
@@ -210,6 +207,10 @@ def render(presentation: Presentation, suffix: str) -> str | bytes:
         buffer = BytesIO()
         presentation.data().write_parquet(buffer)
         return buffer.getvalue()
+    from demur.core.show import page
+
+    if suffix == ".html":
+        return page.presentation_page(presentation)
     if not presentation.figures:
         raise UsageError(f"this result has no figure for {suffix}; write it as .json, .csv, .md, .parquet or .html")
     return page.FORMATS[suffix](presentation.main_figure())
