@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import gc
 import importlib
 import subprocess
 import sys
@@ -76,8 +77,16 @@ def text_of(path):
 
 
 @cache
+def trees():
+    """Every module parsed, without looking for garbage meanwhile, which takes longer than the parsing."""
+    gc.disable()
+    found = {path: ast.parse(text_of(path)) for path in MODULES}
+    gc.enable()
+    return found
+
+
 def tree_of(path):
-    return ast.parse(text_of(path))
+    return trees()[path]
 
 
 @cache
@@ -85,6 +94,7 @@ def nodes_of(path):
     return tuple(ast.walk(tree_of(path)))
 
 
+@cache
 def imported(path):
     """Dotted names of everything a module imports from the package, at the top or inside functions."""
     found = []
@@ -213,10 +223,11 @@ def test_channels_of_charts_are_objects():
 
 
 def test_only_apps_print():
-    calls = [(path, node) for path in MODULES if part_of(path) != "apps" for node in nodes_of(path)]
     printing = [
         f"{name_of(path)}:{node.lineno}"
-        for path, node in calls
+        for path in MODULES
+        if part_of(path) != "apps"
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert not printing
