@@ -180,8 +180,8 @@ def _trial_columns(cells: Cells, reading: TrialReading, study: str) -> tuple[lis
         ),
         lambda: _required_names(cells, "performer"),
         lambda: _roles(cells),
-        lambda: _finite(measured, reading.x, measured.numbers(reading.x)).alias("x"),
-        lambda: _finite(measured, reading.y, _performance(measured, reading.y)).alias("y"),
+        lambda: _finite(measured, reading.x, measured.numbers(reading.x).alias("x")),
+        lambda: _finite(measured, reading.y, _performance(measured, reading.y).alias("y")),
         lambda: _finite(cells, "n", cells.numbers("n")),
         lambda: cells.text("subject"),
         lambda: _components(cells),
@@ -214,7 +214,7 @@ def _roles(cells: Cells) -> pl.Series:
 
 def _performance(cells: Cells, name: str) -> pl.Series:
     """Numbers as they are, yes and no in their usual spellings as 1 and 0."""
-    series = cells.table.frame[name]
+    series = cells.table.frame[name].alias("y")
     words = set(series.str.to_lowercase().drop_nulls()) if series.dtype == pl.String else {""}
     if series.dtype == pl.Boolean or words <= {*TRUE, *FALSE}:
         return cells.flags(name).cast(pl.Float64)
@@ -274,7 +274,9 @@ def measured_columns(tables: Sequence[Any], x: str | None, y: str | None) -> tup
     if x is not None and y is not None:
         return x, y, []
     frame = pl.concat([_frame(table) for table in tables], how="diagonal_relaxed")
-    numbers = {name: _as_numbers(frame[name]) for name in frame.columns if name.casefold() not in _NAMED_COLUMNS}
+    numbers = {
+        name: _as_numbers(frame[name].alias("cell")) for name in frame.columns if name.casefold() not in _NAMED_COLUMNS
+    }
     known = {name: column for name, column in numbers.items() if column is not None and name not in (x, y)}
     shares = "n" in frame.columns
     ends = [name for name, column in known.items() if _is_success(column, shares=shares)]

@@ -221,7 +221,7 @@ def reward_experiment(
 ) -> CurveExperiment:
     """Reward of dialogues against a measure of their lists, by group."""
     apart = dialogues is not None or not files
-    keep = () if apart else ("success", "turns", *((group,) if group else ()))
+    keep = () if apart else ("success", "turns", *(() if group is None else (group,)))
     try:
         table = read_nbest(*study_files(files), reading=replace(reading, keep=keep))
     except DataError as fault:
@@ -241,7 +241,7 @@ def reward_experiment(
 def _dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
     """What the lists say of each dialogue; refuse what differs within one."""
     columns = [name for name in frame.columns if name == group or name not in ("id", "system", "weight")]
-    rows = frame.select(columns).filter(pl.col("dialogue").is_not_null()).unique(maintain_order=True)
+    rows = frame[columns].filter(pl.col("dialogue").is_not_null()).unique(maintain_order=True)
     unlike = rows.filter(pl.col("dialogue").is_duplicated())
     if unlike.height:
         first = unlike.filter(pl.col("dialogue") == unlike["dialogue"][0])

@@ -256,7 +256,7 @@ def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBes
             continue
         if by not in lists.frame.columns:
             raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
-        values = lists.frame[by].fill_null(NONE)
+        values = lists.frame[by].alias("value").fill_null(NONE)
         if values.n_unique() > MOST_SLICES:
             raise DataError(
                 f'"{by}" has {values.n_unique():,} values, too many to slice by (at most {MOST_SLICES})',

@@ -168,7 +168,7 @@ def nbest(
     scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
     reading = list_reading(columns, (), items, normalise, ontology)
     step("reading", 0, 1)
-    table = read_lists(data, replace(reading, where=tuple(where), keep=(by,) if by else ()), scoring)
+    table = read_lists(data, replace(reading, where=tuple(where), keep=() if by is None else (by,)), scoring)
     fitted = ListRecalibration.fit(read_lists(training, reading, scoring)) if training else None
     if compare:
         evaluations = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()

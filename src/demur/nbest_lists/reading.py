@@ -57,6 +57,10 @@ _KINDS = {
 }
 
 
+_UNDECODED = re.compile(r'["\\\x00-\x1f]')
+"""What msgspec decodes no key with that is known beforehand."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListRequest:
     """What is asked of a source: columns named by the user, others to carry along, and the parts there must be."""
@@ -191,6 +195,10 @@ def _layout(names: Sequence[str], wanted: ListRequest, name: str, first: Sequenc
     columns = {part: column for part, column in resolved.columns.items() if part not in unasked}
     faults = [*resolved.faults.values()]
     faults += [unknown_column(extra, names, name) for extra in wanted.extras if extra not in names]
+    for column in (*columns.values(), *wanted.extras):
+        if _UNDECODED.search(column):
+            rule = f'the column "{column}" has a quote, a backslash or a control character in its name'
+            faults.append(DataError(rule, where=f"{name}:", fix="rename it"))
     known = {*columns, *resolved.faults}
     for part in ("reference", *wanted.needed):
         if part not in known and not (part in ("asr", "cnet") and {"asr", "cnet"} & known):
@@ -534,7 +542,7 @@ class _Rows:
             pl.Series(ROW, self.numbers, dtype=pl.Int64),
             pl.Series(SOURCE, [self.source.name]).new_from_index(0, len(self.rows)),
         ]
-        return pl.DataFrame(columns)
+        return pl.DataFrame({column.name: column for column in columns})
 
 
 def _text_column(name: str, values: list[Any]) -> pl.Series:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from demur.core.io.tables import named_column
 from demur.core.show.notebook import drawn, presented
 from demur.core.show.numbers import Wording, number
 from demur.core.show.presentation import Presentation, ResultTable, drawing
@@ -93,7 +94,7 @@ def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFram
     >>> rewards(dialogues)["y"].to_list()
     [16.0, -9.0]
     """
-    needed = ("dialogue", "success", "turns", *([group] if group else []))
+    needed = ("dialogue", "success", "turns", *([] if group is None else [group]))
     lacking = [name for name in needed if name not in dialogues.columns]
     if lacking:
         raise DataError(
@@ -111,7 +112,7 @@ def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFram
         if lost.height:
             name, got = lost.select("dialogue", pl.col(column).cast(pl.String)).row(0)
             raise DataError(f"{column} must be {kind}", where=f'dialogue "{name}":', got=got)
-    grouped = pl.lit("all") if group is None else pl.col(group).cast(pl.String).fill_null(NONE)
+    grouped = pl.lit("all") if group is None else named_column(group).cast(pl.String).fill_null(NONE)
     return named.select("dialogue", group=grouped, y=SUCCESS * numbers["success"] - TURN * numbers["turns"])
 
 

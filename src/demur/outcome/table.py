@@ -59,7 +59,8 @@ class Dialogues:
         """A further column as numbers, true and false as 1 and 0."""
         if name not in self.frame.columns:
             raise DataError(f'there is no column "{name}"; {nearest(name, self.frame.columns)}', where="dialogues:")
-        column, numbers = self.frame[name], _cast(self.frame[name])
+        column = self.frame[name].alias("cell")
+        numbers = _cast(column)
         bad = column.is_not_null() & (numbers.is_null() | ~numbers.is_finite())
         if bad.any():
             place = bad.arg_max() or 0
@@ -230,7 +231,7 @@ def table_rows(
     >>> table_rows(table, outcome="gain").names
     ('turns', 'happy')
     """
-    for name in (outcome, *([group] if group else [])):
+    for name in (outcome, *([] if group is None else [group])):
         if name not in frame.columns:
             raise UsageError(f'there is no column "{name}"; {nearest(name, frame.columns)}')
     names = _candidate_names(frame, outcome, candidates, group)
@@ -248,7 +249,9 @@ def _candidate_names(
 ) -> tuple[str, ...]:
     if candidates is None:
         others = [frame[name] for name in frame.columns if name not in (outcome, group)]
-        numeric = [one.name for one in others if _cast(one).null_count() == one.null_count() < frame.height]
+        numeric = [
+            one.name for one in others if _cast(one.alias("cell")).null_count() == one.null_count() < frame.height
+        ]
         if not numeric:
             raise DataError("no other column holds numbers, so there is nothing to explain the outcome by")
         return tuple(numeric)
@@ -263,7 +266,7 @@ def _candidate_names(
 
 
 def _finite_numbers(frame: pl.DataFrame, name: str) -> Any:
-    numbers = _cast(frame[name])
+    numbers = _cast(frame[name].alias("cell"))
     bad = numbers.is_null() | ~numbers.is_finite()
     if bad.any():
         place = bad.arg_max() or 0

@@ -236,7 +236,7 @@ def one_tally(several: Sequence[Tally], system: str | None) -> Tally:
 def sweep_of_rows(judged: Responses, reading: Reading, data: Sequence[Any], by: str | None) -> Callable[[], SweepFile]:
     """What makes the tallies of rows in memory, as they are kept in a file; the texts of the rows are not held."""
     keep = ["id", "system", "dialogue", "answered", "right", "failed", "out_of_scope", "confidence", "weight"]
-    frame = judged.frame.select(keep + ([] if by is None or by in keep else [by]))
+    frame = judged.frame[keep + ([] if by is None or by in keep else [by])]
 
     def made() -> SweepFile:
         files = [str(one) for one in data if isinstance(one, str | Path)]

@@ -11,7 +11,7 @@ import polars as pl
 
 from demur.core.engines.engine import Lazy, add_buckets, as_engine_fault, collected
 from demur.core.io.columns import MOST_SLICES, column_named, parts_wanted, resolve
-from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, text_of
+from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refuse_patterns, text_of
 from demur.core.show.numbers import counted
 from demur.errors import DataError
 from demur.returns import judging
@@ -142,6 +142,8 @@ def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, na
     names = names or tuple(schema)
     resolution = resolve(names, reading.columns, parts=parts_wanted((), reading.where), where=f"{where}:")
     columns = LazyColumns(schema, resolution.columns, where, names)
+    asked = [by, *(name for name, _ in reading.where)]
+    refuse_patterns([*columns.columns.values(), *(name for name in asked if name in names)], where)
     judging.refuse_unjudgeable(columns.columns, names, where)
     lists = "target" in columns and isinstance(columns.kind("target"), nw.List | nw.Array)
     read = {part: columns.columns[part] for part in _TEXTS if part in columns}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
 from demur.core.io.columns import JUDGED, MOST_SLICES, unknown_column
+from demur.core.io.tables import named_column
 from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, holm, newcombe
 from demur.core.stats.resampling import Rows
@@ -120,7 +121,7 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
             continue
         if not FEWEST <= frame[name].n_unique() <= MOST:
             continue
-        sizes = frame.group_by("system", name).agg(pl.len().alias("n"), pl.col("right").n_unique().alias("mixed"))
+        sizes = frame.group_by("system", value=named_column(name)).agg(n=pl.len(), mixed=pl.col("right").n_unique())
         large = sizes.filter(pl.col("n") >= LEAST)
         telling = (large["mixed"] > 1).any()
         if telling and large.group_by("system").len()["len"].max() >= FEWEST:  # type: ignore[operator]
@@ -219,18 +220,18 @@ class _Whole:
 
 def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[SliceDifference], list[Untested]]:
     values, left = slice_values(whole.frame, column), []
-    scopes = whole.frame.select(values, "out_of_scope").group_by(column).agg(pl.len(), pl.col("out_of_scope").all())
-    gone = scopes.filter("out_of_scope").sort(column)
+    scopes = whole.frame.select(values, "out_of_scope").group_by("value").agg(pl.len(), pl.col("out_of_scope").all())
+    gone = scopes.filter("out_of_scope").sort("value")
     if 0 < gone.height < scopes.height:  # as every answer to slices out of scope is wrong, they say nothing
         left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
-        kept = whole.frame.filter(~values.is_in(gone[column].to_list()))
+        kept = whole.frame.filter(~values.is_in(gone["value"].to_list()))
         whole, values = _Whole(whole.system, kept, whole.threshold), slice_values(kept, column)
-    sizes = values.value_counts().sort(["count", column])
+    sizes = values.value_counts().sort("count", "value")
     if sizes.height < FEWEST:
         return [], left
     tested = sizes.head(1) if sizes.height == 2 else sizes
     found: list[SliceDifference] = []
-    for value in sorted(tested[column]):
+    for value in sorted(tested["value"]):
         inside = (values == value).to_numpy()
         why = _too_few(whole, inside, least)
         if why is None:

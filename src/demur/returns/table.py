@@ -272,7 +272,7 @@ def _nothing_left(table: Table, reading: Reading) -> DataError:
     last = reading.where[-1][0]
     held = ""
     if last in table.frame.columns:
-        found = as_text(table.frame[last]).unique(maintain_order=True).head(5)
+        found = as_text(table.frame[last].alias("cell")).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"
     return DataError(f"no row is left where {reading.condition}", where=f"{table.name}:", fix=held)
 
@@ -452,7 +452,7 @@ def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
     >>> slice_values(responses(rows).frame, "target").to_list()
     ['no or yes', 'out_of_scope']
     """
-    values = frame[by]
+    values = frame[by].alias("value")
     if values.dtype == LABELS:
         texts = values.list.sort().list.join(" or ")
         values = texts.set(values.list.len() == 0, judging.OUT_OF_SCOPE)

@@ -236,7 +236,7 @@ def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
         "has_ids": frame["id"].null_count() < frame.height,
         "weighted": bool((weight != 1).any()),
         "dialogues": frame["dialogue"].drop_nulls().n_unique(),
-        "slices": [one.name for one in others if 0 < one.drop_nulls().n_unique() <= MOST_SLICES],
+        "slices": [one.name for one in others if 0 < one.alias("cell").drop_nulls().n_unique() <= MOST_SLICES],
     }
 
 

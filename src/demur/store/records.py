@@ -24,7 +24,7 @@ from msgspec import UNSET, Meta, UnsetType
 from polars.exceptions import PolarsError
 
 from demur.core.io.sources import UNREADABLE, exactly
-from demur.core.io.tables import LABELS, ROW, as_text
+from demur.core.io.tables import LABELS, ROW, as_text, named_column
 from demur.core.io.untrusted import decode_json, read_bounded
 from demur.core.options import Kind
 from demur.core.show.results import path_text
@@ -422,7 +422,7 @@ def digest_of(kind: Kind, frame: pl.DataFrame, reading: dict[str, Any]) -> str:
     if kind != "responses":
         digest.update(msgspec.json.encode(reading, order="sorted"))
     for name in sorted(frame.columns):
-        column = frame[name]
+        column = frame[name].alias("cell")
         if name != ROW and column.null_count() < len(column):
             digest.update(msgspec.json.encode(name))
             _add_column(digest, column)
@@ -463,7 +463,7 @@ def write_rows(path: Path, kind: Kind, frame: pl.DataFrame) -> int:
 def read_rows(path: Path, columns: Sequence[str] | None = None, *, ordered: bool = True) -> pl.DataFrame:
     """Reads rows in the order in which they came, or in that of the file, which is quicker."""
     try:
-        wanted = pl.all() if columns is None else pl.col(list(dict.fromkeys([ROW, *columns])))
+        wanted = [pl.all()] if columns is None else map(named_column, dict.fromkeys([ROW, *columns]))
         chosen = pl.scan_parquet(exactly(path)).select(wanted)
         return (chosen.sort(ROW) if ordered else chosen).drop(ROW).collect()
     except UNREADABLE as error:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from demur.core.io.alignment import Hashes, Ids, gathered, hashed, paired_note, unpaired_note
 from demur.core.io.columns import JUDGED, unknown_column
 from demur.core.io.sources import UNREADABLE, exactly
-from demur.core.io.tables import ROW
+from demur.core.io.tables import ROW, named_column
 from demur.core.options import Kind
 from demur.errors import DataError
 from demur.returns.table import Pairing
@@ -147,7 +147,7 @@ class RunRows:
     def _sliced(self) -> dict[str, list[tuple[str, int]]]:
         values = {}
         for column in self.run.about.get("slices", ()):
-            counts = self._scan().select(pl.col(column).alias("value")).drop_nulls().group_by("value").len()
+            counts = self._scan().select(named_column(column).alias("value")).drop_nulls().group_by("value").len()
             values[column] = self._collect(counts.sort("len", "value", descending=[True, False])).rows()
         return values
 
@@ -203,7 +203,7 @@ class RunRows:
             codes, values = self._coded(column)
             place = values.index(value) if value in values else len(values)
             return np.asarray(codes == place)
-        cell = pl.col(column)
+        cell = named_column(column)
         same = cell.list.contains(value) if column == "target" else cell.cast(pl.String) == value
         return self._remembered((column, value), same)
 
@@ -222,7 +222,7 @@ class RunRows:
     def _coded(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
         """For each row the place of its value among those of the column, -1 where it has none."""
         if column not in self._codes:
-            texts = self._read([column])[column]
+            texts = self._read([column])[column].alias("value")
             values = texts.drop_nulls().unique().sort().to_list()
             places = texts.replace_strict(values, list(range(len(values))), default=-1, return_dtype=pl.Int32)
             self._codes[column] = places.to_numpy(), values
@@ -245,7 +245,7 @@ class RunRows:
         return rows
 
     def _read(self, columns: list[str]) -> pl.DataFrame:
-        return self._collect(self._scan().select(columns))
+        return self._collect(self._scan().select(map(named_column, columns)))
 
     def _scan(self) -> pl.LazyFrame:
         return pl.scan_parquet(exactly(self.path))

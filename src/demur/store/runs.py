@@ -268,7 +268,7 @@ class Store:
         kept = [name for name in run.columns if name not in JUDGED and (name in columns or EVERYTHING in columns)]
         judged = [name for name in JUDGED if name != "system"]
         frame = rows_of(self.rows_path(run), run, [*judged, *kept]).with_columns(pl.lit(run.name).alias("system"))
-        return Responses(frame.select(*JUDGED, *kept), run.notes, run.warnings)
+        return Responses(frame[[*JUDGED, *kept]], run.notes, run.warnings)
 
     def lists(self, run: Run, *, keep: Sequence[str] = ()) -> NBest:
         """The N-best lists of a run; a table that names no systems is that of one, called as the run."""

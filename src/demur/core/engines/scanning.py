@@ -18,7 +18,7 @@ import polars as pl
 from demur.core.engines.engine import Engine, EngineFault, Lazy, as_engine_fault, engine_class, engine_faults, reason_of
 from demur.core.io.files import damaged
 from demur.core.io.sources import exactly, expand, refuse_repeats, stem_of
-from demur.core.io.tables import Request
+from demur.core.io.tables import Request, named_column, refuse_patterns
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
 
@@ -90,7 +90,9 @@ class FilePart:
         """Reads the wanted columns to the end, keeping nothing."""
         stored = [name for name in wanted if name in self.stored]
         try:
-            _scan_file(self.path, self.format).select(pl.col(stored).is_null().sum()).collect(engine="streaming")
+            _scan_file(self.path, self.format).select(named_column(name).is_null().sum() for name in stored).collect(
+                engine="streaming"
+            )
         except engine_faults() as error:
             raise damaged(str(self.path), self.format, error) from None
 
@@ -178,6 +180,7 @@ def _scan_files(
     if not rows:
         others = f", as all of the {len(parts):,} parts" if len(parts) > 1 else ""
         raise DataError(f"holds no rows{others}", where=first)
+    refuse_patterns(wanted, first)
     _refuse_disagreement(held, wanted)
     if kind.folds_case:
         _refuse_twins(parts, wanted)
@@ -210,6 +213,7 @@ def _scan_urls(urls: Sequence[str], reader: Engine, request: Request) -> Scan:
         stored = _names_in(held)
         names = tuple(dict.fromkeys([*stored, *frame.collect_schema().names()]))
     wanted = request.among(names)
+    refuse_patterns(wanted, urls[0])
     _refuse_disagreement(held, [name for name in wanted if name in stored])
     _refuse_unnamed(frame, wanted, urls[0])
     _refuse_overwritten([key for name, _ in held for key in keys_in(name)], stored, wanted, urls[0])

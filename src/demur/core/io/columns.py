@@ -237,7 +237,7 @@ def extras(cells: Cells, keep: Sequence[str]) -> list[pl.Series]:
         if name in _OURS and name in table.columns:
             rule = f'"{name}" is what a judged row is called here, too'
             raise DataError(rule, where=f"{table.name}:", fix="rename the column to keep it or to slice by it")
-    wanted = list(dict.fromkeys(name for name in keep if name != EVERYTHING))
+    wanted = list(dict.fromkeys(name for name in keep if name != EVERYTHING or name in table.columns))
     if EVERYTHING in keep:
         others = (name for name in table.frame.columns if name not in {ROW, *cells.columns.values()})
         known = {*cells.columns, *table.columns}

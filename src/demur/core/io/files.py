@@ -16,7 +16,7 @@ import polars as pl
 
 from demur.core.io.json import read_json
 from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8, opened
-from demur.core.io.tables import ROW, Request, Table, numbered
+from demur.core.io.tables import ROW, Request, Table, is_pattern, named_column, numbered, refuse_patterns
 from demur.errors import DataError
 
 if TYPE_CHECKING:
@@ -66,14 +66,24 @@ def _from_native(data: object, request: Request) -> tuple[Collection[str], pl.Da
         rule = "must be a frame, a dictionary of columns or a list of dictionaries"
         raise DataError(rule, where="data", got=type(data).__name__) from None
     names = frame.collect_schema().names()
-    chosen = frame.select(request.among(names))
-    eager = chosen.collect(backend="polars") if isinstance(chosen, nw.LazyFrame) else chosen
+    eager = _eager(frame, request.among(names))
     try:
         table = eager.to_polars()
         table.columns = list(eager.columns)  # a column without a name, as an index of pandas has, is numbered by Arrow
         return names, table
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         return names, _from_columns({name: eager[name].to_list() for name in eager.columns})
+
+
+def _eager(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], wanted: list[str]) -> nw.DataFrame[Any]:
+    """Gives the wanted columns, whatever they are called, in memory."""
+    if isinstance(frame, nw.DataFrame):
+        return frame[wanted]
+    native = frame.to_native()
+    if isinstance(native, pl.LazyFrame):
+        return nw.from_native(native.select(map(named_column, wanted)).collect())
+    refuse_patterns(wanted, "data")
+    return frame.select(wanted).collect(backend="polars")
 
 
 def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
@@ -99,7 +109,7 @@ def _read_columnar(source: Source, request: Request) -> Table:
     try:
         rows = _scan_columnar(source)
         names = rows.collect_schema().names()
-        frame = rows.select(request.among(names)).collect()
+        frame = rows.select(map(named_column, request.among(names))).collect()
     except UNREADABLE as error:
         raise damaged(source.name, source.format, error) from None
     if frame.is_empty():
@@ -184,11 +194,11 @@ def _read_cells(source: Source, separator: str, wanted: list[str]) -> tuple[pl.D
                 exactly(source.path),
                 separator=separator,
                 quote_char=quote,
-                columns=wanted,
+                columns=None if any(map(is_pattern, wanted)) else wanted,
                 infer_schema=False,
                 null_values=[""],
             )
-            return frame.select(wanted), quote
+            return frame[wanted], quote
         except UNREADABLE as error:
             reason = str(error).split("\n", 1)[0]
     raise _fault(source, separator, reason)

@@ -100,7 +100,7 @@ def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
     Polars writes a backslash, a tab and the like in them as they are, so that a backslash and a b in a list would come
     back as one control character. Of text that has neither in it all is well.
     """
-    texts = frame.select(pl.col(pl.String))
+    texts = [one.alias("text") for one in frame if one.dtype == pl.String]
     listed = [one for one in texts if (one.str.starts_with("[") | one.str.starts_with("{")).any()]
     return any(one.filter(one.str.contains(r"^[\[{]")).str.contains(_DOUBTFUL).any() for one in listed)
 

@@ -5,13 +5,14 @@ hold cells of no use comes an expression that is true for these, to be counted.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import narwhals as nw
 import polars as pl
+from polars import selectors
 from polars.exceptions import PolarsError
 
 from demur.core.show.numbers import SUCH_ROWS
@@ -63,8 +64,35 @@ class Table:
     place: Callable[[int], str]
 
 
+def is_pattern(name: str) -> bool:
+    """Whether Polars and engines would take the name of a column for a pattern of names.
+
+    >>> is_pattern("*"), is_pattern("^a$"), is_pattern("a*")
+    (True, True, False)
+    """
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def named_column(name: str) -> pl.Expr:
+    """Gives the column of this very name, also where it looks like a pattern.
+
+    >>> pl.DataFrame({"*": [1], "a": [2]}).select(named_column("*")).columns
+    ['*']
+    """
+    return selectors.by_name(name) if is_pattern(name) else pl.col(name)
+
+
+def refuse_patterns(names: Iterable[str], where: str) -> None:
+    """Refuses columns whose names an engine would take for patterns."""
+    for name in filter(is_pattern, names):
+        rule = f'the column "{name}" is called what an engine takes for a pattern of names'
+        raise DataError(rule, where=f"{where}:", fix="rename it, or use --engine memory")
+
+
 def numbered(frame: pl.DataFrame, *, columns: Collection[str], name: str, place: Callable[[int], str]) -> Table:
     """Gives the table of a frame whose rows stand in the order of the source."""
+    for own in (one for one in frame.columns if one.startswith("demur:")):
+        raise DataError(f'the column "{own}" is called what demur calls its own', where=f"{name}:", fix="rename it")
     return Table(frame.with_row_index(ROW), tuple(columns), name, place)
 
 
@@ -97,21 +125,21 @@ class Cells:
         if series.dtype == pl.Boolean:
             return series
         numeric = series.dtype.is_float() or series.dtype.is_integer()
-        cells = nw.from_native((series if numeric else as_text(series)).to_frame())
-        flag, bad = flag_of(nw.col(part), cells.schema[part])
+        cells = nw.from_native((series if numeric else as_text(series)).to_frame("cell"))
+        flag, bad = flag_of(nw.col("cell"), cells.schema["cell"])
         found = cells.select(flag=flag, bad=bad).to_polars()
         self._refuse(part, found["bad"], NOT_FLAG)
         return found["flag"].alias(part)
 
     def numbers(self, part: str) -> pl.Series:
         """Gives a column of numbers, null where the cell is empty or the table has no such column."""
-        series = self._series(part, pl.Float64())
+        series = self._series(part, pl.Float64()).alias("cell")
         if series.dtype.is_numeric() or series.dtype == pl.Null:
-            return series.cast(pl.Float64)
-        text = series if series.dtype == pl.String else pl.Series(part, [None] * len(series), dtype=pl.String)
+            return series.cast(pl.Float64).alias(part)
+        text = series if series.dtype == pl.String else pl.Series([None] * len(series), dtype=pl.String)
         numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
         self._refuse(part, series.is_not_null() & numbers.is_null(), NOT_NUMBER, _number_hint)
-        return numbers
+        return numbers.alias(part)
 
     def fault(self, part: str, position: int, rule: str, *, got: object = None, fix: str = "") -> DataError:
         """Gives the fault of one cell: where it stands, the rule it breaks, and how its column was found."""
@@ -272,9 +300,9 @@ def as_text(series: pl.Series) -> pl.Series:
         return pl.Series(series.name, coded, dtype=pl.String)
     if series.dtype == pl.String:
         return series
-    text = _text_of(pl.col(series.name), has_fractions=series.dtype.is_float())
+    text = _text_of(pl.all(), has_fractions=series.dtype.is_float())
     try:
-        return series.to_frame().select(text).to_series()
+        return series.to_frame().select(text).to_series()  # Polars reads a name like `^a$` as a pattern
     except PolarsError:
         raise DataError("holds what cannot be read as text", where=f"column {series.name}", got=series.dtype) from None
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from demur.apps.web.pages.runs import choosing, run_values
 from demur.apps.web.site import Page, PageContent, Query, Site, Waiting, signature_of
+from demur.core.io.tables import named_column
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.nbest_lists.measures import FLOOR
@@ -78,7 +79,7 @@ def read_turns(content: bytes, *, searched: bool) -> pl.DataFrame:
     """The figures of all turns, and their words if they are searched."""
     table = pl.scan_parquet(BytesIO(content))
     names = [name for name in table.collect_schema().names() if name not in BULKY or (searched and name == "words")]
-    return table.select(names).with_row_index("place").collect()
+    return table.select(map(named_column, names)).with_row_index("place").collect()
 
 
 def inspect_turns(figures: pl.DataFrame, content: bytes, asked: TurnQuery, sorts: Mapping[str, Sort]) -> dict[str, Any]:
