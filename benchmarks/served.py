@@ -90,7 +90,7 @@ def _resident(pid: int) -> float:
 @contextmanager
 def served(store: Path) -> Iterator[Server]:
     """Serve a store on a free port until the work with it is done."""
-    command = [COMMAND, "serve", "--store", str(store), "--port", "0"]
+    command = [COMMAND, "serve", "--store", str(store), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         server = Server(_link(process), process.pid)
         watcher = Thread(target=server.watch, daemon=True)

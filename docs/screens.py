@@ -135,7 +135,7 @@ def mended(page: Any) -> None:
 @contextmanager
 def served(root: Path) -> Iterator[str]:
     """A server over a store, and where it is."""
-    command = [sys.executable, "-c", SERVE, "serve", "--store", str(root), "--port", "0"]
+    command = [sys.executable, "-c", SERVE, "serve", "--store", str(root), "--port", "0", "--no-token"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             links = (word for line in server.stderr or () for word in line.split() if word.startswith("http://"))

@@ -195,8 +195,11 @@ def test_the_requests_on_the_page_on_the_workbench_are_answered(folder: Path, tm
     lines = [line for block in blocks("sh", WORKBENCH) for line in block.splitlines() if line.startswith("curl ")]
     logs = [folder / "logs" / f"{name}-noisy.jsonl" for name in ("words", "mixed")]
     inside(shlex.join(["demur", "add", *map(str, logs), "--tag", "museum", "--store", str(tmp_path / "store")]), folder)
-    with served(tmp_path / "store") as url:
-        runs, compared, wrong, added = [requested(line.replace("http://127.0.0.1:8378", url), folder) for line in lines]
+    token = "of-the-page-on-the-workbench"
+    with served(tmp_path / "store", "--token", token) as link:
+        url = link.split("/?")[0]
+        asked = [line.replace("http://127.0.0.1:8378", url).replace("$DEMUR_TOKEN", token) for line in lines]
+        runs, compared, wrong, added = [requested(line, folder) for line in asked]
     assert {run["name"] for run in runs["runs"]} == {"words-noisy", "mixed-noisy"}
     assert "mixed-noisy errs less than words-noisy" in compared["result"]["sentences"][0]
     assert wrong["total"] == len([row for row in wrong["rows"] if not row["right"]]) > 0
@@ -208,6 +211,7 @@ def requested(line: str, folder: Path) -> dict[str, Any]:
     _, *options, url = shlex.split(line)
     given = dict(zip(options[::2], options[1::2], strict=True))
     headers = dict([given["--header"].split(": ")]) if "--header" in given else {}
+    headers["Authorization"] = f"Bearer {given['--oauth2-bearer']}"
     body = (folder / given["--data-binary"].removeprefix("@")).read_bytes() if "--data-binary" in given else None
     with urlopen(Request(url, body, headers)) as answer:
         found: dict[str, Any] = json.load(answer)

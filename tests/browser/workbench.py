@@ -46,9 +46,9 @@ class Workbench:
 
 @contextmanager
 def served(root: Path, *arguments: str) -> Iterator[str]:
-    """Serve a store on a free port, and give the link that opens it."""
+    """Serve a store on a free port, and give the link that opens it; without a token unless arguments are given."""
     code = "from demur.apps.cli.main import run; run()"
-    command = [sys.executable, "-c", code, "serve", "--store", str(root), "--port", "0", *arguments]
+    command = [sys.executable, "-c", code, "serve", "--store", str(root), "--port", "0", *(arguments or ["--no-token"])]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         said = _heard(server)

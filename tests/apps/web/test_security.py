@@ -144,9 +144,24 @@ def test_the_link_with_the_token_lets_in_and_leaves_it_out_of_the_address(guarde
     cookie = answer.headers["set-cookie"]
     assert TOKEN not in cookie
     assert stamp(TOKEN) in cookie
-    assert {"httponly", "samesite=lax"} <= {part.strip().lower() for part in cookie.split(";")}
+    assert {"httponly", "samesite=strict"} <= {part.strip().lower() for part in cookie.split(";")}
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert guarded.get("/runs").status_code == 200
+
+
+def test_a_link_with_the_token_that_was_followed_from_elsewhere_goes_on_from_a_page_of_this_site(guarded):
+    followed = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    answer = guarded.get(f"/runs?order=a%22b&token={TOKEN}", headers=followed, follow_redirects=False)
+    assert answer.status_code == 200
+    assert 'content="0; url=/runs?order=a%22b"' in answer.text
+    assert TOKEN not in answer.text
+    assert stamp(TOKEN) in answer.headers["set-cookie"]
+
+
+def test_who_follows_a_link_from_elsewhere_is_offered_to_go_on_with_the_cookie(guarded):
+    followed = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert '<a href="/compare?run=a&amp;run=b">go on</a>' in guarded.get("/compare?run=a&run=b", headers=followed).text
+    assert "go on</a>" not in guarded.get("/compare?run=a").text
 
 
 def test_the_way_in_leads_to_no_other_host(guarded):

@@ -7,6 +7,7 @@ import socket
 import sys
 import urllib.request
 from contextlib import ExitStack, closing
+from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
@@ -15,7 +16,8 @@ import pytest
 from apps.web.logs import answers, log
 from apps.web.waiting import until
 from browser.workbench import served
-from demur.apps.web.server import Address, check_address, link
+from demur.apps.web import server
+from demur.apps.web.server import Address, check_address, link, page_that_opens
 from demur.errors import UsageError
 from demur.store.runs import Store
 
@@ -95,6 +97,13 @@ def test_a_work_in_the_process_is_done_for_a_real_page(url):
 
 
 @pytest.fixture(scope="module")
+def guarded(root):
+    """A server on this machine as it is started without any option."""
+    with served(root, "--host", "127.0.0.1") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
 def ending(root):
     """A second server of the same store, with a token and a small limit, and what ends it."""
     with ExitStack() as stack:
@@ -157,14 +166,55 @@ def test_without_the_extra_it_says_what_to_install(demur, monkeypatch):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org"])
 def test_other_machines_may_not_come_without_a_token(host):
-    with pytest.raises(UsageError, match="a token is needed: --token auto makes one"):
-        check_address(Address(host=host))
+    with pytest.raises(UsageError, match="--no-token cannot be given"):
+        check_address(Address(host=host, open_to_all=True))
     assert len(check_address(Address(host=host, token="auto")).token) >= 32
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost", "::1", "127.8.9.1", "0.0.0.0"])
+def test_a_token_is_made_where_none_is_given(host):
+    assert len(check_address(Address(host=host)).token) >= 32
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LocalHost", "::1", "127.8.9.1"])
-def test_this_machine_needs_no_token(host):
-    assert check_address(Address(host=host)).token is None
+def test_this_machine_may_do_without_a_token(host):
+    assert check_address(Address(host=host, token=TOKEN, open_to_all=True)).token is None
+
+
+def test_another_user_of_the_machine_can_neither_see_nor_delete_a_run(guarded):
+    bare, token = guarded.split("/?token=")
+    assert len(token) >= 32
+    for path, method in (("/runs.json", "GET"), ("/runs", "GET"), ("/api/runs/first", "DELETE")):
+        asked = urllib.request.Request(f"{bare}{path}", headers={"X-Demur": "1"}, method=method)
+        with pytest.raises(HTTPError, match="401"):
+            urllib.request.urlopen(asked, timeout=20)
+    assert b'"first"' in fetched(f"{bare}/runs.json", Authorization=f"Bearer {token}")
+
+
+def test_a_token_and_none_exclude_each_other(demur):
+    done = demur("serve", "--token", TOKEN, "--no-token")
+    assert done.returncode == 2
+    assert "exclude each other" in done.stderr
+
+
+def test_the_browser_is_led_to_the_link_by_a_file_that_nobody_else_can_read():
+    address = f"http://127.0.0.1:1/?token={TOKEN}&x=1"
+    with page_that_opens(address) as page:
+        assert f"url=http://127.0.0.1:1/?token={TOKEN}&amp;x=1" in page.read_text()
+        assert os.name == "nt" or page.parent.stat().st_mode & 0o077 == 0
+    assert not page.exists()
+
+
+def test_no_program_that_is_started_to_open_the_link_is_given_the_token(demur, monkeypatch, tmp_path):
+    launched = []
+    monkeypatch.setattr("webbrowser.open", lambda address: launched.append(address))
+    monkeypatch.setattr(server, "_Server", lambda *_: SimpleNamespace(run=lambda **_: None))
+    done = demur("serve", "--open", "--port", "0", "--token", TOKEN, "--store", str(tmp_path / "store"))
+    assert done.returncode == 0
+    assert TOKEN in done.stderr
+    assert len(launched) == 1
+    assert launched[0].startswith("file://")
+    assert TOKEN not in launched[0]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Annotated
 
 import typer
@@ -90,35 +90,39 @@ def follow(
 def serve(
     *,
     store: StoreFolder = None,
-    host: Annotated[str, Option("Address to listen on; others than this machine's need --token.")] = "127.0.0.1",
+    host: Annotated[str, Option("Address to listen on; by default only this machine can come.")] = "127.0.0.1",
     port: Annotated[int, Option("Port; 0 takes a free one.", minimum=0, maximum=65535)] = 8378,
     token: Annotated[
         str | None,
-        Option(
-            "Visitors must know it; auto makes one. By default that of DEMUR_TOKEN; needed where --host is not this "
-            "machine."
-        ),
+        Option("Visitors must know it; by default that of DEMUR_TOKEN, or one that is made and printed with the link."),
     ] = None,
+    no_token: Annotated[bool, Option("Let everybody on this machine come, its other users too.")] = False,
     max_upload: Annotated[int, Option("Largest upload, in megabytes.", minimum=1, metavar="MB")] = 2048,
     open_browser: Annotated[bool, Option("Open it in the browser.", flag="--open")] = False,
 ) -> None:
     """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
     try:
-        from demur.apps.web.server import Address
+        from demur.apps.web.server import Address, page_that_opens
         from demur.apps.web.server import serve as serve_store
     except ModuleNotFoundError as missing:
         if missing.name in ("starlette", "uvicorn", "jinja2"):
             raise UsageError("the workbench needs the extra: pip install 'demur[web]'") from None
         raise
 
-    def announce(text: str) -> None:
-        typer.echo(text, err=True)
-        link = next((word for word in text.split() if word.startswith("http://")), None)
-        if open_browser and link:
-            typer.launch(link)
+    if token and no_token:
+        raise UsageError("--token and --no-token exclude each other")
+    address = Address(host=host, port=port, token=token or os.environ.get("DEMUR_TOKEN"), open_to_all=no_token)
+    with ExitStack() as stack:
 
-    address = Address(host=host, port=port, token=token or os.environ.get("DEMUR_TOKEN"))
-    with suppress(KeyboardInterrupt):  # to end a server is no failure
+        def announce(text: str) -> None:
+            typer.echo(text, err=True)
+            link = next((word for word in text.split() if word.startswith("http://")), None)
+            if open_browser and link:
+                import webbrowser
+
+                webbrowser.open(stack.enter_context(page_that_opens(link)).as_uri())
+
+        stack.enter_context(suppress(KeyboardInterrupt))  # to end a server is no failure
         serve_store(store, address, most_uploaded=max_upload * 1024**2, announce=announce)
 
 

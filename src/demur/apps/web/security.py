@@ -7,11 +7,12 @@ import hmac
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -134,14 +135,17 @@ def path_of(request: Request) -> str:
 def _let_in(request: Request, token: str) -> Response:
     """The way in, which leaves the token out of the address.
 
-    The cookie is lax and not strict, because a link to a page that somebody was sent must open; it lets no other site
-    do anything, as only GET comes with it from there and nothing is changed by GET.
+    The cookie is strict: no other site makes a browser send it. So a browser that followed the link from elsewhere
+    would not send it on a redirect either; it is given a page that goes on by itself, which is of this site.
     """
     rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
     path = path_of(request)
-    answer = RedirectResponse(f"{path}?{urlencode(rest)}" if rest else path, status_code=303)
+    onward = f"{path}?{urlencode(rest)}" if rest else path
+    answer: Response = RedirectResponse(onward, status_code=303)
+    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        answer = HTMLResponse(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(onward)}">')
     secure = request.url.scheme == "https"
-    answer.set_cookie(cookie_of(request), stamp(token), httponly=True, samesite="lax", secure=secure)
+    answer.set_cookie(cookie_of(request), stamp(token), httponly=True, samesite="strict", secure=secure)
     return answer
 
 

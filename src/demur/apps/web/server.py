@@ -9,12 +9,14 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from typing import Any
 
@@ -301,7 +303,8 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
     theme = request.cookies.get(THEME_COOKIE, "")
     if status == 401:
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
-        about = {"path": path, "rest": rest, "wrong": "token" in request.query_params}
+        came_by_link = request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+        about = {"path": path, "rest": rest, "wrong": "token" in request.query_params, "came_by_link": came_by_link}
         return HTMLResponse(render("entry.html", "Token needed", about, theme=theme), status)
     document = {"error": message, "status": status}
     return HTMLResponse(render("fault.html", "This did not work", document, navigation=PAGES, theme=theme), status)
@@ -321,6 +324,9 @@ class Address:
     host: str = "127.0.0.1"
     port: int = 8378
     token: str | None = None
+    """What visitors must know; made where none is given."""
+    open_to_all: bool = False
+    """Whether everybody on this machine may come without a token."""
 
     @property
     def loopback(self) -> bool:
@@ -336,17 +342,16 @@ class Address:
 
 
 def check_address(address: Address) -> Address:
-    """The address with its token made if asked for; refused where others could come without one."""
-    token = secrets.token_urlsafe(24) if address.token == "auto" else address.token
-    if token is not None and len(token) < SHORTEST_TOKEN:
-        raise UsageError(f"--token must have at least {SHORTEST_TOKEN} characters; --token auto makes one")
-    if token is not None and not (token.isascii() and token.isprintable() and token.split() == [token]):
-        raise UsageError("--token may hold printable ASCII characters, no space; --token auto makes one")
-    if token is None and not address.loopback:
-        raise UsageError(
-            f"--host {address.host} lets other machines come, so a token is needed: --token auto makes one "
-            "(without --host only this machine can come)"
-        )
+    """The address with its token, made where none is given; without one only where nobody else can come."""
+    if address.open_to_all:
+        if not address.loopback:
+            raise UsageError(f"--host {address.host} lets other machines come, so --no-token cannot be given")
+        return replace(address, token=None)
+    token = secrets.token_urlsafe(24) if address.token in (None, "auto") else address.token
+    if len(token) < SHORTEST_TOKEN:
+        raise UsageError(f"--token must have at least {SHORTEST_TOKEN} characters; without it one is made")
+    if not (token.isascii() and token.isprintable() and token.split() == [token]):
+        raise UsageError("--token may hold printable ASCII characters, no space; without it one is made")
     return replace(address, token=token)
 
 
@@ -389,6 +394,15 @@ def link(address: Address, port: int) -> str:
     """The link that opens the workbench, with the token where there is one."""
     query = f"?token={address.token}" if address.token else ""
     return f"http://{address.linked_host}:{port}/{query}"
+
+
+@contextmanager
+def page_that_opens(address: str) -> Iterator[Path]:
+    """A file that only its owner can read and that leads on to a link: arguments of programs are seen by all users."""
+    with TemporaryDirectory(prefix="demur-") as folder:
+        page = Path(folder) / "open.html"
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
+        yield page
 
 
 def _listening(address: Address) -> socket.socket:
