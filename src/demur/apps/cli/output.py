@@ -199,7 +199,7 @@ def render(presentation: Presentation, suffix: str) -> str | bytes:
     texts: dict[str, Callable[[], str]] = {
         ".json": lambda: as_json({**presentation.document, **_notes_and_warnings(presentation)}) + "\n",
         ".md": presentation.markdown,
-        ".csv": lambda: presentation.data().write_csv(),
+        ".csv": lambda: csv_text(presentation.data()),
     }
     if suffix in texts:
         return texts[suffix]()
