@@ -42,7 +42,7 @@ _MASKED = """
 """Words that recognisers for the public do not write."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rivals:
     """The words that one word may be taken for, likeliest first, and how likely each is."""
 
@@ -50,9 +50,13 @@ class Rivals:
     weights: Array
     """They sum to 1."""
 
+    @cached_property
+    def _ends(self) -> Array:
+        return np.cumsum(self.weights)
+
     def pick(self, draw: float) -> str:
         """The rival that a draw from 0 to 1 falls on."""
-        place = int(np.searchsorted(np.cumsum(self.weights), draw, side="right"))
+        place = int(np.searchsorted(self._ends, draw, side="right"))
         return self.words[min(place, len(self.words) - 1)]
 
 
