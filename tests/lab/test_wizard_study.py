@@ -121,7 +121,7 @@ def plain_share(performer, wer, n, seed):
 @pytest.mark.parametrize("wer", [0.1, 0.35, 0.6, 0.8])
 @pytest.mark.parametrize("performer", [GOLD, *COMBINATIONS], ids=lambda who: who if who == GOLD else "+".join(who))
 def test_the_truth_is_what_dialogues_played_word_by_word_come_to(performer, wer):
-    n = 4000
+    n = 1500
     exact = float(truth(GOLD, wer) if performer == GOLD else lesion_truth(performer, wer))
     share = plain_share(performer, wer, n, seed=11)
     assert abs(share - exact) < 4 * math.sqrt(exact * (1 - exact) / n)
@@ -240,13 +240,13 @@ def test_each_system_has_its_range_by_a_clear_margin():
 
 @each_performer
 def test_mass_is_the_area_between_the_curves(performer):
-    fine = np.linspace(0, 1, 2001)
+    fine = np.linspace(0, 1, 801)
     area = np.trapezoid(truth(GOLD, fine) - truth(performer, fine), fine)
     assert true_mass(performer) == pytest.approx(area, abs=1e-6)
 
 
 def test_complexity_is_the_area_above_the_wizards():
-    fine = np.linspace(0, 1, 2001)
+    fine = np.linspace(0, 1, 801)
     assert true_complexity() == pytest.approx(1 - np.trapezoid(truth(GOLD, fine), fine), abs=1e-6)
 
 
@@ -339,7 +339,7 @@ def test_a_study_can_be_as_small_as_wanted():
 
 @each_performer
 def test_many_persons_together_come_to_the_truth(performer):
-    trials = simulate(4, wizards=800, callers=800, trials=20).filter(performer=performer)
+    trials = simulate(4, wizards=300, callers=300, trials=20).filter(performer=performer)
     by_person = trials.with_columns(expected=expected(performer, trials)).group_by("subject")
     excess = by_person.agg((pl.col("completed") - pl.col("expected")).mean())["completed"].to_numpy()
     assert abs(excess.mean()) < 4 * excess.std() / math.sqrt(len(excess))

@@ -2,7 +2,7 @@ from math import isnan, log, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import ECE, NCE
@@ -31,7 +31,6 @@ from demur.returns.measures import AUROC
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
 
-FEW = settings(max_examples=settings.default.max_examples // 2)
 SMOOTH = [key for key in NBEST if key not in {*ICE_PARTS, "item_ece"}]
 
 HOTEL = "inform(type=hotel, pricerange=expensive)"
@@ -115,36 +114,6 @@ def test_hundreds_of_utterances_agree_with_the_plain_twins():
         reference = written[int(rng.integers(0, len(written)))]
         table.append(Utterance(reference, list(zip(chosen, left.tolist(), strict=True)), float(rng.integers(1, 4))))
     assert_agree(every_value(table), plain.all_measures(table))
-
-
-@FEW
-@given(tables(smallest=2), st.randoms(use_true_random=False))
-def test_the_order_of_rows_does_not_matter(table, random):
-    shuffled = random.sample(table, len(table))
-    assert_agree(every_value(shuffled), every_value(table))
-
-
-@FEW
-@given(tables())
-def test_weights_equal_repetition(table):
-    doubled = [u._replace(weight=2 * u.weight) for u in table]
-    twice = [u for u in table for _ in range(2)]
-    assert_agree(every_value(doubled), every_value(twice))
-
-
-@FEW
-@given(tables(), tables())
-def test_parts_add_up_to_the_whole(one, two):
-    both, first, second = rows(one + two), rows(one), rows(two)
-    for measure in OF_ACTS.values():
-        assert (measure(first.acts) + measure(second.acts)).value == pytest.approx(
-            measure(both.acts).value, rel=1e-9, nan_ok=True
-        )
-    if not first.items.is_empty() and not second.items.is_empty():
-        for measure in OF_ITEMS.values():
-            assert (measure(first.items) + measure(second.items)).value == pytest.approx(
-                measure(both.items).value, rel=1e-9, abs=1e-11, nan_ok=True
-            )
 
 
 @pytest.mark.parametrize("measure", NBEST.values(), ids=NBEST)

@@ -15,7 +15,7 @@ from reference import slices as plain
 
 EVERYTHING = Reading(keep=("*",))
 FEW = settings(max_examples=settings.default.max_examples // 2)
-STUDIES = min(120, 4 * settings.default.max_examples)
+STUDIES = min(120, 5 * settings.default.max_examples // 2)
 
 
 def table(**columns):
@@ -92,7 +92,7 @@ def test_values_are_those_of_counting_row_by_row(manner):
 
 @pytest.mark.parametrize("manner", [{}, {"error": 0.03}, {"weights": True}, {"dialogues": True}])
 def test_under_no_difference_false_alarms_keep_to_the_level(manner):
-    """Of 40 studies of nothing, more than 6 with an alarm would happen once in a hundred times at a level of 5 %."""
+    """Of 25 studies of nothing, more than 4 with an alarm would happen once in a hundred times at a level of 5 %."""
     rng = np.random.default_rng(11)
     alarms = sum(
         bool(slice_differences(simulated(rng, **manner), {"system": 0.7}, ["group", "half"]).shown)

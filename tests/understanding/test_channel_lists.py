@@ -16,7 +16,7 @@ WEIGHTS = st.dictionaries(st.sampled_from(["", "a", "b", "c", "d", "e", "f", "g"
 
 @cache
 def listed(wer):
-    questions = museum().questions.head(300)
+    questions = museum().questions.head(150)
     heard = WordChannel(questions["input"].to_list(), wer=wer).recognise(questions["input"], questions["id"])
     return heard, networks(heard)
 
@@ -29,7 +29,7 @@ def sure_and_right(wer):
     return np.array(sure), np.array(right)
 
 
-@pytest.mark.parametrize("wer", [0.0, 0.05, 0.5, 1.0])
+@pytest.mark.parametrize("wer", [0.0, 0.5, 1.0])
 def test_the_best_sentence_is_what_was_heard(wer):
     heard, found = listed(wer)
     lists = [sentences(network, 5) for network in found]
@@ -37,7 +37,7 @@ def test_the_best_sentence_is_what_was_heard(wer):
     assert all(one[0].logprob > other.logprob for one in lists for other in one[1:])
 
 
-@pytest.mark.parametrize("wer", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("wer", [0.5, 1.0])
 def test_probabilities_sum_to_at_most_one(wer):
     _, found = listed(wer)
     assert all(math.fsum(share for _, share in arcs) <= 1 + 1e-9 for network in found for arcs in network.slots)
@@ -83,7 +83,7 @@ def test_what_was_said_is_often_further_down_the_network():
                 place = next(places)
                 wrong += bool(said) and said != got
                 missing += bool(said) and said not in place
-    assert wrong > 300
+    assert wrong > 150
     assert missing < 0.2 * wrong
 
 
