@@ -171,8 +171,8 @@ def edited(**entries: Any) -> Callable[[str], str]:
 WRONG_MODELS = {
     "newer": (edited(version=2), "the model is of kind 2"),
     "edited": (edited(n=99), "the model was changed after it was made"),
-    "broken": (lambda text: text[:-9], "this is not JSON"),
-    "other": (lambda _: "{}", "this is no outcome model"),
+    "broken": (lambda text: text[:-9], "does not have the form of an outcome model"),
+    "other": (lambda _: "{}", "does not have the form of an outcome model"),
 }
 
 
@@ -188,8 +188,8 @@ def test_models_that_cannot_be_used_are_refused(
 
 
 WRONG_PREDICTIONS = {
-    "no model": (["predict", "nowhere.json", "turns.jsonl"], "nowhere.json: there is no such file"),
-    "a folder": (["predict", ".", "turns.jsonl"], "cannot be read: Is a directory"),
+    "no model": (["predict", "nowhere.json", "turns.jsonl"], "nowhere.json cannot be read: No such file"),
+    "a folder": (["predict", ".", "turns.jsonl"], ". is no regular file"),
     "no file": (["predict", "m.json", "nowhere.jsonl"], "nowhere.jsonl does not exist"),
     "nothing": (["predict", "m.json"], "Missing argument"),
     "one system": (["compare", "m.json", "turns.jsonl"], "a comparison needs two systems or more"),

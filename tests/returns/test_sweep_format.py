@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.errors import DataError
-from demur.returns.sweep_files import SweepFile, parsed_sweep, read_sweep
+from demur.errors import DataError, DemurError
+from demur.returns.sweep_files import SweepFile, merged, parsed_sweep, read_sweep
 from demur.returns.tally import ConfidenceGrid
+from mutated import changed_zip, unzipped, zipped
 from returns.test_sweep_files import RULES, SMALL, tally_of
 
 PLAIN = SweepFile(
@@ -26,22 +28,9 @@ WITH_UNITS = SweepFile((tally_of(SMALL, units=True),), RULES).to_bytes()
 JOINED = SweepFile((tally_of(SMALL).joined(ConfidenceGrid.over(1.0, 1)),), RULES).to_bytes()
 
 
-def members(content):
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(parts):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, part in parts.items():
-            archive.writestr(name, part)
-    return buffer.getvalue()
-
-
 def with_header(content, **changes):
     """The file with other values in its header; those of a tally go to the first one."""
-    parts = members(content)
+    parts = unzipped(content)
     header = json.loads(parts["sweep.json"])
     for name, value in changes.items():
         (header if name in header else header["tallies"][0])[name] = value
@@ -50,7 +39,7 @@ def with_header(content, **changes):
 
 def with_column(content, member="levels.parquet", **columns):
     """The file with other values in the columns of a table, or without a column that is None."""
-    parts = members(content)
+    parts = unzipped(content)
     table = pl.read_parquet(io.BytesIO(parts[member]))
     for name, values in columns.items():
         table = table.drop(name) if values is None else table.with_columns(pl.Series(name, values, strict=False))
@@ -119,7 +108,7 @@ def test_a_newer_version_says_what_to_do():
         ({"withheld_weight": 2}, "right, wrong and unanswered rows must be 6 together"),
         ({"out_of_scope": 7}, "cannot be more than there are rows"),
         ({"cutoffs": 4}, r"levels\.parquet must hold the rows that sweep\.json says"),
-        ({"cutoffs": 2**53}, r"levels\.parquet must hold the rows that sweep\.json says"),
+        ({"cutoffs": 2**53}, r"levels\.parquet has 9,007,199,254,740,99\d rows, and at most 33,554,432 can be read"),
         ({"units": 2}, r"units\.parquet is missing"),
         ({"slice": "domain=a"}, "must have each system and slice once"),
         ({"tallies": []}, "must have each system and slice once, and at least one"),
@@ -189,7 +178,7 @@ def test_more_weight_than_the_rows_can_have_is_refused():
 
 @pytest.mark.parametrize("member", ["levels.parquet", "units.parquet"])
 def test_a_table_that_is_missing_or_no_table_is_refused(member):
-    parts = members(WITH_UNITS)
+    parts = unzipped(WITH_UNITS)
     refused(
         zipped({name: part for name, part in parts.items() if name != member}), rf"part\.sweep: {member} is missing"
     )
@@ -204,7 +193,7 @@ def test_a_measure_that_is_not_known_here_is_left_out():
 def test_weights_whose_sum_moves_in_its_last_digit_are_accepted():
     rows = [row._replace(weight=0.1) for row in SMALL]
     content = SweepFile((tally_of(rows, units=True),), RULES).to_bytes()
-    right = json.loads(members(content)["sweep.json"])["tallies"][0]["right"]
+    right = json.loads(unzipped(content)["sweep.json"])["tallies"][0]["right"]
     moved = with_header(content, right=float(np.nextafter(right, 1)))
     assert parsed_sweep(moved, name="part.sweep").tallies[0].sweep.total == pytest.approx(0.6)
 
@@ -224,3 +213,51 @@ def test_a_file_with_any_byte_changed_gives_the_same_counts_or_a_fault(place, ch
 def test_a_file_cut_off_anywhere_is_refused(length):
     with pytest.raises(DataError, match=r"part\.sweep (is empty|is no sweep file|cannot be unpacked)"):
         parsed_sweep(WITH_UNITS[:length], name="part.sweep")
+
+
+@given(st.sampled_from([PLAIN, WITH_UNITS, JOINED]).flatmap(lambda content: changed_zip(content, "sweep.json")))
+def test_a_file_with_any_part_changed_adds_up_or_is_refused(content):
+    try:
+        read = parsed_sweep(content, name="part.sweep")
+        whole = merged([read, read], allow_repeats=True)
+        again = parsed_sweep(whole.to_bytes(), name="part.sweep")
+    except DemurError:
+        return
+    assert again.tallies[0].n == 2 * read.tallies[0].n
+
+
+def constant(rows):
+    """A table of levels that says the same in every row, which takes next to no room."""
+    zeros = pl.repeat(0, rows, dtype=pl.Int32, eager=True)
+    buffer = io.BytesIO()
+    pl.DataFrame(dict.fromkeys(("tally", "threshold", "upper", "right", "wrong"), zeros)).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def lying(content, size):
+    """The archive with the size of its first member told otherwise wherever it is told."""
+    told = zipfile.ZipFile(io.BytesIO(content)).infolist()[0].file_size.to_bytes(4, "little")
+    return content.replace(told, size.to_bytes(4, "little"))
+
+
+HUGE = {
+    "header": zipped({"sweep.json": b" " * 200_000_000}),
+    "header that lies": lying(zipped({"sweep.json": b" " * 200_000_000}), 100),
+    "table": zipped({**unzipped(PLAIN), "levels.parquet": bytes(200_000_000)}),
+    "rows": zipped({**unzipped(PLAIN), "levels.parquet": constant(10_000_000)}),
+    "members": zipped({f"{number}": b"" for number in range(10_000)}),
+}
+
+
+@pytest.mark.parametrize("content", HUGE.values(), ids=HUGE)
+def test_a_file_that_would_fill_memory_is_not_unpacked(content):
+    tracemalloc.start()
+    try:
+        refused(content, "part.sweep")
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_that_says_more_rows_than_can_be_read_is_refused():
+    refused(with_header(PLAIN, cutoffs=2**30), r"levels\.parquet has 1,073,741,82\d rows, and at most 33,554,432")

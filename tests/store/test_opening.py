@@ -7,17 +7,23 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from demur.core.io.untrusted import MOST_JSON
-from demur.errors import DataError, UsageError
+from demur.errors import DataError, DemurError, UsageError
 from demur.store import records
+from demur.store.intake import RunReading
+from demur.store.presentation import RunList, of_runs
 from demur.store.records import LAYOUT
 from demur.store.runs import Store
-from store.tables import answers, folders, left_over, write
+from mutated import changed_bytes, changed_json
+from store.tables import DIALOGUES, LISTS, TRIALS, answers, folders, left_over, write
 
 
 @pytest.fixture
@@ -329,6 +335,37 @@ def test_a_description_of_wrong_values_damages_its_own_run_and_no_other(two: Pat
     assert names == ["b"]
     assert f"({path.parent.name}) is damaged: " in problem
     assert "run.json" in problem
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, bytes]:
+    """The descriptions of a run of each kind, in one store."""
+    folder = tmp_path_factory.mktemp("kinds")
+    with Store.open(folder / "store") as store:
+        store.add(write(folder / "a.jsonl"), write(folder / "l.jsonl", LISTS), write(folder / "d.jsonl", DIALOGUES))
+        store.add(write(folder / "t.jsonl", TRIALS), reading=RunReading(x="wer", y="done"))
+        return {path: path.read_bytes() for path in sorted(store.root.glob("runs/*/run.json"))}
+
+
+@given(st.data())
+def test_any_change_to_a_description_damages_its_own_run_or_none(described: dict[Path, bytes], data: Any) -> None:
+    path, content = data.draw(st.sampled_from(list(described.items())))
+    root = path.parents[2]
+    path.write_bytes(data.draw(st.one_of(changed_json(json.loads(content)), changed_bytes(content))))
+    (root / "index.sqlite").unlink(missing_ok=True)
+    try:
+        with Store.open(root) as store:
+            runs = store.runs()
+            assert {run.id for run in runs} >= {one.parent.name for one in described} - {path.parent.name}
+            assert of_runs(RunList(root, tuple(runs), 4, store.check(), store.problems)).data().height == len(runs)
+            for run in runs:
+                reader = {"responses": store.responses, "nbest": store.lists}.get(
+                    run.kind, getattr(store, run.kind, None)
+                )
+                with suppress(DemurError):
+                    reader(run)
+    finally:
+        path.write_bytes(content)
 
 
 @pytest.mark.parametrize("spoil", ["deep", "long", "pipe", "folder", "bytes"])

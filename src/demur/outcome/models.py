@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from demur import __version__
 from demur.core.arrays import Array
+from demur.core.io.untrusted import decode_json, read_bounded
 from demur.core.io.writing import write_whole
 from demur.errors import DataError
 from demur.outcome.features import Design, Turns, all_features, confusion_features, frequent_confusions
@@ -25,7 +27,25 @@ if TYPE_CHECKING:
 
 FORMAT = "demur outcome model"
 NEWEST = 1
+Moderate = Annotated[float, Meta(ge=-1e100, le=1e100)]
+"""A number whose products with others are numbers too."""
+
+Amount = Annotated[float, Meta(ge=0, le=1e100)]
+
+ValidationName = Annotated[str, Meta(pattern=f"^({'|'.join(VALIDATION_NAMES)})$")]
+
+MOST_LABELS = 2000
+"""Labels whose confusions can be counted, dialogue by dialogue."""
+
 HIDDEN_PRICES = "prices of confusions are not shown, as the model predicts no better than the mean; JSON has them"
+
+
+class OutcomeStamp(msgspec.Struct):
+    """What the file of a model says of itself."""
+
+    format: Literal["demur outcome model"]
+    version: int
+    made_by: str = ""
 
 
 class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,27 +58,27 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     format: str
     version: int
     outcome: str
-    coefficients: dict[str, float]
+    coefficients: dict[str, Moderate]
     features: str = ""
     undefined: Undefined = "impute-mean"
     rejections: Rejections = "counted"
-    labels: list[str] = []
-    min_per_dialogue: float = 2.0
-    n: int = 0
-    sigma: float | None = None
-    covariance: list[list[float]] = []
+    labels: Annotated[list[str], Meta(max_length=MOST_LABELS)] = []
+    min_per_dialogue: Amount = 2.0
+    n: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    sigma: Amount | None = None
+    covariance: list[list[Moderate]] = []
     """Of the coefficients, in their order."""
-    mean_outcome: float | None = None
-    sd_outcome: float | None = None
-    means: dict[str, float] = {}
-    ranges: dict[str, tuple[float, float]] = {}
+    mean_outcome: Moderate | None = None
+    sd_outcome: Amount | None = None
+    means: dict[str, Moderate] = {}
+    ranges: dict[str, tuple[Moderate, Moderate]] = {}
     """The least and the greatest value of each feature that training dialogues had."""
-    rare_share: float | None = None
+    rare_share: Amount | None = None
     """The share of answers that may be confusions too rare to be features: about twice what it was in training."""
     frequent: list[str] = []
     """The confusions that were frequent enough to be features."""
     direction: str = ""
-    validation: dict[str, dict[str, float | None]] = {}
+    validation: dict[ValidationName, dict[str, Moderate | None]] = {}
     made_by: str = ""
     digest: str = ""
     """A name of all the rest, by which changes by hand are noticed; a model without it is taken as written by hand."""
@@ -190,27 +210,13 @@ def write_model(fit: OutcomeFit, path: Path) -> None:
 def read_model(path: str | Path) -> OutcomeModel:
     """Reads a model from a file; one that was changed after it was made, or is of a newer kind, is refused."""
     where = f"{path}:"
-    try:
-        text = Path(path).read_bytes()
-        document: Any = msgspec.json.decode(text)
-    except FileNotFoundError:
-        raise DataError("there is no such file", where=where) from None
-    except OSError as fault:
-        raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise DataError(f"this is not JSON: {fault}", where=where) from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise DataError(f'this is no outcome model: its format must be "{FORMAT}"', where=where)
-    version, maker = document.get("version"), document.get("made_by") or "a newer demur"
-    if isinstance(version, int) and version > NEWEST:
-        rule = (
-            f"the model is of kind {version}, made by {maker}; this is demur {__version__}, which reads up to {NEWEST}"
-        )
-        raise DataError(rule, where=where, fix="upgrade demur, or fit the model again")
-    try:
-        model = msgspec.json.decode(text, type=OutcomeModel)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise DataError(f"the model does not fit its form: {fault}", where=where) from None
+    content = read_bounded(Path(path))
+    stamp = decode_json(content, OutcomeStamp, where, "an outcome model")
+    if stamp.version > NEWEST:
+        maker = stamp.made_by or "a newer demur"
+        rule = f"the model is of kind {stamp.version}, made by {maker}; this is demur {__version__}"
+        raise DataError(f"{rule}, which reads up to {NEWEST}", where=where, fix="upgrade demur, or fit the model again")
+    model = decode_json(content, OutcomeModel, where, "an outcome model")
     size = len(model.coefficients)
     if model.covariance and [len(row) for row in model.covariance] != [size] * size:
         raise DataError(f"the covariance must be {size} by {size}, as there are coefficients", where=where)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from math import isclose
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from demur import __version__
 from demur.core.engines.engine import BUCKETS, NUMBERS, as_engine_fault
 from demur.core.io.sources import expand, refuse_repeats, stem_of
+from demur.core.io.untrusted import MOST_JSON, Archive, PlainOption, decode_json, read_bounded
 from demur.core.io.writing import write_whole
 from demur.core.show.results import Step, silent
 from demur.core.stats.sweep import Sweep
@@ -46,11 +46,20 @@ _TERMS = term_measures()
 _LAST_DIGITS = 1e-9
 """By how much sums of weights may differ between machines."""
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
-_UNREADABLE = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
-"""What `zipfile` raises at archives that are cut off, changed, locked or packed in a way it does not know."""
+
+MOST_BYTES = 2 << 30
+"""Bytes of a sweep file."""
+
+MOST_ROWS = 1 << 25
+"""Rows of a table in it."""
+
+SMALLEST_TABLE = 1 << 20
+"""Bytes that a table may take whatever its rows."""
+
+NUMBER_TYPES = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Float32, pl.Float64)
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-Amount = Annotated[float, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0, le=1e100)]
 Term = float | Literal["nan", "inf", "-inf"]
 
 
@@ -63,7 +72,7 @@ class SweepEntry(Struct, kw_only=True):
     failed: Count
     unanswered: Count
     out_of_scope: Count
-    squares: Annotated[float, Meta(gt=0)]
+    squares: Annotated[float, Meta(gt=0, le=1e100)]
     clustered: bool
     right: Amount
     wrong: Amount
@@ -86,7 +95,7 @@ class Stamp(Struct):
 class Header(Stamp, kw_only=True):
     """The content of `sweep.json`."""
 
-    reading: dict[str, Any]
+    reading: dict[str, PlainOption]
     tallies: list[SweepEntry]
     sources: list[str]
     notes: list[str]
@@ -169,54 +178,49 @@ def _archive(header: Header, tables: Mapping[str, pl.DataFrame]) -> bytes:
     return buffer.getvalue()
 
 
-def _members(content: bytes, name: str) -> dict[str, bytes]:
+def _opened(content: bytes, name: str) -> Archive:
     if not content:
         raise DataError("is empty", where=name, fix=AGAIN)
     if not content.startswith(b"PK"):
         raise DataError("is no sweep file", where=name, fix="`demur score LOG -o PART.sweep` writes one")
-    try:
-        with ZipFile(BytesIO(content)) as archive:
-            members = {
-                member: archive.read(member) for member in (HEADER, LEVELS, UNIT_TABLE) if member in archive.namelist()
-            }
-    except _UNREADABLE as error:
-        raise DataError(f"cannot be unpacked: {error}", where=name, fix=AGAIN) from None
-    if HEADER not in members:
+    archive = Archive(content, name, AGAIN)
+    if HEADER not in archive:
         raise DataError(f"is an archive without {HEADER}, so it is no sweep file", where=name)
-    return members
+    return archive
 
 
 def _header(content: bytes, name: str) -> Header:
-    try:
-        stamp = msgspec.json.decode(content, type=Stamp)
-        if stamp.version > VERSION:
-            rule = f"has version {stamp.version} of the format, written by demur {stamp.demur}"
-            raise DataError(rule, where=name, fix=f"update demur; this one, {__version__}, reads version {VERSION}")
-        header = msgspec.json.decode(content, type=Header)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"does not have the form of a sweep's header: {error}", where=f"{name}: {HEADER}") from None
+    where = f"{name}: {HEADER}"
+    stamp = decode_json(content, Stamp, where, "a sweep's header")
+    if stamp.version > VERSION:
+        rule = f"has version {stamp.version} of the format, written by demur {stamp.demur}"
+        raise DataError(rule, where=name, fix=f"update demur; this one, {__version__}, reads version {VERSION}")
+    header = decode_json(content, Header, where, "a sweep's header")
     keys = [(entry.system, entry.part) for entry in header.tallies]
     if not keys or len(set(keys)) < len(keys):
-        raise DataError("must have each system and slice once, and at least one", where=f"{name}: {HEADER}", fix=AGAIN)
+        raise DataError("must have each system and slice once, and at least one", where=where, fix=AGAIN)
     return header
 
 
-def _cut_table(
-    members: Mapping[str, bytes], member: str, columns: Sequence[str], sizes: Sequence[int], name: str
-) -> list[pl.DataFrame]:
-    """A table cut into the parts of the tallies; their sizes are those in the header."""
-    where = f"{name}: {member}"
-    if member not in members:
-        raise DataError("is missing", where=where, fix=AGAIN)
+def _cut_table(archive: Archive, member: str, columns: Sequence[str], sizes: Sequence[int]) -> list[pl.DataFrame]:
+    """A table cut into the parts of the tallies; their sizes are those in the header, and nothing larger is read."""
+    where, rows = f"{archive.where}: {member}", sum(sizes)
+    _demand(rows <= MOST_ROWS, f"has {rows:,} rows, and at most {MOST_ROWS:,} can be read", where)
+    content = archive.read(member, 16 * rows * len(columns) + SMALLEST_TABLE)
+    stated = f"must hold the rows that {HEADER} says, in the order of its tallies"
     with as_engine_fault(where):
-        table = pl.read_parquet(BytesIO(members[member]))
+        table = pl.scan_parquet(BytesIO(content))
+        _demand(table.select(pl.len()).collect().item() == rows, stated, where)
+        schema = table.collect_schema()
     for column in columns:
-        if column not in table.columns or not table.schema[column].is_numeric():
+        if schema.get(column) not in NUMBER_TYPES:
             raise DataError(f'must have a column "{column}" of numbers', where=where, fix=AGAIN)
-    if sum(sizes) != table.height or not np.array_equal(table["tally"], np.repeat(np.arange(len(sizes)), sizes)):
-        raise DataError(f"must hold the rows that {HEADER} says, in the order of its tallies", where=where, fix=AGAIN)
+    with as_engine_fault(where):
+        read = table.select(pl.col(list(columns))).collect()
+    in_order = read.height == rows and np.array_equal(read["tally"], np.repeat(np.arange(len(sizes)), sizes))
+    _demand(in_order, stated, where)
     starts = np.cumsum([0, *sizes])
-    return [table.slice(int(start), size) for start, size in zip(starts, sizes, strict=False)]
+    return [read.slice(int(start), size) for start, size in zip(starts, sizes, strict=False)]
 
 
 def _tally(entry: SweepEntry, levels: pl.DataFrame, units: pl.DataFrame | None, where: str) -> Tally:
@@ -366,11 +370,7 @@ def rules_of(reading: Reading) -> dict[str, Any]:
 
 def read_sweep(path: str | Path) -> SweepFile:
     """The tallies in a `.sweep` file, checked against what its header says of them."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", where=str(path)) from None
-    return parsed_sweep(content, name=str(path))
+    return parsed_sweep(read_bounded(Path(path), MOST_BYTES), name=str(path))
 
 
 def read_sweeps(*parts: str | Path | SweepFile, step: Step = silent) -> list[SweepFile]:
@@ -393,13 +393,13 @@ def read_sweeps(*parts: str | Path | SweepFile, step: Step = silent) -> list[Swe
 
 def parsed_sweep(content: bytes, *, name: str) -> SweepFile:
     """The tallies in the content of a `.sweep` file, which agree with its header; `name` is what messages call it."""
-    members = _members(content, name)
-    header = _header(members[HEADER], name)
+    archive = _opened(content, name)
+    header = _header(archive.read(HEADER, MOST_JSON), name)
     entries = header.tallies
-    levels = _cut_table(members, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries], name)
+    levels = _cut_table(archive, LEVELS, _LEVEL_COLUMNS, [entry.cutoffs for entry in entries])
     units: Sequence[pl.DataFrame | None] = [None] * len(entries)
     if any(entry.units is not None for entry in entries):
-        units = _cut_table(members, UNIT_TABLE, ("tally", *UNITS), [entry.units or 0 for entry in entries], name)
+        units = _cut_table(archive, UNIT_TABLE, ("tally", *UNITS), [entry.units or 0 for entry in entries])
     tallies = []
     for entry, of_levels, of_units in zip(entries, levels, units, strict=True):
         title = f'"{entry.system}"' if entry.part is None else f'"{entry.system}" [{entry.part}]'

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -25,7 +25,7 @@ from polars.exceptions import PolarsError
 
 from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import LABELS, ROW, as_text, named_column
-from demur.core.io.untrusted import decode_json, read_bounded
+from demur.core.io.untrusted import PlainOption, decode_json, read_bounded
 from demur.core.options import Kind
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
@@ -199,7 +199,6 @@ LONGEST_TAG = 100
 RunId = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-PlainOption: TypeAlias = str | bool | int | float | list[str | list[str]] | dict[str, str] | None
 
 _ANSWER_FACTS = ("answered", "right", "failed", "out_of_scope", "forced_error", "dialogues", "slices")
 _FACT_TYPES: dict[Any, tuple[str, ...]] = {

@@ -8,19 +8,21 @@ import json
 import os
 import secrets
 import shutil
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from demur import __version__
 from demur.core.arrays import Array
+from demur.core.io.untrusted import Archive, decode_json, read_bounded, read_json
 from demur.core.show.results import threshold_text
 from demur.errors import DataError, UsageError
 from demur.understanding.tokens import TokenCounts, Vocabulary, counted, parts_of, tokenizer, words
@@ -28,6 +30,7 @@ from demur.understanding.tokens import TokenCounts, Vocabulary, counted, parts_o
 Scoring = Literal["posterior", "kl", "cross-entropy"]
 SCORINGS: tuple[Scoring, ...] = ("posterior", "kl", "cross-entropy")
 
+MOST_SHARPNESS = 1_000_000
 _BATCH = 4_000_000
 """Weights of training questions that are held at once."""
 
@@ -173,8 +176,8 @@ class RelevanceClassifier:
         for name in ("question_weight", "answer_weight"):
             if not _is_number(getattr(self, name)) or not 0 < getattr(self, name) < 1:
                 raise UsageError(f"{name} is a number above 0 and below 1; got {getattr(self, name)!r}")
-        if not _is_number(self.sharpness) or not self.sharpness > 0:
-            raise UsageError(f"sharpness is a number above 0; got {self.sharpness!r}")
+        if not _is_number(self.sharpness) or not 0 < self.sharpness <= MOST_SHARPNESS:
+            raise UsageError(f"sharpness is a number above 0 and at most {MOST_SHARPNESS:,}; got {self.sharpness!r}")
         if self.threshold is not None and not _is_number(self.threshold):
             raise UsageError(f"a threshold is a number, or none; got {self.threshold!r}")
         if self.scoring not in SCORINGS:
@@ -311,7 +314,7 @@ def _labels(y: Any) -> NDArray[Any]:
         raise UsageError("labels are a sequence, one for each text; got one string")
     found = list(y)
     for place, label in enumerate(found):
-        if not isinstance(label, str | int | float | np.integer | np.floating | np.bool_) or label != label:
+        if not isinstance(label, str | np.bool_) and not _is_number(label):
             raise DataError("must be text or a number", where=f"label {place + 1}", got=repr(label))
     if len({isinstance(label, str) for label in found}) > 1:
         raise DataError("labels must be all text or all numbers; there are both")
@@ -324,6 +327,48 @@ LAYOUT = 1
 
 _MODEL, _ARRAYS, _WORDS = "model.json", "arrays.npz", "vocabularies.json"
 _TRAIN_AGAIN = "train the model again"
+
+MOST_BYTES = 512 << 20
+"""Bytes of a file of a model."""
+
+MOST_ENTRIES = 1 << 24
+"""Texts of a model, and different tokens in each of them, all together."""
+
+MOST_CELLS = 1 << 28
+"""Cells of a table of labels, or of the language models of answers."""
+
+Label: TypeAlias = str | bool | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | float
+
+
+class ModelParameters(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The parameters of a model that were saved; `check_parameters` says more of them."""
+
+    tokens: Annotated[str, Meta(max_length=100)] | None = None
+    question_weight: float | None = None
+    answer_weight: float | None = None
+    sharpness: float | None = None
+    scoring: Scoring | None = None
+    threshold: float | None = None
+
+
+class ModelStamp(msgspec.Struct):
+    """What the metadata of a model say of themselves."""
+
+    format: Literal["demur relevance model"]
+    layout: int = 0
+    demur: str = ""
+
+
+class ModelMetadata(ModelStamp, kw_only=True):
+    """The metadata of a model."""
+
+    parameters: ModelParameters
+    token_parts: list[str]
+    crowding: dict[str, Annotated[float, Meta(gt=0, le=1e6)]]
+    pairs: Annotated[int, Meta(ge=1, le=MOST_ENTRIES)]
+    classes: Annotated[list[Label], Meta(min_length=1)]
+    answers: list[str] | None
+    digests: dict[str, str]
 
 
 def save_model(model: RelevanceClassifier, folder: str | Path) -> None:
@@ -359,15 +404,12 @@ def load_model(folder: str | Path) -> RelevanceClassifier:
     """The model in a folder; one that is incomplete, damaged or of another layout is refused."""
     place = Path(folder)
     metadata = _metadata(place)
+    arrays, vocabularies = (_part(place, name, metadata) for name in (_ARRAYS, _WORDS))
+    words = decode_json(vocabularies, dict[str, list[str]], f"{place / _WORDS}:", "vocabularies")
     try:
-        with np.load(place / _ARRAYS, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        return _model(metadata, arrays, _json(place / _WORDS))
-    except UsageError as fault:
+        return _model(metadata, Archive(arrays, f"{place / _ARRAYS}", _TRAIN_AGAIN), words)
+    except (UsageError, ValueError) as fault:
         raise DataError(str(fault), where=f"{place / _MODEL}:", fix=_TRAIN_AGAIN) from None
-    except (KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as fault:
-        rule = f"does not hold what a model is made of ({type(fault).__name__}: {fault})"
-        raise DataError(rule, where=f"{place}:", fix=_TRAIN_AGAIN) from None
 
 
 def model_in(model: RelevanceClassifier | str | Path, threshold: float | None = None) -> RelevanceClassifier:
@@ -396,11 +438,9 @@ def check_place(named: str | Path) -> None:
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     try:
-        metadata = _json(target / _MODEL)
+        read_json(target / _MODEL, ModelStamp, "a model")
     except DataError:
-        metadata = None
-    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise UsageError(f"{named} exists and is no model of demur; name a new folder")
+        raise UsageError(f"{named} exists and is no model of demur; name a new folder") from None
     others = sorted(one.name for one in target.iterdir() if one.name not in (_MODEL, _ARRAYS, _WORDS))
     if others:
         raise UsageError(f"{named} holds more than a model ({', '.join(others[:3])}); name a folder of its own")
@@ -426,74 +466,108 @@ def _write(model: RelevanceClassifier, folder: Path) -> None:
         "pairs": len(model.label_of_),
         "classes": model.classes_.tolist(),
         "answers": None if model.answers_ is None else [model.answers_[label] for label in model.classes_.tolist()],
-        "digests": {name: _digest(folder / name) for name in (_ARRAYS, _WORDS)},
+        "digests": {name: _digest((folder / name).read_bytes()) for name in (_ARRAYS, _WORDS)},
     }
     (folder / _MODEL).write_text(json.dumps(metadata, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def _metadata(place: Path) -> dict[str, Any]:
+def _metadata(place: Path) -> ModelMetadata:
     if not place.is_dir():
         raise DataError("no such folder", where=f"{place}:", fix="demur understand train writes a model to a folder")
     where = f"{place / _MODEL}:"
     if not (place / _MODEL).is_file():
         raise DataError(f"has no {_MODEL}, so it is no model of demur", where=f"{place}:")
-    metadata: Any = _json(place / _MODEL)
-    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise DataError(f'is no model of demur: format must be "{FORMAT}"', where=where)
-    if metadata.get("layout") != LAYOUT:
+    content = read_bounded(place / _MODEL)
+    stamp = decode_json(content, ModelStamp, where, "a model of demur")
+    if stamp.layout != LAYOUT:
         raise DataError(
-            f"has layout {metadata.get('layout')}, written by demur {metadata.get('demur')}; this is demur "
-            f"{__version__}, which reads layout {LAYOUT}",
+            f"has layout {stamp.layout}, written by demur {stamp.demur}; this is demur {__version__}, which reads "
+            f"layout {LAYOUT}",
             where=where,
             fix="train it again, or use the version that wrote it",
         )
-    missing = {"parameters", "token_parts", "crowding", "classes", "answers", "digests"} - set(metadata)
-    if missing:
-        raise DataError(f"lacks {', '.join(sorted(missing))}", where=where, fix=_TRAIN_AGAIN)
-    for name in (_ARRAYS, _WORDS):
-        if not (place / name).is_file():
-            raise DataError(f"is incomplete: {name} is missing", where=f"{place}:", fix=_TRAIN_AGAIN)
-        if _digest(place / name) != metadata["digests"].get(name):
-            raise DataError("is damaged or of another model", where=f"{place / name}:", fix=_TRAIN_AGAIN)
-    return metadata
+    return decode_json(content, ModelMetadata, where, "a model of demur")
 
 
-def _model(metadata: dict[str, Any], arrays: dict[str, Any], words: dict[str, list[str]]) -> RelevanceClassifier:
-    from scipy.sparse import csr_array
+def _part(place: Path, name: str, metadata: ModelMetadata) -> bytes:
+    """A file of the model, as its metadata know it."""
+    if not (place / name).is_file():
+        raise DataError(f"is incomplete: {name} is missing", where=f"{place}:", fix=_TRAIN_AGAIN)
+    content = read_bounded(place / name, MOST_BYTES)
+    if _digest(content) != metadata.digests.get(name):
+        raise DataError("is damaged or of another model", where=f"{place / name}:", fix=_TRAIN_AGAIN)
+    return content
 
-    model = RelevanceClassifier(**metadata["parameters"])
+
+def _model(metadata: ModelMetadata, arrays: Archive, words: dict[str, list[str]]) -> RelevanceClassifier:
+    """The model, with every array checked: SciPy takes what it is given for sound, and writes where it should not."""
+    model = RelevanceClassifier(**msgspec.to_builtins(metadata.parameters))
     model.check_parameters()
-    if tuple(metadata["token_parts"]) != parts_of(model.tokens):
-        raise ValueError(f"token_parts are not those of {model.tokens}")
-    model.classes_ = np.array(metadata["classes"])
-    model.label_of_ = arrays["label_of"]
-    if int(model.label_of_.max()) >= len(model.classes_) or len(model.label_of_) != metadata.get("pairs"):
-        raise ValueError("classes and pairs are not those of the arrays")
-    texts = metadata["answers"]
-    model.answers_ = None if texts is None else dict(zip(metadata["classes"], texts, strict=True))
-    models = []
-    for part in metadata["token_parts"]:
-        vocabulary = {token: column for column, token in enumerate(words[part])}
-        data, indices, ends, lengths = (arrays[f"{part}.{name}"] for name in ("data", "indices", "indptr", "lengths"))
-        matrix = csr_array((data, indices, ends), shape=(len(lengths), len(vocabulary)))
-        counts = TokenCounts(matrix, lengths, vocabulary)
-        models.append(
-            QuestionModel(part, counts, metadata["crowding"][part], evidence_of(counts, model.question_weight))
-        )
-    model.models_ = tuple(models)
-    model.answer_models_ = None if model.scoring == "posterior" else model.models_of_answers()
+    parts = parts_of(model.tokens)
+    _demand(tuple(metadata.token_parts) == parts, f"token_parts are not those of {model.tokens}")
+    _demand(all(part in metadata.crowding and part in words for part in parts), "lacks crowding, or a vocabulary")
+    model.classes_ = _classes(metadata.classes)
+    model.answers_ = None
+    if metadata.answers is not None:
+        _demand(len(metadata.answers) == len(metadata.classes), "answers are not those of the classes")
+        model.answers_ = dict(zip(model.classes_.tolist(), metadata.answers, strict=True))
+    model.label_of_ = arrays.array("label_of", np.int64, metadata.pairs)
+    known = model.label_of_.min() >= 0 and model.label_of_.max() < len(model.classes_)
+    _demand(known, f"label_of in {_ARRAYS} are not labels of these classes")
+    counts = {part: _token_counts(arrays, part, metadata.pairs, words[part]) for part in parts}
+    model.models_ = tuple(
+        QuestionModel(part, one, metadata.crowding[part], evidence_of(one, model.question_weight))
+        for part, one in counts.items()
+    )
+    if model.scoring != "posterior":
+        said = {word for text in metadata.answers or () for word in text.split()}
+        cells = len(model.classes_) * (len(model.classes_) + len(said))
+        _demand(cells <= MOST_CELLS, f"answers are too many for {model.scoring}")
+        model.answer_models_ = model.models_of_answers()
+    else:
+        model.answer_models_ = None
     return model
 
 
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as fault:
-        raise DataError(f"cannot be read: {fault}", where=f"{path}:", fix=_TRAIN_AGAIN) from None
+def _classes(labels: list[Any]) -> NDArray[Any]:
+    """The labels as `fit` has them: all text or all numbers, in order, each once."""
+    texts = [label for label in labels if isinstance(label, str)]
+    _demand(len(texts) in (0, len(labels)), "classes must be all text or all numbers")
+    _demand(max(map(len, texts), default=1) * len(labels) <= MOST_CELLS, "classes are too long")
+    classes = np.array(labels)
+    _demand(np.unique(classes).tolist() == labels, "classes must be in order, each once")
+    return classes
 
 
-def _digest(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+def _token_counts(arrays: Archive, part: str, pairs: int, words: list[str]) -> TokenCounts:
+    """The counts of one kind of token in each text."""
+    from scipy.sparse import csr_array
+
+    ends = arrays.array(f"{part}.indptr", np.int64, pairs + 1)
+    in_order = ends[0] == 0 and bool((ends[1:] >= ends[:-1]).all()) and ends[-1] <= MOST_ENTRIES
+    _demand(in_order, f"{part}.indptr in {_ARRAYS} must rise from 0")
+    columns = arrays.array(f"{part}.indices", np.int64, int(ends[-1]))
+    data = arrays.array(f"{part}.data", np.float64, len(columns))
+    lengths = arrays.array(f"{part}.lengths", np.float64, pairs)
+    row = np.repeat(np.arange(pairs), np.diff(ends))
+    known = bool(((columns >= 0) & (columns < len(words))).all())
+    once = bool(((columns[1:] > columns[:-1]) | (row[1:] > row[:-1])).all()) and len(set(words)) == len(words)
+    _demand(known and once, f"{part}.indices in {_ARRAYS} must be those of tokens of the vocabulary, each once")
+    whole = bool(((data >= 1) & (data <= 2**53) & (data == np.rint(data))).all())
+    _demand(whole, f"{part}.data in {_ARRAYS} must be counts")
+    told = np.array_equal(lengths, np.maximum(np.bincount(row, data, minlength=pairs), 1))
+    _demand(told, f"{part}.lengths in {_ARRAYS} are not those of the counts")
+    matrix = csr_array((data, columns, ends), shape=(pairs, len(words)))
+    return TokenCounts(matrix, lengths, {token: column for column, token in enumerate(words)})
+
+
+def _demand(holds: Any, rule: str) -> None:
+    if not holds:
+        raise ValueError(rule)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 Strategy = Literal["clarify", "stall", "change topic"]

@@ -7,7 +7,7 @@ import struct
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import msgspec
@@ -18,6 +18,8 @@ from demur.core.io.json import NOT_JSON
 from demur.errors import DataError
 
 T = TypeVar("T")
+PlainOption: TypeAlias = str | bool | int | float | list[str | list[str]] | dict[str, str] | None
+"""What an option may be: JSON of little depth."""
 
 MOST_JSON = 64 << 20
 """Bytes that a JSON document may have."""
@@ -28,7 +30,7 @@ MOST_MEMBERS = 64
 LONGEST_REASON = 300
 """Characters of a library's message that are shown, as it may quote what it read."""
 
-_BROKEN = (BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, LookupError, ValueError)
+_BROKEN = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, LookupError, ValueError, ArithmeticError)
 """What `zipfile` raises at archives that are cut off, changed, locked or packed in a way it does not know."""
 
 _ENTRY = b"PK\x01\x02"
@@ -47,13 +49,12 @@ def read_bounded(path: Path, most: int = MOST_JSON) -> bytes:
         size = path.stat().st_size
         if not path.is_file():
             raise DataError("is no regular file", where=f"{path}")
+        if size > most:
+            raise DataError(f"may have at most {most:,} bytes", where=f"{path}", got=f"{size:,}")
         with path.open("rb") as file:
-            content = file.read(most + 1) if size <= most else b""
+            return file.read(size)
     except (OSError, ValueError) as fault:
         raise DataError(f"cannot be read: {getattr(fault, 'strerror', None) or fault}", where=f"{path}") from None
-    if size > most or len(content) > most:
-        raise DataError(f"has more than {most:,} bytes, which are the most it may have", where=f"{path}", got=size)
-    return content
 
 
 def decode_json(content: bytes, form: type[T], where: str, what: str) -> T:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import narwhals as nw
@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from demur.core.arrays import Array
+from demur.core.io.untrusted import read_json
 from demur.core.stats.measure import TermMeasure
 from demur.core.stats.sweep import Sweep, cells_as_rows
 from demur.errors import DataError, UsageError
@@ -297,26 +298,18 @@ class Recalibration:
     @classmethod
     def read(cls, path: str | Path) -> Recalibration:
         """The map that a file holds."""
-        try:
-            stored = msgspec.json.decode(Path(path).read_bytes(), type=_Stored)
-        except FileNotFoundError:
-            raise DataError("there is no such file", where=f"{path}:") from None
-        except OSError as fault:
-            raise DataError(f"cannot be read: {fault.strerror}", where=f"{path}:") from None
-        except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-            raise DataError(f"this is no recalibration: {fault}", where=f"{path}:") from None
-        if stored.format != FORMAT:
-            raise DataError(f'the format must be "{FORMAT}"', where=f"{path}:", got=stored.format)
+        stored = read_json(Path(path), _Stored, "a recalibration")
         confidence, share = np.array(stored.confidence), np.array(stored.share)
-        rising = confidence.size == share.size > 0 and (np.diff(confidence) > 0).all() and (np.diff(share) >= 0).all()
+        rising = confidence.size == share.size > 0 and bool((confidence[1:] > confidence[:-1]).all())
+        rising = rising and bool((share[1:] >= share[:-1]).all())
         if not rising or share.min() < 0 or share.max() > 1:
             raise DataError("the map must rise, from confidences to shares in [0, 1]", where=f"{path}:")
         return cls(confidence, share, stored.n, stored.level)
 
 
 class _Stored(msgspec.Struct):
-    format: str
+    format: Literal["demur recalibration 1"]
     level: Literal["items", "acts"]
-    n: int
+    n: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
     confidence: list[float]
     share: list[float]
