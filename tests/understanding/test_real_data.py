@@ -53,15 +53,16 @@ def answers() -> dict[str, str]:
 
 
 @needs_clinc
-@pytest.mark.parametrize(("tokens", "bar"), [("words", 0.85), pytest.param("mixed", 0.855, marks=needs_phones)])
-def test_intents_are_found_and_what_is_out_of_scope_is_less_sure(clinc: Rows, tokens: str, bar: float) -> None:
-    model = RelevanceClassifier(tokens=tokens).fit(*of(clinc, "train"))
+@pytest.mark.parametrize("tokens", ["words", pytest.param("mixed", marks=needs_phones)])
+def test_intents_are_found_and_what_is_out_of_scope_is_less_sure(clinc: Rows, tokens: str) -> None:
+    """Learnt from a third of the training questions, tried on a sixth of the others."""
+    model = RelevanceClassifier(tokens=tokens).fit(*(part[::3] for part in of(clinc, "train")))
     texts, labels = of(clinc, "test")
     beyond, _ = of(clinc, "test", oos=True)
     assert (len(texts), len(beyond), len(model.classes_)) == (4500, 1000, 150)
-    texts, labels, beyond = texts[::3], labels[::3], beyond[::3]
+    texts, labels, beyond = texts[::6], labels[::6], beyond[::6]
     posterior = model.predict_proba([*texts, *beyond])
-    assert (model.classes_[posterior[: len(texts)].argmax(axis=1)] == np.array(labels)).mean() >= bar
+    assert (model.classes_[posterior[: len(texts)].argmax(axis=1)] == np.array(labels)).mean() >= 0.85
     inside = np.arange(len(posterior)) < len(texts)
     assert AUROC().finish(Sweep.of(posterior.max(axis=1), inside)) >= 0.88
 
@@ -95,7 +96,7 @@ def test_every_scoring_answers_small_talk(chitchat: Rows, answers: dict[str, str
 @needs_chitchat
 def test_tuning_prefers_a_setting_that_is_no_worse_on_new_questions(chitchat: Rows) -> None:
     beyond = [row["text"] for row in rows(CHITCHAT / "pred_tfidf_lr.jsonl.gz") if row["gold"] == "oos"][:200]
-    texts, labels = of(chitchat, "train")
+    texts, labels = (part[::2] for part in of(chitchat, "train"))
     found = tuned(RelevanceClassifier(), texts, labels, off_topic=beyond, weights=(0.05, 0.5), sharpness=(0.5,))
     fitted = [RelevanceClassifier(**one.parameters).fit(texts, labels) for one in found.settings]
     best, worst = (model.score(*of(chitchat, "test")) for model in fitted)
