@@ -98,17 +98,22 @@ def test_a_merged_sweep_can_be_kept_and_added_to(demur: Demur, tmp_path: Path) -
     assert first.returncode == 0, first.stderr
     assert "wrote so_far.sweep" in first.stderr
     assert read_sweep(tmp_path / "so_far.sweep").sources == ("part-0.jsonl", "part-1.jsonl")
-    grown = demur("merge", "so_far.sweep", "part-2.sweep", "-o", "so_far.sweep", "-o", "page.html", "--quiet", *QUICK)
+    in_place = demur("merge", "so_far.sweep", "part-2.sweep", "-o", "so_far.sweep")
+    assert (in_place.returncode, in_place.stderr) == (
+        2,
+        "error: -o so_far.sweep: this file is read here; write to another\n",
+    )
+    grown = demur("merge", "so_far.sweep", "part-2.sweep", "-o", "grown.sweep", "-o", "page.html", "--quiet", *QUICK)
     assert grown.returncode == 0, grown.stderr
     assert grown.stderr == ""
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    assert read_sweep(tmp_path / "so_far.sweep").tallies[0].n == 200
-    again = demur("merge", "so_far.sweep", "part-2.sweep")
+    assert read_sweep(tmp_path / "grown.sweep").tallies[0].n == 200
+    again = demur("merge", "grown.sweep", "part-2.sweep")
     assert again.returncode == 2
-    assert '"part-2.jsonl" is in so_far.sweep and part-2.sweep, so it counts 2 times' in again.stderr
-    allowed = demur("merge", "so_far.sweep", "part-2.sweep", "--allow-repeats", "--json", *QUICK)
+    assert '"part-2.jsonl" is in grown.sweep and part-2.sweep, so it counts 2 times' in again.stderr
+    allowed = demur("merge", "grown.sweep", "part-2.sweep", "--allow-repeats", "--json", *QUICK)
     assert json.loads(allowed.stdout)["systems"][0]["n"] == 260
-    assert '"part-2.jsonl" is in so_far.sweep' in json.loads(allowed.stdout)["warnings"][0]
+    assert '"part-2.jsonl" is in grown.sweep' in json.loads(allowed.stdout)["warnings"][0]
 
 
 def test_a_gate_holds_for_merged_sweeps_too(demur: Demur, tmp_path: Path) -> None:
