@@ -17,9 +17,11 @@ import typer
 
 import demur
 from commands import Demur, log
+from demur.apps.cli import commands
 from demur.apps.cli.app import app_of
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
 from demur.apps.cli.output import OutputOptions, as_json, parameters_of
+from demur.apps.cli.report_command import run_report
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
@@ -277,6 +279,9 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "rm": ("rm", ["a"], {"store": Path("store"), "yes": True}),
     "runs": ("runs", [], {"store": Path("store"), "kind": "responses", "check": True}),
 }
+LAB = {job.name for job in lab_jobs.JOBS}
+AGAIN = {name: case for case, (name, _, _) in reversed(CASES.items()) if name not in LAB}
+"""The first case of each job, by the job; that those of the lab give the same again is tested with them."""
 
 
 def typed(function: Callable[..., Any], given: dict[str, Any]) -> list[str]:
@@ -303,8 +308,27 @@ def test_every_job_has_a_case() -> None:
     assert {name for name, _, _ in CASES.values()} == {job.name for job in JOBS}
 
 
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """For each command its function, what that was called with, and what it gave."""
+    found: list[tuple[Any, ...]] = []
+    computed = commands.result_of
+
+    def result_of(job: Job, given: dict[str, Any], *, quiet: bool) -> Any:
+        result = computed(job, given, quiet=quiet)
+        found.append((job.function, *commands.values_from(job, given), result))
+        return result
+
+    for module in (run_job, run_report):
+        monkeypatch.setitem(module.__globals__, "result_of", result_of)
+    return found
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, case: str) -> None:
+def test_python_and_the_command_give_the_same_json(
+    demur: Demur, files: Path, calls: list[tuple[Any, ...]], case: str
+) -> None:
+    """The first case of a job is run in Python too, others where the command calls the function with other values."""
     name, arguments, options = CASES[case]
     function = {job.name: job.function for job in JOBS}[name]
     given = {**options, **{key: value for key, value in QUICK.items() if key in inspect.signature(function).parameters}}
@@ -322,7 +346,12 @@ def test_python_and_the_command_give_the_same_json(demur: Demur, files: Path, ca
     if "store" in given:
         shutil.rmtree("store")
         Path("copy").rename("store")
-    expected = as_json(function(*arguments, **given).to_dict()) + "\n"
+    called, positional, values, result = calls[-1]
+    usual = {one.name: one.default for one in inspect.signature(function).parameters.values()}
+    assert (called, positional) == (function, arguments)
+    if case in AGAIN.values() or {**usual, **values} != {**usual, **given}:
+        result = function(*arguments, **given)
+    expected = as_json(result.to_dict()) + "\n"
     assert done.stdout == expected
     assert not kept or (files / "kept.json").read_text(encoding="utf-8") == expected
 
