@@ -26,6 +26,9 @@ MOVES = np.array(
 )
 """Powers 0 to 2 of a gap in what f and its derivatives after the gap take over from those before it, less exp(-gap)."""
 
+PRODUCTS = np.array([[np.convolve(one, two) for two in MOVES[:, 2]] for one in MOVES[:, 2]])
+"""Powers 0 to 4 of a gap in the products of each two entries of the last column of the transition, less exp(-2 gap)."""
+
 BLOCK, BAND, CENTRE = 7, 5, 10
 """Unknowns for each place, diagonals on either side, and the row of the main diagonal in LAPACK's banded form."""
 
@@ -50,8 +53,7 @@ def _transitions(gaps: Array) -> tuple[Array, Array]:
     integrals[:, 4] = 0.75 * gammainc(5, 2 * gaps)
     for power in range(3, -1, -1):
         integrals[:, power] = (powers[:, power + 1] * np.exp(-2 * gaps) + 2 * integrals[:, power + 1]) / (power + 1)
-    products = np.array([[np.convolve(one, two) for two in MOVES[:, 2]] for one in MOVES[:, 2]])
-    return transition, 16 / 3 * np.tensordot(integrals, products, axes=(1, 2))
+    return transition, 16 / 3 * np.tensordot(integrals, PRODUCTS, axes=(1, 2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
