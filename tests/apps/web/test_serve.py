@@ -5,8 +5,10 @@ import json
 import os
 import socket
 import sys
+import time
 import urllib.request
 from contextlib import ExitStack, closing
+from threading import Thread
 from types import SimpleNamespace
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -17,6 +19,8 @@ from apps.web.logs import answers, log
 from apps.web.waiting import until
 from browser.workbench import served
 from demur.apps.web import server
+from demur.apps.web import site as site_module
+from demur.apps.web.security import LOOPBACK
 from demur.apps.web.server import Address, check_address, link, page_that_opens
 from demur.errors import UsageError
 from demur.store.runs import Store
@@ -82,6 +86,57 @@ def test_headers_without_end_are_refused(url):
         answer = connection.recv(100)
     assert b" 400 " in answer
     assert "first" in names(url)
+
+
+@pytest.fixture
+def hasty(site, monkeypatch):
+    """A server in a thread that waits for headers and for bodies only a moment."""
+    monkeypatch.setattr(server, "HEADERS_WITHIN", 0.2)
+    monkeypatch.setattr(site_module, "LONGEST_PAUSE", 0.2)
+    running = server.server_of(server.application(site, hosts=LOOPBACK))
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        thread = Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield listening.getsockname()
+        running.should_exit = True
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+def answer_to(address, *parts):
+    """What a server says to parts of a request, until it hangs up."""
+    with socket.create_connection(address, timeout=30) as connection:
+        for part in parts:
+            connection.sendall(part)
+        return b"".join(iter(lambda: connection.recv(10_000), b""))
+
+
+GET = b"GET /views/page.css HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize("parts", [[], [b"GET /runs HT"], [GET], [GET, b"X: y\r\n"]])
+def test_headers_that_do_not_end_are_given_up(hasty, parts):
+    assert answer_to(hasty, *parts) == b""
+
+
+def test_headers_of_a_second_request_that_do_not_end_are_given_up_too(hasty):
+    assert answer_to(hasty, GET + b"\r\n" + GET).startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_request_whose_headers_have_come_may_be_answered_late(hasty, site, monkeypatch):
+    shown = type(site.store).runs
+    monkeypatch.setattr(type(site.store), "runs", lambda *_: time.sleep(0.6) or shown(site.store))
+    answer = answer_to(hasty, b"GET /runs.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("asked", [b"POST /api/uploads?file=a.jsonl", b"PATCH /api/settings"])
+def test_a_body_that_does_not_come_is_given_up_and_the_upload_removed(hasty, site, asked):
+    headers = b" HTTP/1.1\r\nHost: localhost\r\nX-Demur: 1\r\nContent-Length: 9999\r\n\r\n"
+    answer = answer_to(hasty, asked + headers, b"{")
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"too slowly" in answer
+    assert not list((site.store.root / "staging").glob("upload-*"))
 
 
 def test_a_work_in_the_process_is_done_for_a_real_page(url):

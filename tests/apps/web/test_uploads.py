@@ -7,6 +7,7 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from apps.web.logs import MARKUP, answers
+from demur.apps.web import site as site_module
 from demur.apps.web.pages import adding
 from demur.apps.web.pages.adding import display_name, ending_of
 from demur.apps.web.site import Site
@@ -187,17 +188,42 @@ def test_a_file_without_a_name_is_called_so():
         ending_of("")
 
 
-def test_an_upload_that_stands_still_is_given_up(monkeypatch):
-    monkeypatch.setattr(adding, "STANDSTILL", 0.02)
+def taken(monkeypatch, stream, **limits):
+    """What comes of a stream; in a thread of its own, as a browser of other tests has its event loop in this one."""
+    for name, value in limits.items():
+        monkeypatch.setattr(site_module, name, value)
 
+    async def gather():
+        return b"".join([chunk async for chunk in site_module.steadily(stream())])
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(anyio.run, gather).result(60)
+
+
+def test_an_upload_that_stands_still_is_given_up(monkeypatch):
     async def stalling():
-        yield b"first"
+        yield b"x" * 10_000
         await anyio.sleep_forever()
 
-    async def taken():
-        return [chunk async for chunk in adding._steadily(stalling())]
-
-    # In a thread of its own: a browser that other tests of this process use has its event loop in this one.
-    with ThreadPoolExecutor(1) as thread, pytest.raises(HTTPException, match="nothing more came") as refused:
-        thread.submit(anyio.run, taken).result()
+    with pytest.raises(HTTPException, match="at least 1,000 bytes a second") as refused:
+        taken(monkeypatch, stalling, LONGEST_PAUSE=0.05)
     assert refused.value.status_code == 408
+
+
+def test_an_upload_that_trickles_is_given_up_however_often_it_brings_something(monkeypatch):
+    async def trickling():
+        while True:
+            await anyio.sleep(0.001)
+            yield b"x"
+
+    with pytest.raises(HTTPException, match="too slowly"):
+        taken(monkeypatch, trickling, LONGEST_PAUSE=0.2, LEAST_PACE=1_000_000)
+
+
+def test_an_upload_may_pause_and_take_its_time_as_long_as_it_brings_enough(monkeypatch):
+    async def slow():
+        for _ in range(20):
+            await anyio.sleep(0.01)
+            yield b"x" * 1000
+
+    assert len(taken(monkeypatch, slow, LONGEST_PAUSE=5, LEAST_PACE=1)) == 20_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import ipaddress
 import logging
@@ -31,11 +32,23 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from demur.apps.web.pages import adding, compare, errors, gold, nbest, outcome, runs, settings
 from demur.apps.web.rendering import render
 from demur.apps.web.security import LOOPBACK, Guard, path_of
-from demur.apps.web.site import MOST_UPLOADED, Action, Page, PageContent, Query, Site, Waiting, message_of, site_of
+from demur.apps.web.site import (
+    MOST_UPLOADED,
+    Action,
+    Page,
+    PageContent,
+    Query,
+    Site,
+    Waiting,
+    message_of,
+    site_of,
+    steadily,
+)
 from demur.apps.web.worker import ENDED
 from demur.core.show.results import plain
 from demur.errors import DemurError, UsageError
@@ -242,7 +255,7 @@ def _actor(site: Site, action: Action) -> Callable[[Request], Any]:
 
 async def _body(request: Request) -> dict[str, Any]:
     content = b""
-    async for chunk in request.stream():
+    async for chunk in steadily(request.stream()):
         content += chunk
         if len(content) > LONGEST_BODY:
             raise HTTPException(413, "this is too much for one change")
@@ -313,6 +326,9 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
 SHORTEST_TOKEN = 16
 """Characters of a token that cannot be guessed in any useful time, if they are random."""
 
+HEADERS_WITHIN = 10
+"""Seconds in which the headers of a request must have come, and that a connection may stay without one."""
+
 PARTING = 1
 """Seconds that requests under way have to end when the server is ended."""
 
@@ -368,20 +384,56 @@ def serve(
             announce(f"note: {problem}")
         announce(f"The workbench is at {link(where, listening.getsockname()[1])}")
         announce(f"Runs are kept in {store.root}. Ctrl-C ends it.")
-        config = uvicorn.Config(
-            app,
-            log_level="error",
-            access_log=False,  # links may hold the token
-            server_header=False,
-            proxy_headers=False,  # what proxies say is not trusted
-            ws="none",
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=PARTING,
-        )
         try:
-            _Server(config).run(sockets=[listening])
+            server_of(app).run(sockets=[listening])
         finally:
             site.worker.close()
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """What serves an application over HTTP."""
+    config = uvicorn.Config(
+        app,
+        http=_PromptProtocol,
+        log_level="error",
+        access_log=False,  # links may hold the token
+        server_header=False,
+        proxy_headers=False,  # what proxies say is not trusted
+        ws="none",
+        timeout_keep_alive=HEADERS_WITHIN,
+        timeout_graceful_shutdown=PARTING,
+    )
+    return _Server(config)
+
+
+class _PromptProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Hangs up on who does not get to the end of the headers."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, fault: Exception | None) -> None:
+        super().connection_lost(fault)
+        self._unwatch()
+
+    def _watch(self) -> None:
+        """Have the deadline run until the headers of a request are complete."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._unwatch()
+        elif self._deadline is None:
+            self._deadline = asyncio.get_running_loop().call_later(HEADERS_WITHIN, self.transport.close)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _Server(uvicorn.Server):

@@ -8,13 +8,15 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import anyio
 import msgspec
+from starlette.exceptions import HTTPException
 
 from demur import __version__
 from demur.apps.web.worker import Worker, WorkerJob
@@ -179,6 +181,33 @@ RUNS_AT_HAND = 4
 
 MOST_UPLOADED = 2 * 1024**3
 """Bytes of an upload unless the server is told otherwise."""
+
+
+LEAST_PACE = 1000
+"""Bytes a second that the body of a request must bring, on the average of the last seconds."""
+
+LONGEST_PAUSE = 20.0
+"""Seconds that a body may bring nothing, at its beginning too."""
+
+
+async def steadily(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks of a body that goes on: one that trickles would keep others out.
+
+    What comes buys time, up to the longest pause, so that time in which we are slow counts for nobody.
+    """
+    left = LONGEST_PAUSE
+    while True:
+        began = anyio.current_time()
+        try:
+            with anyio.fail_after(left):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            pace = f"at least {LEAST_PACE:,} bytes a second, with pauses of at most {LONGEST_PAUSE:g} seconds"
+            raise HTTPException(408, f"this comes too slowly; {pace}") from None
+        if chunk is None:
+            return
+        left = min(left - (anyio.current_time() - began) + len(chunk) / LEAST_PACE, LONGEST_PAUSE)
+        yield chunk
 
 
 class Waiting(Exception):

@@ -8,20 +8,19 @@ import re
 import secrets
 import shutil
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, BinaryIO
 
-import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from demur.apps.web.site import Action, Query, Site
+from demur.apps.web.site import Action, Query, Site, steadily
 from demur.core.io.columns import nearest
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE, compression_of
 from demur.core.options import KINDS
@@ -30,14 +29,11 @@ from demur.errors import DataError, DemurError, UsageError
 from demur.store.intake import RenamedFile, RunReading
 from demur.store.runs import Added, Store
 
-AT_ONCE = 4
-"""Uploads that may be under way together."""
+AT_ONCE = 16
+"""Uploads that may be under way together; they take a piece of memory each, and none of the workers."""
 
 PIECE = 1 << 20
 """Bytes that are gathered before they are written."""
-
-STANDSTILL = 60.0
-"""Seconds without another byte after which an upload is given up."""
 
 LONGEST_NAME = 200
 NAMES = ("target", "prediction", "confidence", "id", "input", "correct", "system", "dialogue", "performer", "subject")
@@ -128,7 +124,7 @@ async def _write_body(request: Request, path: Path, most: int) -> None:
         with _disk_faults():
             path.parent.mkdir(parents=True, mode=0o700)
             with path.open("xb") as file:
-                async for chunk in _steadily(request.stream()):
+                async for chunk in steadily(request.stream()):
                     size += len(chunk)
                     gathered += chunk
                     if size > most:
@@ -145,19 +141,6 @@ async def _write_body(request: Request, path: Path, most: int) -> None:
 
 def _write_piece(file: IO[bytes], piece: bytes) -> None:
     file.write(piece)
-
-
-async def _steadily(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks of a stream that goes on; one that stands still would keep others waiting."""
-    while True:
-        try:
-            with anyio.fail_after(STANDSTILL):
-                chunk = await anext(stream, None)
-        except TimeoutError:
-            raise HTTPException(408, f"nothing more came of the upload for {STANDSTILL:g} seconds") from None
-        if chunk is None:
-            return
-        yield chunk
 
 
 @contextmanager
