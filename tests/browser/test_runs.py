@@ -169,3 +169,23 @@ def test_settings_are_saved_and_wrong_ones_refused(page):
     page.get_by_role("button", name="Reset").click()
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("button", name="Saved").wait_for()
+
+
+def test_text_that_scripts_put_in_shows_what_is_not_seen(page):
+    item = upload(
+        page, "a\u202egnp.jsonl", [{"id": 1, "target": "a", "prediction": "a", "confidence": "\x1b\u202ehigh"}]
+    )
+    item.get_by_role("alert").wait_for()
+    assert item.locator("strong").inner_text() == "a⟨U+202E⟩gnp.jsonl"
+    assert "\u202e" not in item.inner_text()
+    assert "⟨U+202E⟩high" in item.get_by_role("alert").inner_text()
+
+
+def test_a_note_is_edited_as_it_is_and_not_as_it_is_shown(page, workbench):
+    run = workbench.add("noted", answers(20, seed=77), note="left\u202eright")
+    page.goto("/runs")
+    row = page.locator(f'tr[data-run="{run}"]')
+    assert row.locator(".note").inner_text() == "left⟨U+202E⟩right"
+    row.get_by_role("button", name="Edit").click()
+    assert page.locator("#edit-note").input_value() == "left\u202eright"
+    page.keyboard.press("Escape")

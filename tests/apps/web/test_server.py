@@ -9,6 +9,7 @@ from demur.apps.web import server
 from demur.apps.web.rendering import render
 from demur.apps.web.server import PAGES, vega
 from demur.apps.web.site import Page, PageContent, Query, Site
+from demur.core.show.safe import visible
 from demur.errors import DataError, UsageError
 from demur.store import runs
 
@@ -219,7 +220,7 @@ def test_rows_of_the_last_few_runs_stay_at_hand(site, runs):
 def test_data_in_a_page_cannot_end_the_element_it_stands_in(value):
     html = render("fault.html", value, {"error": value})
     block = html.split('id="page-data">')[1].split("</script>")[0]
-    assert json.loads(block) == {"error": value}
+    assert json.loads(block) == {"error": visible(value)}
     assert html.count("<script") == 3
 
 

@@ -1,4 +1,4 @@
-"""Pages from templates: everything from data is escaped by the template engine."""
+"""Pages from templates: everything from data is escaped by the template engine, and what is not seen made visible."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from demur import __version__
 from demur.apps.web.site import Page
 from demur.core.show.results import threshold_text
+from demur.core.show.safe import chart_safe, visible
 
 THEMES = ("light", "dark")
 """What the look of pages may be set to; without one it is the system's."""
@@ -44,21 +46,30 @@ def render(
 def templates() -> Environment:
     """The template engine with the filters that templates use."""
     environment = Environment(
-        loader=PackageLoader("demur.apps.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("demur.apps.web"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     shown = {"percent": percent, "count": "{:,}".format, "megabytes": megabytes, "moment": moment}
-    environment.filters.update(shown, data=data_block, threshold=threshold_text)
+    environment.filters.update(shown, data=data_block, raw=escape, threshold=threshold_text)
     return environment
 
 
-def data_block(value: Any) -> str:
-    r"""JSON for an element of a page, which cannot end the element it stands in.
+def _shown(value: Any) -> Any:
+    """What stands on a page; the values of forms, which are sent back as they are, go through the filter `raw`."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    >>> data_block("</script>")
-    '"\\u003c/script\\u003e"'
+
+def data_block(value: Any) -> str:
+    r"""JSON for an element of a page, which cannot end the element it stands in, and whose texts can be shown.
+
+    >>> data_block("</script>\x1b")
+    '"\\u003c/script\\u003e⟨U+001B⟩"'
     """
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    for sign in "<>&\u2028\u2029":
+    text = json.dumps(chart_safe(value), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
 

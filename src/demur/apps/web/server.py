@@ -28,7 +28,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -40,6 +40,7 @@ from demur.apps.web.security import LOOPBACK, Guard, path_of
 from demur.apps.web.site import (
     MOST_UPLOADED,
     Action,
+    JsonAnswer,
     Page,
     PageContent,
     Query,
@@ -235,7 +236,7 @@ def _answer(
 ) -> Response:
     document = plain(shown.document)
     if as_json:
-        return JSONResponse(document, status_code=shown.status)
+        return JsonAnswer(document, status_code=shown.status)
     twin = f"{path_of(request)}.json" + (f"?{request.url.query}" if request.url.query else "")
     theme = request.cookies.get(THEME_COOKIE, "")
     html = render(
@@ -248,7 +249,7 @@ def _actor(site: Site, action: Action) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
         body = await _body(request)
         answer = await run_in_threadpool(action.act, site, _query_of(request), body)
-        return JSONResponse(plain(answer), status_code=action.status)
+        return JsonAnswer(plain(answer), status_code=action.status)
 
     return act
 
@@ -280,7 +281,7 @@ def _job_number(site: Site, request: Request) -> int:
 def _job_state(site: Site) -> Callable[[Request], Any]:
     async def state(request: Request) -> Response:
         job = site.worker.job(_job_number(site, request))
-        return JSONResponse(plain(job.to_dict() if job else {}))
+        return JsonAnswer(plain(job.to_dict() if job else {}))
 
     return state
 
@@ -292,7 +293,7 @@ def _job_ending(site: Site) -> Callable[[Request], Any]:
         number = _job_number(site, request)
         await run_in_threadpool(site.worker.cancel, number)
         job = site.worker.forget(number)
-        return JSONResponse(plain(job.to_dict() if job else {}))
+        return JsonAnswer(plain(job.to_dict() if job else {}))
 
     return end
 
@@ -312,7 +313,7 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
     path = path_of(request)
     script = path.endswith(".json") or path.startswith(("/api/", "/jobs/")) or request.method not in ("GET", "HEAD")
     if script or "text/html" not in request.headers.get("accept", "text/html"):
-        return JSONResponse({"error": message}, status_code=status)
+        return JsonAnswer({"error": message}, status_code=status)
     theme = request.cookies.get(THEME_COOKIE, "")
     if status == 401:
         rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]

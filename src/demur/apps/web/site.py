@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anyio
 import msgspec
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from demur import __version__
 from demur.apps.web.worker import Worker, WorkerJob
@@ -24,6 +25,7 @@ from demur.core.io.untrusted import read_json
 from demur.core.io.writing import write_whole
 from demur.core.jobs import Field, Option, fields_of
 from demur.core.options import Sampling
+from demur.core.show.safe import json_text
 from demur.errors import DemurError, UsageError
 from demur.reports.jobs import report
 
@@ -181,6 +183,14 @@ RUNS_AT_HAND = 4
 
 MOST_UPLOADED = 2 * 1024**3
 """Bytes of an upload unless the server is told otherwise."""
+
+
+class JsonAnswer(JSONResponse):
+    """JSON in which characters that show nothing are escaped, as browsers show it too."""
+
+    def render(self, content: Any) -> bytes:
+        """The document as bytes."""
+        return json_text(content, indent=None).encode()
 
 
 LEAST_PACE = 1000

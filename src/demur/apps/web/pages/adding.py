@@ -18,9 +18,9 @@ from typing import IO, Any, BinaryIO
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from demur.apps.web.site import Action, Query, Site, steadily
+from demur.apps.web.site import Action, JsonAnswer, Query, Site, steadily
 from demur.core.io.columns import nearest
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE, compression_of
 from demur.core.options import KINDS
@@ -112,7 +112,7 @@ def receiver(site: Site) -> Callable[[Request], Any]:
             under_way.discard(folder)
         given["path"] = str(path)
         job = site.worker.start(f"{__name__}:add_upload", given, about=f"Reading {shown}", after=remove_folder)
-        return JSONResponse({"job": job.to_dict()}, status_code=202)
+        return JsonAnswer({"job": job.to_dict()}, status_code=202)
 
     return receive
 

@@ -2,10 +2,17 @@
 
 export class Refusal extends Error {}
 
+const UNSEEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]/gu;
+
+// Text whose unseen characters can be seen, as the server writes it: none may turn what stands around it.
+export const visible = (text) => text.replace(UNSEEN, (sign) => `⟨U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+
+const read = (text) => JSON.parse(text, (_, value) => (typeof value === "string" ? visible(value) : value));
+
 const reason = (status, body) => body?.error || `the server answered ${status}`;
 
 async function answered(response) {
-  const body = await response.json().catch(() => null);
+  const body = await response.text().then(read).catch(() => null);
   if (!response.ok && response.status !== 202) throw new Refusal(reason(response.status, body ?? {}));
   if (body === null) throw new Refusal("the server's answer cannot be read");
   return body;
@@ -34,9 +41,8 @@ export function uploaded(path, file, told, signal) {
     request.open("POST", path);
     request.setRequestHeader("X-Demur", "1");
     request.setRequestHeader("Content-Type", "application/octet-stream");
-    request.responseType = "json";
     request.upload.onprogress = (event) => told(event.loaded, event.total);
-    request.onload = () => (request.status < 300 ? resolve(request.response) : reject(new Refusal(reason(request.status, request.response))));
+    request.onload = () => answered(new Response(request.response, { status: request.status })).then(resolve, reject);
     request.onerror = () => reject(new Refusal("the upload was broken off; is demur serve still running?"));
     request.onabort = () => reject(new Refusal("the upload was cancelled"));
     signal?.addEventListener("abort", () => request.abort());

@@ -1,5 +1,5 @@
 // The list of runs: uploads, finding, choosing for comparison, editing, deleting.
-import { followed, made, pageData, renewed, say, sent, uploaded } from "./requests.js";
+import { followed, made, pageData, renewed, say, sent, uploaded, visible } from "./requests.js";
 
 const page = pageData();
 const list = document.getElementById("list");
@@ -94,9 +94,9 @@ list.addEventListener("click", async (event) => {
   if (event.target.matches("[data-edit]")) {
     const row = event.target.closest("tr");
     const form = editing.querySelector("form");
-    form.elements.name.value = nameOf(id);
-    form.elements.tags.value = [...row.querySelectorAll(".tag")].map((tag) => tag.textContent).join(", ");
-    form.elements.note.value = row.querySelector(".note").textContent;
+    form.elements.name.value = row.querySelector("th a").dataset.text;
+    form.elements.tags.value = [...row.querySelectorAll(".tag")].map((tag) => tag.dataset.text).join(", ");
+    form.elements.note.value = row.querySelector(".note").dataset.text;
     for (const field of form.elements) field.dataset.before = field.value;
     opened(editing, id);
   } else if (event.target.matches("[data-remove]")) {
@@ -168,8 +168,8 @@ function uploadPath(file, form) {
 
 function refusalOf(file) {
   const readable = page.endings.some((ending) => file.name.toLowerCase().endsWith(ending));
-  if (!readable) return `${file.name} is in no format known here: ${page.endings.filter((ending) => ending.lastIndexOf(".") === 0).join(" ")}, the text formats also with .gz or .zst`;
-  if (file.size > page.limit) return `${file.name} is larger than an upload may be; add it in a terminal: demur add FILE`;
+  if (!readable) return `${visible(file.name)} is in no format known here: ${page.endings.filter((ending) => ending.lastIndexOf(".") === 0).join(" ")}, the text formats also with .gz or .zst`;
+  if (file.size > page.limit) return `${visible(file.name)} is larger than an upload may be; add it in a terminal: demur add FILE`;
   return "";
 }
 
@@ -251,7 +251,7 @@ async function add(parts, file, form) {
 let last = Promise.resolve();
 
 function queue(file, form = options) {
-  const parts = itemFor(file.name);
+  const parts = itemFor(visible(file.name));
   last = last.then(() => add(parts, file, form));
 }
 
