@@ -74,7 +74,7 @@ class TestCounts:
 
     def test_scores_are_counted_as_shares_of_the_scale(self):
         counts = counted([0.0, 0.0, 1.0], [1, 4, 7], kind="scores", lower=1.0, upper=7.0, subject=[0, 0, 0])
-        assert counts.whole()[0].tolist() == [0.5, 1.0]
+        assert counts.whole[0].tolist() == [0.5, 1.0]
         assert not counts.binomial
 
     def test_the_likelihood_of_knowing_every_value_is_that_of_its_binomial_shares(self):
@@ -99,8 +99,8 @@ class TestPlaces:
         assert (counts.low, counts.high) == pytest.approx((x.min(), x.max()), abs=1e-12)
         assert counts.low >= x.min()
         assert counts.high <= x.max()
-        assert counts.whole()[1].sum() == len(x)
-        assert counts.whole()[0].sum() == (x > 0).sum()
+        assert counts.whole[1].sum() == len(x)
+        assert counts.whole[0].sum() == (x > 0).sum()
         step = (x.max() - x.min()) / MOST_PLACES
         parts = (counts.places - x.min()) / step
         assert parts == pytest.approx(np.rint(parts), abs=1e-6)

@@ -297,7 +297,7 @@ def residuals(performer: Performer) -> Residuals:
     there are subjects in the range. Its standard error is never below that of independent trials.
     """
     fit, counts, shares = performer.fit, performer.fit.counts, performer.fit.shares[:, None]
-    _, sizes = counts.whole()
+    _, sizes = counts.whole
     label = _bins(sizes)
     member = (label[:, None] == np.arange(label[-1] + 1)).astype(float)
     # Sums over the trials of each subject (row) in each range (column), in shares.

@@ -255,7 +255,7 @@ class IsotonicFamily(CurveFamily):
 
     def standard_error(self, fit: CurveFit, x: Array) -> Array:
         """That of a mean over the neighbours that were pooled, with half a trial added either way."""
-        _, sizes = fit.counts.whole()
+        _, sizes = fit.counts.whole
         value = fit.coefficients.round(12)
         _, block = np.unique(value, return_inverse=True)
         trials = np.bincount(block, weights=sizes)[block]
@@ -303,7 +303,7 @@ class Scale:
         return self.foot + self.width * share
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Counts:
     """What a performer's trials sum to, by subject (row) and place (column)."""
 
@@ -334,7 +334,7 @@ class Counts:
         """The greatest x."""
         return float(self.places[-1])
 
-    @property
+    @cached_property
     def present(self) -> NDArray[np.int64]:
         """The subjects who have trials."""
         return np.flatnonzero(np.asarray(self.sizes.sum(axis=1)).ravel() > 0)
@@ -348,6 +348,7 @@ class Counts:
         """Totals and sizes at each place when subjects count by these weights; one row of weights each."""
         return np.asarray((self.totals.T @ weights.T).T), np.asarray((self.sizes.T @ weights.T).T)
 
+    @cached_property
     def whole(self) -> tuple[Array, Array]:
         """Totals and sizes at each place, every subject counted once."""
         totals, sizes = self.weighted(np.ones((1, self.totals.shape[0])))
@@ -356,12 +357,12 @@ class Counts:
     @property
     def mean_shares(self) -> Array:
         """The mean share of all trials, once for each place."""
-        totals, sizes = self.whole()
+        totals, sizes = self.whole
         return np.full(len(sizes), totals.sum() / sizes.sum())
 
     def squared_distance(self, shares: Array) -> float:
         """Squared distances of what was achieved from these shares, one for each place, times trials."""
-        totals, sizes = self.whole()
+        totals, sizes = self.whole
         squares = np.asarray(self.squares.sum(axis=0)).ravel()
         return float(np.maximum(squares - 2 * shares * totals + shares**2 * sizes, 0).sum())
 
@@ -401,7 +402,7 @@ def separation(counts: Counts) -> str | None:
     """How successes and failures are perfectly separated along x, in words; None where they are not."""
     if not counts.binomial:
         return None
-    totals, sizes = counts.whole()
+    totals, sizes = counts.whole
     won, lost = counts.places[totals > 0], counts.places[sizes - totals > 1e-9]
     if not len(lost):
         return "every trial succeeded"
@@ -591,7 +592,7 @@ with few trials the likelihood would often flatten a step away.
 def chosen_smoothness(family: CurveFamily, counts: Counts) -> float:
     """The smoothness to fit with: the likeliest one of curves that need not be monotone, less some."""
     free = replace(family, slope=None)
-    totals, sizes = (part[None] for part in counts.whole())
+    totals, sizes = (part[None] for part in counts.whole)
     totals, sizes = with_prior(free, totals, sizes)
     dispersion = _dispersion(free, counts, totals, sizes)
     best, chosen, start = -np.inf, 1.0, np.zeros(free.size)

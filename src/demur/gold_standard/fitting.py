@@ -155,7 +155,7 @@ class CurveFit:
         low, high = (self.performance(middle + sign * reach) for sign in (-1, 1))
         if scale.upper is None:
             return low, high
-        totals, sizes = self.counts.whole()
+        totals, sizes = self.counts.whole
         won, lost = (self.counts.places[amount > _NOTHING] for amount in (totals, sizes - totals))
         low, high = (np.clip(end, scale.lower, scale.upper) for end in (low, high))
         return np.where(_beyond(x, won), scale.lower, low), np.where(_beyond(x, lost), scale.upper, high)
@@ -185,7 +185,7 @@ class CurveFit:
         freedom = max(self.counts.rows - self.family.free_parameters(self.coefficients), 1)
         if self.link == "identity":
             return distance / freedom
-        _, sizes = self.counts.whole()
+        _, sizes = self.counts.whole
         expected = float((sizes * self.shares * (1 - self.shares)).sum())
         return distance / max(expected, 1e-12)
 
@@ -197,7 +197,7 @@ class CurveFit:
     def covariance(self) -> Array:
         """Of the coefficients, allowing for what smoothing leaves out (the Bayesian one, Wood 2017, section 6.10)."""
         batch = batch_of(self.family, self.counts, self.smoothness)
-        totals, sizes = self.counts.whole()
+        totals, sizes = self.counts.whole
         _, padded = with_prior(self.family, totals[None], sizes[None])
         mean = means(self.link, batch.rows @ self.coefficients)
         weight = padded[0] * (mean * (1 - mean) if self.link == "logit" else 1.0)
@@ -240,7 +240,7 @@ def goes_against(fit: CurveFit, direction: XDirection) -> bool:
     free = LinearFamily(counts.low, counts.high, "identity" if counts.scale.upper is None else "logit")
     line = _estimated(free, counts, 0.0, "")
     slope = line.coefficients[1] * (1 if direction == "harmful" else -1)
-    gained = deviance(free, counts.mean_shares, *counts.whole()) - deviance(free, line.shares, *counts.whole())
+    gained = deviance(free, counts.mean_shares, *counts.whole) - deviance(free, line.shares, *counts.whole)
     return bool(slope > 0 and gained > _CLEARLY * line.dispersion)
 
 
@@ -334,5 +334,5 @@ class Performer:
         if self.fit.link == "identity" or np.isnan(self.r2):
             return self.r2
         both = (self.fit.shares, counts.mean_shares)
-        left, none = (deviance(self.fit.family, shares, *counts.whole()) + 2 * counts.entropy for shares in both)
+        left, none = (deviance(self.fit.family, shares, *counts.whole) + 2 * counts.entropy for shares in both)
         return 1 - left / none

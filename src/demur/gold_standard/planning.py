@@ -69,7 +69,7 @@ class PilotPerformer:
         if counts.binomial and counts.scale.upper is not None:
             return (rng.random(mean.shape) < mean).astype(float)
         persons, weights = _normal()
-        _, sizes = counts.whole()
+        _, sizes = counts.whole
         shares = shares_of(self.fit, self.spread, persons)
         # Variance within a person: of scores with an upper bound beside that of trials that are right or wrong.
         within = counts.squared_distance(curve) - float(sizes @ (shares**2 @ weights - curve**2))
@@ -479,9 +479,9 @@ def _half_widths(fit: CurveFit, drawn: Counts, refits: Array, subjects: int, cri
     roots = np.sqrt(chdtri(freedom, tails) / freedom)
     estimates = fit.predictor(x, refits).std(axis=0, ddof=1) * roots[:, None]
     widths = []
-    for place in range(min(_LOOKED_AT, len(refits))):
-        rows = [place]
-        counts = replace(drawn, totals=drawn.totals[rows], sizes=drawn.sizes[rows], squares=drawn.squares[rows])
+    dense = [part[:_LOOKED_AT].toarray()[:, None] for part in (drawn.totals, drawn.sizes, drawn.squares)]
+    for place, (totals, sizes, squares) in enumerate(zip(*dense, strict=True)):
+        counts = replace(drawn, totals=totals, sizes=sizes, squares=squares)
         study = replace(fit, counts=counts, coefficients=refits[place])
         low, high = study.band(x, critical * np.maximum(estimates, study.model_error(x)))
         widths.append((high - low).mean(axis=0) / 2)

@@ -43,7 +43,7 @@ def point_frame(study: GoldStudy) -> pl.DataFrame:
     rows = []
     for one, residuals in zip(study.performers, study.residuals, strict=True):
         counts = one.fit.counts
-        totals, sizes = counts.whole()
+        totals, sizes = counts.whole
         for part in residuals.bins:
             inside = (counts.places >= part.start) & (counts.places <= part.end)
             n = float(sizes[inside].sum())

@@ -257,7 +257,7 @@ class _WizardSums:
     def of(cls, fit: CurveFit) -> _WizardSums:
         counts, shares = fit.counts, fit.shares
         totals, sizes = counts.totals[counts.present], counts.sizes[counts.present]
-        middle_of_all = np.average(counts.places, weights=counts.whole()[1])
+        middle_of_all = np.average(counts.places, weights=counts.whole[1])
         z = np.asarray((counts.places - middle_of_all) / (counts.high - counts.low))
         dispersion, freedom = _within(fit, z)
         chance = variance(fit, dispersion)
