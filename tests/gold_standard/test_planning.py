@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -68,6 +69,13 @@ def three(subjects=16, trials=30, spread=1.0, seed=0, b_easy=2.0):
     return study(x, y, np.concatenate(who), performer, names=("wizards", "A", "B"))
 
 
+@cache
+def planned():
+    """A plan of four designs, of which some are narrow enough."""
+    designs = {"subjects": [16, 8], "trials_each": [30, 10]}
+    return plan(three(), fit=LOGISTIC, **designs, half_width=0.12, studies=40)
+
+
 def one_arm(subjects, trials, spread, seed=0):
     rng = np.random.default_rng(seed)
     x, y = arm(rng, spread * rng.standard_normal(subjects), trials, 2.0, 5.0)
@@ -87,8 +95,8 @@ def test_the_spread_of_persons_is_recovered(spread):
 
 
 def test_the_spread_is_right_on_average_over_small_pilots():
-    found = [spread_of(fit_of(one_arm(12, 30, 1.0, seed))) ** 2 for seed in range(60)]
-    assert np.mean(found) == pytest.approx(1.0, abs=0.28)
+    found = [spread_of(fit_of(one_arm(12, 30, 1.0, seed))) ** 2 for seed in range(30)]
+    assert np.mean(found) == pytest.approx(1.0, abs=0.4)
 
 
 def test_persons_who_are_alike_spread_by_0_and_not_by_less():
@@ -170,7 +178,7 @@ def test_bands_are_as_wide_as_those_of_whole_studies():
     rng = np.random.default_rng(5)
     places = np.linspace(one.counts.low, one.counts.high, 41)
     widths = []
-    for seed in range(20):
+    for seed in range(12):
         counts = one.simulated(rng.standard_normal((16, 1)), 20, rng)
         fit = fit_curve(counts, FitOptions(kind="spline"))
         refits = fit.refits(draw_subjects([counts], 100, seed))
@@ -180,7 +188,7 @@ def test_bands_are_as_wide_as_those_of_whole_studies():
 
 
 def test_more_subjects_and_more_trials_narrow_the_bands_and_show_more():
-    found = plan(three(b_easy=1.2), fit=LOGISTIC, subjects=[8, 32], trials_each=[10, 40], studies=100)
+    found = plan(three(b_easy=1.2), fit=LOGISTIC, subjects=[8, 32], trials_each=[10, 40], studies=50)
     widths = {(one.subjects, one.trials): one for one in found.designs}
     assert widths[8, 10].half_width > widths[8, 40].half_width > widths[32, 40].half_width
     assert widths[8, 10].half_width > widths[32, 10].half_width > widths[32, 40].half_width
@@ -208,8 +216,9 @@ def test_systems_that_do_not_differ_are_rarely_told_apart():
 
 
 def test_the_smallest_design_that_is_narrow_enough_is_needed():
-    found = plan(three(), fit=LOGISTIC, subjects=[8, 16, 32], trials_each=[10, 30], half_width=0.12, studies=50)
+    found = planned()
     enough = [design for design in found.designs if design.half_width <= 0.12]
+    assert 0 < len(enough) < len(found.designs)
     assert found.needed is enough[0]
     assert found.needed.size == min(design.size for design in enough)
     assert found.would_do is None
@@ -240,9 +249,8 @@ def test_what_would_do_follows_the_root_of_subjects_and_students_t():
 
 
 def test_designs_do_not_depend_on_which_others_are_tried():
-    alone = plan(three(), fit=LOGISTIC, subjects=[12], trials_each=[20], studies=40)
-    among = plan(three(), fit=LOGISTIC, subjects=[8, 12], trials_each=[10, 20], studies=40)
-    assert alone.designs[0] in among.designs
+    alone = plan(three(), fit=LOGISTIC, subjects=[16], trials_each=[10], studies=40)
+    assert alone.designs[0] in planned().designs
 
 
 def test_a_spline_is_planned_for_where_a_study_would_fit_one():
@@ -279,10 +287,10 @@ def test_unbounded_scores_can_be_planned_with():
 
 
 def test_the_frame_has_a_row_for_each_design_smallest_first():
-    frame = plan(three(), fit=LOGISTIC, subjects=[16, 8], trials_each=[20, 10], studies=20).frame()
+    frame = planned().frame()
     assert frame.columns[:5] == ["subjects", "trials", "half_width", "worst", "mass_half_width"]
     assert frame.columns[5:] == ["power, A and wizards", "power, B and wizards", "power, A and B"]
-    assert frame.select("subjects", "trials").rows() == [(8, 10), (8, 20), (16, 10), (16, 20)]
+    assert frame.select("subjects", "trials").rows() == [(8, 10), (16, 10), (8, 30), (16, 30)]
     assert frame.select((pl.col("worst") >= pl.col("half_width")).all()).item()
 
 

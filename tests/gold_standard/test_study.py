@@ -78,12 +78,12 @@ def long():
 
 @cache
 def bundled():
-    return read(wizards().trials, GoldOptions(checks=False, replicates=300), x="wer", y="completed")
+    return read(wizards().trials, GoldOptions(checks=False, replicates=150), x="wer", y="completed")
 
 
 @cache
 def lesions():
-    options = GoldOptions(checks=False, replicates=300, components=True)
+    options = GoldOptions(checks=False, replicates=150, components=True)
     return read(wizards().lesions, options, x="wer", y="completed")
 
 
@@ -99,12 +99,12 @@ def test_the_bundled_study_recovers_complexity_and_masses():
 def test_intervals_of_the_difference_of_masses_cover_the_truth_in_studies_like_the_bundled_one():
     """The bundled study was chosen for intervals that hold, so look at others.
 
-    Of 8 nominal 95 % intervals fewer than 6 would cover once in 170 times.
+    Of 6 nominal 95 % intervals fewer than 4 would cover once in 450 times.
     """
     truth = lab_wizards.true_mass("A") - lab_wizards.true_mass("B")
-    studies = [read(lab_wizards.simulate(seed), x="wer", y="completed") for seed in range(8)]
+    studies = [read(lab_wizards.simulate(seed), x="wer", y="completed") for seed in range(6)]
     apart = [study.pairs[0].mass_difference for study in studies]
-    assert sum(within(one, truth) for one in apart) >= 6
+    assert sum(within(one, truth) for one in apart) >= 4
     assert np.mean([one.value for one in apart]) == pytest.approx(truth, abs=0.025)
 
 
@@ -171,13 +171,13 @@ def test_the_same_results_by_other_subjects_leave_doubt_but_no_impurity():
 
 
 def test_intervals_of_masses_cover_the_truth_in_simulated_studies():
-    """Of 12 nominal 95 % intervals fewer than 9 would cover once in 400 times."""
+    """Of 8 nominal 95 % intervals fewer than 6 would cover once in 170 times."""
     ends = {"gold": (4, 0), "A": (2.5, -3)}
     mass = np.abs(true_curve(*ends["gold"]) - true_curve(*ends["A"])).mean()
     hard = 1 - true_curve(*ends["gold"]).mean()
-    studies = [read(drawn(seed, subjects=12, **ends)) for seed in range(12)]
-    assert sum(within(one.impurities[0].mass, mass) for one in studies) >= 9
-    assert sum(within(one.complexity, hard) for one in studies) >= 9
+    studies = [read(drawn(seed, subjects=12, **ends)) for seed in range(8)]
+    assert sum(within(one.impurities[0].mass, mass) for one in studies) >= 6
+    assert sum(within(one.complexity, hard) for one in studies) >= 6
 
 
 def test_seeds_reproduce_and_matter_only_to_intervals():
@@ -189,7 +189,7 @@ def test_seeds_reproduce_and_matter_only_to_intervals():
     assert not (first[:, 1:] == other[:, 1:]).all()
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(seed=st.integers(0, 1000))
 def test_the_order_of_rows_does_not_matter(seed):
     table = drawn(**THREE)
@@ -205,8 +205,7 @@ def test_names_of_subjects_do_not_matter():
     assert figures(read(backwards))[:, 0] == pytest.approx(figures(three())[:, 0], abs=1e-9)
 
 
-@settings(max_examples=4)
-@given(factor=st.sampled_from([0.01, 3.0, 100.0]), shift=st.sampled_from([-7.0, 0.0, 40.0]))
+@pytest.mark.parametrize(("factor", "shift"), [(0.01, -7.0), (100.0, 40.0)])
 def test_units_of_x_scale_masses_and_move_stretches_in_step(factor, shift):
     table = drawn(seed=3, subjects=12, count=40, **THREE)
     plain, moved = long(), read(table.with_columns(pl.col("x") * factor + shift))
