@@ -18,7 +18,7 @@ import typer
 
 from demur.apps.cli.gates import check_syntax, failures
 from demur.core.show.results import Step, path_text, plain, silent
-from demur.core.show.safe import json_text, terminal_line
+from demur.core.show.safe import csv_text, json_text, terminal_line
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
