@@ -31,11 +31,17 @@ def dialogues() -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def twelfth(dialogues: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Every twelfth dialogue of the train part."""
-    path = tmp_path_factory.mktemp("dstc2") / "twelfth.jsonl"
-    path.write_bytes(b"".join(dialogues[::12]))
-    return str(path)
+def parts(dialogues: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every sixth and every twelfth dialogue of the train part."""
+    folder = tmp_path_factory.mktemp("dstc2")
+    for name, step in (("sixth", 6), ("twelfth", 12)):
+        (folder / f"{name}.jsonl").write_bytes(b"".join(dialogues[::step]))
+    return folder
+
+
+@pytest.fixture
+def twelfth(parts: Path) -> str:
+    return str(parts / "twelfth.jsonl")
 
 
 def found(inside: Demur, *arguments: str) -> dict[str, Any]:
@@ -106,9 +112,9 @@ def test_more_sentences_raise_the_wser_and_lower_the_ice_in_both_conditions(insi
         assert series["oracle"] == sorted(series["oracle"], reverse=True)
 
 
-def test_reward_falls_with_the_ice_under_both_managers(inside: Demur, twelfth: str) -> None:
-    document = found(inside, "experiment", "reward", twelfth, "--group", "dialogue_manager")
-    assert {group["group"]: group["n"] for group in document["groups"]} == {"0": 61, "1": 74}
+def test_reward_falls_with_the_ice_under_both_managers(inside: Demur, parts: Path) -> None:
+    document = found(inside, "experiment", "reward", str(parts / "sixth.jsonl"), "--group", "dialogue_manager")
+    assert {group["group"]: group["n"] for group in document["groups"]} == {"0": 122, "1": 147}
     for group in document["groups"]:
         assert group["mean"][0] > group["mean"][-1] + 5
 
