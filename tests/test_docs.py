@@ -10,14 +10,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
-from browser.workbench import served
 from commands import Done, run_in
+from demur.store.runs import Store
 from golden.record import recorded_run
 from pages import BLOCK, README, ROOT, blocks, read_page, run_python, write_files
 
@@ -191,15 +191,24 @@ def test_the_pages_on_reports_and_on_the_workbench_run_from_top_to_bottom(folder
 
 
 def test_the_requests_on_the_page_on_the_workbench_are_answered(folder: Path, tmp_path: Path) -> None:
+    """Without the server and its process, which apps/web/test_serve.py starts."""
     pytest.importorskip("starlette", reason="the workbench needs the extra: pip install 'demur[web]'")
+    from starlette.testclient import TestClient
+
+    from apps.web.inside import InsideWorker
+    from demur.apps.web.security import LOOPBACK
+    from demur.apps.web.server import application
+    from demur.apps.web.site import Site
+
     lines = [line for block in blocks("sh", WORKBENCH) for line in block.splitlines() if line.startswith("curl ")]
-    logs = [folder / "logs" / f"{name}-noisy.jsonl" for name in ("words", "mixed")]
-    inside(shlex.join(["demur", "add", *map(str, logs), "--tag", "museum", "--store", str(tmp_path / "store")]), folder)
     token = "of-the-page-on-the-workbench"
-    with served(tmp_path / "store", "--token", token) as link:
-        url = link.split("/?")[0]
-        asked = [line.replace("http://127.0.0.1:8378", url).replace("$DEMUR_TOKEN", token) for line in lines]
-        runs, compared, wrong, added = [requested(line, folder) for line in asked]
+    with Store.open(tmp_path / "store") as store, closing(InsideWorker(store.root)) as worker:
+        for name in ("words", "mixed"):
+            store.add(folder / "logs" / f"{name}-noisy.jsonl", tags=("museum",))
+        app = application(Site(store, worker), hosts=LOOPBACK, token=token)
+        client = TestClient(app, base_url="http://127.0.0.1:8378")
+        asked = [requested(line.replace("$DEMUR_TOKEN", token), folder) for line in lines]
+        runs, compared, wrong, added = [client.request(**one).raise_for_status().json() for one in asked]
     assert {run["name"] for run in runs["runs"]} == {"words-noisy", "mixed-noisy"}
     assert "mixed-noisy errs less than words-noisy" in compared["result"]["sentences"][0]
     assert wrong["total"] == len([row for row in wrong["rows"] if not row["right"]]) > 0
@@ -207,15 +216,13 @@ def test_the_requests_on_the_page_on_the_workbench_are_answered(folder: Path, tm
 
 
 def requested(line: str, folder: Path) -> dict[str, Any]:
-    """The JSON that a line with `curl` would get, whether or not that is installed."""
+    """What a line with `curl` asks for, whether or not that is installed."""
     _, *options, url = shlex.split(line)
     given = dict(zip(options[::2], options[1::2], strict=True))
     headers = dict([given["--header"].split(": ")]) if "--header" in given else {}
     headers["Authorization"] = f"Bearer {given['--oauth2-bearer']}"
     body = (folder / given["--data-binary"].removeprefix("@")).read_bytes() if "--data-binary" in given else None
-    with urlopen(Request(url, body, headers)) as answer:
-        found: dict[str, Any] = json.load(answer)
-    return found
+    return {"method": "GET" if body is None else "POST", "url": url, "headers": headers, "content": body}
 
 
 def test_the_pictures_of_the_docs_are_small_and_shown() -> None:
