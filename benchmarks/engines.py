@@ -167,7 +167,7 @@ def _on_spark(folder: Path) -> Iterator[Line]:
         cluster.add_worker()
         cluster_module.wait_for_executors(session, 2)
         two, again = _counted(rows)
-        cluster_module.disconnected(session)
+        session.stop()
     apart = sum(not (each.sweep == expected.sweep and each.units.equals(expected.units)) for each in (found, again))
     yield Line(
         f"tallies of {SPARK_ROWS:.0e} rows that differ from Polars', spark", float(apart), "tallies", 0.0, "of 2"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from commands import apart, demur  # noqa: F401
-from engines.cluster import Cluster, connected, disconnected, why_not
+from engines.cluster import Cluster, connected, why_not
 from simulated import choice, comparison, eight, evaluations, simulated, tables  # noqa: F401
 
 settings.register_profile("quick", max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -68,7 +68,7 @@ def spark(cluster: Cluster) -> Iterator[Any]:
     """A Spark session on the cluster, with an executor on each worker."""
     session = connected(cluster)
     yield session
-    disconnected(session)
+    session.stop()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -38,6 +38,7 @@ SETTINGS = {
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": LIGHT,
     "spark.executor.memory": "512m",
+    "spark.master.rest.enabled": "false",
 }
 """What an administrator would have set up for those who use the cluster."""
 
@@ -69,42 +70,36 @@ def java_version() -> int | None:
     return int(found[1]) if found else None
 
 
-def wait_until(happened: Callable[[], Any], what: str, *, told: Callable[[], str] = str) -> Any:
-    """What `happened` gives as soon as it is true; after the deadline a fault with what is `told` of it."""
+def wait_until(happened: Callable[[], Any], what: str) -> Any:
+    """What `happened` gives as soon as it is true; after the deadline a fault."""
     end = time.monotonic() + DEADLINE
     while not (found := happened()):
         if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {DEADLINE:.0f} s\n{told()}")
+            raise TimeoutError(f"{what}: not within {DEADLINE:.0f} s")
         time.sleep(0.02)
     return found
 
 
 @dataclass(frozen=True)
-class Daemon:
-    """A process group of the cluster: a guard, a Java process, and the executors which that one starts."""
+class WorkerProcess:
+    """A process group: a guard, a worker, and the executors which that one starts."""
 
     process: subprocess.Popen[bytes]
-    log: Path
 
     @classmethod
-    def started(cls, kind: str, *arguments: str, log: Path, environment: dict[str, str]) -> Daemon:
-        options = [*LIGHT.split(), "-Xmx256m", "-Dspark.master.rest.enabled=false"]
+    def started(cls, *arguments: str, log: Path, environment: dict[str, str]) -> WorkerProcess:
         classes = f"{environment['SPARK_HOME']}/jars/*"
-        command = [str(java()), *options, "-cp", classes, f"org.apache.spark.deploy.{kind}", *arguments]
+        command = [str(java()), *LIGHT.split(), "-Xmx256m", "-cp", classes, "org.apache.spark.deploy.worker.Worker"]
         with log.open("wb") as out:
             process = subprocess.Popen(
-                ["sh", "-c", GUARDED, "sh", *command],
+                ["sh", "-c", GUARDED, "sh", *command, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,
             )
-        return cls(process, log)
-
-    def output(self) -> str:
-        """What the log says so far."""
-        return self.log.read_text(encoding="utf-8", errors="replace")
+        return cls(process)
 
     def kill(self) -> None:
         """Ends every process of the group at once, as a machine that loses its power does."""
@@ -114,24 +109,20 @@ class Daemon:
         if self.process.stdin is not None:
             self.process.stdin.close()
 
-    def alive(self) -> bool:
-        """Whether any process of the group is left."""
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
-
 
 @dataclass
 class Cluster:
-    """A master and workers of one core each, with logs and scratch space in one folder."""
+    """A master and workers of one core each, with logs and scratch space in one folder.
+
+    The master and the first worker are in the Java process in which a session will have its driver: a Java process of
+    its own for each would cost as much as all that they do. Executors and the other workers have their own.
+    """
 
     folder: Path
     size: int = 2
     url: str = ""
-    workers: list[Daemon] = field(default_factory=list)
-    started: list[Daemon] = field(default_factory=list)
+    workers: list[WorkerProcess] = field(default_factory=list)
+    gateway: Any = None
 
     def __enter__(self) -> Cluster:
         settings = {**SETTINGS, "spark.sql.warehouse.dir": str(self.folder / "warehouse")}
@@ -141,9 +132,8 @@ class Cluster:
         )
         try:
             self._start_master()
-            for _ in range(self.size):
-                self._start_worker()
-            self._wait_for_workers(self.size)
+            for _ in range(self.size - 1):
+                self.add_worker()
         except BaseException:
             self.stop()
             raise
@@ -154,54 +144,45 @@ class Cluster:
     ) -> None:
         self.stop()
 
-    @property
-    def master(self) -> Daemon:
-        """The master, which was started first."""
-        return self.started[0]
+    def _start_master(self) -> None:
+        from pyspark import SparkContext
+        from pyspark.java_gateway import launch_gateway
 
-    def kill_worker(self) -> None:
-        """Kills one worker with its executors, without a word to anybody."""
-        self.workers.pop().kill()
+        with patch.dict(os.environ, self.environment(), clear=True), (self.folder / "driver.log").open("wb") as log:
+            self.gateway = launch_gateway(popen_kwargs={"stdout": log, "stderr": log})
+        SparkContext._ensure_initialized(gateway=self.gateway)
+        jvm = self.gateway.jvm
+        settings, none = jvm.org.apache.spark.SparkConf(), jvm.scala.Option.empty()
+        masters = self.gateway.new_array(jvm.java.lang.String, 1)
+        deploy = jvm.org.apache.spark.deploy
+        self.url = masters[0] = (
+            deploy.master.Master.startRpcEnvAndEndpoint(HOST, 0, 0, settings)._1().address().toSparkURL()
+        )
+        where = (masters, str(self.folder / "work"), none, settings, none)
+        deploy.worker.Worker.startRpcEnvAndEndpoint(HOST, 0, 0, 1, 1024, *where)
 
     def add_worker(self) -> None:
-        """One more worker, there when this returns."""
-        registered = self._registered()
-        self._start_worker()
-        self._wait_for_workers(registered + 1)
+        """Starts one more worker; it is there when a session has an executor of it."""
+        size = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"))
+        place = ("--host", HOST, "--port", "0", "--webui-port", "0")
+        log = self.folder / f"worker{len(self.workers)}.log"
+        self.workers.append(WorkerProcess.started(*place, *size, self.url, log=log, environment=self.environment()))
+
+    def kill_worker(self) -> None:
+        """Kills a worker with its executors, without a word to anybody."""
+        self.workers.pop().kill()
 
     def stop(self) -> None:
-        """Ends everything, workers first, and waits until nothing is left."""
-        for daemon in reversed(self.started):
-            daemon.kill()
-        self.workers.clear()
-        wait_until(lambda: not self.leftovers(), "the end of every process of the cluster")
+        """Ends everything, workers first, and the Java process, which pyspark would keep until Python ends."""
+        from pyspark import SparkContext
 
-    def leftovers(self) -> list[int]:
-        """Process groups of this cluster in which something still lives."""
-        return [daemon.process.pid for daemon in self.started if daemon.alive()]
-
-    def _start_master(self) -> None:
-        self._start("master.Master", "--host", HOST, "--port", "0", "--webui-port", "0")
-        found = wait_until(
-            lambda: re.search(r"Starting Spark master at (spark://\S+)", self.master.output()),
-            "the start of the master",
-            told=self.master.output,
-        )
-        self.url = found[1]
-
-    def _start_worker(self) -> None:
-        scratch = ("--work-dir", str(self.folder / "work"))
-        size = ("--cores", "1", "--memory", "1g")
-        worker = self._start(
-            "worker.Worker", "--host", HOST, "--port", "0", "--webui-port", "0", *size, *scratch, self.url
-        )
-        self.workers.append(worker)
-
-    def _start(self, kind: str, *arguments: str) -> Daemon:
-        log = self.folder / f"{len(self.started)}.log"
-        daemon = Daemon.started(kind, *arguments, log=log, environment=self.environment())
-        self.started.append(daemon)
-        return daemon
+        while self.workers:
+            self.kill_worker()
+        if self.gateway is not None:
+            self.gateway.shutdown()
+            self.gateway.proc.stdin.close()
+            self.gateway.proc.wait(DEADLINE)
+            SparkContext._gateway = SparkContext._jvm = None
 
     def environment(self) -> dict[str, str]:
         """The tests' own Spark, Python and folders, whatever Spark the user has set up."""
@@ -214,15 +195,6 @@ class Cluster:
             "SPARK_LOCAL_IP": HOST,
             "SPARK_SCALA_VERSION": scala(),
         }
-
-    def _registered(self) -> int:
-        return self.master.output().count("Registering worker")
-
-    def _wait_for_workers(self, count: int) -> None:
-        wait_until(lambda: self._registered() >= count, f"{count} workers registered", told=self._logs)
-
-    def _logs(self) -> str:
-        return "\n".join(daemon.output() for daemon in self.started)
 
 
 def spark_home() -> str:
@@ -257,15 +229,3 @@ def executors(session: Any) -> dict[str, int]:
     summaries = session.sparkContext._jsc.sc().statusStore().executorList(True)
     found = [summaries.apply(place) for place in range(summaries.size())]
     return {one.id(): one.completedTasks() for one in found if one.id() != "driver"}
-
-
-def disconnected(session: Any) -> None:
-    """Ends the session and the driver's own Java process, which pyspark would keep until Python ends."""
-    from pyspark import SparkContext
-
-    gateway = SparkContext._gateway
-    session.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(DEADLINE)
-    SparkContext._gateway = SparkContext._jvm = None

@@ -185,10 +185,9 @@ def test_one_dialogue_with_a_tenth_of_the_rows_has_the_values_and_the_widths_of_
 
 
 def flipped(content):
-    """Damages the pages in the middle of a file, of which its footer tells nothing."""
-    quarter = len(content) // 4
-    middle = bytes(255 - byte for byte in content[quarter:-quarter])
-    return content[:quarter] + middle + content[-quarter:]
+    """Damages the pages in the first half of a file, of which its footer tells nothing."""
+    first, last = 64, len(content) // 2
+    return content[:first] + bytes(255 - byte for byte in content[first:last]) + content[last:]
 
 
 BROKEN = {
