@@ -50,3 +50,13 @@ def test_templates_trust_nothing_but_escaped_json(path):
 @pytest.mark.parametrize("path", [*SCRIPTS, *STYLES, *TEMPLATES], ids=named)
 def test_files_for_the_browser_are_shorter_than_400_lines(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) < 400
+
+
+def test_only_pages_with_figures_load_what_draws_them():
+    """The page that is shown while a result is made has it read already."""
+    pages = {named(path): path.read_text(encoding="utf-8") for path in TEMPLATES}
+    full = {name for name, text in pages.items() if '{% extends "base.html" %}' in text}
+    without = {name for name in full if "{% block vega %}{% endblock %}" in pages[name]}
+    drawing = {name for name in full if '{% import "parts.html" as parts %}' in pages[name]}
+    assert full - without - drawing == {"apps/web/templates/waiting.html"}
+    assert not without & drawing
