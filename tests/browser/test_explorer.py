@@ -80,7 +80,7 @@ def strict_page(open_shared):
         "/": '<!doctype html><html lang="en"><head><title>t</title><link rel="stylesheet" href="/s.css"></head><body>'
         '<main></main><script src="/vega.js"></script><script type="module" src="/start.js"></script>',
         "/s.css": PAGE_STYLE + STYLE,
-        "/vega.js": javascript("window.vegaEmbed = vegaEmbed;"),
+        "/vega.js": javascript(),
         **{f"/{name}": source for name, source in MODULES.items()},
         "/start.js": START,
     }

@@ -65,12 +65,10 @@ VIEW_FILES = {
 }
 """What pages share with the self-contained ones: the folder of each file, and its type."""
 
-BUNDLED = "globalThis.vegaEmbed = vegaEmbed;"
-
-MAKING = f"""
+MAKING = """
 import sys
 from demur.core.show import pictures
-sys.stdout.buffer.write(pictures.javascript({BUNDLED!r}).encode())
+sys.stdout.buffer.write(pictures.javascript().encode())
 """
 """What a process does to make the bundle; here it would hold up every answer meanwhile."""
 
@@ -122,7 +120,7 @@ def _bundle(site: Site, signature: str) -> bytes:
     if not script:
         from demur.core.show import pictures
 
-        script = pictures.javascript(BUNDLED).encode()
+        script = pictures.javascript().encode()
     site.store.keep(signature, script)
     return script
 

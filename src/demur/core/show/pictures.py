@@ -119,10 +119,18 @@ def titles(spec: dict[str, Any]) -> tuple[str, str]:
     return text if isinstance(text, str) else " ".join(text), below if isinstance(below, str) else " · ".join(below)
 
 
+def javascript(snippet: str = "") -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script that ends with `snippet` and needs nothing from outside.
+
+    The snippet, and every other script on the page, finds `vegaEmbed`.
+    """
+    return f"(() => {{{_bundle()}}})();\n(() => {{\n{snippet}}})();\n"
+
+
 @cache
-def javascript(snippet: str) -> str:
-    """Vega, Vega-Lite and Vega-Embed in one script that ends with `snippet` and needs nothing from outside."""
-    return _draughtsman.draw("javascript_bundle", snippet, vl_version=_version()).decode()
+def _bundle() -> str:
+    """The libraries, put together once in a process, as that takes seconds."""
+    return _draughtsman.draw("javascript_bundle", "globalThis.vegaEmbed = vegaEmbed;", vl_version=_version()).decode()
 
 
 @cache
