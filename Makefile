@@ -50,11 +50,12 @@ pytest: setup
 
 # The tests of the pages drive a real browser; where there is none and none can be installed, they are skipped.
 browser:
-	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || \
-	  command -v google-chrome >/dev/null 2>&1 || [ -n "$$DEMUR_CHROMIUM" ] || \
+	@command -v chromium-headless-shell >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 || \
+	  command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || [ -n "$$DEMUR_CHROMIUM" ] || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && echo "installing chromium for the tests of the pages" && \
-	    apt-get update -qq >/dev/null 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    chromium >/dev/null 2>&1; } || \
+	    export DEBIAN_FRONTEND=noninteractive && apt-get update -qq >/dev/null 2>&1 && \
+	    { apt-get install -y -qq --no-install-recommends chromium-headless-shell >/dev/null 2>&1 || \
+	      apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; }; } || \
 	  echo "no Chromium here, and none could be installed: tests of the pages will be skipped (install chromium to run them)"
 
 bench: setup

@@ -21,7 +21,7 @@ from typing import Any
 IMAGES = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 1280, 800
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chromium-headless-shell")
 SERVE = "from demur.apps.cli.main import run; run()"
 
 

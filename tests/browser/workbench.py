@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import Queue
 from threading import Thread
 from typing import Any
+from urllib.request import Request, urlopen
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,28 @@ class Workbench:
 
         with closing(Store.open(self.folder / "store")) as store:
             return store.run(name).id
+
+    def prefer(self, **given: int) -> None:
+        """Change settings."""
+        headers = {"X-Demur": "1", "Content-Type": "application/json"}
+        asked = Request(f"{self.url}/api/settings", json.dumps(given).encode(), headers, method="PATCH")
+        with urlopen(asked) as answer:
+            assert answer.status == 200
+
+
+COMPLETE = """() => {
+  const drawn = (place) => place.nextElementSibling?.className === "saving" || place.textContent;
+  const alive = () => document.querySelector(".explorer-alive") && document.querySelector(".answers-table");
+  return document.readyState === "complete" && !document.querySelector(".waiting")
+    && [...document.querySelectorAll("[data-figure]")].every(drawn)
+    && (!document.querySelector("[data-explorer]") || alive());
+}"""
+
+
+def shown(page: Any, link: str) -> None:
+    """Open a link and wait until its result is there, its figures are drawn and the answers stand below them."""
+    page.goto(link)
+    page.wait_for_function(COMPLETE)
 
 
 @contextmanager
