@@ -128,7 +128,7 @@ def _curves(counts: Counts) -> Iterator[Line]:
 
 def _single(counts: Counts) -> tuple[Floats, Floats]:
     """Trials one by one."""
-    totals, sizes = (part.round().astype(int) for part in counts.whole())
+    totals, sizes = (part.round().astype(int) for part in counts.whole)
     x = np.repeat(counts.places, sizes)
     y = np.concatenate([np.arange(size) < total for total, size in zip(totals, sizes, strict=True)])
     return x, y.astype(np.float64)

@@ -165,7 +165,7 @@ def _held(one: Performer, truth: Floats) -> dict[str, Floats]:
 def _sandwich(fit: CurveFit) -> Floats:
     """Standard error of the linear predictor from the scores of subjects, uncorrected for how few they are."""
     rows, share = fit.family.rows(fit.counts.places), fit.shares
-    _, sizes = fit.counts.whole()
+    _, sizes = fit.counts.whole
     bread = np.linalg.inv((rows * (sizes * share * (1 - share))[:, None]).T @ rows)
     scores = fit.counts.totals @ rows - fit.counts.sizes @ (rows * share[:, None])
     places = fit.family.rows(X)
