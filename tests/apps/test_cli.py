@@ -440,5 +440,5 @@ def test_each_fault_of_a_file_has_a_line(demur: Demur, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         'error: t.csv:2: confidence must be a number; got "high"',
-        "error: t.csv:3: weight must be a number of 0 or more; got -1.0",
+        "error: t.csv:3: weight must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0; got -1.0",
     ]

@@ -52,7 +52,7 @@ SHAPE = r'\(hypotheses look like \[\{"act": "inform\(food=thai\)", "confidence":
         (row(reference=None), rf"{WHERE} has no reference \(give the act that was meant, or \[\] where nothing was\)"),
         (row(reference=3), f"{WHERE}: reference must be text or a list, not a number"),
         (row(id=True), r'run.jsonl:2: utterance "True": id must be a number or text, not true or false'),
-        (row(weight=0), f"{WHERE}: a weight must be a number above 0; got 0"),
+        (row(weight=0), f"{WHERE}: a weight must be a number above 0, of at most 1e100; got 0"),
         (row(weight="heavy"), f"{WHERE}: weight must be a number, not text"),
         (row(id=None, reference=None), r"run.jsonl:2 has no reference"),
         (12, r'run.jsonl:2: each row must be an object; got "12"'),

@@ -203,7 +203,7 @@ FAULTS = {
     "text as confidence": (with_column("confidence", "0.1", "0.2", "0.3"), "confidence must be a number; got String"),
     "negative weight": (
         with_column("weight", 1.0, -2.0, 1.0),
-        r"weight must be a number of 0 or more \(1 such row in all\); got -2",
+        r"weight must be a number of 0 or more, and within.* unless it is 0 \(1 such row in all\); got -2",
     ),
     "null weight": (with_column("weight", 1.0, None, 1.0), r"weight must be a number of 0 or more.*got \"null\""),
     "id gone": (with_column("id", 1, None, 3), r"id must be there in every row or in none \(1 such row in all\)"),

@@ -354,7 +354,7 @@ def test_all_faults_of_the_columns_of_a_file_are_told_at_once(tmp_path):
     assert [(fault.where, fault.rule) for fault in caught.value.faults] == [
         (f"{path}:", 'prediction may be any of the columns "predicted", "response"'),
         (f"{path}:", 'there is no column "run" to map system from'),
-        (f"{path}:3: weight", "must be a number of 0 or more"),
+        (f"{path}:3: weight", "must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0"),
         (f"{path}:4: abstained", "must be true or false"),
         (f"{path}:4: confidence", "must be a number"),
         (f"{path}:5: id", "must be there in every row or in none"),
@@ -369,7 +369,7 @@ def test_missing_columns_are_told_with_bad_values():
         "needs a column target or correct to tell right from wrong",
         "needs a column prediction",
         "must be a number",
-        "must be a number of 0 or more",
+        "must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0",
     ]
 
 
@@ -379,5 +379,5 @@ def test_faults_in_rows_that_are_not_kept_are_not_told():
         responses(rows, reading=Reading(columns={"system": "run"}, where=(("split", "b"),)))
     assert [fault.rule for fault in caught.value.faults] == [
         'there is no column "run" to map system from',
-        "must be a number of 0 or more",
+        "must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0",
     ]

@@ -22,7 +22,7 @@ from demur.core.io.columns import NBEST_ALIASES, resolve, unknown_column
 from demur.core.io.files import read_source, table_of
 from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
 from demur.core.io.sources import Source, first_bytes, lines
-from demur.core.io.tables import ROW, Request, Table
+from demur.core.io.tables import HEAVIEST, ROW, Request, Table
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.asr.scorers import Heard, ScoredActs
 
@@ -275,10 +275,12 @@ def _careful(layout: RowLayout, place: Place) -> Callable[[Any, int], Any]:
             raise _no_object(value, place(row))
         for name in cells:
             value[name] = _from_json(value.get(name))
-        with suppress(msgspec.ValidationError):
+        with suppress(msgspec.ValidationError, RecursionError):
             return msgspec.convert(value, kind, strict=False)
         try:
             return msgspec.convert(_plain(value), kind, strict=False)
+        except RecursionError:
+            raise DataError("the row is nested too deeply", where=f"{place(row)}:") from None
         except msgspec.ValidationError as fault:
             raise _misshapen(str(fault), value, layout, place(row)) from None
 
@@ -527,11 +529,13 @@ class _Rows:
     def frame(self) -> pl.DataFrame:
         """One row per utterance, without its lists."""
         weights = np.array([1.0 if row.weight is None else row.weight for row in self.rows])
-        bad = ~((weights > 0) & np.isfinite(weights))
+        bad = ~((weights >= 1 / HEAVIEST) & (weights <= HEAVIEST))
         if bad.any():
             place = int(np.argmax(bad))
             where = f"{self.named(place)}:"
-            raise DataError("a weight must be a number above 0", where=where, got=float(weights[place]))
+            raise DataError(
+                "a weight must be a number above 0, of at most 1e100", where=where, got=float(weights[place])
+            )
         system, extras = self.system, enumerate(self.source.layout.extras)
         columns = [
             _text_column("id", [row.id for row in self.rows]),

@@ -15,6 +15,7 @@ import polars as pl
 
 from demur.core.engines.engine import Lazy, acceptable, collected, contains
 from demur.core.io.columns import lookalike, mapping_of
+from demur.core.io.tables import HEAVIEST
 from demur.core.show.numbers import SUCH_ROWS, Wording
 from demur.errors import DataError
 
@@ -101,7 +102,10 @@ CONFIDENCE_RULE = CellRule(
     "confidence", "number", _NUMBER.is_nan(), "must not be NaN", "leave it empty if it is missing", shows_value=False
 )
 WEIGHT_RULE = CellRule(
-    "weight", "weight", _WEIGHT.is_null() | ~_WEIGHT.is_finite() | (_WEIGHT < 0), "must be a number of 0 or more"
+    "weight",
+    "weight",
+    _WEIGHT.is_null() | ~((_WEIGHT == 0) | ((_WEIGHT >= 1 / HEAVIEST) & (_WEIGHT <= HEAVIEST))),
+    "must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0",
 )
 CELL_RULES = (CONFIDENCE_RULE, WEIGHT_RULE)
 _MISSING = nw.col("answered") & _NUMBER.is_null()

@@ -314,6 +314,16 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+_FLAGS = ("answered", "right", "failed", "out_of_scope")
+_JUDGED_TYPES: dict[str, pl.DataType] = {
+    "target": LABELS,
+    **dict.fromkeys(_FLAGS, pl.Boolean()),
+    **dict.fromkeys(("confidence", "weight"), pl.Float64()),
+    **dict.fromkeys(("id", "dialogue", "prediction"), pl.String()),
+}
+"""The types of the columns that rows of answers are judged by."""
+
+
 def verify_rows(path: Path, run: Run, *, thorough: bool = False) -> None:
     """Reads the rows, and raises `DamagedError` where they are not those that were added.
 
@@ -323,11 +333,28 @@ def verify_rows(path: Path, run: Run, *, thorough: bool = False) -> None:
         sound = run.file_sha256 in (None, file_digest(path))
     except OSError as error:
         raise DamagedError(f"its {path.name} cannot be read: {error.strerror}") from None
+    if sound:
+        _refuse_other_types(path, run)
     if sound and (thorough or run.file_sha256 is None):
         frame = read_rows(path)
         sound = frame.height == run.n and digest_of(run.kind, frame, run.reading) == run.sha256
     if not sound:
         raise DamagedError(f"the rows in {path.name} are not those that were added")
+
+
+def _refuse_other_types(path: Path, run: Run) -> None:
+    """Raises `DamagedError` where rows have types that no run of this kind has, as a file of somebody else may."""
+    try:
+        schema = pl.scan_parquet(exactly(path)).collect_schema()
+    except UNREADABLE as error:
+        raise DamagedError(f"its {path.name} cannot be read: {str(error).splitlines()[0]}") from None
+    kinds = _JUDGED_TYPES if run.kind == "responses" else {}
+    for name, found in schema.items():
+        wanted = pl.UInt32() if name == ROW else kinds.get(name, pl.String())
+        if found != wanted:
+            raise DamagedError(f'the column "{name}" in its {path.name} is of {found}, not of {wanted}')
+    if missing := {ROW, *run.columns, *kinds} - {"system"} - set(schema):
+        raise DamagedError(f'its {path.name} has no column "{min(missing)}"')
 
 
 def stamp_of(folder: Path) -> str:
@@ -393,7 +420,7 @@ def _lists_as_text(column: pl.Series) -> pl.Series:
             coded = part.select(pl.struct(cell=pl.all()).struct.json_encode()).to_series()
             cells = [msgspec.json.decode(text)["cell"] for text in coded]
         else:
-            cells = [decode_cell(text) for text in part.to_series()]
+            cells = [decode_cell(text) for text in as_text(part.to_series())]
         texts = [
             cell if cell is None or isinstance(cell, str) else msgspec.json.encode(cell, order="sorted").decode()
             for cell in cells
@@ -438,6 +465,8 @@ def _add_column(digest: Any, column: pl.Series) -> None:
             digest.update((part.to_series().str.join("").item() or "").encode())
     elif column.dtype == pl.Boolean:
         digest.update(b"flag" + column.cast(pl.Int8).fill_null(-1).to_numpy().tobytes())
+    elif not column.dtype.is_numeric():
+        raise DamagedError(f"its rows have a column of {column.dtype}, as no run has")
     else:
         digest.update(b"number")
         digest.update(_lengths(column.is_not_null().cast(pl.Int64)))

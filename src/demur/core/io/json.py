@@ -3,8 +3,10 @@
 import io
 import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -84,7 +86,8 @@ def refuse_repeats_in(text: bytes, where: str) -> None:
             if times > 1:
                 raise DataError(f'has the key "{key}" {times} times', where=where, fix="one value would be lost")
 
-    json.loads(text, object_pairs_hook=checked)
+    with suppress(ValueError, RecursionError):  # what is no JSON is refused by whoever reads it
+        json.loads(text, object_pairs_hook=checked)
 
 
 def _numbered_rows(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
@@ -189,6 +192,8 @@ def _readable(key: str, value: Any, numeric: Collection[str]) -> Any:
     """
     if isinstance(value, list | dict):
         return msgspec.json.encode(value).decode()
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return str(value)
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return None if math.isnan(value) and key not in numeric else str(value)

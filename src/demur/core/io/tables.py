@@ -21,6 +21,9 @@ from demur.errors import DataError
 ROW = "demur:row"
 """The column that numbers the rows of a table as they stood in its source, from 0."""
 
+HEAVIEST = 1e100
+"""A weight up to which sums of squares are numbers; its inverse is the least but for 0."""
+
 LABELS = pl.List(pl.String)
 NOT_FLAG, NOT_NUMBER = "must be true or false", "must be a number"
 

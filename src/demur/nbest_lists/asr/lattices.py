@@ -338,7 +338,7 @@ _SHORT = {
 }
 """Long names of fields; in the header `start` and `end` are nodes."""
 
-_field = re.compile(r"""([A-Za-z_]+)=("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)""")
+_field = re.compile(r"""(?<![A-Za-z_])([A-Za-z_]+)=("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?:[^\s\\]|\\.)*)""")
 _escape = re.compile(r"((?:\\[0-3][0-7]{2})+)|\\(.)")
 _NONE = {"!NULL", "!SENT_START", "!SENT_END", "!ENTER", "!EXIT"}
 """Words by which HTK says that there is none."""
