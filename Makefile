@@ -4,29 +4,36 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
+UV     := $(shell command -v uv 2>/dev/null)
+INSTALL := $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
 # Compiled files are kept wherever this is set: the tests start Python many times.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test pytest check browser bench docs golden format clean
+.PHONY: setup lock demo test pytest check browser bench fuzz docs golden sbom release format clean
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml Makefile
+# Everything comes in the versions of the lock, and only if its hash is right. Where an index lacks one of them, the ranges of
+# pyproject.toml do; a wrong hash ends it.
+$(STAMP): pyproject.toml requirements-dev.lock Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "demur needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 2; }
-	@if command -v uv >/dev/null 2>&1; then \
-	  echo "setting up $(VENV) with uv"; \
-	  uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) && \
-	  uv pip install --quiet --python $(BIN)/python --editable '.[all,duckdb,spark]' --group dev --group docs; \
-	else \
-	  echo "setting up $(VENV) with venv and pip (a minute or two)"; \
-	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,duckdb,spark]' --group dev --group docs; \
-	fi
+	@echo "setting up $(VENV) with $(if $(UV),uv,venv and pip (a minute or two))"
+	@$(if $(UV),uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV),$(PYTHON) -m venv $(VENV))
+	@$(INSTALL) --require-hashes --requirement requirements-dev.lock 2>$(VENV)/install.log && \
+	  $(INSTALL) --no-deps --no-build-isolation --editable . || \
+	  { cat $(VENV)/install.log; ! grep -qi 'hash.*mismatch\|do not match the hashes' $(VENV)/install.log && \
+	    echo "the versions in requirements-dev.lock cannot be installed here: taking the ranges of pyproject.toml" && \
+	    $(INSTALL) --upgrade 'pip>=25.1' && $(INSTALL) --editable '.[all,duckdb,spark]' --group dev --group docs; }
 	@touch $@
+
+# Writes the lock again, with the newest versions that the ranges allow; needs uv.
+lock:
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --extra all --extra duckdb --extra spark --group dev --group docs --group build \
+	  pyproject.toml --output-file requirements-dev.lock
 
 demo: setup
 	@$(BIN)/demur demo -o demo-report/index.html
@@ -59,9 +66,12 @@ browser:
 	  echo "no Chromium here, and none could be installed: tests of the pages will be skipped (install chromium to run them)"
 
 bench: setup
-	@if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(BIN)/python --group bench; \
-	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench; fi
+	@$(INSTALL) --upgrade 'pip>=25.1' && $(INSTALL) --group bench
 	$(BIN)/python -m benchmarks $(NAME)
+
+# Feeds every reader spoilt inputs; `make fuzz ARGS="--minutes 60 --seed 5 --only parquet"`. What fails is in fuzz-findings.
+fuzz: setup
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 docs: setup
 	$(BIN)/python -m docs.generate
@@ -71,9 +81,16 @@ docs: setup
 golden: setup
 	PYTHONPATH=tests $(BIN)/python -m golden
 
+# What runs at a user's, with versions and licences, in CycloneDX.
+sbom: setup
+	$(BIN)/python tools/sbom.py sbom.cdx.json
+
+# All that is checked before a release.
+release: test docs sbom
+
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) site demo-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site demo-report fuzz-findings sbom.cdx.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
