@@ -23,7 +23,8 @@ def test_the_counts_of_the_outcomes_are_those_of_their_pages(page):
     for place in range(page.locator(".tabs a").count()):
         tab = page.locator(".tabs a").nth(place)
         count = int(tab.locator(".counted").inner_text())
-        tab.click()
+        with page.expect_navigation():
+            tab.click()
         assert page.locator(".tabs a[aria-current]").inner_text().endswith(str(count))
         assert total(page) == count
 

@@ -1,5 +1,7 @@
 """Names that try to be more than text, on every page that a command writes and in a real browser."""
 
+from functools import cache
+
 import pytest
 
 from commands import run_in
@@ -9,26 +11,39 @@ PAGES = [name for name in COMMANDS if name not in ("validate", "threshold")]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_logs(tmp_path_factory.mktemp("payloads"))
+def link_to(tmp_path_factory):
+    """A function that gives the link to the page of a command, which is made once."""
+    folder = write_logs(tmp_path_factory.mktemp("payloads"))
+
+    @cache
+    def link(name):
+        sampling = () if name == "classes" else ("--replicates", "50")
+        assert run_in(folder, *COMMANDS[name], *sampling, "-o", f"{name}.html").returncode == 0
+        return (folder / f"{name}.html").as_uri()
+
+    return link
+
+
+def drawn(page):
+    """Waits until every picture has given way to a live figure."""
+    page.locator(".chart svg, .explorer-alive svg").first.wait_for()
+    page.wait_for_function("() => !document.querySelector('.chart > img')")
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_runs_nothing_that_a_name_says_and_draws_its_figures(open_page, folder, name):
-    sampling = () if name == "classes" else ("--replicates", "50")
-    assert run_in(folder, *COMMANDS[name], *sampling, "-o", f"{name}.html").returncode == 0
+def test_a_page_runs_nothing_that_a_name_says_and_draws_its_figures(open_page, link_to, name):
     page = open_page()
-    page.goto((folder / f"{name}.html").as_uri())
-    page.locator(".chart svg, .explorer-alive svg").first.wait_for()
+    page.goto(link_to(name))
+    drawn(page)
     assert page.evaluate("window.harmed") is None
     assert page.get_by_text("could not be drawn").count() == 0
     assert PAYLOADS["an image"] in page.locator("body").inner_text()
 
 
-def test_tooltips_take_names_that_end_in_a_backslash_or_a_tab(open_page, folder):
-    run_in(folder, *COMMANDS["score"], "--replicates", "50", "-o", "tooltip.html")
+def test_tooltips_take_names_that_end_in_a_backslash_or_a_tab(open_page, link_to):
     page = open_page()
-    page.goto((folder / "tooltip.html").as_uri())
+    page.goto(link_to("score"))
+    drawn(page)
     point = page.locator(".chart svg g.mark-symbol.role-mark path[aria-roledescription=point]").last
     point.scroll_into_view_if_needed()
     point.hover(force=True)
