@@ -6,7 +6,8 @@ import pytest
 
 from browser.conftest import why_not
 from browser.workbench import served
-from demur.apps.web.server import page_that_opens
+from demur.apps.web.server import page_that_opens, vega_signature
+from demur.store.runs import Store
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +15,10 @@ def link(tmp_path_factory):
     """The link of a server as it is started without any option."""
     if why_not():
         pytest.skip(why_not())
-    with served(tmp_path_factory.mktemp("guarded") / "store", "--host", "127.0.0.1") as found:
+    root = tmp_path_factory.mktemp("guarded") / "store"
+    with closing(Store.open(root)) as store:
+        store.keep(vega_signature(), b"// nothing is drawn")
+    with served(root, "--host", "127.0.0.1") as found:
         yield found
 
 

@@ -30,9 +30,10 @@ TOKEN = "a-token-that-is-long-enough"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """The folder of the store that the servers of this module share."""
+    """The folder of the store that the servers of this module share; what would draw figures is taken for made."""
     folder = tmp_path_factory.mktemp("served")
     with closing(Store.open(folder / "store")) as store:
+        store.keep(server.vega_signature(), b"// nothing is drawn")
         store.add(log(folder / "first.jsonl", 30))
     return folder / "store"
 

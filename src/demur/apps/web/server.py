@@ -104,14 +104,19 @@ def vega(site: Site) -> bytes:
 
     To make it takes a second or more and the memory of a JavaScript engine, so a process of its own does it.
     """
-    try:
-        signature = f"vega-{version('vl-convert-python')}-{version('altair')}"
-    except PackageNotFoundError:
-        signature = "vega-none"
+    signature = vega_signature()
     with _making:
         if signature not in _bundles:
             _bundles[signature] = site.store.cached(signature) or _bundle(site, signature)
         return _bundles[signature]
+
+
+def vega_signature() -> str:
+    """What the script is kept under."""
+    try:
+        return f"vega-{version('vl-convert-python')}-{version('altair')}"
+    except PackageNotFoundError:
+        return "vega-none"
 
 
 def _bundle(site: Site, signature: str) -> bytes:

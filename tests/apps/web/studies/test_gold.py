@@ -167,11 +167,12 @@ def test_nothing_of_the_data_is_markup(client, run):
     assert MARKUP not in client.get("/gold").text
 
 
-def test_the_example_is_two_studies_of_wizards(empty):
+def test_the_example_is_two_studies_of_wizards_and_added_once(empty):
     client, store = empty
-    page = client.post("/api/examples/wizards").json()["page"]
-    assert page == f"/gold/{store.run('wizards').id}"
-    assert len(store.runs(kind="trials")) == 2
+    first, second = (client.post("/api/examples/wizards").json() for _ in range(2))
+    assert first["page"] == f"/gold/{store.run('wizards').id}"
+    assert first == second
+    assert len(store.runs(kind="trials")) == len(store.runs()) == 2
 
 
 def test_the_form_has_the_options_of_the_job(client, run):
