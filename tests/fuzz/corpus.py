@@ -197,7 +197,11 @@ def targets() -> dict[str, Target]:
     def add(name: str, kind: str, files: Files, commands: tuple[Command, ...], mutated: tuple[str, ...] = ()) -> None:
         found[name] = Target(kind, files, mutated or tuple(files)[:1], commands)
 
-    add("jsonl", "jsonl", {"log.jsonl": lines(log), "other.jsonl": other}, _log_commands("log.jsonl"))
+    drawn = (
+        ("report", "log.jsonl", "-o", "made.html", *_QUICK[1:]),
+        ("score", "log.jsonl", "--by", "domain", "-o", "made.svg"),
+    )
+    add("jsonl", "jsonl", {"log.jsonl": lines(log), "other.jsonl": other}, (*_log_commands("log.jsonl"), *drawn))
     add("json", "json", {"log.json": json.dumps(log).encode(), "other.jsonl": other}, _log_commands("log.json"))
     for ending, write in _TEXTS.items():
         add(ending, ending, {f"log.{ending}": write(flat(log)), "other.jsonl": other}, _log_commands(f"log.{ending}"))
@@ -225,6 +229,7 @@ def add_questions(add: Callable[..., None], rng: random.Random) -> None:
         (
             (*asked, "--by", "noise"),
             (*asked, "--items", "dstc"),
+            (*asked[:2], "-o", "made.html", *_QUICK[1:]),
             ("validate", "lists.jsonl"),
             ("report", "lists.jsonl", "-o", "made.md", *_QUICK[1:]),
             ("add", "lists.jsonl", "--store", "store"),
@@ -246,7 +251,12 @@ def add_questions(add: Callable[..., None], rng: random.Random) -> None:
         "trials",
         "csv",
         {"trials.csv": flat(trials(rng)).write_csv().encode(), "cost.csv": cost},
-        (gold, (*gold, "--cost", "cost.csv", "--gain", "0.6:0.8"), ("gold", "trials.csv", "--no-checks", *_QUICK)),
+        (
+            gold,
+            (*gold, "-o", "made.html"),
+            (*gold, "--cost", "cost.csv", "--gain", "0.6:0.8"),
+            ("gold", "trials.csv", "--no-checks", *_QUICK),
+        ),
         ("trials.csv", "cost.csv"),
     )
     calls = flat(dialogues(rng)).write_csv().encode()

@@ -396,16 +396,18 @@ class Mutator:
 
     def parquet(self, content: bytes) -> bytes:
         """A Parquet file of another table, or packed in another way; now and then damaged as well."""
-        table = self.frame(pl.read_parquet(io.BytesIO(content))).to_arrow()
-        if self.rng.random() < 0.1:  # two columns of one name
-            table = pa.Table.from_arrays(
-                [*table.columns, table.column(0)], [*table.column_names, table.column_names[-1]]
+        frame, buffer = self.frame(pl.read_parquet(io.BytesIO(content))), io.BytesIO()
+        rows = self.one_of(1000, 7)
+        if self.rng.random() < 0.5 or any("\0" in name for name in frame.columns):  # which Arrow has no name for
+            frame.write_parquet(
+                buffer, compression=self.one_of("snappy", "gzip", "zstd", "uncompressed"), row_group_size=rows
             )
-        buffer = io.BytesIO()
-        packing = self.rng.choice(["snappy", "gzip", "zstd", "none", "lz4"])
-        pq.write_table(
-            table, buffer, compression=packing, row_group_size=self.one_of(1000, 7), version=self.one_of("2.6", "1.0")
-        )
+        else:
+            table = frame.to_arrow()
+            if self.rng.random() < 0.2:  # two columns of one name
+                names = [*table.column_names, table.column_names[-1]]
+                table = pa.Table.from_arrays([*table.columns, table.column(0)], names)
+            pq.write_table(table, buffer, compression=self.one_of("none", "lz4"), row_group_size=rows, version="1.0")
         return self.raw(buffer.getvalue()) if self.rng.random() < 0.3 else buffer.getvalue()
 
     def arrow(self, content: bytes, *, streamed: bool) -> bytes:

@@ -56,13 +56,18 @@ def test_what_fails_is_kept_with_the_command_that_repeats_it(fuzzer: Fuzzer) -> 
     [
         ({"code": 2, "said": "error: x", "peak": 0}, None),
         ({"code": 3, "said": "", "peak": 0}, "exit 3"),
+        ({"code": 1, "said": "", "peak": 0}, None),
         ({"code": 1, "said": "Traceback (most recent call last):", "peak": 0}, "traceback"),
         ({"code": "signal 11", "said": "", "peak": 0}, "signal 11"),
         ({"code": 0, "said": "", "peak": 2 << 30}, "memory"),
     ],
 )
 def test_what_is_a_finding(answer: dict[str, object], wrong: str | None) -> None:
-    assert fault_of(answer) == wrong
+    assert fault_of(answer, ("runs", "--check")) == wrong
+
+
+def test_the_code_of_a_failed_gate_is_a_finding_where_there_is_no_gate() -> None:
+    assert fault_of({"code": 1, "said": "", "peak": 0}, ("score", "log.jsonl")) == "exit 1"
 
 
 LOG = answers(random.Random(1), 30)
