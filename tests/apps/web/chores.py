@@ -6,6 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+from polars.exceptions import PanicException
+
 from demur.apps.web import worker
 from demur.core.show.results import Step
 from demur.errors import DataError
@@ -26,7 +29,23 @@ def perform_task(
     if task == "break":
         raise ValueError("oops")
     if task == "fill":
-        raise MemoryError
+        held = bytearray(given["bytes"])
+        held[::4096] = b"x" * len(held[::4096])
+    if task == "fill natively":
+        pl.select(pl.repeat(1.0, given["bytes"] // 8)).sum()
+    if task == "panic":
+        raise PanicException("capacity overflow")
+    if task == "spend":
+        import resource
+
+        left = resource.getrlimit(resource.RLIMIT_CPU)[0] - time.process_time()
+        until = time.process_time() + 1.2
+        while time.process_time() < until:
+            pass
+        return {"process": os.getpid(), "left": left}
+    if task == "work":
+        while True:
+            pass
     if task == "grow":
         worker.MOST_MEMORY = 0
     return {"process": os.getpid(), "signature": signature, "root": str(root), **given}

@@ -47,3 +47,18 @@ def client(site: Site) -> TestClient:
 def client_for() -> Callable[..., TestClient]:
     """Makes a client for a site with other options."""
     return client_of
+
+
+@pytest.fixture
+def sent(client: TestClient, site: Site) -> Callable[..., Any]:
+    """Sends a body as a file of a name, and gives the job once it has ended."""
+
+    def send(body: bytes, file: str = "run.jsonl", **query: Any) -> Any:
+        answer = client.post("/api/uploads", content=body, params={"file": file, **query})
+        assert answer.status_code == 202, answer.text
+        job = site.worker.job(answer.json()["job"]["number"])
+        assert job is not None
+        assert job.ended.wait(30)
+        return job
+
+    return send

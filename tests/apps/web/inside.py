@@ -13,7 +13,7 @@ from demur.apps.web.worker import Worker, WorkerJob, ending_of_work, perform_tas
 class InsideWorker(Worker):
     """A worker that does its jobs in its thread."""
 
-    def _perform(self, job: WorkerJob) -> None:
+    def _perform(self, job: WorkerJob, lane: Any) -> None:
         def step(what: str, done: int, total: int) -> None:
             job.what, job.done, job.total = what, done, total
 

@@ -22,20 +22,6 @@ LOG = lines(answers(30))
 
 
 @pytest.fixture
-def sent(client, site):
-    """Sends a body as a file of a name, and gives the job once it has ended."""
-
-    def send(body, file="run.jsonl", **query):
-        answer = client.post("/api/uploads", content=body, params={"file": file, **query})
-        assert answer.status_code == 202, answer.text
-        job = site.worker.job(answer.json()["job"]["number"])
-        assert job.ended.wait(30)
-        return job
-
-    return send
-
-
-@pytest.fixture
 def nothing_left(store):
     """Nothing of an upload is left when the test has ended."""
     yield

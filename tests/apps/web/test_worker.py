@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -12,7 +12,8 @@ import pytest
 
 from apps.web import chores
 from apps.web.waiting import until
-from demur.apps.web.worker import JOBS_KEPT, Worker
+from demur.apps.web import worker as worker_module
+from demur.apps.web.worker import JOBS_KEPT, Limits, Worker
 
 LONG = 30
 
@@ -61,12 +62,84 @@ def test_jobs_are_done_one_after_the_other_in_one_process(shared):
 
 
 def test_a_refusal_is_told_apart_from_a_fault_of_ours(shared):
-    refused, broken, filled = (shared.start(task, {}) for task in ("refuse", "break", "fill"))
+    refused, broken, panicked = (shared.start(task, {}) for task in ("refuse", "break", "panic"))
     assert (ended(refused).message, refused.internal) == ("log.jsonl:1: must be odd; got 2", False)
     assert ended(broken).internal
     assert "internal error: ValueError: oops (chores.py:" in broken.message
-    assert ended(filled).message == "this does not fit into memory"
-    assert [job.state for job in (refused, broken, filled)] == ["failed"] * 3
+    assert "internal error: PanicException: capacity overflow" in ended(panicked).message
+    assert [job.state for job in (refused, broken, panicked)] == ["failed"] * 3
+
+
+@pytest.fixture
+def bound(tmp_path):
+    """A worker whose jobs may take 300 MB and a second of processor time."""
+    made = Worker(tmp_path, chores.perform_task, limits=Limits(memory=300 * 1024**2, processor=1))
+    yield made
+    made.close()
+
+
+CAN_LIMIT = pytest.mark.skipif(sys.platform != "linux", reason="only Linux is known to hold to these limits")
+
+
+@CAN_LIMIT
+@pytest.mark.parametrize("task", ["fill", "fill natively"])
+def test_a_job_that_needs_more_memory_than_one_may_take_says_so_and_the_next_is_done(bound, task):
+    job = ended(bound.start(task, {"bytes": 2 * 1024**3}))
+    assert job.message.startswith("this needs more than the 300 MB of memory that one job may take; use the command")
+    assert "--max-memory" in job.message
+    assert (job.state, job.internal) == ("failed", False)
+    assert ended(bound.start("fill", {"bytes": 1024**2})).state == "done"
+
+
+@CAN_LIMIT
+def test_a_job_that_needs_more_processor_time_than_one_may_take_says_so(bound):
+    job = ended(bound.start("work", {}))
+    assert "minutes of processor time or 30 minutes in all that one job may take" in job.message
+    assert "--max-minutes" in job.message
+    assert not job.internal
+
+
+@CAN_LIMIT
+def test_the_time_of_one_job_does_not_count_for_the_next(tmp_path):
+    with closing(Worker(tmp_path, chores.perform_task, limits=Limits(processor=20))) as worker:
+        first, second = (ended(worker.start("spend", {})).answer for _ in range(2))
+    assert first["process"] == second["process"]
+    assert min(first["left"], second["left"]) > 19.5
+
+
+def test_a_job_that_does_not_end_is_ended_whatever_it_waits_for(tmp_path):
+    with closing(Worker(tmp_path, chores.perform_task, limits=Limits(wall=3))) as worker:
+        job = worker.start("endless", {})
+        process = begun(job)
+        assert ended(job).message.startswith("this takes more than the 10 minutes of processor time or 0.05 minutes")
+        until(lambda: not alive(process))
+
+
+def test_one_heavy_job_does_not_hold_up_others(worker):
+    heavy = worker.start("endless", {}, heavy=True)
+    process = begun(heavy)
+    light = ended(worker.start("echo", {}))
+    assert (light.state, heavy.state) == ("done", "running")
+    assert light.answer["process"] != process
+
+
+def test_heavy_jobs_leave_a_process_to_others(worker, monkeypatch):
+    monkeypatch.setattr(worker_module, "HELP_AFTER", 0.05)
+    first, second = worker.start("endless", {}, heavy=True), worker.start("echo", {}, heavy=True)
+    begun(first)
+    assert ended(worker.start("echo", {})).state == "done"
+    assert second.state == "waiting"
+    worker.cancel(first.number)
+    assert ended(second).state == "done"
+
+
+def test_a_process_that_helped_is_ended_when_it_has_nothing_to_do(worker, monkeypatch):
+    monkeypatch.setattr(worker_module, "IDLE", 0.1)
+    holding = worker.start("endless", {})
+    begun(holding)
+    process = ended(worker.start("echo", {})).answer["process"]
+    until(lambda: not alive(process))
+    assert holding.state == "running"
 
 
 def test_two_who_ask_for_the_same_result_share_one_job(worker):
@@ -171,19 +244,19 @@ def test_to_close_while_the_process_starts_leaves_none_behind(tmp_path):
     job = worker.start("endless", {})
     worker.close()
     assert job.state == "cancelled"
-    assert not worker._thread.is_alive()
-    assert worker._process is None
+    assert not any(lane.thread.is_alive() or lane.process for lane in worker._lanes)
 
 
 def test_a_warm_worker_starts_its_process_ahead_of_need_and_anew_after_a_cancelled_job(worker):
     worker.warm()
-    until(lambda: worker._process is not None)
-    process = worker._process.pid
+    first = worker._lanes[0]
+    until(lambda: first.process is not None)
+    process = first.process.pid
     assert ended(worker.start("echo", {})).answer["process"] == process
     job = worker.start("endless", {})
     begun(job)
     worker.cancel(job.number)
-    until(lambda: worker._process is not None and worker._process.pid != process)
+    until(lambda: first.process is not None and first.process.pid != process)
 
 
 def test_old_jobs_are_forgotten_and_those_under_way_are_not(worker):

@@ -98,12 +98,15 @@ def serve(
     ] = None,
     no_token: Annotated[bool, Option("Let everybody on this machine come, its other users too.")] = False,
     max_upload: Annotated[int, Option("Largest upload, in megabytes.", minimum=1, metavar="MB")] = 2048,
+    max_memory: Annotated[int, Option("Most memory of one job, in megabytes.", minimum=512, metavar="MB")] = 4096,
+    max_minutes: Annotated[int, Option("Most processor time of one job.", minimum=1, metavar="MINUTES")] = 10,
     open_browser: Annotated[bool, Option("Open it in the browser.", flag="--open")] = False,
 ) -> None:
     """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
     try:
         from demur.apps.web.server import Address, page_that_opens
         from demur.apps.web.server import serve as serve_store
+        from demur.apps.web.worker import Limits
     except ModuleNotFoundError as missing:
         if missing.name in ("starlette", "uvicorn", "jinja2"):
             raise UsageError("the workbench needs the extra: pip install 'demur[web]'") from None
@@ -123,7 +126,8 @@ def serve(
                 webbrowser.open(stack.enter_context(page_that_opens(link)).as_uri())
 
         stack.enter_context(suppress(KeyboardInterrupt))  # to end a server is no failure
-        serve_store(store, address, most_uploaded=max_upload * 1024**2, announce=announce)
+        limits = Limits(memory=max_memory * 1024**2, processor=max_minutes * 60, wall=max_minutes * 180)
+        serve_store(store, address, most_uploaded=max_upload * 1024**2, limits=limits, announce=announce)
 
 
 def chat(

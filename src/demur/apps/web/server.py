@@ -50,7 +50,7 @@ from demur.apps.web.site import (
     site_of,
     steadily,
 )
-from demur.apps.web.worker import ENDED
+from demur.apps.web.worker import ENDED, UNLESS_TOLD, Limits
 from demur.core.show.results import plain
 from demur.errors import DemurError, UsageError
 from demur.store.records import NoRunError
@@ -376,12 +376,17 @@ def check_address(address: Address) -> Address:
 
 
 def serve(
-    root: Path | None, address: Address, *, most_uploaded: int = MOST_UPLOADED, announce: Callable[[str], None]
+    root: Path | None,
+    address: Address,
+    *,
+    most_uploaded: int = MOST_UPLOADED,
+    limits: Limits = UNLESS_TOLD,
+    announce: Callable[[str], None],
 ) -> None:
     """Serve the store until the process is ended; `announce` is told where, once it can be opened."""
     where = check_address(address)
     with closing(_listening(where)) as listening, closing(Store.open(root)) as store:
-        site = site_of(store, most_uploaded=most_uploaded, settings={"token": where.token is not None})
+        site = site_of(store, limits, most_uploaded=most_uploaded, settings={"token": where.token is not None})
         hosts = LOOPBACK | {where.host.lower()} if where.loopback else None
         app = application(site, hosts=hosts, token=where.token)
         for problem in (*site.problems, *store.problems):

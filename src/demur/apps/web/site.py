@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from demur import __version__
-from demur.apps.web.worker import Worker, WorkerJob
+from demur.apps.web.worker import UNLESS_TOLD, Limits, Worker, WorkerJob
 from demur.core.io.untrusted import read_json
 from demur.core.io.writing import write_whole
 from demur.core.jobs import Field, Option, fields_of
@@ -285,10 +285,11 @@ class Site:
         self.preferences = changed
 
 
-def site_of(store: Store, **options: Any) -> Site:
+def site_of(store: Store, limits: Limits = UNLESS_TOLD, **options: Any) -> Site:
     """A site over a store, with the preferences kept there and a worker of its own."""
     kept, fault = read_preferences(store.root)
-    return Site(store, Worker(store.root), preferences=kept, problems=(fault,) if fault else (), **options)
+    worker = Worker(store.root, limits=limits)
+    return Site(store, worker, preferences=kept, problems=(fault,) if fault else (), **options)
 
 
 def signature_of(task: str, runs: Sequence[str], names: Sequence[str], asked: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Long work in one process of its own: pages stay quick, and to cancel is to end the process."""
+"""Long work in processes of its own, each within limits: pages stay quick, and to cancel is to end a process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import gc
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -20,6 +21,7 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Condition, Event, Thread
+from time import monotonic
 from typing import Any, Literal
 
 from demur.core.jobs import load
@@ -37,8 +39,62 @@ KILLED_FIRST = "1000"
 """On Linux: should memory run out, the kernel ends this process and not the server or the browser."""
 
 
-def work_loop(pipe: Connection, root: str, warm: bool, perform: Perform) -> None:
+ELSEWHERE = "use the command line, which has no such limit, or start demur serve with a larger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one job may take before it is ended; memory and processor time are limited where the system can do so."""
+
+    memory: int = 4 * 1024**3
+    """Bytes that its process may take."""
+    processor: int = 600
+    """Seconds that processors may work on it."""
+    wall: float = 1800.0
+    """Seconds until it must have ended."""
+
+    def apply(self) -> None:
+        """Bind this process: its memory for good, its processor time until this is called again.
+
+        Linux counts what can be written to. Elsewhere the address space counts; on Linux it would be too coarse, as
+        threads reserve much of it that they never touch.
+        """
+        try:
+            import resource
+        except ModuleNotFoundError:
+            return
+        kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        allowed = {kind: self.memory, resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + self.processor}
+        for limit, value in {**allowed, resource.RLIMIT_CORE: 0}.items():
+            most = resource.getrlimit(limit)[1]
+            with suppress(OSError, ValueError):
+                resource.setrlimit(limit, (value if most < 0 else min(value, most), most))
+
+    def too_large(self) -> str:
+        """What is said of a job that needs more memory."""
+        megabytes = self.memory // 1024**2
+        return f"this needs more than the {megabytes:,} MB of memory that one job may take; {ELSEWHERE} --max-memory"
+
+    def too_long(self) -> str:
+        """What is said of a job that takes more time."""
+        longest = f"{self.processor / 60:g} minutes of processor time or {self.wall / 60:g} minutes in all"
+        return f"this takes more than the {longest} that one job may take; {ELSEWHERE} --max-minutes"
+
+    def reason_of(self, exit_code: int | None) -> str | None:
+        """Why a process has ended, if it was for a limit; native code that gets no memory aborts."""
+        if exit_code is not None and -exit_code == getattr(signal, "SIGXCPU", None):
+            return self.too_long()
+        return f"{self.too_large()} (its process was aborted)" if exit_code == -signal.SIGABRT else None
+
+
+UNLESS_TOLD = Limits()
+
+
+def work_loop(pipe: Connection, root: str, warm: bool, perform: Perform, limits: Limits) -> None:
     """Take a task, tell of its steps, keep its result, say that it is done; again and again."""
+    limits.apply()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # native code that gets no memory prints pages of what it was at
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, and the server ends this process
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(KILLED_FIRST, encoding="ascii")
@@ -53,20 +109,24 @@ def work_loop(pipe: Connection, root: str, warm: bool, perform: Perform) -> None
                 perform(WARM, {}, None, Path(root), silent)
         while True:
             task, given, signature = pipe.recv()
+            limits.apply()
             pipe.send(("begun",))
             pipe.send(ending_of_work(lambda: perform(task, given, signature, Path(root), step)))  # noqa: B023
             give_back()
 
 
 def ending_of_work(work: Callable[[], dict[str, Any] | None]) -> tuple[str, Any, bool]:
-    """How work ended: `done` with its answer, `failed` by its input or by a `fault` of demur; and if it was heavy."""
+    """How work ended: `done` with its answer, `failed` by its input, for want of `memory`, or by a `fault` of demur.
+
+    The last value is whether the process has grown large.
+    """
     try:
         return ("done", work(), most_taken() > MOST_MEMORY)
     except DemurError as refusal:
         return ("failed", str(refusal), most_taken() > MOST_MEMORY)
     except MemoryError:
-        return ("failed", "this does not fit into memory", True)
-    except Exception as fault:
+        return ("memory", None, True)
+    except BaseException as fault:  # Polars panics with what is no Exception
         where = traceback.extract_tb(fault.__traceback__)[-1]
         about = f"{type(fault).__name__}: {fault} ({Path(where.filename).name}:{where.lineno})"
         message = f"internal error: {about}. This is a fault of demur; please report it."
@@ -132,6 +192,15 @@ def perform_task(
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
 
+LANES = 2
+"""Processes that do jobs; only one of them at a time reads what was uploaded."""
+
+HELP_AFTER = 1.0
+"""Seconds that the first process may be at a job before another takes the next."""
+
+IDLE = 60.0
+"""Seconds after which a process that helps is ended if it has nothing to do."""
+
 JOBS_KEPT = 200
 """Jobs that are remembered after they ended."""
 
@@ -155,9 +224,11 @@ class WorkerJob:
     given: dict[str, Any]
     signature: str | None
     about: str
+    heavy: bool = False
+    """Whether it is of the kind of which one is done at a time."""
     state: State = "waiting"
-    begun: bool = False
-    """Whether the process has said that it is at it."""
+    begun_at: float = math.inf
+    """When the process said that it is at it."""
     what: str = ""
     done: int = 0
     total: int = 0
@@ -177,27 +248,49 @@ class WorkerJob:
         return {**values, "task": self.task.rpartition(":")[2], "answer": answer}
 
 
-class Worker:
-    """Does one job after another in a process that is started when it is first needed.
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """A process, the pipe to it, the thread that hands jobs to it, and the job that it has."""
 
-    A thread hands the jobs to the process and hears of them. The state of jobs changes only under the lock, and the
-    process is started and reaped only by the thread: whoever cancels a job marks it as ended and kills the process,
+    number: int
+    process: Any = None
+    pipe: Connection | None = None
+    current: WorkerJob | None = None
+    thread: Thread | None = None
+
+    def stop(self) -> int | None:
+        """End the process, and give its exit code: its own, where it has ended by itself."""
+        process, self.process = self.process, None
+        if process is not None:
+            process.kill()
+            process.join()
+        if self.pipe is not None:
+            self.pipe.close()
+            self.pipe = None
+        self.current = None
+        return None if process is None else process.exitcode
+
+
+class Worker:
+    """Does one job after another in a process that is started when it is first needed; others help when it is busy.
+
+    A thread hands the jobs to each process and hears of them. The state of jobs changes only under the lock, and a
+    process is started and reaped only by its thread: whoever cancels a job marks it as ended and kills the process,
     and the thread, finding it so, takes a new process for the next.
     """
 
-    def __init__(self, root: Path, perform: Perform = perform_task) -> None:
-        self._root, self._perform_task = root, perform
+    def __init__(self, root: Path, perform: Perform = perform_task, *, limits: Limits = Limits()) -> None:
+        self._root, self._perform_task, self._limits = root, perform, limits
         self._numbers = itertools.count(1)
         self._jobs: OrderedDict[int, WorkerJob] = OrderedDict()
         self._queue: deque[WorkerJob] = deque()
         self._changed = Condition()
         self._closed = False
         self._warm = False
-        self._process: Any = None
-        self._pipe: Connection | None = None
-        self._current: WorkerJob | None = None
-        self._thread = Thread(target=self._serve, name="demur-worker", daemon=True)
-        self._thread.start()
+        self._lanes = [_Lane(number) for number in range(LANES)]
+        for lane in self._lanes:
+            lane.thread = Thread(target=self._serve, args=(lane,), name=f"demur-worker-{lane.number}", daemon=True)
+            lane.thread.start()
 
     def start(
         self,
@@ -206,13 +299,14 @@ class Worker:
         *,
         signature: str | None = None,
         about: str = "",
+        heavy: bool = False,
         after: Callable[[], None] | None = None,
     ) -> WorkerJob:
         """A new job, or the one that makes the same result, or has failed to: `forget` lets that be tried again."""
         with self._changed:
             if signature is not None and (known := self._same_job(signature)) is not None:
                 return known
-            job = WorkerJob(next(self._numbers), task, given, signature, about, after=after)
+            job = WorkerJob(next(self._numbers), task, given, signature, about, heavy, after=after)
             self._jobs[job.number] = job
             if self._closed:
                 self._end(job, "cancelled", CLOSING)
@@ -242,8 +336,7 @@ class Worker:
             if job.state == "waiting":
                 self._queue.remove(job)
             self._end(job, "cancelled", CANCELLED)
-            if job is self._current:
-                self._kill()
+            self._kill(job)
             return job
 
     def forget(self, number: int) -> WorkerJob | None:
@@ -275,79 +368,101 @@ class Worker:
             for job in self._jobs.values():
                 if job.state not in ENDED:
                     self._end(job, "cancelled", CLOSING)
-            self._kill()
+                    self._kill(job)
             self._changed.notify_all()
-        self._thread.join(timeout=10)
+        for lane in self._lanes:
+            if lane.thread is not None:
+                lane.thread.join(timeout=10)
 
     def _same_job(self, signature: str) -> WorkerJob | None:
         same = (job for job in reversed(self._jobs.values()) if job.signature == signature)
         return next((job for job in same if job.state in ("waiting", "running", "failed")), None)
 
-    def _serve(self) -> None:
-        while (job := self._next()) is not None:
-            self._perform(job)
-        self._stop()
+    def _serve(self, lane: _Lane) -> None:
+        while (job := self._next(lane)) is not None:
+            self._perform(job, lane)
+        lane.stop()
 
-    def _next(self) -> WorkerJob | None:
-        """The next job, waited for; nothing when the worker is closed."""
+    def _next(self, lane: _Lane) -> WorkerJob | None:
+        """The next job for a process, waited for; nothing when the worker is closed."""
         with self._changed:
-            while not self._closed and not self._queue:
-                if self._warm and self._process is None:
+            self._changed.notify_all()  # what was not to be done beside the last job may be done now
+            while not self._closed:
+                job, wait = self._suited(lane)
+                if job is not None:
+                    self._queue.remove(job)
+                    job.state = "running"
+                    return job
+                if lane.number == 0 and self._warm and lane.process is None:
                     with suppress(OSError):  # a job that comes will say what is wrong
-                        self._connect()
-                self._changed.wait()
-            if self._closed:
-                return None
-            job = self._queue.popleft()
-            job.state = "running"
-            return job
+                        self._connect(lane)
+                if not self._changed.wait(wait) and lane.number and not self._queue:
+                    lane.stop()
+            return None
 
-    def _perform(self, job: WorkerJob) -> None:
+    def _suited(self, lane: _Lane) -> tuple[WorkerJob | None, float | None]:
+        """The job that a process may begin now, if there is one; else how long to wait for one."""
+        running = [one for one in self._jobs.values() if one.state == "running"]
+        busy = any(one.heavy for one in running)
+        waiting = [job for job in self._queue if not (busy and job.heavy)]
+        if lane.number == 0:
+            return (waiting[0] if waiting else None), None
+        if not waiting:
+            return None, IDLE
+        left = max((one.begun_at for one in running), default=math.inf) + HELP_AFTER - monotonic()
+        return (waiting[0], None) if left <= 0 else (None, min(left, HELP_AFTER))
+
+    def _perform(self, job: WorkerJob, lane: _Lane) -> None:
         """Hand a job to the process and hear of it until it has ended.
 
         A process that dies before it has begun the job died while it was idle: another one gets the job.
         """
         for last in (False, True):
             try:
-                pipe = self._hand_over(job)
+                pipe = self._hand_over(job, lane)
                 if pipe is None or not self._follow(job, pipe):
-                    self._stop()
+                    lane.stop()
                 return
             except (EOFError, OSError) as fault:
-                self._stop()
+                reason = self._limits.reason_of(lane.stop())
                 with self._changed:
-                    if job.state not in ENDED and (job.begun or last):
-                        job.internal = True
-                        self._end(job, "failed", f"{DIED} ({type(fault).__name__})")
+                    if job.state not in ENDED and (job.begun_at < math.inf or last):
+                        job.internal = reason is None
+                        self._end(job, "failed", reason or f"{DIED} ({type(fault).__name__})")
                     if job.state in ENDED:
                         return
 
-    def _hand_over(self, job: WorkerJob) -> Connection | None:
+    def _hand_over(self, job: WorkerJob, lane: _Lane) -> Connection | None:
         """The pipe of the process that has the job; none where it was cancelled meanwhile."""
-        pipe = self._connect()
+        pipe = self._connect(lane)
         with self._changed:
             if job.state in ENDED:
                 return None
             pipe.send((job.task, job.given, job.signature))
-            self._current = job
+            lane.current = job
             return pipe
 
     def _follow(self, job: WorkerJob, pipe: Connection) -> bool:
         """Take in what the process says of a job; whether it may do another, which one that grew large may not."""
+        latest = monotonic() + self._limits.wall
         while True:
-            kind, *rest = pipe.recv()
+            in_time = pipe.poll(max(0.0, latest - monotonic()))
+            kind, *rest = pipe.recv() if in_time else ("late",)
             with self._changed:
                 if job.state in ENDED:
                     return False
+                if kind == "late":
+                    self._end(job, "failed", self._limits.too_long())
+                    return False
                 if kind == "begun":
-                    job.begun = True
+                    job.begun_at = monotonic()
                     continue
                 if kind == "step":
                     job.what, job.done, job.total = rest
                     continue
-                message, heavy = rest
+                message, large = rest
                 self._finish(job, kind, message)
-                return not heavy
+                return not large
 
     def _finish(self, job: WorkerJob, kind: str, message: Any) -> None:
         """Take in how a job ended."""
@@ -359,7 +474,7 @@ class Worker:
                 old.answer = None
         else:
             job.internal = kind == "fault"
-            self._end(job, "failed", message)
+            self._end(job, "failed", self._limits.too_large() if kind == "memory" else message)
 
     def _end(self, job: WorkerJob, state: State, message: str) -> None:
         job.state, job.message = state, message
@@ -367,30 +482,21 @@ class Worker:
             job.after()
         job.ended.set()
 
-    def _connect(self) -> Connection:
-        if self._process is None or self._pipe is None or not self._process.is_alive():
-            self._stop()
+    def _connect(self, lane: _Lane) -> Connection:
+        if lane.process is None or lane.pipe is None or not lane.process.is_alive():
+            lane.stop()
             for name, value in ENVIRONMENT.items():
                 os.environ.setdefault(name, value)
             spawning = multiprocessing.get_context("spawn")
             ours, theirs = spawning.Pipe()
-            given = (theirs, str(self._root), self._warm, self._perform_task)
+            given = (theirs, str(self._root), self._warm, self._perform_task, self._limits)
             process = spawning.Process(target=work_loop, args=given, daemon=True)
             process.start()
             theirs.close()
-            self._process, self._pipe = process, ours
-        return self._pipe
+            lane.process, lane.pipe = process, ours
+        return lane.pipe
 
-    def _kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-
-    def _stop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.join()
-        if self._pipe is not None:
-            self._pipe.close()
-            self._pipe = None
-        self._current = None
+    def _kill(self, job: WorkerJob) -> None:
+        for lane in self._lanes:
+            if lane.current is job and lane.process is not None:
+                lane.process.kill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,7 +17,7 @@ import polars as pl
 
 from demur.core.io.json import read_json
 from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8, opened
-from demur.core.io.tables import ROW, Request, Table, is_pattern, named_column, numbered, refuse_patterns
+from demur.core.io.tables import ROW, Request, Table, is_pattern, named_column, numbered, refuse_large, refuse_patterns
 from demur.errors import DataError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _series_of(name: str, values: Any) -> pl.Series:
 def _read_columnar(source: Source, request: Request) -> Table:
     """Reads those columns of a Parquet or Arrow file that are wanted."""
     try:
-        rows = _scan_columnar(source)
+        rows = scan_columnar(source)
         names = rows.collect_schema().names()
         frame = rows.select(map(named_column, request.among(names))).collect()
     except UNREADABLE as error:
@@ -117,7 +118,8 @@ def _read_columnar(source: Source, request: Request) -> Table:
     return numbered(frame, columns=names, name=source.name, place=lambda row: f"{source.name}: row {row + 1}")
 
 
-def _scan_columnar(source: Source) -> pl.LazyFrame:
+def scan_columnar(source: Source) -> pl.LazyFrame:
+    """Gives the rows of a Parquet or Arrow file, to be read when they are asked for."""
     if source.format == "parquet":
         return pl.scan_parquet(exactly(source.path))
     with source.path.open("rb") as file:
@@ -137,7 +139,7 @@ def header_of(source: Source) -> list[str]:
     if source.format in ("csv", "tsv"):
         return _header(source, _separator(source))
     try:
-        return _scan_columnar(source).collect_schema().names()
+        return scan_columnar(source).collect_schema().names()
     except UNREADABLE as error:
         raise damaged(source.name, source.format, error) from None
 
@@ -180,8 +182,9 @@ def _header(source: Source, separator: str) -> list[str]:
     except csv.Error:
         rule = "the header cannot be read: a carriage return stands inside it"
         raise DataError(rule, where=f"{source.name}:1:", fix="end lines with a line feed") from None
-    for name in names:
-        if names.count(name) > 1:
+    refuse_large(len(names), 1, source.name)
+    for name, times in Counter(names).items():
+        if times > 1:
             raise DataError(f'the header names the column "{name}" twice', where=f"{source.name}:1:")
     return names
 

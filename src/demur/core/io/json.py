@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8
-from demur.core.io.tables import Request, Table, numbered
+from demur.core.io.tables import Request, Table, numbered, refuse_large
 from demur.errors import DataError
 
 NAMES_FROM = 1000
@@ -123,11 +123,16 @@ def _read_records(data: str | io.BytesIO, names: Collection[str], request: Reque
 def column_names(source: Source, limit: int | None) -> list[str]:
     """Gives the names of columns in the first lines, or in all of them."""
     names: dict[str, None] = {}
-    for line in source.lines(limit):
+    number = 0
+    for number, line in enumerate(source.lines(limit), start=1):
+        known = len(names)
         try:
             names.update(dict.fromkeys(_keys.decode(line)))
         except NOT_JSON:
             names.update(dict.fromkeys(_lenient_keys(line)))
+        if len(names) > known:
+            refuse_large(len(names), number, source.name)
+    refuse_large(len(names), number, source.name)
     return list(names)
 
 
@@ -227,6 +232,7 @@ def _read_array(source: Source, request: Request) -> Table:
     rows = list(array_elements(whole_text(source).getvalue(), source.name))
     if not rows:
         raise DataError("holds no rows", where=source.name)
+    refuse_large(1, len(rows), source.name)
 
     def place(row: int) -> str:
         return f"{source.name}: element {row + 1}"
@@ -236,6 +242,7 @@ def _read_array(source: Source, request: Request) -> Table:
     lines = (_repaired_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
     whole = io.BytesIO(b"".join(lines))
     names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
+    refuse_large(len(names), len(rows), source.name)
     return _numbered_rows(_read_records(whole, names, request), names, source.name, place)
 
 

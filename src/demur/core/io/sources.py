@@ -96,14 +96,17 @@ class Source:
         """Gives the lines of a text file, decompressed, at most `limit` of them."""
         return lines(self.path, self.compression, self.name, limit=limit)
 
-    def blocks(self) -> Iterator[bytes]:
-        """Gives the lines of a text file, decompressed, many at a time."""
+    def blocks(self, *, cut: bool = False) -> Iterator[bytes]:
+        """Gives the lines of a text file, decompressed, many at a time; with `cut` in blocks that end anywhere."""
         if self.compression == "zstd":
             yield from self.lines()
             return
-        with gzip.open(self.path) if self.compression == "gzip" else self.path.open("rb") as file:
-            while block := file.read(CHUNK):
-                yield block + file.readline()
+        try:
+            with gzip.open(self.path) if self.compression == "gzip" else self.path.open("rb") as file:
+                while block := file.read(CHUNK):
+                    yield block if cut else block + file.readline()
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise cut_off(self.name) from None
 
 
 @contextmanager

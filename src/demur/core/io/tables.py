@@ -5,7 +5,9 @@ hold cells of no use comes an expression that is true for these, to be counted.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +92,47 @@ def refuse_patterns(names: Iterable[str], where: str) -> None:
     for name in filter(is_pattern, names):
         rule = f'the column "{name}" is called what an engine takes for a pattern of names'
         raise DataError(rule, where=f"{where}:", fix="rename it, or use --engine memory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLimits:
+    """How large a table may be that is read for somebody who is not trusted, and what else can be done."""
+
+    columns: int
+    rows: int
+    cells: int
+    fix: str
+
+
+_limits: ContextVar[TableLimits | None] = ContextVar("limits", default=None)
+
+
+@contextmanager
+def limited(limits: TableLimits) -> Iterator[None]:
+    """Has tables beyond limits refused before their cells are read."""
+    before = _limits.set(limits)
+    try:
+        yield
+    finally:
+        _limits.reset(before)
+
+
+def refuse_large(columns: int, rows: int, where: str) -> None:
+    """Refuses a table beyond the limits, if there are any.
+
+    >>> with limited(TableLimits(columns=2, rows=5, cells=9, fix="cut it")):
+    ...     refuse_large(2, 5, "a.csv")
+    Traceback (most recent call last):
+    demur.errors.DataError: a.csv: has more than 9 cells, which are the most here (cut it)
+    """
+    limits = _limits.get()
+    if limits is None:
+        return
+    counts = {"columns": columns, "rows": rows, "cells": columns * rows}
+    for what, count in counts.items():
+        if count > (most := getattr(limits, what)):
+            rule = f"has more than {most:,} {what}, which are the most here"
+            raise DataError(rule, where=f"{where}:", fix=limits.fix)
 
 
 def numbered(frame: pl.DataFrame, *, columns: Collection[str], name: str, place: Callable[[int], str]) -> Table:

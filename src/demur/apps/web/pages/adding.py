@@ -7,13 +7,12 @@ import json
 import re
 import secrets
 import shutil
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -21,11 +20,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from demur.apps.web.site import Action, JsonAnswer, Query, Site, steadily
+from demur.apps.web.unpacking import MOST_IN_TABLE, refuse_bomb, size_text
 from demur.core.io.columns import nearest
-from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE, compression_of
+from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE
+from demur.core.io.tables import limited
 from demur.core.options import KINDS
 from demur.core.show.results import Step
-from demur.errors import DataError, DemurError, UsageError
+from demur.errors import DemurError, UsageError
 from demur.store.intake import RenamedFile, RunReading
 from demur.store.runs import Added, Store
 
@@ -111,7 +112,8 @@ def receiver(site: Site) -> Callable[[Request], Any]:
         finally:
             under_way.discard(folder)
         given["path"] = str(path)
-        job = site.worker.start(f"{__name__}:add_upload", given, about=f"Reading {shown}", after=remove_folder)
+        task, about = f"{__name__}:add_upload", f"Reading {shown}"
+        job = site.worker.start(task, given, about=about, heavy=True, after=remove_folder)
         return JsonAnswer({"job": job.to_dict()}, status_code=202)
 
     return receive
@@ -155,121 +157,21 @@ def _disk_faults() -> Iterator[None]:
         raise HTTPException(507, f"{reason}; nothing was added") from None
 
 
-def _size_text(size: int) -> str:
-    return f"{size / 1024**2:,.0f} MB" if size >= 1024**2 else f"{size:,} bytes"
-
-
 def _too_long(most: int) -> HTTPException:
     fix = "add it with demur add, which has no limit, or start demur serve with a larger --max-upload"
-    return HTTPException(413, f"the file is larger than an upload may be, {_size_text(most)} ({fix})")
-
-
-ZSTD_FRAME = 0xFD2FB528
-ZSTD_SKIPPABLE = 0x184D2A5
-ZSTD_BLOCK = 1 << 17
-"""Bytes that a block of Zstandard unpacks to at most (RFC 8878, 3.1.1.2.4)."""
-
-
-def refuse_bomb(path: Path, shown: str, most: int) -> None:
-    """Refuses a file that unpacks to more than an upload may hold."""
-    if size_within(path, most) > most:
-        fix = "add it with demur add, or start demur serve with a larger --max-upload"
-        raise DataError(f"unpacks to more than an upload may hold, {_size_text(most)}", where=f"{shown}:", fix=fix)
-
-
-def size_within(path: Path, most: int) -> int:
-    """Bytes that a file takes in memory, as far as that can be bounded without reading it.
-
-    Gzip is unpacked and thrown away piece by piece, up to `most`. Of Zstandard the blocks are counted, each of which
-    can unpack to so much and no more. A table in columns takes a byte for each cell at least, and what its texts hold;
-    a few bytes on disk may stand for millions of those.
-    """
-    with path.open("rb") as file:
-        head = file.read(6)
-        file.seek(0)
-        packing = compression_of(head[:4])
-        if packing == "gzip":
-            return gzip_size(file, most)
-        if packing == "zstd":
-            return zstd_size(file)
-    return _cells(path, head) if head.startswith((b"PAR1", b"ARROW1")) else path.stat().st_size
-
-
-def gzip_size(file: BinaryIO, most: int) -> int:
-    """Bytes that a gzip file unpacks to, counted no further than is allowed; of a damaged one, up to the damage."""
-    size, unpacker = 0, zlib.decompressobj(wbits=31)
-    while size <= most and (packed := file.read(PIECE)):
-        while packed and size <= most:
-            try:
-                size += len(unpacker.decompress(packed, PIECE))
-            except zlib.error:
-                return size
-            packed = unpacker.unconsumed_tail
-            if unpacker.eof:
-                packed, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
-    return size
-
-
-def zstd_size(file: BinaryIO) -> int:
-    """Bytes that a Zstandard file can unpack to at most, told from the heads of its blocks."""
-    size = 0
-    while len(start := file.read(4)) == 4:
-        magic = int.from_bytes(start, "little")
-        if magic >> 4 == ZSTD_SKIPPABLE:
-            file.seek(int.from_bytes(file.read(4), "little"), 1)
-        elif magic == ZSTD_FRAME:
-            size += _frame_size(file)
-        else:
-            break
-    return size
-
-
-def _frame_size(file: BinaryIO) -> int:
-    descriptor = (file.read(1) or b"\0")[0]
-    single = bool(descriptor & 0x20)
-    identifier = (0, 1, 2, 4)[descriptor & 3]
-    content = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
-    file.seek((0 if single else 1) + identifier + content, 1)
-    size = 0
-    while len(head := file.read(3)) == 3:
-        bits = int.from_bytes(head, "little")
-        kind, length = (bits >> 1) & 3, bits >> 3
-        size += ZSTD_BLOCK if kind == 2 else length
-        file.seek(1 if kind == 1 else length, 1)
-        if bits & 1:
-            break
-    file.seek(4 if descriptor & 4 else 0, 1)
-    return size
-
-
-def _cells(path: Path, head: bytes) -> int:
-    """Cells of a table in columns and the bytes of its texts; of one that cannot be read none, as its reader will say.
-
-    A text that is kept once on disk may stand in millions of cells; to count what they hold takes no room, as Polars
-    has all of them look at the one.
-    """
-    import polars as pl
-
-    from demur.core.io.sources import UNREADABLE
-
-    try:
-        frame = pl.scan_parquet(path, glob=False) if head.startswith(b"PAR1") else pl.scan_ipc(path)
-        cells = int(frame.select(pl.len()).collect().item()) * len(frame.collect_schema())
-        texts = frame.select(pl.col(pl.String).str.len_bytes().cast(pl.UInt64).sum()).collect()
-        return cells + sum(map(int, texts.row(0) if texts.height else ()))
-    except UNREADABLE:
-        return 0
+    return HTTPException(413, f"the file is larger than an upload may be, {size_text(most)} ({fix})")
 
 
 def add_upload(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
     """Read an upload and add its runs; what is said of it calls it by its owner's name."""
     path, shown = Path(given["path"]), given["file"]
     step("reading", 0, 2)
-    refuse_bomb(path, shown, given["most"])
     reading = RunReading(**given["reading"])
     options = {name: given[name] for name in ("name", "tags", "note", "kind", "replace")}
     try:
-        added = store.add(RenamedFile(path, shown), reading=reading, step=step, **options)
+        with limited(MOST_IN_TABLE):
+            refuse_bomb(path, shown, given["most"])
+            added = store.add(RenamedFile(path, shown), reading=reading, step=step, **options)
     except DemurError as fault:  # whoever tells of the file itself knows only where we put it
         raise UsageError(str(fault).replace(str(path), shown)) from None
     return {"file": shown, "runs": [added_values(one) for one in added]}
