@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -17,6 +18,9 @@ from demur.core.show.safe import chart_safe, visible
 
 THEMES = ("light", "dark")
 """What the look of pages may be set to; without one it is the system's."""
+
+_ESCAPED = re.compile(r"\\[ubf]")
+"""How control characters stand in JSON."""
 
 
 def render(
@@ -68,10 +72,16 @@ def data_block(value: Any) -> str:
     >>> data_block("</script>\x1b")
     '"\\u003c/script\\u003e⟨U+001B⟩"'
     """
-    text = json.dumps(chart_safe(value), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    text = _compact(value)
+    if visible(text) != text or _ESCAPED.search(text):  # most have no such text, and to look at every number takes long
+        text = _compact(chart_safe(value))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 def percent(value: float | None, digits: int = 1) -> str:
