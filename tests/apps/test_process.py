@@ -140,3 +140,9 @@ def test_a_process_that_is_told_to_end_leaves_nothing_behind(tmp_path: Path) -> 
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 143
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_caller_keeps_what_it_does_at_sigterm(demur: Demur) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    demur("--version")
+    assert signal.getsignal(signal.SIGTERM) is before

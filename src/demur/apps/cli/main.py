@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -40,8 +40,6 @@ def run() -> None:
     """Run the command; a fault becomes one clear message and its exit code, never a traceback for bad input."""
     _open_streams()
     _print_everything()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminate)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
     try:
@@ -73,7 +71,8 @@ def run() -> None:
 def _run_whole() -> None:
     """Run the command and write all that it printed, so that an output that is full or closed is noticed here."""
     try:
-        app_for(sys.argv[1:])(standalone_mode=True)
+        with _ending_at_sigterm():
+            app_for(sys.argv[1:])(standalone_mode=True)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # which Typer turns into the code of a failed gate
             raise end.__context__ from None
@@ -81,10 +80,17 @@ def _run_whole() -> None:
         raise
 
 
-def _terminate(*_: object) -> None:
-    """End by SIGTERM as by a fault, so that temporary files are removed."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    sys.exit(143)
+@contextmanager
+def _ending_at_sigterm() -> Iterator[None]:
+    """Have SIGTERM end the command as a fault does, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _open_streams() -> None:
