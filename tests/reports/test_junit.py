@@ -39,6 +39,6 @@ def test_whatever_is_written_the_xml_is_sound(suite, subject, failure):
     assert len(root.findall("testsuite/testcase")) == 1
 
 
-def test_signs_that_xml_forbids_are_replaced():
+def test_characters_that_xml_forbids_are_made_visible():
     text = junit("a\x00b\x1b]]>&<\ud800", [], timestamp="t", output=["]]>"])
-    assert ET.fromstring(text.encode()).attrib["name"] == "a\ufffdb\ufffd]]>&<\ufffd"
+    assert ET.fromstring(text.encode()).attrib["name"] == "a⟨U+0000⟩b⟨U+001B⟩]]>&<⟨U+D800⟩"
