@@ -12,7 +12,7 @@ import pyte
 import pytest
 
 from commands import Demur
-from demur.core.show.pictures import Draughtsman
+from demur.core.show.pictures import DrawingProcess
 from demur.errors import UsageError
 from payloads import COMMANDS, write_logs
 
@@ -77,11 +77,11 @@ def test_a_name_is_never_more_than_text(demur: Demur, logs: Path, name: str) -> 
 
 
 def test_a_library_that_ends_while_it_draws_takes_nothing_with_it() -> None:
-    draughtsman = Draughtsman()
-    assert draughtsman.draw("vegalite_to_svg", {"mark": "point", "data": {"values": [{}]}}).startswith(b"<svg")
+    drawing = DrawingProcess()
+    assert drawing.draw("vegalite_to_svg", {"mark": "point", "data": {"values": [{}]}}).startswith(b"<svg")
     with pytest.raises(UsageError, match="the drawing library ended with code -6"):
-        draughtsman.draw("vegalite_to_svg", {"title": "a\x0cb", "mark": "point", "data": {"values": [{}]}})
+        drawing.draw("vegalite_to_svg", {"title": "a\x0cb", "mark": "point", "data": {"values": [{}]}})
     with pytest.raises(UsageError, match="the figure cannot be drawn: "):
-        draughtsman.draw("vegalite_to_svg", {"mark": "no such mark"})
-    assert draughtsman.draw("vegalite_to_svg", {"mark": "point", "data": {"values": [{}]}}).startswith(b"<svg")
-    draughtsman.close()
+        drawing.draw("vegalite_to_svg", {"mark": "no such mark"})
+    assert drawing.draw("vegalite_to_svg", {"mark": "point", "data": {"values": [{}]}}).startswith(b"<svg")
+    drawing.close()

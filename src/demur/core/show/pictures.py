@@ -27,7 +27,7 @@ if find_spec("vl_convert") is None:
 _CLIP = re.compile(r"\bclip\d+\b")
 
 
-class Draughtsman:
+class DrawingProcess:
     """A process that draws; one that the drawing library has ended is followed by another."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Draughtsman:
         return ended.returncode
 
 
-_draughtsman = Draughtsman()
+_drawing_process = DrawingProcess()
 
 
 def svg(chart: Any) -> str:
@@ -81,7 +81,7 @@ def svg_of(spec: dict[str, Any]) -> str:
     Clipping paths are numbered from 1: vl-convert counts on from picture to picture.
     """
     spec = chart_safe(spec)
-    picture = _draughtsman.draw("vegalite_to_svg", without_hover(spec), vl_version=_version()).decode()
+    picture = _drawing_process.draw("vegalite_to_svg", without_hover(spec), vl_version=_version()).decode()
     numbers = {name: f"clip{place}" for place, name in enumerate(dict.fromkeys(_CLIP.findall(picture)), start=1)}
     head, rest = _CLIP.sub(lambda match: numbers[match[0]], picture).split(">", 1)
     texts = {"title": titles(spec)[0], "desc": str(spec.get("description", ""))}
@@ -91,12 +91,12 @@ def svg_of(spec: dict[str, Any]) -> str:
 
 def png(chart: Any, *, scale: float = 2.0) -> bytes:
     """The figure as a PNG image, at twice its size unless said otherwise."""
-    return _draughtsman.draw("vegalite_to_png", static_spec(chart), vl_version=_version(), scale=scale)
+    return _drawing_process.draw("vegalite_to_png", static_spec(chart), vl_version=_version(), scale=scale)
 
 
 def pdf(chart: Any) -> bytes:
     """The figure as a PDF page."""
-    return _draughtsman.draw("vegalite_to_pdf", static_spec(chart), vl_version=_version())
+    return _drawing_process.draw("vegalite_to_pdf", static_spec(chart), vl_version=_version())
 
 
 def static_spec(chart: Any) -> dict[str, Any]:
@@ -130,7 +130,9 @@ def javascript(snippet: str = "") -> str:
 @cache
 def _bundle() -> str:
     """The libraries, put together once in a process, as that takes seconds."""
-    return _draughtsman.draw("javascript_bundle", "globalThis.vegaEmbed = vegaEmbed;", vl_version=_version()).decode()
+    return _drawing_process.draw(
+        "javascript_bundle", "globalThis.vegaEmbed = vegaEmbed;", vl_version=_version()
+    ).decode()
 
 
 @cache
