@@ -129,8 +129,8 @@ def scan_columnar(source: Source) -> pl.LazyFrame:
 
 def damaged(where: str, kind: str, error: BaseException) -> DataError:
     """Gives the fault of a Parquet or Arrow file that cannot be read to its end."""
-    reason = str(error).split("\n", 1)[0]
-    rule = f"is cut off, damaged or not {kind.capitalize()}: {reason}"
+    reason = "" if isinstance(error, pl.exceptions.PanicException) else ": " + str(error).split("\n", 1)[0]
+    rule = f"is cut off, damaged or not {kind.capitalize()}{reason}"
     return DataError(rule, where=where, fix="copy or write it again")
 
 
