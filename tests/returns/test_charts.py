@@ -12,7 +12,7 @@ from demur.core.show.charts import alt, chart_table, style_of
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns import words
+from demur.returns import verdicts, words
 from demur.returns.charts.confusion import confusion_chart
 from demur.returns.charts.cost import cost_path_chart
 from demur.returns.charts.error_return import (
@@ -256,8 +256,8 @@ def test_without_a_comparison_no_title_names_a_winner(evaluations, three):
 
 
 def test_the_title_of_a_comparison_is_its_verdict(comparison):
-    assert title(comparison_chart(comparison)) == words.comparison_title(comparison)
-    assert title(comparison.chart()) == words.comparison_title(comparison)
+    assert title(comparison_chart(comparison)) == verdicts.comparison_title(comparison)
+    assert title(comparison.chart()) == verdicts.comparison_title(comparison)
 
 
 def test_a_range_asked_for_is_told_as_a_mean_and_bands_by_their_region(tables):

@@ -4,7 +4,7 @@ from demur.core.show.charts import chart_table
 from demur.core.show.html import frame_table
 from demur.core.show.results import threshold_text
 from demur.core.stats.resampling import Rows
-from demur.returns import words
+from demur.returns import verdicts
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.explorer.explorer import explorer_document, explorer_html
 from demur.returns.presentation import (
@@ -35,7 +35,7 @@ def sliced(simulated):
 
 
 def test_the_main_figure_of_a_comparison_is_titled_by_its_verdict(comparison):
-    assert title(of_comparison(comparison).figures[0]()) == words.comparison_title(comparison)
+    assert title(of_comparison(comparison).figures[0]()) == verdicts.comparison_title(comparison)
 
 
 def test_the_main_figure_of_one_sliced_system_draws_its_slices(sliced):

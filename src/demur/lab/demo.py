@@ -17,7 +17,7 @@ from demur.core.show.results import Step, silent
 from demur.core.stats.resampling import Rows, Sample
 from demur.lab.corpora import Corpus, museum
 from demur.lab.understanding_experiments import response_table, split_corpus
-from demur.returns import presentation, words
+from demur.returns import presentation, verdicts, words
 from demur.returns.compare import Comparison, compare
 from demur.returns.table import responses
 from demur.returns.threshold import Choice, threshold_by_error
@@ -109,7 +109,7 @@ def of_demonstration(found: Demonstration) -> Presentation:
     chosen = replace(
         presentation.of_choice(choice, evaluation), title="A threshold for questions as a recogniser heard them"
     )
-    leaders = (f"{titles[name]}: {words.ranking_sentence(one.ranking)}" for name, one in found.comparisons.items())
+    leaders = (f"{titles[name]}: {verdicts.ranking_sentence(one.ranking)}" for name, one in found.comparisons.items())
     return Presentation(
         title="A museum guide that may say it does not understand",
         sentences=(*leaders, words.choice_sentences(choice)[0]),

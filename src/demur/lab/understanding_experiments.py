@@ -24,7 +24,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.lab.corpora import Corpus
 from demur.lab.questions import make_pairs
-from demur.returns import words as returns_words
+from demur.returns import verdicts
 from demur.returns.compare import Comparison, compare
 from demur.returns.measures import AUROC
 from demur.returns.presentation import of_comparison, region_of
@@ -443,7 +443,7 @@ def of_experiment(experiment: UnderstandingExperiment) -> Presentation:
         shown,
         title=TITLES[experiment.name],
         sentences=(
-            returns_words.ranking_sentence(experiment.comparison.ranking),
+            verdicts.ranking_sentence(experiment.comparison.ranking),
             _training_sentence(experiment),
             *_against_the_first(experiment),
             *((caution,) if caution else ()),
@@ -491,13 +491,13 @@ def _training_sentence(experiment: UnderstandingExperiment) -> str:
 
 def _against_the_first(experiment: UnderstandingExperiment) -> list[str]:
     pairs = [pair for pair in experiment.comparison.pairs if pair.a == experiment.summaries[0].system]
-    verdicts = [returns_words.pair_sentences(pair)[0] for pair in pairs]
+    sentences = [verdicts.pair_sentences(pair)[0] for pair in pairs]
     if experiment.name == "growth":
-        verdicts.append(returns_words.pair_sentences(pairs[-1])[1])
+        sentences.append(verdicts.pair_sentences(pairs[-1])[1])
     if experiment.name == "gate":
         scopes = ", ".join(f"{one.system} {numbers.number(one.scope)}" for one in experiment.summaries)
-        verdicts.append(f"AUROC for telling questions with an answer from those without: {scopes}.")
-    return verdicts
+        sentences.append(f"AUROC for telling questions with an answer from those without: {scopes}.")
+    return sentences
 
 
 register(

@@ -17,7 +17,7 @@ from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
-from demur.returns import words
+from demur.returns import verdicts, words
 from demur.returns.compare import Comparison
 from demur.returns.evaluate import Evaluation, joined_notes
 from demur.returns.examples import Example, Examples
@@ -106,8 +106,8 @@ def comparison_section(comparison: Comparison) -> Presentation:
         shown,
         title="Which system",
         sentences=(
-            *([words.ranking_sentence(comparison.ranking)] if several else []),
-            *(" ".join(words.pair_sentences(pair)) for pair in comparison.pairs),
+            *([verdicts.ranking_sentence(comparison.ranking)] if several else []),
+            *(" ".join(verdicts.pair_sentences(pair)) for pair in comparison.pairs),
         ),
         tables=(pair_table(comparison),),
         figures=shown.figures_named("difference")[:MOST_PAIRS],
@@ -493,7 +493,7 @@ def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> list[st
 def _answer_sentences(answers: AnswerAnalyses) -> list[str]:
     sentences = []
     if answers.comparison is not None:
-        sentences.append(f"{words.comparison_title(answers.comparison)}.")
+        sentences.append(f"{verdicts.comparison_title(answers.comparison)}.")
     pairs = list(zip(answers.evaluations, answers.advice, strict=True))
     sentences += [_system_sentence(one, advice) for one, advice in pairs[:MOST_SYSTEMS]]
     if len(pairs) > MOST_SYSTEMS:

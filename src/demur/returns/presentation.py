@@ -16,7 +16,7 @@ from demur.core.show.presentation import Drawing, Presentation, ResultTable, dra
 from demur.core.show.results import register
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
-from demur.returns import words
+from demur.returns import verdicts, words
 from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports, class_values
 from demur.returns.compare import Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve
@@ -113,7 +113,7 @@ def of_comparison(comparison: Comparison) -> Presentation:
     together = drawing(f"{CURVES}.comparison_chart", comparison, region=region_of(systems))
     return Presentation(
         title="Comparison of systems",
-        sentences=tuple(words.comparison_sentences(comparison)),
+        sentences=tuple(verdicts.comparison_sentences(comparison)),
         tables=(pair_table(comparison), measure_table(systems), count_table(systems)),
         figures=(together, *(drawing(f"{CURVES}.difference_chart", pair) for pair in comparison.pairs)),
         data=lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
@@ -236,7 +236,7 @@ def pair_table(comparison: Comparison) -> ResultTable:
     for pair in comparison.pairs:
         low, high = pair.area.interval(pair.level)
         area = with_interval(pair.area.value, low, high, write="{:+.4f}".format)
-        rows.append((pair.a, pair.b, pair.verdict, area, numbers.p_value(pair.p_adjusted), words.mcnemar(pair)))
+        rows.append((pair.a, pair.b, pair.verdict, area, numbers.p_value(pair.p_adjusted), verdicts.mcnemar(pair)))
     columns = ("a", "b", "verdict", "area of a less b", "corrected p", "errs alone, a : b (McNemar)")
     brief = ResultTable("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
     return ResultTable("Pairs", columns, tuple(rows), brief=brief)
@@ -310,7 +310,7 @@ register(Comparison, chart=drawn(f"{CURVES}.comparison_chart"), page=comparison_
 register(
     PairComparison,
     chart=drawn(f"{CURVES}.difference_chart"),
-    page=pictured(lambda pair: paragraphs(words.pair_sentences(pair))),
+    page=pictured(lambda pair: paragraphs(verdicts.pair_sentences(pair))),
 )
 register(
     Choice,

@@ -28,7 +28,7 @@ from demur.core.show.charts import (
 from demur.core.show.html import evenly
 from demur.core.show.numbers import count, cutoff, percent, shortened, span, with_interval
 from demur.errors import UsageError
-from demur.returns import words
+from demur.returns import verdicts, words
 from demur.returns.compare import Comparison, Crossing, PairComparison, Side
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
@@ -70,7 +70,7 @@ def comparison_chart(comparison: Comparison, *, region: tuple[float, float] | No
     return error_return_chart(
         comparison.evaluations,
         region=region,
-        title=words.comparison_title(comparison),
+        title=verdicts.comparison_title(comparison),
         crossings=[crossing for pair in comparison.pairs for crossing in supported_crossings(pair)],
     )
 
@@ -332,7 +332,7 @@ def difference_chart(pair: PairComparison) -> Any:
     cross = f" The curves cross at {', '.join(percent(one.x) for one in pair.crossings[:5])}." if pair.crossings else ""
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
-        title=words.pair_title(pair),
+        title=verdicts.pair_title(pair),
         subtitle=[
             f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
             f"{percent(pair.level)} band for all rates at once",
