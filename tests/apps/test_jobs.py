@@ -213,7 +213,7 @@ SMALL: dict[str, Any] = {"x": "wer", "y": "completed", "subjects": (4,), "trials
 HEARD, PAIRS, DAYS = "heard.jsonl", "pairs.jsonl", ("monday", "tuesday", "wednesday", "friday")
 CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "score": ("score", [A], {}),
-    "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "mean"}),
+    "score slices": ("score", [A, B], {"by": "domain", "region": (0.1, 0.4), "curve": True, "aurc": "trapezoid"}),
     "score some rows": ("score", [A], {"where": (("domain", "desk"),), "at_nonreturn": (0.1, 0.3), "name": "desk"}),
     "score other columns": ("score", [A], {"columns": {"target": "prediction"}, "out_of_scope": ("no",)}),
     "score no labels apart": ("score", [A], {"withheld": (), "out_of_scope": (), "missing_confidence": "lowest"}),

@@ -52,7 +52,7 @@ def test_scores_of_two_measures_cannot_be_added():
     with pytest.raises(DataError, match="cannot be added; use one measure"):
         Score.of(AUGRC(), SWEEP) + Score.of(AURC(), SWEEP)
     with pytest.raises(DataError, match="cannot be added; use one measure"):
-        Score.of(AURC("mean"), SWEEP) + Score.of(AURC(), SWEEP)
+        Score.of(AURC("trapezoid"), SWEEP) + Score.of(AURC(), SWEEP)
 
 
 def test_equal_scores_are_equal_whatever_their_totals():

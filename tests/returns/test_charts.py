@@ -24,6 +24,7 @@ from demur.returns.charts.error_return import (
     supported_crossings,
 )
 from demur.returns.charts.readings import (
+    BETWEEN,
     det_chart,
     missed_chance_chart,
     reliability_chart,
@@ -245,6 +246,23 @@ def test_other_readings_of_a_large_sweep_stay_small_too():
     sweep = Sweep.of(rng.normal(0.5 * right), right)
     for kind in ("missed_chance", "risk_coverage", "roc", "det"):
         assert chart_table(curve(sweep, kind, name="big").chart()).height <= 2500
+
+
+def test_within_a_heap_of_equal_confidences_the_expected_risk_is_drawn():
+    """Four answers at .9, one wrong; then sixteen at .5, eleven wrong: after t of these (1 + t 11/16) / (4 + t)."""
+    confidence, right = [0.9] * 4 + [0.5] * 16, [True] * 3 + [False] + [True] * 5 + [False] * 11
+    table = chart_table(curve(Sweep.of(confidence, right), "risk_coverage", name="guide").chart())
+    coverage, risk = table["coverage"].to_numpy(), table["risk"].to_numpy()
+    more = np.maximum(20 * coverage - 4, 0)
+    assert risk == pytest.approx((1 + more * 11 / 16) / (4 + more))
+    assert (coverage.max(), coverage.min(), table.height) == (1, 0, BETWEEN.size + 1)
+    assert table["threshold"].drop_nulls().to_list() == [0.5, 0.9]
+    assert (np.diff(coverage) < 0).all()
+
+
+def test_a_constant_confidence_is_drawn_as_one_risk_at_every_coverage():
+    table = chart_table(curve(Sweep.of([0.5] * 5, [True] * 4 + [False]), "risk_coverage").chart())
+    assert table["risk"].to_list() == pytest.approx([0.2] * table.height)
 
 
 def test_without_a_comparison_no_title_names_a_winner(evaluations, three):

@@ -44,7 +44,18 @@ def test_merged_parts_are_shown_as_the_whole_is(demur: Demur, tmp_path: Path) ->
     whole = log(tmp_path / "log.jsonl", domain=domains)
     for part in parted(whole):
         sweep_of(part, by="domain")
-    options = ("--json", "--curve", "--at-nonreturn", "0.1:0.3", "--aurc", "mean", "--region", "0.1:0.5", "--seed", "3")
+    options = (
+        "--json",
+        "--curve",
+        "--at-nonreturn",
+        "0.1:0.3",
+        "--aurc",
+        "trapezoid",
+        "--region",
+        "0.1:0.5",
+        "--seed",
+        "3",
+    )
     merged = demur("merge", "part-*.sweep", *options)
     assert merged.returncode == 0, merged.stderr
     assert merged.stderr == ""

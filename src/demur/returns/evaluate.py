@@ -396,7 +396,7 @@ def slices_at_one_threshold(evaluations: Sequence[Evaluation]) -> tuple[AtCutoff
 
 
 def returns_measures(
-    *, at: float | tuple[float, float] = 0.2, aurc: Convention = "trapezoid", error: float = 0.05
+    *, at: float | tuple[float, float] = 0.2, aurc: Convention = "mean", error: float = 0.05
 ) -> dict[str, Measure]:
     """The measures of the error-return family with the parameters a user may set."""
     start, stop = at if isinstance(at, tuple) else (at, None)

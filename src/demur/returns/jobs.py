@@ -80,7 +80,7 @@ def score(
     at_nonreturn: AtNonreturn = 0.2,
     at_error: AtError = 0.05,
     by: By = None,
-    aurc: Aurc = "trapezoid",
+    aurc: Aurc = "mean",
     region: BandRegion = EVERYWHERE,
     curve: Curve = False,
     columns: Columns = None,
@@ -133,7 +133,7 @@ def merge(
     ],
     at_nonreturn: AtNonreturn = 0.2,
     at_error: AtError = 0.05,
-    aurc: Aurc = "trapezoid",
+    aurc: Aurc = "mean",
     region: BandRegion = EVERYWHERE,
     curve: Curve = False,
     name: Annotated[

@@ -220,7 +220,7 @@ def _mean_height(x: Array, y: Array, *, start: float, stop: float) -> float:
     return float(np.trapezoid(np.interp(vertices, x, y), vertices) / (stop - start))
 
 
-Convention = Literal["trapezoid", "mean"]
+Convention = Literal["mean", "trapezoid"]
 
 
 @dataclass(frozen=True)
@@ -259,18 +259,20 @@ class AUGRC(SweepMeasure):
 class AURC(SweepMeasure):
     """Area under selective risk over coverage. Lower is better; the convention is part of the name.
 
-    `trapezoid` joins the risks at the cutoffs that the system really has by straight lines, and holds the first one
-    down to coverage 0. `mean` averages the expected risk of returning the k most confident answers over k, with ties
-    in random order. Libraries differ here: state the convention. The default is `trapezoid`, since it reads the
-    plotted curve. Where the system withholds by itself the area runs over coverage [0, 1 - x0].
+    `mean` averages the expected risk of returning the k most confident answers over k = 1 .. N, ties in random order:
+    what a user who returns part of a heap of equal confidences can expect. `trapezoid` joins the risks at the system's
+    own cutoffs by straight lines, and holds the first one down to coverage 0; it is there to compare with papers that
+    use it. The default is `mean`: `trapezoid` rewards a system for tying its answers, down to a constant confidence
+    whose e-AURC it calls perfect. Whole weights count as repeated rows, others are first scaled to average 1.
+    Where the system withholds by itself the area runs over coverage [0, 1 - x0].
     Reference: Geifman and El-Yaniv (2017).
 
     >>> sweep = Sweep.of([0.9, 0.8], [True, False])
-    >>> AURC().finish(sweep).item(), AURC("mean").finish(sweep).item()
-    (0.125, 0.25)
+    >>> AURC().finish(sweep).round(4).item(), AURC("trapezoid").finish(sweep).item()
+    (0.25, 0.125)
     """
 
-    convention: Convention = "trapezoid"
+    convention: Convention = "mean"
 
     name: ClassVar = "aurc"
     title: ClassVar = "area under selective risk over coverage (AURC)"
@@ -279,13 +281,15 @@ class AURC(SweepMeasure):
     interval: ClassVar = "risk"
 
     def __post_init__(self) -> None:
-        if self.convention not in ("trapezoid", "mean"):
-            raise UsageError(f'AURC has the conventions "trapezoid" and "mean"; got "{self.convention}"')
+        if self.convention not in ("mean", "trapezoid"):
+            raise UsageError(f'AURC has the conventions "mean" and "trapezoid"; got "{self.convention}"')
 
     def finish(self, totals: Sweep) -> Array:
         """The area under the named convention; undefined when nothing was answered."""
-        returned, errors = totals.from_the_top
-        return _aurc(returned, errors, totals.total, self.convention)
+        if self.convention == "trapezoid":
+            return _trapezoid_aurc(*totals.from_the_top, totals.total)
+        counted = counts_of_answers(totals)
+        return _mean_aurc(*counted.from_the_top, counted.total)
 
     def why_undefined(self, totals: Sweep) -> str:
         """No answers, no risk."""
@@ -296,11 +300,14 @@ class AURC(SweepMeasure):
 class EAURC(AURC):
     """AURC above that of an oracle with the same error rate. 0 is a perfect ranking; lower is better.
 
-    The oracle is read where the convention reads the system: at the system's own cutoffs (`trapezoid`) or at every
-    count (`mean`), so the value is never below 0, ties or not. Reference: Geifman et al. (2019).
+    The oracle of `mean` ranks every right answer above every wrong one, without ties, so ties cost what a random order
+    of them costs, and a constant confidence has the e-AURC of a ranking at random. The oracle of `trapezoid` is read at
+    the system's own cutoffs. The value is never below 0. Reference: Geifman et al. (2019).
 
-    >>> EAURC().finish(Sweep.of([0.9, 0.8, 0.7], [True, True, False])).item()
+    >>> EAURC().finish(Sweep.of([0.9, 0.8, 0.7], [True, True, False])).round(4).item()
     0.0
+    >>> EAURC().finish(Sweep.of([0.9, 0.9, 0.9], [True, True, False])).round(4).item()
+    0.2222
     """
 
     name: ClassVar = "e_aurc"
@@ -309,14 +316,13 @@ class EAURC(AURC):
 
     def finish(self, totals: Sweep) -> Array:
         """AURC less the oracle's."""
-        right, wrong = totals.answered - totals.errors, totals.errors
         if self.convention == "trapezoid":
-            returned, _ = totals.from_the_top
-            oracle = _aurc(returned, np.maximum(returned - right[..., None], 0.0), totals.total, "trapezoid")
+            returned, right = totals.from_the_top[0], totals.answered - totals.errors
+            oracle = _trapezoid_aurc(returned, np.maximum(returned - right[..., None], 0.0), totals.total)
         else:
-            from scipy.special import digamma
-
-            oracle = ratio(wrong - right * (digamma(right + wrong + 1) - digamma(right + 1)), totals.total)
+            counted = counts_of_answers(totals)
+            returned = np.stack([counted.answered - counted.errors, counted.answered], axis=-1)
+            oracle = _mean_aurc(returned, returned - returned[..., :1], counted.total)
         return np.asarray(np.maximum(super().finish(totals) - oracle, 0.0))
 
 
@@ -379,35 +385,67 @@ class RankingSkill(SweepMeasure):
         return AUROC().why_undefined(totals) + ", so every ranking is as good"
 
 
-def _aurc(returned: Array, errors: Array, total: Any, convention: Convention) -> Array:
-    if returned.shape[-1] == 0:
-        return np.full(returned.shape[:-1], np.nan)
-    if convention == "trapezoid":
-        risk = np.divide(errors, returned, out=np.zeros_like(errors), where=returned > 0)
-        before = risk.copy()  # the first risk is held down to coverage 0, past levels that a replicate left empty
-        np.copyto(before[..., 1:], risk[..., :-1], where=returned[..., :-1] > 0)
-        width = np.diff(returned, axis=-1, prepend=0.0)
-        area = (width * (risk + before) / 2).sum(axis=-1)
-    else:
-        area = _expected_risks(returned, errors).sum(axis=-1)
-    return np.where(returned[..., -1] > 0, ratio(area, total), np.nan)
+def counts_of_answers(totals: Sweep) -> Sweep:
+    """A sweep whose weights count answers: whole weights as they are, others scaled to average 1 over the rows."""
+    if all(np.array_equal(part, np.rint(part)) for part in (totals.right, totals.wrong, totals.withheld)):
+        return totals
+    scale = np.asarray(ratio(totals.n, totals.total))
+    right, wrong = (part * scale[..., None] for part in (totals.right, totals.wrong))
+    return Sweep(totals.threshold, right, wrong, totals.withheld * scale, totals.n, totals.upper)
 
 
-def _expected_risks(returned: Array, errors: Array) -> Array:
-    """Sum, over the counts k inside each level, of the expected risk of returning the k most confident.
+def _trapezoid_aurc(returned: Array, errors: Array, total: Any) -> Array:
+    risk = np.divide(errors, returned, out=np.zeros_like(errors), where=returned > 0)
+    before = risk.copy()  # the first risk is held down to coverage 0, past levels that a replicate left empty
+    np.copyto(before[..., 1:], risk[..., :-1], where=returned[..., :-1] > 0)
+    width = np.diff(returned, axis=-1, prepend=0.0)
+    return _per_input((width * (risk + before) / 2).sum(axis=-1), returned, total)
 
-    Inside a level of m answers with w errors, after a answers with E errors, the risk at k is (E + (k-a) w/m) / k;
-    summed over k = a+1 .. a+m this is m w/m + (E - a w/m)(H(a+m) - H(a)), H the harmonic numbers.
+
+def _mean_aurc(returned: Array, errors: Array, total: Any) -> Array:
+    """The risks of returning the k most confident answers, summed over k and divided by the number of inputs.
+
+    Inside a level of m answers with w errors, after a answers with E errors, the expected risk at k is
+    (E + (k-a) w/m) / k; summed over k = a+1 .. a+m this is w + (E - a w/m)(H(a+m) - H(a)), H the harmonic numbers.
     """
-    from scipy.special import digamma
+    before, errors_before = (np.zeros_like(part) for part in (returned, errors))
+    before[..., 1:], errors_before[..., 1:] = returned[..., :-1], errors[..., :-1]
+    wrong = errors - errors_before
+    rate = np.divide(wrong, returned - before, out=np.zeros_like(wrong), where=returned > before)
+    steps = np.diff(harmonic(returned), axis=-1, prepend=0.0)
+    return _per_input((wrong + (errors_before - before * rate) * steps).sum(axis=-1), returned, total)
 
-    start, errors_before = (
-        np.concatenate([np.zeros((*part.shape[:-1], 1)), part[..., :-1]], axis=-1) for part in (returned, errors)
-    )
-    size, wrong = returned - start, errors - errors_before
-    rate = np.divide(wrong, size, out=np.zeros_like(wrong), where=size > 0)
-    harmonic = digamma(returned + 1) - digamma(start + 1)
-    return np.asarray(wrong + (errors_before - start * rate) * harmonic)
+
+def _per_input(area: Array, returned: Array, total: Any) -> Array:
+    """An area over counts as one over coverage; undefined where nothing was answered."""
+    answered = returned[..., -1] > 0 if returned.shape[-1] else np.zeros(returned.shape[:-1], np.bool_)
+    return np.where(answered, ratio(area, total), np.nan)
+
+
+_SERIES_FROM = 16.0
+_SERIES = (1 / 24, -7 / 960, 31 / 8064, -127 / 30720)
+"""H(x) - γ = log(x + 1/2) + Σ c / (x + 1/2)^2j, to 15 digits from 16 on; loading SciPy takes longer than this."""
+
+
+def harmonic(count: Array) -> Array:
+    """The sums 1 + 1/2 + ... + 1/x, continued to counts x >= 0 that are not whole (the digamma function).
+
+    >>> harmonic(np.array([1.0, 4.0, 100.0])).round(6).tolist()
+    [1.0, 2.083333, 5.187378]
+    """
+    middle = count + 0.5
+    low = count < _SERIES_FROM
+    middle[low] += _SERIES_FROM
+    inverse = 1 / np.square(middle)
+    series = np.zeros_like(inverse)
+    for coefficient in reversed(_SERIES):
+        series += coefficient
+        series *= inverse
+    series += np.log(middle)
+    series += np.euler_gamma
+    small = count[low]
+    series[low] -= sum(1 / (small + step) for step in range(1, int(_SERIES_FROM) + 1))
+    return np.asarray(series)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,10 @@ AtNonreturn = Annotated[
     ),
 ]
 AtError = Annotated[float, Option("Error rate for which the needed non-return rate is given.", metavar="E")]
-Aurc = Annotated[Literal["trapezoid", "mean"], Option("Convention of the AURC.")]
+Aurc = Annotated[
+    Literal["mean", "trapezoid"],
+    Option("Convention of the AURC and e-AURC: mean over random orders of ties, or trapezoid between cutoffs."),
+]
 _REGION: dict[str, Any] = {
     "metavar": "FROM:TO",
     "parse": rate_or_range,

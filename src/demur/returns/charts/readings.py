@@ -44,6 +44,8 @@ CAUTION = "Says nothing of the error rate: errors spread evenly give the same cu
 SQUARE = 400
 POINTS, MOST_POINTS = 1000, 2500
 """Points of a line: about as many as asked for, and never more than the second number."""
+BETWEEN = np.unique(np.concatenate([np.arange(150) / 150, np.geomspace(1e-4, 0.05, 50)]))
+"""Coverages at which the risk between two cutoffs is drawn: most where few answers are returned."""
 LEAST_COVERAGE = 0.01
 """Below this coverage a selective risk rests on so few answers that it does not set the axis."""
 
@@ -97,7 +99,10 @@ def missed_chance_chart(evaluation: Evaluation) -> Any:
 
 
 def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
-    """Selective risk (wrong / returned) against coverage (returned / all) of one or more systems."""
+    """Selective risk (wrong / returned) against coverage (returned / all) of one or more systems.
+
+    Between two cutoffs it is the expected risk of returning part of the answers of one confidence, at random.
+    """
     ordered = baseline_first(evaluations)
     table = _curves(ordered, "risk_coverage")
     shown = table.filter(pl.col("coverage") >= LEAST_COVERAGE)["risk"]
@@ -210,8 +215,9 @@ def bare_reading_chart(reading: Curve) -> Any:
     x, y = AXES[reading.kind]
     titles = {"nonreturn": "non-return rate", "missed_chance": "missed-chance rate", **RATE_NAMES}
     name = {"missed_chance": "Missed chances", "risk_coverage": "Selective risk over coverage"}.get(reading.kind)
+    points = _points(reading)
     return _curve_figure(
-        _points(reading),
+        risks_between(points) if reading.kind == "risk_coverage" else points,
         [reading.name],
         axes=(rate_axis(alt.X, x, titles[x]), rate_axis(alt.Y, y, titles[y])),
         corner="top-right",
@@ -237,13 +243,14 @@ def _curve_figure(
     x, y = (axis.to_dict(validate=False)["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict(validate=False)["scale"]["domain"]))
     rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
-    hover = hover_layer(_tooltip_rows(inside, rates, "system"), x, y)
+    hover = hover_layer(_tooltip_rows(inside.filter(pl.col("threshold").is_not_null()), rates, "system"), x, y)
     return finished(alt.layer(*beneath, lines, hover, width=size[0], height=size[1]), table=table, **about)
 
 
 def _curves(evaluations: Sequence[Evaluation], kind: Literal["risk_coverage", "roc", "det"]) -> pl.DataFrame:
     frames = [(one.curve, _points(curve(one.curve.sweep, kind, name=one.name))) for one in evaluations]
-    return pl.concat([printed_frame(own, frame) for own, frame in frames])
+    drawn = [printed_frame(own, frame) for own, frame in frames]
+    return pl.concat([risks_between(frame) for frame in drawn] if kind == "risk_coverage" else drawn)
 
 
 def _points(reading: Curve) -> pl.DataFrame:
@@ -251,8 +258,26 @@ def _points(reading: Curve) -> pl.DataFrame:
     x, y = AXES[reading.kind]
     known = np.isfinite(reading.x) & np.isfinite(reading.y)
     kept = replace(reading, x=reading.x[known], y=reading.y[known], threshold=reading.threshold[known])
-    frame = evenly(kept.frame(points=POINTS), MOST_POINTS).with_row_index("place")
+    frame = evenly(kept.frame(points=POINTS), MOST_POINTS - BETWEEN.size).with_row_index("place")
     return frame.select("place", "system", "threshold", x, y)
+
+
+def risks_between(cutoffs: pl.DataFrame) -> pl.DataFrame:
+    """Selective risk at cutoffs, by falling coverage, and between them; points between cutoffs have no threshold.
+
+    After a share c of the inputs with errors e, a share t of the next m inputs, w of them wrong, is returned with the
+    expected risk (e + t w) / (c + t m): a hyperbola. Down to coverage 0 it is the risk of the most confident answers.
+    """
+    coverage, risk = cutoffs["coverage"].to_numpy(), cutoffs["risk"].to_numpy()
+    if not coverage.size:
+        return cutoffs
+    inner = BETWEEN[(coverage[0] > BETWEEN) & ~np.isin(BETWEEN.round(9), coverage.round(9))]
+    errors = np.interp(inner, np.append(0.0, coverage[::-1]), np.append(0.0, (coverage * risk)[::-1]))
+    between = pl.DataFrame({"coverage": inner, "risk": np.where(inner > 0, ratio(errors, inner), risk[-1])})
+    between = between.with_columns(system=pl.lit(cutoffs["system"][0]), threshold=pl.lit(None, pl.Float64))
+    columns = ("system", "threshold", "coverage", "risk")
+    line = pl.concat([cutoffs.select(columns), between.select(columns)]).sort("coverage", descending=True)
+    return line.with_row_index("place").select("place", *columns)
 
 
 def _tooltip_rows(table: pl.DataFrame, rates: list[str], group: str) -> pl.DataFrame:
