@@ -534,7 +534,13 @@ def test_lists_in_json_are_read_with_all_their_letters(tmp_path_factory, form, t
 
 
 @pytest.mark.parametrize(
-    "spelling", ['"confidence": 0.9', '"confidence":null', '"nested": {"a": 1, "a": 2}, "confidence": 1']
+    "spelling",
+    [
+        '"confidence": 0.9',
+        '"weight": NaN, "confidence": 0.9',
+        '"confidence":null',
+        '"nested": {"a": 1, "a": 2}, "confidence": 1',
+    ],
 )
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".json"])
 def test_a_key_that_comes_twice_is_refused_with_its_line(tmp_path, spelling, ending):

@@ -20,8 +20,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from demur.core.acts import Act, Slot, dstc_items
-from demur.core.io.json import NOT_JSON
-from demur.core.io.sources import compression_at, lines
+from demur.core.io.sources import NOT_JSON, compression_at, lines
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
 from demur.importers import Importer

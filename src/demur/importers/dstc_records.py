@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from demur.core.io.json import NOT_JSON
-from demur.core.io.sources import compression_of, cut_off
+from demur.core.io.sources import NOT_JSON, compression_of, cut_off
 from demur.errors import DataError
 
 Recogniser = Literal["live", "batch"]

@@ -4,28 +4,29 @@ import io
 import json
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
 import msgspec
+import numpy as np
 import polars as pl
 
-from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8
+from demur.core.io.repeated_keys import Counts, all_pairs, refuse_repeated_keys, refuse_repeats_in
+from demur.core.io.sources import NOT_JSON, UNREADABLE, Source, exactly, not_utf8
 from demur.core.io.tables import Request, Table, numbered, refuse_large
 from demur.errors import DataError
 
 NAMES_FROM = 1000
 """How many lines are looked at for the names of columns before the rows are read."""
 
+SHORT_FROM, SHORT = 100, 100
+"""How many lines are looked at for columns whose cells are short, and how many bytes such a cell has at most."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 REPLACED = "\ufffd".encode()
 """What stands for bytes that are not UTF-8 in lines decompressed by Polars."""
-
-NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises at text it cannot read."""
 
 _DOUBTFUL = r"[\\\x00-\x1f]"
 
@@ -41,53 +42,44 @@ def read_json(source: Source, request: Request) -> Table:
     head = source.head()
     if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
         return _read_array(source, request)
-    marked = head.startswith(BYTE_ORDER_MARK)
     names = column_names(source, None if request.every_name else NAMES_FROM)
-    place = line_finder(source)
+    wanted = list(dict.fromkeys(request.candidates(names)))
+    frame, values = _read_lines(source, wanted, request.numeric)
+    refuse_repeated_keys(source, values)
+    return _numbered_rows(frame, names, source.name, line_finder(source))
+
+
+def _read_lines(source: Source, wanted: list[str], numeric: Collection[str]) -> tuple[pl.DataFrame, Counts]:
+    """Gives the wanted columns, and how many values each row has, with those in short columns that are not wanted."""
+    marked = source.head().startswith(BYTE_ORDER_MARK)
+    columns = list(dict.fromkeys((*wanted, *_short_columns(source))))
     try:
-        frame = _read_records(whole_text(source) if marked else exactly(source.path), names, request)
+        frame = _read_records(whole_text(source) if marked else exactly(source.path), columns, numeric)
+        values = _value_counts(frame)
         # older Polars reads a line that is no object as a row of nulls
-        has_blank_row = frame.width and frame.select(pl.all_horizontal(pl.all().is_null()).any()).item()
-        if not has_blank_row and not _has_doubtful_lists(frame):
-            _refuse_repeated_keys(source, frame)
-            return _numbered_rows(frame, names, source.name, place)
+        if values.all() and not _has_doubtful_lists(frame[wanted]):
+            return frame[wanted], values
     except UNREADABLE:
         pass
-    frame = _read_records(_repaired(source, request.numeric), names, request)
-    _refuse_repeated_keys(source, frame)
-    return _numbered_rows(frame, names, source.name, place)
+    frame = _read_records(_repaired(source, numeric), columns, numeric)
+    return frame[wanted], _value_counts(frame)
 
 
-def _refuse_repeated_keys(source: Source, frame: pl.DataFrame) -> None:
-    """Refuses a row that has a key twice, of which one value would be lost.
-
-    A key that stands in the file no more often than the column has values stands nowhere twice. Only where it does,
-    also as a value or inside of one, the lines are looked at one by one.
-    """
-    keys = {one.name: msgspec.json.encode(one.name) for one in frame if one.null_count() < frame.height}
-    found = dict.fromkeys(keys, 0)
-    for lines in source.blocks():
-        for name, key in keys.items():
-            found[name] += lines.count(key)
-            if frame[name].null_count():
-                found[name] -= lines.count(key + b": null") + lines.count(key + b":null")
-    doubtful = [keys[name] for name, times in found.items() if times > frame.height - frame[name].null_count()]
-    for number, line in enumerate(source.lines() if doubtful else (), start=1):
-        if any(line.count(key) > 1 for key in doubtful):
-            refuse_repeats_in(line, f"{source.name}:{number}:")
+def _short_columns(source: Source) -> list[str]:
+    """Gives the columns that hold neither lists nor objects nor long texts in the first lines."""
+    longest: dict[str, int] = {}
+    for line in source.lines(SHORT_FROM):
+        with suppress(*NOT_JSON):
+            for name, cell in _keys.decode(line).items():
+                size = SHORT + 1 if bytes(cell).startswith((b"[", b"{")) else len(cell)
+                longest[name] = max(longest.get(name, 0), size)
+    return [name for name, size in longest.items() if size <= SHORT]
 
 
-def refuse_repeats_in(text: bytes, where: str) -> None:
-    """Refuses JSON in which an object has a key twice."""
-
-    def checked(pairs: list[tuple[str, Any]]) -> None:
-        counts = Counter(key for key, _ in pairs)
-        for key, times in counts.items():
-            if times > 1:
-                raise DataError(f'has the key "{key}" {times} times', where=where, fix="one value would be lost")
-
-    with suppress(ValueError, RecursionError):  # what is no JSON is refused by whoever reads it
-        json.loads(text, object_pairs_hook=checked)
+def _value_counts(frame: pl.DataFrame) -> Counts:
+    if not frame.width:
+        return np.zeros(0, np.int64)
+    return frame.select(pl.sum_horizontal(pl.all().is_not_null())).to_series().to_numpy()
 
 
 def _numbered_rows(frame: pl.DataFrame, names: Collection[str], name: str, place: Callable[[int], str]) -> Table:
@@ -108,10 +100,9 @@ def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
     return any(one.filter(one.str.contains(r"^[\[{]")).str.contains(_DOUBTFUL).any() for one in listed)
 
 
-def _read_records(data: str | io.BytesIO, names: Collection[str], request: Request) -> pl.DataFrame:
-    columns = dict.fromkeys(request.candidates(names))
+def _read_records(data: str | io.BytesIO, columns: Collection[str], numeric: Collection[str]) -> pl.DataFrame:
     text = dict.fromkeys(columns, pl.String())
-    numbers = {name: pl.Float64() for name in columns if name in request.numeric}
+    numbers = {name: pl.Float64() for name in columns if name in numeric}
     try:
         return pl.read_ndjson(data, schema={**text, **numbers})
     except UNREADABLE:
@@ -243,7 +234,8 @@ def _read_array(source: Source, request: Request) -> Table:
     whole = io.BytesIO(b"".join(lines))
     names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
     refuse_large(len(names), len(rows), source.name)
-    return _numbered_rows(_read_records(whole, names, request), names, source.name, place)
+    wanted = dict.fromkeys(request.candidates(names))
+    return _numbered_rows(_read_records(whole, wanted, request.numeric), names, source.name, place)
 
 
 def array_elements(text: bytes, name: str) -> Iterator[bytes]:
@@ -254,7 +246,7 @@ def array_elements(text: bytes, name: str) -> Iterator[bytes]:
     except NOT_JSON:
         pass
     try:
-        rows = json.loads(text)
+        rows = json.loads(text, object_pairs_hook=all_pairs)
     except UnicodeDecodeError as error:
         raise not_utf8(error, f"{name}:") from None
     except json.JSONDecodeError as error:

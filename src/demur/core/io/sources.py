@@ -19,6 +19,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Literal, NoReturn, cast
 
+import msgspec
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
@@ -63,11 +64,15 @@ MAGIC: tuple[tuple[bytes, str], ...] = (
 UNREADABLE = (PolarsError, PanicException, OSError)
 """What Polars raises when it cannot read a file; it panics at some that are damaged."""
 
+NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises at text it cannot read."""
+
 LEAST_FREE = 256 << 20
 """Bytes that a pipe leaves free in the folder for temporary files."""
 
 HEAD = 4096
 CHUNK = 1 << 20
+BLOCK_LINES = 10_000
 _COLUMNAR = ("parquet", "arrow")
 _DESCRIPTOR = re.compile(r"/(dev|proc/[^/]+)/fd/\d+")
 _NEAR = 0.65
@@ -99,7 +104,9 @@ class Source:
     def blocks(self, *, cut: bool = False) -> Iterator[bytes]:
         """Gives the lines of a text file, decompressed, many at a time; with `cut` in blocks that end anywhere."""
         if self.compression == "zstd":
-            yield from self.lines()
+            lines = self.lines()
+            while block := b"".join(islice(lines, BLOCK_LINES)):
+                yield block
             return
         try:
             with gzip.open(self.path) if self.compression == "gzip" else self.path.open("rb") as file:

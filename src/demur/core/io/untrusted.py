@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from demur.core.io.json import NOT_JSON
+from demur.core.io.sources import NOT_JSON
 from demur.errors import DataError
 
 T = TypeVar("T")
