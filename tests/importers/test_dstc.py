@@ -342,6 +342,11 @@ def break_json(root: Path) -> None:
     path.write_text(path.read_text()[:-20])
 
 
+def repeat_key(root: Path) -> None:
+    path = root / "part-1" / "voip-a" / "log.json"
+    path.write_text(re.sub(r'("score": [-0-9.e]+)', r'\1, "score": 0.5', path.read_text(), count=1))
+
+
 def cut_gzip(root: Path) -> None:
     path = root / "part-1" / "voip-a" / "label.json"
     path.write_bytes(gzip.compress(path.read_bytes())[:-20])
@@ -368,6 +373,7 @@ def spoil_ontology(root: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
+        (repeat_key, r'part-1/voip-a/log.json has the key "score" 2 times'),
         (break_json, r"part-1/voip-a/log.json is not JSON: .*truncated.* \(copy or unpack it again\)"),
         (cut_gzip, r"part-1/voip-a/label.json is cut off or damaged"),
         (repeat_session, r'part-3/log.json: session "voip-a" is there twice \(also in .*part-1/voip-a/log.json; leave'),

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from demur.core.io.repeated_keys import refuse_repeats_in_cells
 from demur.core.show.numbers import count, percent, tabled_percent, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.stats.intervals import Figure, check_level, wilson
@@ -209,6 +210,7 @@ def label_turns(responses: Responses) -> pl.DataFrame:
     if "nbest" not in frame.columns:
         where, fix = f"{responses.systems[0]}:", 'read it with keep=("nbest",)'
         raise DataError("there is no column nbest", where=where, fix=fix)
+    _refuse_repeated_keys(frame, responses.systems[0])
     lists = label_lists(frame["nbest"])
     return frame.select(
         "id",
@@ -224,6 +226,12 @@ def label_turns(responses: Responses) -> pl.DataFrame:
         "out_of_scope",
         pl.col("confidence").alias("sure"),
     )
+
+
+def _refuse_repeated_keys(frame: pl.DataFrame, system: str) -> None:
+    if frame["nbest"].dtype == pl.String:
+        cells = frame.select("id", "nbest").filter(pl.col("nbest").str.contains(r"^\s*\["))
+        refuse_repeats_in_cells(cells["nbest"].to_list(), lambda row: f'{system}: id "{cells["id"][row]}": nbest')
 
 
 def _placed(lists: pl.DataFrame, target: pl.Series) -> tuple[pl.Series, pl.Series]:

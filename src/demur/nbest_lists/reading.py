@@ -21,7 +21,8 @@ from demur.core.arrays import Array
 from demur.core.io.columns import NBEST_ALIASES, resolve, unknown_column
 from demur.core.io.files import read_source, table_of
 from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
-from demur.core.io.sources import Source, first_bytes, lines
+from demur.core.io.repeated_keys import keeps_all_keys, may_repeat_keys, refuse_repeats_in
+from demur.core.io.sources import NOT_JSON, Source, first_bytes, lines
 from demur.core.io.tables import HEAVIEST, ROW, Request, Table
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.asr.scorers import Heard, ScoredActs
@@ -88,11 +89,12 @@ class RowLayout:
         """The shape of a row, for msgspec to check while it decodes.
 
         A part that the first rows do not show may still come under its own name. One column may play several parts.
+        Rows that are encoded again show nothing that was not there.
         """
         listed = tuple[str, ...]
         parts: list[tuple[str, Any, Any]] = [("act", str | listed | None, None), ("items", listed | None, None)]
         parts.append(("confidence", float | None, None))
-        hypothesis = msgspec.defstruct("Hypothesis", parts, rename=dict(self.hypothesis), gc=False)
+        hypothesis = msgspec.defstruct("Hypothesis", parts, rename=dict(self.hypothesis), gc=False, omit_defaults=True)
         shape: dict[str, Any] = {
             "id": str | int | float | None,
             "dialogue": str | int | float | None,
@@ -110,7 +112,7 @@ class RowLayout:
         read = {part: name for part, name in rename.items() if reader[name] == part}
         fields: list[tuple[str, Any, Any]] = [(part, shape.get(part, Any), None) for part in read]
         shared = {part: property(attrgetter(reader[name])) for part, name in rename.items() if part not in read}
-        return msgspec.defstruct("Row", fields, rename=read, namespace=shared, gc=False)
+        return msgspec.defstruct("Row", fields, rename=read, namespace=shared, gc=False, omit_defaults=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +258,15 @@ def _decoded_lines(texts: Iterator[bytes], layout: RowLayout, place: Place) -> I
         if marked:
             some[0], marked = some[0].removeprefix(BYTE_ORDER_MARK), False
         rows: list[Any] | None = None
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            rows = decode(b"".join(some))
-        if rows is None or len(rows) not in (len(some), sum(1 for text in some if text.strip())):
-            kept = (text for text in some if text.strip())
+        joined = b"".join(some)
+        with suppress(*NOT_JSON):
+            rows = decode(joined)
+        kept = [text for text in some if text.strip()]
+        if (rows is None or not keeps_all_keys(joined, rows)) and may_repeat_keys(joined):
+            for row, text in enumerate(kept, start=first):
+                if may_repeat_keys(text):
+                    refuse_repeats_in(text, f"{place(row)}:")
+        if rows is None or len(rows) not in (len(some), len(kept)):
             rows = [careful(parsed_line(text, f"{place(row)}:"), row) for row, text in enumerate(kept, start=first)]
         yield RowBatch(rows, first)
         first += len(rows)
@@ -274,7 +281,10 @@ def _careful(layout: RowLayout, place: Place) -> Callable[[Any, int], Any]:
         if not isinstance(value, dict):
             raise _no_object(value, place(row))
         for name in cells:
-            value[name] = _from_json(value.get(name))
+            cell = value.get(name)
+            value[name] = _from_json(cell)
+            if isinstance(cell, str) and not keeps_all_keys(cell.encode(), value[name]):
+                refuse_repeats_in(cell.encode(), f"{place(row)}: {name}")
         with suppress(msgspec.ValidationError, RecursionError):
             return msgspec.convert(value, kind, strict=False)
         try:

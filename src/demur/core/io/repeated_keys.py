@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -103,6 +104,13 @@ def refuse_repeats_in(text: bytes, where: str) -> None:
         raise DataError("the row is nested too deeply", where=where) from None
     except ValueError:  # what is no JSON is refused by whoever reads it
         return
+
+
+def refuse_repeats_in_cells(cells: Sequence[str], place: Callable[[int], str]) -> None:
+    """Refuses cells of JSON in which an object has a key twice."""
+    if cells and may_repeat_keys("\n".join(cells).encode()):
+        for number, cell in enumerate(cells):
+            refuse_repeats_in(cell.encode(), place(number))
 
 
 def _refuse_pairs(pairs: list[tuple[str, Any]], where: str) -> None:
