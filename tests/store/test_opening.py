@@ -26,11 +26,19 @@ from mutated import changed_bytes, changed_json
 from store.tables import DIALOGUES, LISTS, TRIALS, answers, folders, left_over, write
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store of two runs, "a" and "b", and the files they came from."""
+    folder = tmp_path_factory.mktemp("two")
+    with Store.open(folder / "store") as store:
+        store.add(*(write(folder / f"{name}.jsonl", answers(ord(name))) for name in "ab"))
+    return folder
+
+
 @pytest.fixture
-def two(root: Path, tmp_path: Path) -> Path:
-    """A store of two runs, "a" and "b"."""
-    with Store.open(root) as store:
-        store.add(*(write(tmp_path / f"{name}.jsonl", answers(ord(name))) for name in "ab"))
+def two(made_once: Path, root: Path, tmp_path: Path) -> Path:
+    """A store of two runs, "a" and "b", of one's own."""
+    shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
     return root
 
 

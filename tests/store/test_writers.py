@@ -6,14 +6,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from demur.store.runs import Store
 from store.tables import answers, folders, write
+from store.working import work
 
 TESTS = str(Path(__file__).parent.parent)
 SETTING = f"import sys; sys.path.insert(0, {TESTS!r})\n"
@@ -91,63 +93,12 @@ def test_an_open_store_sees_what_other_programs_do(root: Path, tmp_path: Path) -
         assert (name, new) == ("mine", "False")
 
 
-WORKING = """
-import random
-from pathlib import Path
-from demur.store.runs import Store
-from store.tables import answers, write
-root, folder, me, seed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-rng = random.Random(seed)
-logs = [write(folder / f"{me}-{k}.jsonl", answers(seed + k)) for k in range(12)]
-
-def say(*words):
-    print(*words, sep="|", flush=True)
-
-with Store.open(root) as store:
-    mine = {}
-    for turn in range(10_000):
-        act = rng.choice(("add", "add", "replace", "change", "remove"))
-        if act == "add" or not mine:
-            log = rng.choice(logs)
-            if any(name.startswith(f"{log.stem}:") for name in mine.values()):
-                continue
-            name = f"{log.stem}:{turn}"
-            say("will", "add", name)
-            run = store.add(log, name=name)[0].run
-            mine[run.id] = run.name
-            say("did", "add", run.name, run.id)
-            continue
-        id_, name = rng.choice(sorted(mine.items()))
-        if act == "change":
-            new = f"{name.partition(':')[0]}:{turn}"
-            say("will", "change", name, new)
-            store.change(id_, name=new)
-            mine[id_] = new
-            say("did", "change", name, new)
-        elif act == "replace":
-            log = rng.choice(logs)
-            if any(one.startswith(f"{log.stem}:") for one in mine.values()):
-                continue
-            say("will", "replace", name, id_)
-            run = store.add(log, name=name, replace=True)[0].run
-            del mine[id_]
-            store.change(run.id, name=f"{log.stem}:{turn}")
-            mine[run.id] = f"{log.stem}:{turn}"
-            say("did", "replace", name, mine[run.id])
-        else:
-            say("will", "remove", name)
-            store.remove(id_)
-            del mine[id_]
-            say("did", "remove", name)
-"""
-
-
 def expected(said: Sequence[str]) -> tuple[set[str], set[str]]:
     """The names that must be there after what a program said, and those its unfinished act may have touched."""
     there: set[str] = set()
     touched: set[str] = set()
-    for words in (line.split("|") for line in said if line.endswith("\n")):
-        kind, act, name, *more = (word.strip() for word in words)
+    for line in said:
+        kind, act, name, *more = line.split("|")
         if kind == "will":
             touched = {name, *more}
             continue
@@ -161,19 +112,31 @@ def expected(said: Sequence[str]) -> tuple[set[str], set[str]]:
     return there - touched, touched
 
 
-def working(root: Path, folder: Path, me: str, seed: int) -> Any:
-    """A program that adds, changes and removes runs, saying before and after each act what it is."""
-    command = [sys.executable, "-c", SETTING + WORKING, str(root), str(folder), me, str(seed)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+class Working:
+    """A program that adds, changes and removes runs, and what it says of it; the package is loaded once for all."""
 
+    def __init__(self, root: Path, folder: Path, me: str, seed: int) -> None:
+        start = get_context("forkserver")
+        start.set_forkserver_preload(["demur.store.runs"])
+        self._said, saying = start.Pipe(duplex=False)
+        self.process = start.Process(target=work, args=(root, folder, me, seed, saying))
+        self.process.start()
+        saying.close()
+        self.lines: list[str] = []
 
-def killed(program: Any, heard: list[bytes]) -> list[str]:
-    """All the lines that a program said until it was killed."""
-    rest, errors = program.stdout.read(), program.stderr.read()
-    assert (program.wait(60), errors) == (-signal.SIGKILL, b"")
-    program.stdout.close()
-    program.stderr.close()
-    return (b"".join(heard) + rest).decode().splitlines(keepends=True)
+    def hear(self, most: int) -> None:
+        """Hears some more of what it says."""
+        self.lines += [self._said.recv() for _ in range(most)]
+
+    def kill(self) -> None:
+        """Kills it, and hears what it said until then."""
+        self.process.kill()
+        self.process.join(60)
+        with suppress(EOFError):
+            while True:
+                self.hear(1)
+        assert self.process.exitcode == -signal.SIGKILL
+        self._said.close()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
@@ -182,12 +145,13 @@ def test_what_was_acknowledged_outlives_kills(root: Path, tmp_path: Path) -> Non
     unfinished = 0
     rounds = min(4 * settings.default.max_examples // 10, 13)
     for turn in range(rounds):
-        programs = [working(root, tmp_path, f"{me}{turn}", 10_000 * turn + k) for me, k in (("x", 0), ("y", 1000))]
-        heard = [[program.stdout.readline() for _ in range(rng.randint(1, 25))] for program in programs]
+        programs = [Working(root, tmp_path, f"{me}{turn}", 10_000 * turn + k) for me, k in (("x", 0), ("y", 1000))]
+        for program in programs:
+            program.hear(rng.randint(1, 25))
         for program in programs:
             time.sleep(rng.random() / 50)
             program.kill()
-        said = [killed(program, lines) for program, lines in zip(programs, heard, strict=True)]
+        said = [program.lines for program in programs]
         unfinished += sum(lines[-1].startswith("will") for lines in said)
         with Store.open(root) as store:
             names = {run.name for run in store.runs()}
