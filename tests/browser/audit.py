@@ -4,11 +4,17 @@ from typing import Any
 
 import pytest
 
-AUDIT = """async (exclude) => {
-  const found = (await axe.run({ exclude }, { resultTypes: ["violations"] })).violations;
+AUDIT = """async ([exclude, only]) => {
+  const lesser = axe._audit.rules.filter((rule) => ["minor", "moderate"].includes(rule.impact));
+  const rules = Object.fromEntries(lesser.map((rule) => [rule.id, { enabled: false }]));
+  const chosen = only.length ? { runOnly: { type: "rule", values: only } } : { rules };
+  const found = (await axe.run({ exclude }, { resultTypes: ["violations"], ...chosen })).violations;
   const serious = found.filter((fault) => ["serious", "critical"].includes(fault.impact));
   return serious.flatMap((fault) => fault.nodes.map((node) => `${fault.id}: ${node.target}`));
 }"""
+
+OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "aria-hidden-focus")
+"""The rules that colours and widths decide; the others see the same page in every look."""
 
 SHORTEN = """() => {
   for (const body of document.querySelectorAll("tbody")) [...body.rows].slice(4).forEach((row) => row.remove());
@@ -20,10 +26,13 @@ def shorten_tables(page: Any) -> None:
     page.evaluate(SHORTEN)
 
 
-def serious_faults(page: Any, *, besides: tuple[str, ...] = ()) -> list[str]:
-    """The faults that shut people out: their rule and the elements that break it, those `besides` not looked into."""
+def serious_faults(page: Any, *, besides: tuple[str, ...] = (), rules: tuple[str, ...] = ()) -> list[str]:
+    """The faults that shut people out: their rule and the elements that break it, those `besides` not looked into.
+
+    All rules are tried unless some are named.
+    """
     axe = pytest.importorskip("axe_playwright_python.base", reason="the browser tests need axe-playwright-python")
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(axe.AXE_SCRIPT)
-    faults: list[str] = page.evaluate(AUDIT, list(besides))
+    faults: list[str] = page.evaluate(AUDIT, [list(besides), list(rules)])
     return faults
