@@ -44,17 +44,17 @@ OF_DRAWS = re.compile(r"prefer|Shown to be nearer|p [<=] |^error:")
 @pytest.fixture(scope="module", autouse=True)
 def drawn_once() -> Iterator[None]:
     """Pictures that several pages ask for are drawn once."""
-    import vl_convert
+    from demur.core.show.pictures import DrawingProcess
 
-    drawn: dict[str, str] = {}
-    draw = vl_convert.vegalite_to_svg
+    drawn: dict[str, bytes] = {}
+    draw = DrawingProcess.draw
 
-    def svg(spec: Any, **options: Any) -> str:
-        key = json.dumps([spec, options], default=repr)
-        return drawn[key] if key in drawn else drawn.setdefault(key, draw(spec, **options))
+    def once(process: DrawingProcess, *asked: Any, **options: Any) -> bytes:
+        key = json.dumps([asked, options])
+        return drawn[key] if key in drawn else drawn.setdefault(key, draw(process, *asked, **options))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vl_convert, "vegalite_to_svg", svg)
+        patch.setattr(DrawingProcess, "draw", once)
         yield
 
 
