@@ -1,5 +1,6 @@
 """The worker with a real process: what it says, and what becomes of it when things break off."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,6 +17,26 @@ from demur.apps.web import worker as worker_module
 from demur.apps.web.worker import JOBS_KEPT, Limits, Worker
 
 LONG = 30
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked():
+    """Has processes forked from one that has loaded the package, and gives the way in which servers start them.
+
+    That way is tried where a process is cancelled or closed while it starts, where a server is killed, and by
+    `demur serve`.
+    """
+    forking, start = multiprocessing.get_context("forkserver"), multiprocessing.get_context
+    forking.set_forkserver_preload(["demur.apps.web.worker"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker_module.multiprocessing, "get_context", lambda _: forking)
+        yield start
+
+
+@pytest.fixture
+def slowly_started(forked, monkeypatch):
+    """Has processes start as those of a server do, which takes a while."""
+    monkeypatch.setattr(worker_module.multiprocessing, "get_context", forked)
 
 
 @pytest.fixture
@@ -169,6 +190,7 @@ def test_to_cancel_a_job_under_way_is_to_end_its_process(worker):
     assert not alive(process)
 
 
+@pytest.mark.usefixtures("slowly_started")
 def test_a_job_cancelled_while_its_process_starts_is_not_done_and_spoils_no_other(worker):
     """The process takes a while to start, so that these are cancelled in all stages of it."""
     for _ in range(5):
@@ -239,6 +261,7 @@ def test_to_close_ends_all_that_is_under_way_and_all_that_waits(worker):
     assert (late.state, late.ended.is_set()) == ("cancelled", True)
 
 
+@pytest.mark.usefixtures("slowly_started")
 def test_to_close_while_the_process_starts_leaves_none_behind(tmp_path):
     worker = Worker(tmp_path, chores.perform_task)
     job = worker.start("endless", {})
