@@ -72,6 +72,23 @@ def first_at_or_below(points: list[Point], level: Fraction | float) -> Fraction:
     raise AssertionError("a curve ends at 0")
 
 
+def reached(points: list[Point], x: Fraction | float) -> Point:
+    """The last cutoff that withholds no more than x."""
+    return [point for point in points if point[0] <= Fraction(x)][-1]
+
+
+def first_cutoff_at_or_below(points: list[Point], level: Fraction | float) -> Point:
+    """The first cutoff whose error rate is at or below a level."""
+    return next(point for point in points if point[1] <= Fraction(level))
+
+
+def mean_reached(points: list[Point], start: Fraction, stop: Fraction) -> Fraction:
+    """Mean error rate at the last cutoff that withholds no more than x, over x from start to stop."""
+    ends = sorted({start, stop, *(x for x, _ in points if start < x < stop)})
+    pieces = ((right - left) * reached(points, left)[1] for left, right in pairwise(ends))
+    return sum(pieces, Fraction(0)) / (stop - start)
+
+
 def nothing_answered(rows: list[Row]) -> bool:
     return not any(row.answered and row.weight for row in rows)
 

@@ -53,7 +53,7 @@ def test_several_sliced_systems_are_drawn_together_then_each_with_its_slices(sim
 
 def test_the_worst_and_the_best_slice_with_enough_inputs_are_named(sliced):
     said = of_scores(sliced).sentences[-1]
-    assert said.startswith("Of 4 slices of one, part=hard (80 %; ")
+    assert said.startswith("Of 4 slices of one, part=hard (80.3 %; ")
     assert "has the most errors at 20 % non-return, part=even (0 %; " in said
     assert said.endswith("the fewest of those with at least 30 inputs and a defined rate.")
     assert "tiny" not in said

@@ -68,12 +68,27 @@ def test_qald_precision_and_recall_divide_by_answered_and_by_all():
     assert value(QALDRecall(0.95), sweep) == 0
 
 
-def test_the_error_over_a_range_is_the_mean_height_of_the_curve():
+def test_the_error_over_a_range_is_the_mean_of_the_cutoffs_that_each_share_allows():
+    """Cutoffs at 0, .25, .5 leave .5, .25 and 0: over [.25, .75] half the range leaves .25 and half nothing."""
+    sweep = Sweep.of([0.1, 0.2, 0.3, 0.4], [False, False, True, True])
+    assert value(ErrorAtNonreturn(0.25, 0.75), sweep) == close(0.125)
+    assert value(ErrorAtNonreturn(0.25, 0.25), sweep) == close(0.25)
+
+
+def test_the_error_over_a_range_with_ties_by_chance_is_the_mean_height_of_the_curve():
     """y falls from .5 at 0 to 0 at .5: over [.25, .75] the mean is (.25 + 0)/2 * .25/.5."""
     sweep = Sweep.of([0.1, 0.2, 0.3, 0.4], [False, False, True, True])
-    assert value(ErrorAtNonreturn(0.25, 0.75), sweep) == close(0.0625)
-    assert value(ErrorAtNonreturn(0.25, 0.25), sweep) == close(0.25)
-    assert value(ErrorAtNonreturn(0.0, 1.0), sweep) == close(value(AUGRC(), sweep))
+    assert value(ErrorAtNonreturn(0.25, 0.75, "randomise"), sweep) == close(0.0625)
+    assert value(ErrorAtNonreturn(0.0, 1.0, "randomise"), sweep) == close(value(AUGRC(), sweep))
+
+
+def test_a_share_that_ties_put_out_of_reach_gives_the_cutoff_below_and_the_mixture_apart():
+    """Ten answers of two confidences: 4 at .5 (3 wrong), 6 at .9 (1 wrong). 20 % lies halfway into the first heap."""
+    sweep = Sweep.of([0.5] * 4 + [0.9] * 6, [False] * 3 + [True] * 6 + [False])
+    assert value(ErrorAtNonreturn(0.2), sweep) == close(0.4)
+    assert value(ErrorAtNonreturn(0.2, ties="randomise"), sweep) == close(0.1 + 0.3 / 2)
+    assert value(NonreturnAtError(0.25), sweep) == close(0.4)
+    assert value(NonreturnAtError(0.25, "randomise"), sweep) == close(0.2)
 
 
 @pytest.mark.parametrize(("x", "to"), [(-0.1, None), (1.1, None), (0.5, 0.4), (0.5, 1.5), (float("nan"), None)])
@@ -92,14 +107,25 @@ def test_error_rates_outside_their_range_are_refused(error):
 def test_the_error_at_a_point_is_read_off_the_plain_curve(rows, x):
     points = plain.curve(rows)
     assume(float(x) > points[0][0] or x == points[0][0])
-    assert read(ErrorAtNonreturn(float(x)), rows) == close(plain.height(points, x))
+    assert read(ErrorAtNonreturn(float(x), ties="randomise"), rows) == close(plain.height(points, x))
+    assert read(ErrorAtNonreturn(float(x)), rows) == close(plain.reached(points, x)[1])
+
+
+@given(tables(SCORES, weights=WEIGHTS), st.fractions(0, 1, max_denominator=40), st.integers(1, 20))
+def test_the_error_over_a_range_is_that_of_the_plain_cutoffs(rows, start, width):
+    points, stop = plain.curve(rows), min(Fraction(1), start + Fraction(width, 20))
+    assume(start >= points[0][0] and start < stop)
+    expected = plain.mean_reached(points, start, stop)
+    assert read(ErrorAtNonreturn(float(start), float(stop)), rows) == close(expected)
 
 
 @given(tables(SCORES, weights=WEIGHTS), st.integers(0, 20))
 def test_the_nonreturn_for_an_error_is_read_off_the_plain_curve(rows, twentieths):
     level = Fraction(2 * twentieths + 1, 41)
-    expected = plain.first_at_or_below(plain.curve(rows), level)
-    assert read(NonreturnAtError(float(level)), rows) == pytest.approx(float(expected), abs=1e-9)
+    points = plain.curve(rows)
+    expected, cutoff = plain.first_at_or_below(points, level), plain.first_cutoff_at_or_below(points, level)
+    assert read(NonreturnAtError(float(level), "randomise"), rows) == pytest.approx(float(expected), abs=1e-9)
+    assert read(NonreturnAtError(float(level)), rows) == close(cutoff[0])
 
 
 @given(tables(SCORES, weights=st.sampled_from([0, 0, 1, 2])))

@@ -42,12 +42,20 @@ def test_the_curve_starts_at_its_error_rate_and_falls_to_the_axis():
 
 
 def test_the_point_of_interest_is_marked_on_the_curve_and_its_rate_told():
-    drawn = lines(FALLING, mark=0.125, braille=False)
-    assert "guide: 12.5 % at 12.5 %" in drawn[0]
+    drawn = lines(FALLING, mark=0.25, braille=False)
+    assert "guide: 0 % at 25 %" in drawn[0]
     row = next(row for row in drawn[1:] if "@" in row)
-    assert row.index("@") == 8 + round(0.125 * 51)
-    assert drawn[1:-2].index(row) == pytest.approx(4, abs=1)
+    assert row.index("@") == 8 + round(0.25 * 51)
+    assert drawn[1:-2].index(row) == len(drawn[1:-2]) - 1
     assert sum(":" in row for row in drawn[1:-2]) >= 6
+
+
+def test_where_ties_leave_no_cutoff_at_the_mark_the_point_is_the_nearest_below():
+    """Ten answers of two confidences, the four lower ones wrong: at 20 % the cutoff is that at 0 %."""
+    heaped = error_return(Sweep.of([0.5] * 4 + [0.9] * 6, [False] * 4 + [True] * 6), name="guide")
+    drawn = lines(heaped, mark=0.2, braille=False)
+    assert "guide: 40 % at 0 %" in drawn[0]
+    assert next(row for row in drawn[1:] if "@" in row).index("@") == 8
 
 
 def test_a_curve_that_starts_right_of_the_mark_says_so():

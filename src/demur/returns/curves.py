@@ -12,12 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.show.results import Shown, plain
+from demur.core.show.numbers import percent
+from demur.core.show.results import Shown, plain, threshold_text
 from demur.core.stats.intervals import check_level, exact_binomial, normal, student
 from demur.core.stats.resampling import Rows, Sample, Spread
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError
-from demur.returns.measures import curve_at
+from demur.returns.measures import curve_at, cutoff_at_nonreturn, cutoff_for_error
 
 Kind = Literal["missed_chance", "risk_coverage", "roc", "det"]
 
@@ -31,6 +32,66 @@ AXES: dict[Kind, tuple[str, str]] = {
 
 GRID = 201
 """Non-return rates at which bands are computed."""
+
+
+NEAR_ENOUGH = 0.005
+"""How far below a non-return rate a cutoff may lie and still be called one at that rate: half a point."""
+
+HEAP = 0.05
+"""Share of the inputs from which answers of one confidence are worth a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutoffPoint:
+    """What one threshold does; a threshold of NaN returns nothing."""
+
+    threshold: float
+    nonreturn: float
+    error: float
+
+    @property
+    def risk(self) -> float:
+        """Wrong answers / answers returned: the selective risk; NaN where nothing is returned."""
+        return self.error / (1 - self.nonreturn) if self.nonreturn < 1 else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Heaps:
+    """How many confidences there are, and how many of the inputs have the most frequent one."""
+
+    distinct: int
+    largest: float
+    count: float
+    share: float
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> Heaps | None:
+        """The heaps of a sweep; None where nothing was answered, or where confidences were joined.
+
+        >>> Heaps.of(Sweep.of([0.9, 0.9, 0.5], [True, False, True], withheld=1))
+        Heaps(distinct=2, largest=0.9, count=2.0, share=0.5)
+        """
+        if not sweep.threshold.size or sweep.upper is not None:
+            return None
+        answers = np.add(sweep.right, sweep.wrong, dtype=np.float64)
+        place = int(np.argmax(answers))
+        count = float(answers[place])
+        return cls(sweep.threshold.size, float(sweep.threshold[place]), count, count / sweep.total)
+
+    @property
+    def matter(self) -> bool:
+        """Whether answers go together in numbers that keep thresholds from choosing freely."""
+        return self.share >= HEAP and self.count > 1
+
+    def note(self, name: str) -> str:
+        """How few confidences a system has, as a sentence.
+
+        >>> Heaps(12, 0.95, 31, 0.31).note("guide")
+        'guide has 12 distinct confidences; the most frequent, 0.95, is that of 31 % of the inputs'
+        """
+        values = "1 distinct confidence" if self.distinct == 1 else f"{self.distinct:,} distinct confidences"
+        most = f"the most frequent, {threshold_text(self.largest)}, is that of {percent(self.share)} of the inputs"
+        return f"{name} has {values}; {most}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +145,37 @@ class ErrorReturnCurve(Shown):
         """Error rate at non-return rates `x`, read off the straight pieces; left of the start, the first value."""
         return np.asarray(np.interp(np.asarray(x, dtype=np.float64), self.nonreturn, self.error))
 
+    def point(self, place: int) -> CutoffPoint:
+        """The cutoff at a place of the curve, from 0, which returns every answer."""
+        return CutoffPoint(*(float(part[place]) for part in (self.threshold, self.nonreturn, self.error)))
+
+    def point_at(self, x: float) -> CutoffPoint | None:
+        """The cutoff that withholds most without going beyond `x`; None where the system itself withholds more.
+
+        >>> error_return(Sweep.of([0.9, 0.5, 0.5], [True, False, True])).point_at(0.5)
+        CutoffPoint(threshold=0.5, nonreturn=0.0, error=0.3333333333333333)
+        """
+        place = int(cutoff_at_nonreturn(self.nonreturn, x))
+        return None if place < 0 else self.point(place)
+
+    def point_beyond(self, x: float) -> CutoffPoint | None:
+        """The cutoff that withholds least of those that withhold more than `x`; None where there is none."""
+        place = int(cutoff_at_nonreturn(self.nonreturn, x)) + 1
+        return None if place >= self.threshold.size else self.point(place)
+
+    def point_for_error(self, most: float) -> CutoffPoint:
+        """The cutoff that withholds least of those whose error rate is at most `most`."""
+        return self.point(int(cutoff_for_error(self.error, most)))
+
+    def reaches(self, x: float) -> bool:
+        """Whether a cutoff withholds `x`, or less by no more than half a point or one input."""
+        point = self.point_at(x)
+        return point is not None and x - point.nonreturn <= max(NEAR_ENOUGH, 1 / self.sweep.n) + 1e-12
+
     def threshold_at(self, x: float) -> float | None:
-        """The cutoff that withholds most without going beyond `x`; None where the system itself withholds more."""
-        place = int(np.searchsorted(self.nonreturn, x + 1e-12, side="right")) - 1
-        return None if place < 0 else float(self.threshold[place])
+        """The threshold that withholds most without going beyond `x`; None where the system itself withholds more."""
+        point = self.point_at(x)
+        return None if point is None else point.threshold
 
     def at_threshold(self, threshold: float) -> tuple[float, float]:
         """Non-return rate and error rate when answers of at least this confidence are returned.

@@ -14,7 +14,7 @@ import polars as pl
 
 from demur.core.arrays import Array
 from demur.core.io.columns import MOST_SLICES
-from demur.core.show.results import Results, Shown, Step, silent
+from demur.core.show.results import Results, Shown, Step, plain, silent
 from demur.core.stats.calibration import Reliability, cell_totals, reliability
 from demur.core.stats.intervals import (
     Figure,
@@ -26,11 +26,11 @@ from demur.core.stats.intervals import (
     normal,
     student,
 )
-from demur.core.stats.measure import Measure, Score, TermMeasure
+from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
-from demur.returns.curves import Band, ErrorReturnCurve, effective_inputs, error_band, error_return
+from demur.returns.curves import Band, CutoffPoint, ErrorReturnCurve, Heaps, effective_inputs, error_band, error_return
 from demur.returns.measures import (
     AUGRC,
     AURC,
@@ -196,6 +196,8 @@ def _binomial(value: float, n: float, critical: float) -> Ends:
 
 def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     """A measure's value on the rows, with the kind of interval that the measure asks for."""
+    if isinstance(measure, SweepMeasure):
+        measure = measure.settled(sample.sweep)
     reading = _MeasureReading(measure, sample, level)
     if np.isnan(reading.value):
         return Figure(reading.value, why=measure.why_undefined(reading.totals))
@@ -241,6 +243,8 @@ class Evaluation(Shown):
     clustered: bool
     measures: Mapping[str, Measure]
     figures: Mapping[str, Figure]
+    randomised: Mapping[str, Figure]
+    """Readings of the curve at a point as they would be if each of the tied answers were returned by chance."""
     sample: Sample
     level: float
     region: tuple[float, float]
@@ -259,6 +263,11 @@ class Evaluation(Shown):
     def band(self) -> Band:
         """The curve's pointwise and simultaneous bands."""
         return error_band(self.sample, name=self.name, level=self.level, region=self.region)
+
+    @cached_property
+    def heaps(self) -> Heaps | None:
+        """How many confidences there are, and the most frequent; None where they were joined, or there are none."""
+        return Heaps.of(self.sample.sweep)
 
     @cached_property
     def joined(self) -> Joined | None:
@@ -285,8 +294,8 @@ class Evaluation(Shown):
         """The evaluation as plain values."""
         figures = {name: figure.to_dict() for name, figure in self.figures.items()}
         for name, measure in self.measures.items():
-            if isinstance(measure, ErrorAtNonreturn):
-                figures[name] = {"x": measure.x, **({} if measure.to is None else {"to": measure.to}), **figures[name]}
+            if isinstance(measure, ErrorAtNonreturn | NonreturnAtError):
+                figures[name] = self._point_values(name, measure, figures[name])
             elif isinstance(measure, AURC):
                 figures[name]["convention"] = measure.convention
         even_x, even_rate = self.curve.even_point()
@@ -295,12 +304,27 @@ class Evaluation(Shown):
             **({} if self.part is None else {"slice": self.part}),
             **{name: getattr(self, name) for name in ("n", "withheld", "failed", "out_of_scope")},
             "range": [self.curve.floor, 1.0],
+            **({} if self.heaps is None else {"confidences": plain(asdict(self.heaps))}),
             **({} if self.joined is None else {"joined": asdict(self.joined)}),
             "clustered_by_dialogue": self.clustered,
             "signature": self.signature,
             "measures": figures,
             "missed_chance_crossing": {"nonreturn": even_x, "rate": even_rate},
         }
+
+    def _point_values(self, name: str, measure: ErrorAtNonreturn | NonreturnAtError, value: Any) -> dict[str, Any]:
+        """What was asked, the figure, the cutoff that it is of, and what randomising among ties would give."""
+        reached: dict[str, Any] = {}
+        if isinstance(measure, NonreturnAtError):
+            point: CutoffPoint | None = self.curve.point_for_error(measure.error)
+            asked, rate = {"limit": measure.error}, "error"
+        else:
+            point, rate = None if measure.to is not None else self.curve.point_at(measure.x), "nonreturn"
+            asked = {"x": measure.x} if measure.to is None else {"x": measure.x, "to": measure.to}
+        if point is not None:
+            reached = plain({rate: getattr(point, rate), "threshold": point.threshold})
+        randomised = {"interpolated": self.randomised[name].to_dict()} if name in self.randomised else {}
+        return {**asked, **value, **reached, **randomised}
 
 
 class Evaluations(Results[Evaluation]):
@@ -314,7 +338,7 @@ class Evaluations(Results[Evaluation]):
     @property
     def notes(self) -> tuple[str, ...]:
         """How exact the curves are, and what else there is to know of how they were made."""
-        return (*joined_notes(self), *super().notes)
+        return (*joined_notes(self), *heap_notes(self), *super().notes)
 
     @property
     def sliced(self) -> bool:
@@ -344,6 +368,12 @@ class Evaluations(Results[Evaluation]):
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
+
+
+def heap_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
+    """How few confidences the systems have, where one of them is that of many inputs."""
+    known = [(one.name, one.heaps) for one in evaluations if one.part is None and one.heaps is not None]
+    return tuple(heaps.note(name) for name, heaps in known if heaps.matter and heaps.distinct > 1)
 
 
 def joined_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
@@ -453,9 +483,15 @@ def evaluate(
             counts = {kind: int(frame[kind].sum()) for kind in ("failed", "out_of_scope")}
             counts["withheld"] = unanswered - counts["failed"]
         figures = {key: figure_of(measure, sample, level) for key, measure in asked.items()}
+        randomised = {
+            key: figure_of(replace(measure, ties="randomise"), sample, level)
+            for key, measure in asked.items()
+            if isinstance(measure, ErrorAtNonreturn | NonreturnAtError)
+        }
         if part is not None:  # there may be many slices, and hardly any is drawn with its band
             sample.forget()
-        how: dict[str, Any] = {"measures": asked, "figures": figures, "level": level, "region": region, **counts}
+        how: dict[str, Any] = {"measures": asked, "figures": figures, "randomised": randomised, "level": level}
+        how |= {"region": region, **counts}
         clustered = sample.spread.clustered
         evaluations.append(Evaluation(name, part, sample.n, clustered=clustered, sample=sample, **how))
     return Evaluations(evaluations)

@@ -187,7 +187,7 @@ def compare(
     Systems are paired by id. Data are what `read` takes: files, frames, or a dict of names to them.
     """
     from demur.returns.compare import compare as compare_systems
-    from demur.returns.evaluate import returns_measures
+    from demur.returns.evaluate import heap_notes, returns_measures
     from demur.returns.table import read_data
 
     step("reading", 0, 1)
@@ -205,7 +205,8 @@ def compare(
         step=step,
         **asdict(sampling),
     )
-    return replace(found, notes=(*found.notes, *notes, sampling.note), warnings=(*found.warnings, *warnings))
+    notes = (*found.notes, *heap_notes(found.evaluations), *notes, sampling.note)
+    return replace(found, notes=notes, warnings=(*found.warnings, *warnings))
 
 
 @job
@@ -242,6 +243,7 @@ def threshold(
     """
     from demur.core.stats.resampling import Rows, Sample
     from demur.returns.counting import Counting, count, one_tally
+    from demur.returns.curves import Heaps
     from demur.returns.evaluate import Joined, evaluate
     from demur.returns.table import named, one_system, read_data
     from demur.returns.tally import tally_sample
@@ -265,7 +267,9 @@ def threshold(
         evaluated = partial(evaluate, [tally], **asdict(sampling))
         promised = (BY_BUCKET,) if delta is not None and sample.spread.clustered else ()
     joined = Joined.of(sample.sweep)
+    heaps = Heaps.of(sample.sweep)
     exact = () if joined is None else (joined.note(chosen),)
+    exact += () if heaps is None or not heaps.matter else (heaps.note(chosen),)
     notes = (*exact, *promised, *source.notes, sampling.note)
     return replace(choose(sample, name=chosen), notes=notes, warnings=source.warnings, evaluate=lambda: evaluated()[0])
 

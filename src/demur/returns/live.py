@@ -172,14 +172,16 @@ def _draw(canvas: Canvas, curve: ErrorReturnCurve, top: float, stroke: Stroke) -
 
 
 def _mark(canvas: Canvas, curves: Sequence[ErrorReturnCurve], top: float, x: float, signs: Signs) -> None:
-    """A guide at the non-return rate of interest, and a point where it meets each curve that reaches so far."""
+    """A guide at the non-return rate of interest, and a point at the last cutoff of each curve not beyond it."""
     column = min(canvas.width - 1, round(x * (canvas.width - 1)))
     for row in range(canvas.height):
         canvas.put(column, row, signs.guide, "dim", over=False)
     for place, curve in enumerate(curves):
-        if x >= curve.floor:
-            height = int(_heights(canvas, curve.error_at([x]), top)[0])
-            canvas.put(column, canvas.height - 1 - height // canvas.up, signs.point, STROKES[place % 4].colour)
+        point = curve.point_at(x)
+        if point is not None:
+            across = min(canvas.width - 1, round(point.nonreturn * (canvas.width - 1)))
+            height = int(_heights(canvas, np.array([point.error]), top)[0])
+            canvas.put(across, canvas.height - 1 - height // canvas.up, signs.point, STROKES[place % 4].colour)
 
 
 def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: float | None) -> Text:
@@ -195,9 +197,10 @@ def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: f
         rate = ""
         if mark is not None and mark < curve.floor:
             rate = f": starts at {percent(curve.floor)}"
-        elif mark is not None:
-            at = f" at {percent(mark)}" if place == 0 else ""
-            rate = f": {percent(float(curve.error_at(mark)))}{at}"
+        elif mark is not None and (point := curve.point_at(mark)) is not None:
+            reached = curve.reaches(mark)
+            at = f" at {percent(mark if reached else point.nonreturn)}" if place == 0 or not reached else ""
+            rate = f": {percent(point.error)}{at}"
         part = Text(f"{sample} ", stroke.colour).append(f"{name}{rate}", style="default")
         if cell_len(text.plain) + cell_len(part.plain) > room + MARGIN + 2:
             text.truncate(room + MARGIN - 1)
@@ -271,7 +274,7 @@ def update_lines(moment: Moment, time: str) -> list[str]:
         for key in BRIEF[:2]:
             figure = one.figures[key]
             value = percent(figure.value) if figure.defined else f"undefined ({figure.why})"
-            line += f"  {measure_name(key, one.measures[key])} {value}"
+            line += f"  {measure_name(key, one.measures[key])} {value}{words.cutoff_words(one, key)}"
         lines.append(line)
     return lines
 
@@ -315,8 +318,8 @@ def _measures(evaluations: Sequence[Evaluation], most: int) -> Grid:
     """The measures asked for most: side by side with intervals for few systems, a row for each of many."""
     grid = Grid.grid(padding=(0, 2, 0, 0))
     if len(evaluations) <= MOST_IN_COLUMNS:
-        whole = measure_table(evaluations)
-        rows = tuple(row for key, row in zip(evaluations[0].measures, whole.rows, strict=True) if key in BRIEF)
+        whole = measure_table(evaluations, BRIEF)
+        rows = whole.rows
         columns = tuple(shortened(whole.columns, 24)[name] for name in whole.columns)
     else:
         brief = brief_table(evaluations)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.stats.calibration import ECE, NCE, Brier
@@ -61,19 +62,28 @@ class NonreturnFloor(SweepMeasure):
         return ratio(totals.withheld, totals.total)
 
 
+Ties = Literal["together", "randomise"]
+"""Answers of one confidence are returned or withheld together, or each with a probability."""
+
+
 @dataclass(frozen=True)
 class ErrorAtNonreturn(SweepMeasure):
-    """Error rate at a non-return rate x, or its mean over x to `to`. Lower is better.
+    """Error rate when at most a share x of the inputs is withheld, or its mean over x to `to`. Lower is better.
 
-    Read off the curve between cutoffs, where it is a straight line. The default, 0.2, is the critical region of short
-    question-answer dialogue, "about 1 in 5". Reference: Artstein (2011), section 5.
+    Answers of one confidence go together, so a share may be out of reach: the value is that of the cutoff which
+    withholds most without going beyond x, and its interval is that of the error rate at this threshold. With `ties`
+    "randomise" it is read off the straight line between the two cutoffs around x, which is what returning each of the
+    tied answers with one probability would give. The default, 0.2, is the critical region of short question-answer
+    dialogue, "about 1 in 5". Reference: Artstein (2011), section 5.
 
-    >>> ErrorAtNonreturn(x=0.25).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
-    0.25
+    >>> sweep = Sweep.of([0.9, 0.8, 0.5, 0.5], [True, True, False, False])
+    >>> ErrorAtNonreturn(x=0.25).finish(sweep).item(), ErrorAtNonreturn(x=0.25, ties="randomise").finish(sweep).item()
+    (0.5, 0.25)
     """
 
     x: float = 0.2
     to: float | None = None
+    ties: Ties = "together"
 
     name: ClassVar = "error_at_nonreturn"
     title: ClassVar = "error rate at a non-return rate"
@@ -90,11 +100,20 @@ class ErrorAtNonreturn(SweepMeasure):
     def finish(self, totals: Sweep) -> Array:
         """The curve at x; undefined left of where the curve starts."""
         if self.to is None or self.to == self.x:
-            heights = curve_at(totals, np.array([self.x]))[..., 0]
+            randomised = self.ties == "randomise"
+            heights = curve_at(totals, np.array([self.x]))[..., 0] if randomised else _height_at_cutoff(totals, self.x)
         else:
-            heights = _each_curve(totals, partial(_mean_height, start=self.x, stop=self.to))
+            mean = _mean_height if self.ties == "randomise" else _mean_step
+            heights = _each_curve(totals, partial(mean, start=self.x, stop=self.to))
         floor = np.nan_to_num(ratio(totals.withheld, totals.total), nan=np.inf)
         return np.where(self.x >= floor - 1e-12, heights, np.nan)
+
+    def settled(self, totals: Sweep) -> Measure:
+        """The error rate at the threshold that x leads to in these rows; a mean, or a mixture, stays itself."""
+        place = int(cutoff_at_nonreturn(totals.rates[0], self.x))
+        if self.ties == "randomise" or place < 0 or (self.to is not None and self.to > self.x):
+            return self
+        return ErrorAtThreshold(threshold=float(np.append(totals.threshold, np.nan)[place]))
 
     def why_undefined(self, totals: Sweep) -> str:
         """The system withholds more than x by itself."""
@@ -105,14 +124,16 @@ class ErrorAtNonreturn(SweepMeasure):
 class NonreturnAtError(SweepMeasure):
     """Non-return rate needed to bring the error rate down to `error`. Lower is better.
 
-    The smallest x at which the curve is at or below the error rate; the default, 0.05, is a common promise.
-    Reference: Artstein (2011), section 3.
+    That of the first cutoff whose error rate is at or below the limit; with `ties` "randomise" the smallest x at which
+    the straight line between cutoffs is. The default, 0.05, is a common promise. Reference: Artstein (2011), section 3.
 
-    >>> NonreturnAtError(error=0.25).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
-    0.25
+    >>> sweep = Sweep.of([0.9, 0.8, 0.5, 0.5], [True, True, False, False])
+    >>> NonreturnAtError(error=0.25).finish(sweep).item(), NonreturnAtError(0.25, "randomise").finish(sweep).item()
+    (0.5, 0.25)
     """
 
     error: float = 0.05
+    ties: Ties = "together"
 
     name: ClassVar = "nonreturn_at_error"
     title: ClassVar = "non-return rate needed for an error rate"
@@ -125,15 +146,39 @@ class NonreturnAtError(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """The inverse reading of the curve."""
+        x, y = totals.rates
+        place = cutoff_for_error(y, self.error)[..., None]
+        reached = np.take_along_axis(x, place, axis=-1)[..., 0]
+        if self.ties == "together":
+            return reached
+        before = np.maximum(place - 1, 0)
+        left, high, low = (
+            np.take_along_axis(*pair, axis=-1)[..., 0] for pair in ((x, before), (y, before), (y, place))
+        )
+        share = np.nan_to_num(ratio(high - self.error, high - low), nan=0.0)
+        return np.asarray(left + np.clip(share, 0.0, 1.0) * (reached - left))
 
-        def reach(x: Array, y: Array) -> float:
-            place = int(np.argmax(y <= self.error))
-            if place == 0:
-                return float(x[0])
-            rise = (y[place - 1] - self.error) / (y[place - 1] - y[place])
-            return float(x[place - 1] + rise * (x[place] - x[place - 1]))
 
-        return _each_curve(totals, reach)
+def cutoff_at_nonreturn(nonreturn: Array, x: float) -> NDArray[np.int64]:
+    """Place of the cutoff that withholds most without going beyond `x`; -1 where the system itself withholds more.
+
+    >>> cutoff_at_nonreturn(np.array([0.1, 0.3, 1.0]), 0.5).item()
+    1
+    """
+    return np.asarray(np.count_nonzero(nonreturn <= x + ROUNDING, axis=-1) - 1)
+
+
+def cutoff_for_error(error: Array, most: float) -> NDArray[np.int64]:
+    """Place of the first cutoff whose error rate is at most `most`; the last one returns nothing.
+
+    >>> cutoff_for_error(np.array([0.4, 0.1, 0.0]), 0.2).item()
+    1
+    """
+    return np.asarray(np.count_nonzero(error > most + ROUNDING, axis=-1))
+
+
+ROUNDING = 1e-12
+"""How far a rate may lie beyond a limit by the rounding of sums alone."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +196,26 @@ class _AtThreshold(SweepMeasure):
         first = int(np.searchsorted(totals.threshold, self.threshold))
         right, wrong = (part[..., first:].sum(axis=-1, dtype=np.float64) for part in (totals.right, totals.wrong))
         return right, wrong
+
+
+@dataclass(frozen=True)
+class ErrorAtThreshold(_AtThreshold):
+    """Wrong answers returned / all inputs, at a threshold. Lower is better.
+
+    The default threshold returns every answer. Reference: Artstein (2011), section 3.
+
+    >>> ErrorAtThreshold(threshold=0.5).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False])).item()
+    0.25
+    """
+
+    name: ClassVar = "error_at_threshold"
+    title: ClassVar = "error rate at a threshold"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Artstein (2011), section 3"
+
+    def finish(self, totals: Sweep) -> Array:
+        """Wrong and returned over all inputs."""
+        return ratio(self._returned(totals)[1], totals.total)
 
 
 @dataclass(frozen=True)
@@ -212,6 +277,19 @@ def _each_curve(sweep: Sweep, read: Callable[[Array, Array], float]) -> Array:
     x, y = sweep.rates
     curves = zip(x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1]), strict=True)
     return np.array([read(xs, ys) for xs, ys in curves]).reshape(x.shape[:-1])
+
+
+def _height_at_cutoff(sweep: Sweep, at: float) -> Array:
+    """Error rate at the cutoff that withholds most without going beyond `at`, of each replicate."""
+    nonreturn, error = sweep.rates
+    place = np.maximum(cutoff_at_nonreturn(nonreturn, at), 0)[..., None]
+    return np.asarray(np.take_along_axis(error, place, axis=-1)[..., 0])
+
+
+def _mean_step(x: Array, y: Array, *, start: float, stop: float) -> float:
+    """Mean over [start, stop] of the error rate at the last cutoff that withholds no more, exactly."""
+    widths = np.diff(np.clip(np.append(x, 1.0), start, stop))
+    return float((widths * y).sum() / (stop - start))
 
 
 def _mean_height(x: Array, y: Array, *, start: float, stop: float) -> float:

@@ -19,7 +19,7 @@ from demur.core.stats.measure import Measure
 from demur.returns import verdicts, words
 from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports, class_values
 from demur.returns.compare import Comparison, PairComparison
-from demur.returns.curves import Curve, ErrorReturnCurve
+from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.table import ValidatedTable
@@ -173,11 +173,18 @@ def of_classes(several: Sequence[ClassReport]) -> Presentation:
 def of_validation(validation: ValidatedTable) -> Presentation:
     """How a table that was read and has no faults is shown."""
     counts = validation.frame()
-    rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in counts.rows())
+    heaps = ("distinct_confidences", "most_frequent_confidence", "most_frequent_rows")
+    table = counts.drop(heaps)
+    rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in table.rows())
+    ties = [
+        f"{Heaps(distinct, most, times, times / n).note(name)}."
+        for name, n, distinct, most, times in counts.select("system", "rows", *heaps).iter_rows()
+        if distinct
+    ]
     return Presentation(
         title="Tables read",
-        sentences=(f"{validation.n:,} rows of {counts.height} system(s) are sound.",),
-        tables=(ResultTable("Systems", tuple(name.replace("_", " ") for name in counts.columns), rows),),
+        sentences=(f"{validation.n:,} rows of {counts.height} system(s) are sound.", *ties),
+        tables=(ResultTable("Systems", tuple(name.replace("_", " ") for name in table.columns), rows),),
         figures=(),
         data=lambda: counts,
         document=validation.to_dict(),
@@ -186,17 +193,24 @@ def of_validation(validation: ValidatedTable) -> Presentation:
     )
 
 
-def measure_table(evaluations: Sequence[Evaluation]) -> ResultTable:
-    """Every measure of every system, with intervals; in brief a row per system with the measures asked for most."""
-    measures = evaluations[0].measures
-    rows = tuple(
-        (measure_name(name, measure), *(_figure_text(name, one.figures[name]) for one in evaluations))
-        for name, measure in measures.items()
-    )
+def measure_table(evaluations: Sequence[Evaluation], only: Sequence[str] | None = None) -> ResultTable:
+    """Every measure of every system, with intervals; in brief a row per system with the measures asked for most.
+
+    A reading at a point that ties keep from what was asked names its cutoff, and the next row is what randomising among
+    the ties would give. `only` names the measures to keep.
+    """
+    rows: list[tuple[str, ...]] = []
+    for name, measure in evaluations[0].measures.items():
+        if only is None or name in only:
+            cells = (_figure_text(name, one.figures[name], words.cutoff_words(one, name)) for one in evaluations)
+            rows.append((measure_name(name, measure), *cells))
+            if not all(words.randomising_agrees(one, name) for one in evaluations):
+                mixed = (_figure_text(name, one.randomised[name]) for one in evaluations)
+                rows.append((f"{measure_name(name, measure)}, ties by chance", *mixed))
     level = numbers.percent(evaluations[0].level)
     columns = ("measure", *(one.name for one in evaluations))
     title, crowded = f"Measures with {level} intervals", len(evaluations) > MOST_IN_COLUMNS
-    return ResultTable(title, columns, rows, brief=brief_table(evaluations), crowded=crowded)
+    return ResultTable(title, columns, tuple(rows), brief=brief_table(evaluations), crowded=crowded)
 
 
 def brief_table(evaluations: Sequence[Evaluation]) -> ResultTable:
@@ -206,7 +220,10 @@ def brief_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     rows = []
     for label, one in zip(labels, evaluations, strict=True):
         figures = {name: one.figures[name] for name in chosen}
-        values = (_value_text(name, figure) if figure.defined else "–" for name, figure in figures.items())
+        values = (
+            f"{_value_text(name, figure)}{words.cutoff_words(one, name)}" if figure.defined else "–"
+            for name, figure in figures.items()
+        )
         rows.append((label, f"{one.n:,}", *values))
     names = (measure_name(name, evaluations[0].measures[name]) for name in chosen)
     title = "Measures (all of them with intervals: -o page.html or --json)"
@@ -274,11 +291,12 @@ def measure_name(name: str, measure: Measure) -> str:
     return SHORT_NAMES.get(name, measure.title) + (f" ({convention})" if convention else "")
 
 
-def _figure_text(name: str, figure: Figure) -> str:
+def _figure_text(name: str, figure: Figure, where: str = "") -> str:
+    """A figure with its interval; `where` says at which cutoff it was read."""
     if not figure.defined:
         return f"undefined ({figure.why})"
     if name in UNITS_OF_PERCENT:
-        return f"{tabled_percent(figure.value)} ({numbers.interval(figure, lambda rate: f'{100 * rate:.1f}')})"
+        return f"{tabled_percent(figure.value)} ({numbers.interval(figure, lambda rate: f'{100 * rate:.1f}')}){where}"
     return with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format, missing="no interval")
 
 

@@ -579,6 +579,9 @@ class ValidatedTable:
             pl.col("dialogue").n_unique().alias("dialogues"),
             pl.col("confidence").min().alias("lowest_confidence"),
             pl.col("confidence").max().alias("highest_confidence"),
+            pl.col("confidence").drop_nulls().n_unique().alias("distinct_confidences"),
+            pl.col("confidence").drop_nulls().mode().min().alias("most_frequent_confidence"),
+            pl.col("confidence").drop_nulls().unique_counts().max().alias("most_frequent_rows"),
         )
         return counts.with_columns(dialogues=pl.when(frame["dialogue"].null_count() < frame.height).then("dialogues"))
 

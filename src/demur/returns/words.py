@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from demur.core.show.numbers import inputs, interval, number, percent, with_interval
 from demur.core.stats.measure import Measure
 from demur.returns.classes import ClassReport
-from demur.returns.curves import Band, ErrorReturnCurve
+from demur.returns.curves import NEAR_ENOUGH, Band, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.slices import SliceDifference
-from demur.returns.threshold import Choice
+from demur.returns.threshold import Choice, curve_cutoff
 
 
 def choice_title(choice: Choice) -> str:
@@ -54,11 +54,32 @@ def _point_sentence(evaluation: Evaluation) -> str:
     measure, figure = _point_measure(evaluation), evaluation.figures["error_at_nonreturn"]
     if not figure.defined:
         return f"The error rate at {percent(measure.x)} non-return is undefined: {figure.why}."
-    if measure.to is None:
+    if measure.to is not None:
+        where = f"Withholding at most {percent(measure.x)} to {percent(measure.to)} of the inputs leaves, on average,"
+    elif evaluation.curve.reaches(measure.x):
         where = f"Withholding {percent(measure.x)} of the inputs, the least sure first, leaves"
     else:
-        where = f"Withholding {percent(measure.x)} to {percent(measure.to)} of the inputs leaves, on average,"
+        return _out_of_reach(evaluation, measure.x)
     return f"{where} {percent(figure.value)} errors ({interval(figure)})."
+
+
+def _out_of_reach(evaluation: Evaluation, x: float) -> str:
+    """The cutoffs around a share that no threshold withholds, and what randomising among the ties would give."""
+    curve, figure = evaluation.curve, evaluation.figures["error_at_nonreturn"]
+    below, beyond, mixed = curve.point_at(x), curve.point_beyond(x), evaluation.randomised["error_at_nonreturn"]
+    assert below is not None
+    assert beyond is not None
+    nothing = "No threshold" if curve.sweep.upper is None else "No cutoff that was counted"
+    nearest = f"withholds {percent(below.nonreturn)}"
+    if below.nonreturn == 0:
+        nearest = "returns every answer"
+    rest = "withholds everything" if math.isnan(beyond.threshold) else f"withholds {percent(beyond.nonreturn)}"
+    return (
+        f"{nothing} withholds {percent(x)} of the inputs: the nearest below, {curve_cutoff(curve, below.threshold)}, "
+        f"{nearest} and leaves {percent(below.error)} errors ({interval(figure)}); the next {rest} and leaves "
+        f"{percent(beyond.error)}. Returning the tied answers between them by chance would withhold {percent(x)} and "
+        f"leave {percent(mixed.value)} ({interval(mixed)})."
+    )
 
 
 def _point_measure(evaluation: Evaluation) -> ErrorAtNonreturn:
@@ -136,6 +157,28 @@ def point_words(measure: ErrorAtNonreturn) -> str:
     return f"at {percent(measure.x)}" if measure.to is None else f"over {percent(measure.x)} to {percent(measure.to)}"
 
 
+def cutoff_words(one: Evaluation, name: str) -> str:
+    """The rate at the cutoff that a reading is of, where ties keep it from what was asked; otherwise nothing."""
+    measure = one.measures[name]
+    if isinstance(measure, ErrorAtNonreturn) and measure.to is None:
+        point = one.curve.point_at(measure.x)
+        return "" if point is None or one.curve.reaches(measure.x) else f" at {percent(point.nonreturn)}"
+    if isinstance(measure, NonreturnAtError) and not randomising_agrees(one, name):
+        point = one.curve.point_for_error(measure.error)
+        return f" for {percent(point.error)}"
+    return ""
+
+
+def randomising_agrees(one: Evaluation, name: str) -> bool:
+    """Whether a reading at a point is the same, to half a point or one input, if ties are broken by chance."""
+    if name not in one.randomised or not one.figures[name].defined:
+        return True
+    measure = one.measures[name]
+    if isinstance(measure, ErrorAtNonreturn) and measure.to is None:
+        return one.curve.reaches(measure.x)
+    return abs(one.randomised[name].value - one.figures[name].value) <= max(NEAR_ENOUGH, 1 / one.n) + 1e-12
+
+
 Region = tuple[float, float]
 
 
@@ -160,6 +203,15 @@ class Bare:
 
 Drawn = Evaluation | Bare
 """What is drawn as a line."""
+
+
+MOST_DOTS = 25
+"""Distinct confidences up to which the cutoffs of a curve are marked."""
+
+
+def has_few_cutoffs(curve: ErrorReturnCurve) -> bool:
+    """Whether a curve has so few cutoffs that each is marked."""
+    return 1 < curve.sweep.threshold.size <= MOST_DOTS
 
 
 def neutral_title(drawn: Sequence[Drawn], region: Region | None) -> str:
@@ -188,6 +240,8 @@ def subtitle(
     if len(drawn) > 1:
         sliced = any(isinstance(one, Evaluation) and one.part is not None for one in drawn)
         parts.append("thickest line: all inputs" if sliced else "thickest line: baseline")
+    if any(has_few_cutoffs(one.curve) for one in drawn):
+        parts.append("dots: the cutoffs there are; between them, ties by chance")
     if left_out:
         parts.append(f"the {len(drawn) - 1} worst of {len(drawn) - 1 + left_out} slices")
     if crossings:
@@ -227,9 +281,14 @@ def _at_point(one: Drawn, region: Region | None, lead: str) -> str:
     asked = one.measures.get("error_at_nonreturn") if isinstance(one, Evaluation) else None
     if not isinstance(asked, ErrorAtNonreturn):
         asked = ErrorAtNonreturn() if region is None else ErrorAtNonreturn(x=(region[0] + region[1]) / 2)
-    value = float(asked.finish(one.curve.sweep))
-    mean = "" if asked.to is None else "a mean of "
-    return "" if math.isnan(value) else f"{lead}{mean}{percent(value)} {point_words(asked)} non-return"
+    if asked.to is not None:
+        value = float(asked.finish(one.curve.sweep))
+        return "" if math.isnan(value) else f"{lead}a mean of {percent(value)} {point_words(asked)} non-return"
+    point = one.curve.point_at(asked.x)
+    if point is None:
+        return ""
+    rate = asked.x if one.curve.reaches(asked.x) else point.nonreturn
+    return f"{lead}{percent(point.error)} at {percent(rate)} non-return"
 
 
 MOST_SLICES, FEW_SLICES = 8, 7
@@ -256,7 +315,8 @@ def slice_sentences(evaluations: Sequence[Evaluation], system: str) -> list[str]
     if _error_at_point(worst) == _error_at_point(best):
         return []
     texts = [
-        f"{one.part} ({percent(_error_at_point(one))}; {interval(one.figures['error_at_nonreturn'])}; n = {one.n:,})"
+        f"{one.part} ({percent(_error_at_point(one))}{cutoff_words(one, 'error_at_nonreturn')}; "
+        f"{interval(one.figures['error_at_nonreturn'])}; n = {one.n:,})"
         for one in (worst, best)
     ]
     left = "" if len(known) == len(own) else f" of those with at least {LEAST_INPUTS} inputs and a defined rate"

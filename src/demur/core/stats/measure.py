@@ -52,6 +52,10 @@ class Measure(ABC):
         """Of what share of the rows a proportion is a share."""
         return 1.0
 
+    def settled(self, totals: Any) -> Measure:
+        """The measure whose interval is given: where rows chose a parameter, as a threshold, that with it fixed."""
+        return self
+
     def why_undefined(self, totals: Any) -> str:
         """Why these totals give no value."""
         return f"{self.title} has no meaning on these rows"

@@ -144,6 +144,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         *_region_layer(look.region, domain),
         *([_band_layer(names, band_rows)] if band_rows is not None else []),
         *_lines(ordered, look, domain),
+        *_cutoff_layer(ordered),
         *_start_layer(ordered, intervals=look.bands != "none"),
         *_mark_layers(promises, look.crossings),
         *placed_labels(pl.DataFrame(points, schema=MARKS, orient="row"), domain),
@@ -228,6 +229,20 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
     strip = pl.DataFrame({"start": [region[0]], "stop": [region[1]], "bottom": [domain[0]], "top": [domain[1]]})
     shade = Plot(inline(strip)).mark_rect(color="#f0ead6")
     return [shade.encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"))]
+
+
+def _cutoff_layer(evaluations: Sequence[Drawn]) -> list[Any]:
+    """A dot at each cutoff of the curves that have few: the line between two is reached by chance alone."""
+    rows = [
+        {"nonreturn": float(x), "error": float(y), "colour": colour}
+        for one, colour in zip(evaluations, _colours(len(evaluations)), strict=True)
+        if words.has_few_cutoffs(one.curve)
+        for x, y in zip(one.curve.nonreturn, one.curve.error, strict=True)
+    ]
+    if not rows:
+        return []
+    dots = Plot(inline(pl.DataFrame(rows))).mark_point(filled=True, size=34, opacity=1, clip=True)
+    return [dots.encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"), color=alt.Color("colour:N", scale=None))]
 
 
 def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:

@@ -14,7 +14,7 @@ from demur.errors import UsageError
 from demur.returns.evaluate import Evaluation
 from demur.returns.presentation import UNITS_OF_PERCENT
 from demur.returns.slices import SliceDifferences
-from demur.returns.words import difference_text, measure_title
+from demur.returns.words import cutoff_words, difference_text, measure_title
 
 WHOLE = "all"
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "stroke", "triangle-right")
@@ -55,11 +55,17 @@ def measure_chart(evaluations: Sequence[Evaluation], name: str) -> Any:
             f"{level} intervals",
             f"{known[name].better} is better",
             *line,
+            *(["where ties leave no such cutoff, the nearest below"] if _tied(evaluations, name) else []),
             *([f"undefined: {', '.join(undefined)}"] if undefined else []),
         ],
         description=f"{title}, {level} intervals: {'; '.join(table['text'].head(12))}.",
         table=table,
     )
+
+
+def _tied(evaluations: Sequence[Evaluation], name: str) -> bool:
+    """Whether ties keep a reading at a point from what was asked."""
+    return any(cutoff_words(one, name) for one in evaluations)
 
 
 def measure_rows(evaluations: Sequence[Evaluation], name: str) -> pl.DataFrame:
@@ -70,7 +76,8 @@ def measure_rows(evaluations: Sequence[Evaluation], name: str) -> pl.DataFrame:
         figure = one.figures[name]
         write = percent if name in UNITS_OF_PERCENT else number
         label = (one.part or WHOLE) if sliced else one.system
-        text = f"{one.name} {with_interval(figure.value, figure.low, figure.high, write=write)}"
+        value = with_interval(figure.value, figure.low, figure.high, write=write)
+        text = f"{one.name} {value}{cutoff_words(one, name)}"
         rows.append((one.system, label, one.n, figure.value, figure.low, figure.high, f"n = {count(one.n)}", text))
     columns = ("system", "row", "n", "value", "low", "high", "size", "text")
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)

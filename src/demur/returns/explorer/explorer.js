@@ -12,16 +12,18 @@ const MOST_NAMED = 4;
 function words(facts, state, points) {
   if (state.align === "cost") return costWords(facts, state, points);
   if (state.x === null) return "Nothing is returned.";
+  const tied = points.some((point) => point.tied);
   const lead = state.align === "share"
-    ? `Withholding ${percent(state.x)} of the inputs, `
+    ? `Withholding ${tied ? "at most " : ""}${percent(state.x)} of the inputs, `
     : `At a threshold of ${cutoffWords(state.x)}, `;
-  const after = state.align === "share" ? lateWords(facts, state) + shownBetter(facts, state, points) : "";
+  const after = state.align === "share" ? lateWords(facts, state) + (tied ? "" : shownBetter(facts, state, points)) : "";
   return `${lead}${errorWords(state, points)}.${after}`;
 }
 
 function errorWords(state, points) {
   const inputs = ` of ${count(points[0].returned + points[0].withheld)}`;
-  const errors = (one, of = "") => `${count(one.wrong)}${of} (${percent(one.error)})`;
+  const rate = (one) => `(${percent(one.error)}${one.tied ? ` at ${percent(one.nonreturn)} non-return` : ""})`;
+  const errors = (one, of = "") => `${count(one.wrong)}${of} ${rate(one)}`;
   if (points.length > MOST_NAMED) {
     const [best, worst] = extremes(points);
     return `${best.name} answers fewest wrongly, ${errors(best, inputs)}, and ${worst.name} most, ${errors(worst)}`;
@@ -29,7 +31,7 @@ function errorWords(state, points) {
   const told = points.map((one, place) => {
     const kept = state.align === "share" ? "" : ` withholds ${percent(one.nonreturn)} and`;
     if (place && state.align === "share") return `${one.name} ${errors(one)}`;
-    return `${one.name}${kept} answers ${count(one.wrong)}${place ? "" : inputs} wrongly (${percent(one.error)})`;
+    return `${one.name}${kept} answers ${count(one.wrong)}${place ? "" : inputs} wrongly ${rate(one)}`;
   });
   return listed(told);
 }

@@ -27,7 +27,7 @@ from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
 from demur.returns.charts.error_return import comparison_chart, error_return_chart
 from demur.returns.compare import Comparison
-from demur.returns.curves import ErrorReturnCurve
+from demur.returns.curves import NEAR_ENOUGH, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.threshold import cost_path, short_thresholds
@@ -326,9 +326,15 @@ def explorer_script() -> str:
 def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
     """What the systems do when each withholds the same share; of many the best and the worst."""
     inputs = f" of {count(points[0]['returned'] + points[0]['withheld'])}"
+    sizes = {one["name"]: one["n"] for one in document["systems"]}
+    tied = {one["name"] for one in points if is_out_of_reach(one, document["at"], sizes[one["name"]])}
+
+    def rate(point: Mapping[str, Any]) -> str:
+        at = f" at {percent(point['nonreturn'])} non-return" if point["name"] in tied else ""
+        return f"({percent(point['error'])}{at})"
 
     def errors(point: Mapping[str, Any], total: str = "") -> str:
-        return f"{count(point['wrong'])}{total} ({percent(point['error'])})"
+        return f"{count(point['wrong'])}{total} {rate(point)}"
 
     if len(points) > MOST_NAMED:
         best, worst = (chosen(points, key=lambda one: float(one["error"])) for chosen in (min, max))
@@ -336,17 +342,26 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
         counts = f"{fewest}, and {worst['name']} most, {errors(worst)}"
     else:
         first, *others = points
-        wrong = f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly ({percent(first['error'])})"
+        wrong = f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly {rate(first)}"
         counts = listed([wrong, *(f"{one['name']} {errors(one)}" for one in others)])
     floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
     late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
     more = f" More is withheld by the system itself: {listed(late)}." if late else ""
-    return f"Withholding {percent(document['at'])} of the inputs, {counts}.{more}{_shown_better(document, points)}"
+    lead = f"Withholding {'at most ' if tied else ''}{percent(document['at'])} of the inputs"
+    return f"{lead}, {counts}.{more}{_shown_better(document, points, bool(tied))}"
 
 
-def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
-    """Whether the system with the fewest errors is shown to be better here, and than which."""
-    if not document["pairs"]:
+def is_out_of_reach(point: Mapping[str, Any], at: float, n: int) -> bool:
+    """Whether ties keep the cutoff of a point from a share by more than half a point and one input."""
+    return bool(at - point["nonreturn"] > max(NEAR_ENOUGH, 1 / n) + 1e-9)
+
+
+def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]], tied: bool) -> str:
+    """Whether the system with the fewest errors is shown to be better here, and than which.
+
+    Nothing is said where ties keep a system from this share: the curves are compared between cutoffs too.
+    """
+    if not document["pairs"] or tied:
         return ""
     best = min(points, key=lambda one: float(one["error"]))["name"]
     worse = [

@@ -42,6 +42,10 @@ function shownThreshold(system, place, state) {
   return state.align === "threshold" && system.whole && own !== null ? state.x : own;
 }
 
+// A cutoff further below the share asked for than half a point and one input: answers of one confidence go together.
+const isOutOfReach = (system, nonreturn, state) =>
+  state.align === "share" && state.x - nonreturn > Math.max(0.005, 1 / system.n) + 1e-9;
+
 export function reading(system, state) {
   const place = placeOf(system, state);
   const [returned, wrong] = [system.returned[place], system.wrong[place]];
@@ -57,6 +61,7 @@ export function reading(system, state) {
     withheld: system.total - returned,
     missed: system.right - returned + wrong,
     cost: error + state.ratio * nonreturn,
+    tied: isOutOfReach(system, nonreturn, state),
     region: regionOf(system, state),
   };
 }
