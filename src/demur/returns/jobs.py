@@ -269,8 +269,8 @@ def threshold(
     joined = Joined.of(sample.sweep)
     heaps = Heaps.of(sample.sweep)
     exact = () if joined is None else (joined.note(chosen),)
-    exact += () if heaps is None or not heaps.matter else (heaps.note(chosen),)
-    notes = (*exact, *promised, *source.notes, sampling.note)
+    tied = () if heaps is None or not heaps.matter else (heaps.note(chosen),)
+    notes = (*exact, *tied, *promised, *source.notes, sampling.note)
     return replace(choose(sample, name=chosen), notes=notes, warnings=source.warnings, evaluate=lambda: evaluated()[0])
 
 

@@ -153,7 +153,7 @@ class NonreturnAtError(SweepMeasure):
             return reached
         before = np.maximum(place - 1, 0)
         left, high, low = (
-            np.take_along_axis(*pair, axis=-1)[..., 0] for pair in ((x, before), (y, before), (y, place))
+            np.take_along_axis(part, at, axis=-1)[..., 0] for part, at in ((x, before), (y, before), (y, place))
         )
         share = np.nan_to_num(ratio(high - self.error, high - low), nan=0.0)
         return np.asarray(left + np.clip(share, 0.0, 1.0) * (reached - left))
@@ -187,7 +187,7 @@ class _AtThreshold(SweepMeasure):
 
     threshold: float = float("-inf")
 
-    better: ClassVar = "higher"
+    better: ClassVar[Literal["lower", "higher"]] = "higher"
     reference: ClassVar = "Artstein (2011), section 1"
     interval: ClassVar = "share"
 

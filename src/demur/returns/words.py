@@ -70,15 +70,14 @@ def _out_of_reach(evaluation: Evaluation, x: float) -> str:
     assert below is not None
     assert beyond is not None
     nothing = "No threshold" if curve.sweep.upper is None else "No cutoff that was counted"
-    nearest = f"withholds {percent(below.nonreturn)}"
-    if below.nonreturn == 0:
-        nearest = "returns every answer"
+    nearest = f", {curve_cutoff(curve, below.threshold)}, withholds {percent(below.nonreturn)}"
+    if below.nonreturn == curve.floor == 0:
+        nearest = " returns every answer"
     rest = "withholds everything" if math.isnan(beyond.threshold) else f"withholds {percent(beyond.nonreturn)}"
     return (
-        f"{nothing} withholds {percent(x)} of the inputs: the nearest below, {curve_cutoff(curve, below.threshold)}, "
-        f"{nearest} and leaves {percent(below.error)} errors ({interval(figure)}); the next {rest} and leaves "
-        f"{percent(beyond.error)}. Returning the tied answers between them by chance would withhold {percent(x)} and "
-        f"leave {percent(mixed.value)} ({interval(mixed)})."
+        f"{nothing} withholds {percent(x)} of the inputs: the nearest below{nearest} and leaves {percent(below.error)} "
+        f"errors ({interval(figure)}); the next {rest} and leaves {percent(beyond.error)}. Returning the tied answers "
+        f"between them by chance would withhold {percent(x)} and leave {percent(mixed.value)} ({interval(mixed)})."
     )
 
 

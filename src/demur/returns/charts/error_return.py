@@ -241,7 +241,7 @@ def _cutoff_layer(evaluations: Sequence[Drawn]) -> list[Any]:
     ]
     if not rows:
         return []
-    dots = Plot(inline(pl.DataFrame(rows))).mark_point(filled=True, size=34, opacity=1, clip=True)
+    dots = Plot(inline(pl.DataFrame(rows))).mark_point(filled=True, size=34, opacity=1)
     return [dots.encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"), color=alt.Color("colour:N", scale=None))]
 
 
