@@ -14,9 +14,10 @@ from demur.core.stats.measure import TermMeasure
 from demur.core.stats.resampling import Sample
 from demur.core.stats.sweep import Sweep
 from demur.returns.compare import McNemar, compare
+from demur.returns.contrasts import area_difference
 from demur.returns.curves import Band, error_band
 from demur.returns.evaluate import figure_of, returns_measures
-from demur.returns.measures import AUGRC, augrc_difference, curve_at
+from demur.returns.measures import AUGRC, curve_at
 
 Outcome = dict[str, Any]
 
@@ -58,7 +59,7 @@ class NoDifference:
         table = as_responses(*draw(self.world, self.world, self.n, rng), clustered=self.world.clustered)
         pair = compare(table, unpaired=not self.paired, measures={}, replicates=replicates, seed=seed).pairs[0]
         point = float(pair.mcnemar.p < 0.05) if isinstance(pair.mcnemar, McNemar) else float("nan")
-        return {"interval": bool(pair.intervals), "area": pair.area.p < 0.05, "point": point}
+        return {"interval": bool(pair.intervals), "area": pair.area.significant, "point": point}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Difference:
     def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
         """Whether the interval holds the true difference, and whether a difference is shown."""
         draw = paired_rows if self.paired else unpaired_rows
-        area, _ = augrc_difference(*draw(self.world, self.better, self.n, rng), paired=self.paired)
+        area, _ = area_difference(*draw(self.world, self.better, self.n, rng), paired=self.paired)
         low, high = area.interval()
         return {"held": low <= self.gap <= high, "shown": area.p < 0.05}
 

@@ -109,7 +109,7 @@ def test_lists_come_from_files_frames_rows_and_named_systems(heard: list[Path]) 
     ]
     assert all(one == figures[0] for one in figures)
     pair = demur.compare_nbest({"new": heard[0], "old": frame}, replicates=50).pairs[0]
-    assert (pair.a, pair.b, pair.verdict) == ("new", "old", "no difference shown")
+    assert (pair.a, pair.b, pair.verdict) == ("new", "old", "no significant difference")
     assert [one.system for one in demur.nbest(frame, frame, replicates=50)] == ["system 1", "system 2"]
     table = demur.read_nbest(*heard)
     assert [one.system for one in demur.nbest(table, replicates=50)] == ["one", "two"]

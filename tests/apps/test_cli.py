@@ -60,7 +60,47 @@ def test_compare_says_who_is_better_and_gates_on_it(demur: Demur, tmp_path: Path
     gated = demur("compare", "good.jsonl", "poor.jsonl", *QUICK, "--fail-if", "b is significantly worse")
     assert gated.returncode == 1
     assert "poor is significantly worse than good" in gated.stderr
-    assert gated.stdout.startswith("good errs less than poor")
+    assert gated.stdout.startswith("good dominates poor")
+
+
+def silenced(path: Path, name: str) -> None:
+    """A log of the same inputs on which nothing was answered."""
+    rows = (json.loads(line) for line in path.read_text().splitlines())
+    silent = ({**row, "prediction": None, "confidence": None} for row in rows)
+    (path.parent / name).write_text("".join(json.dumps(row) + "\n" for row in silent))
+
+
+def test_a_system_that_answers_nothing_passes_no_gate_on_its_errors(demur: Demur, tmp_path: Path) -> None:
+    silenced(log(tmp_path / "a.jsonl"), "silent.jsonl")
+    worse = demur("compare", "a.jsonl", "silent.jsonl", *QUICK, "--fail-if", "silent is significantly worse")
+    assert (worse.returncode, "silent is significantly worse than a" in worse.stderr) == (1, True)
+    assert demur("compare", "a.jsonl", "silent.jsonl", *QUICK, "--fail-if", "a is significantly worse").returncode == 0
+    low = demur("score", "silent.jsonl", *QUICK, "--fail-if", "forced_error > 0.5")
+    assert (low.returncode, "silent answers nothing" in low.stderr) == (1, True)
+    assert demur("score", "silent.jsonl", *QUICK, "--fail-if", "n < 10").returncode == 0
+
+
+def test_equal_and_hopeless_systems_at_the_gate(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=300)
+    log(tmp_path / "b.jsonl", n=300)
+    log(tmp_path / "wrong.jsonl", n=300, level=-50)
+    for name in ("a", "b"):
+        done = demur("compare", "a.jsonl", "b.jsonl", *QUICK, "--fail-if", f"{name} is significantly worse")
+        assert done.returncode == 0
+    assert demur("compare", "a.jsonl", "wrong.jsonl", *QUICK, "--fail-if", "b is significantly worse").returncode == 1
+    few = [log(tmp_path / f"{name}3.jsonl", n=3, level=level).name for name, level in (("a", 50), ("b", -50))]
+    assert demur("compare", *few, *QUICK, "--fail-if", "b is significantly worse").returncode == 0
+
+
+def test_gates_on_a_margin_ask_that_a_loss_is_ruled_out(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=300)
+    log(tmp_path / "b.jsonl", n=300, seed=1)
+    compared = ("compare", "a.jsonl", "b.jsonl", *QUICK)
+    assert demur(*compared, "--margin", "0.2", "--fail-if", "b is not equivalent").returncode == 0
+    narrow = demur(*compared, "--margin", "0.0001", "--fail-if", "b is not non-inferior")
+    assert (narrow.returncode, "b is not non-inferior to a" in narrow.stderr) == (1, True)
+    unasked = demur(*compared, "--fail-if", "b is not equivalent")
+    assert (unasked.returncode, "--margin" in unasked.stderr) == (2, True)
 
 
 def test_a_gate_on_a_number_exits_with_one_and_says_what_it_was(demur: Demur, tmp_path: Path) -> None:

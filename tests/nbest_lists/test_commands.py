@@ -122,7 +122,7 @@ def test_a_comparison_has_pairs_and_its_verdict_is_a_gate(inside: Demur, found, 
     write(tmp_path / "poor.jsonl", made_up(seed=1, skill=0.2))
     pair = found("good.jsonl", "poor.jsonl", "--compare")["pairs"][0]
     assert (pair["a"], pair["b"], pair["paired"], pair["n"]) == ("good", "poor", True, 100)
-    assert pair["verdict"] == "a is better"
+    assert pair["verdict"] == "a better"
     ice = pair["differences"]["ice"]
     assert ice["high"] < 0 <= ice["p"] < 0.001
     command = ("nbest", "good.jsonl", "poor.jsonl", "--compare", "--quiet", *QUICK, "--fail-if")
@@ -394,7 +394,7 @@ def test_a_single_unit_gives_values_without_intervals(
     assert "nan" not in shown.stdout
     compared = inside("nbest", "a.jsonl", "b.jsonl", "--compare", *QUICK, "-o", f"c.{kind}")
     assert compared.returncode == 0, compared.stderr
-    assert "no difference shown" in compared.stdout
+    assert "no significant difference" in compared.stdout
     assert "not tested" in compared.stdout
     assert "nan" not in compared.stdout
 

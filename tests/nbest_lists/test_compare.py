@@ -38,20 +38,20 @@ def heard_otherwise(rows, seed):
 def test_a_system_against_itself_shows_no_difference():
     rows = log(60, seed=0)
     pair = one_pair(as_system(rows, "a"), as_system(rows, "b"))
-    assert pair.verdict == "no difference shown"
+    assert pair.verdict == "no significant difference"
     for key, one in pair.differences.items():
         assert (one.value, one.low, one.high, one.p, one.p_adjusted) == (0, 0, 0, 1, 1), key
-        assert pair.side(key) == "no difference shown"
+        assert pair.side(key) == "no significant difference"
 
 
 def test_a_plainly_better_system_wins_whichever_comes_first():
     better, worse = (simulated(200, seed=1, systems=names, bonus=0.25) for names in (("a", "b"), ("b", "a")))
-    assert compare_lists(better, settings=QUICK).pairs[0].verdict == "a is better"
+    assert compare_lists(better, settings=QUICK).pairs[0].verdict == "a better"
     (pair,) = compare_lists(worse, systems=("a", "b"), settings=QUICK).pairs
-    assert (pair.a, pair.b, pair.verdict) == ("a", "b", "b is better")
+    assert (pair.a, pair.b, pair.verdict) == ("a", "b", "b better")
     assert pair.differences["ice"].value > 0
     assert pair.differences["f1"].value < 0
-    assert {pair.side(key) for key in ("ice", "wser", "ser", "ace", "f1", "recall", "weighted_f1")} == {"b is better"}
+    assert {pair.side(key) for key in ("ice", "wser", "ser", "ace", "f1", "recall", "weighted_f1")} == {"b better"}
 
 
 def test_differences_are_those_of_the_values():
@@ -129,7 +129,7 @@ def test_without_ids_systems_are_compared_as_unpaired():
     found = compare_lists(table(as_system(rows, "a"), as_system(rows, "b")), settings=QUICK)
     assert found.note == "compared as unpaired: there are no ids in a, b"
     assert found.pairs[0].differences["ice"].value == pytest.approx(0, abs=1e-12)
-    assert found.pairs[0].verdict == "no difference shown"
+    assert found.pairs[0].verdict == "no significant difference"
 
 
 def test_one_system_is_not_enough():
@@ -160,9 +160,9 @@ def test_p_values_of_all_pairs_are_corrected_by_holms_method():
 
 def test_a_verdict_reads_the_corrected_p_value():
     pair = compare_lists(simulated(100, seed=15, systems=("a", "b"), bonus=0.3), settings=QUICK).pairs[0]
-    assert pair.verdict == "a is better"
+    assert pair.verdict == "a better"
     doubtful = {**pair.differences, "ice": replace(pair.differences["ice"], p_adjusted=0.2)}
-    assert replace(pair, differences=doubtful).verdict == "no difference shown"
+    assert replace(pair, differences=doubtful).verdict == "no significant difference"
 
 
 def test_a_measure_that_is_undefined_for_one_system_has_no_difference():
@@ -170,9 +170,9 @@ def test_a_measure_that_is_undefined_for_one_system_has_no_difference():
     silent = [{**row, "hypotheses": []} for row in rows]
     pair = one_pair(as_system(rows, "a"), as_system(silent, "b"))
     assert pair.differences["nce"].why == "undefined for one of the two"
-    assert pair.side("nce") == "no difference shown"
+    assert pair.side("nce") == "no significant difference"
     assert pair.to_dict()["differences"]["nce"]["p"] is None
-    assert pair.verdict == "a is better"
+    assert pair.verdict == "a better"
 
 
 def test_plain_values_survive_json_and_a_seed_gives_them_again():

@@ -135,13 +135,13 @@ def test_a_comparison_names_the_better_system_and_the_measures_that_object():
 def test_equal_systems_show_no_difference():
     rows = [*half_right(0.6, system="a"), *half_right(0.6, system="b")]
     shown = of_nbest_comparison(compare_lists(nbest(rows), replicates=50))
-    assert shown.sentences == ("a and b: no difference shown. ICE of a less that of b: +0 (0 to 0), p = 1.",)
+    assert shown.sentences == ("a and b: no significant difference. ICE of a less that of b: +0 (0 to 0), p = 1.",)
 
 
 def test_a_difference_that_cannot_be_tested_is_called_so():
     rows = [row("1", "a", ("a", 0.5), system="a"), row("1", "a", ("a", 0.9), system="b")]
     shown = of_nbest_comparison(compare_lists(nbest(rows), replicates=50))
-    assert shown.sentences == ("a and b: no difference shown. ICE of a less that of b: +0.5878, not tested.",)
+    assert shown.sentences == ("a and b: no significant difference. ICE of a less that of b: +0.5878, not tested.",)
     assert "nan" not in shown.markdown()
 
 

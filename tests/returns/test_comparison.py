@@ -3,21 +3,29 @@ from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from scipy.stats import binom
 
-from demur.core.stats.resampling import Rows
+from demur.core.stats.resampling import Rows, replicate_together
 from demur.errors import DataError, UsageError
+from demur.returns import verdicts
 from demur.returns.compare import _crossings as crossings_of
 from demur.returns.compare import compare
+from demur.returns.contrasts import Contrast, area_difference, region_contrast, right_contrast, sidak
 from demur.returns.curves import DifferenceBand, error_return
-from demur.returns.measures import augrc_difference
+from demur.returns.measures import Estimate, curve_at
 from demur.returns.table import pair as paired
 from reference import returns as plain
 from reference.answers import answers, made_up, shuffled, table
 from reference.rows import SCORES, arrays, tables
 
-FLIPPED = {"a dominates": "b dominates", "b dominates": "a dominates"}
+FLIPPED = {
+    "a dominates": "b dominates",
+    "b dominates": "a dominates",
+    "a better": "b better",
+    "b better": "a better",
+}
 
 
 def one_pair(*systems, **options):
@@ -39,8 +47,8 @@ def dominating_systems(n=800):
 def test_a_system_against_itself_shows_no_difference():
     rows = made_up("a", 200, seed=1)
     pair = one_pair(rows, [row | {"system": "b"} for row in rows])
-    assert pair.verdict == "no difference shown"
-    assert (pair.area.value, pair.area.p, pair.p_adjusted) == (0, 1, 1)
+    assert pair.verdict == "no significant difference"
+    assert (pair.area.value, pair.area.estimate.p, pair.area.p_adjusted) == (0, 1, 1)
     assert (pair.intervals, pair.crossings, pair.inputs_needed) == ((), (), None)
     assert (pair.band.difference == 0).all()
     assert (pair.mcnemar.a_only, pair.mcnemar.b_only, pair.mcnemar.p) == (0, 0, 1)
@@ -53,7 +61,7 @@ def test_a_clear_winner_dominates_everywhere():
     assert {part.better for part in pair.intervals} == {"a"}
     assert pair.intervals[0].start == 0
     assert pair.area.value < 0
-    assert pair.area.p < 1e-6
+    assert pair.area.p_adjusted < 1e-6
     assert pair.inputs_needed is None
 
 
@@ -112,7 +120,7 @@ def test_swapping_the_systems_mirrors_the_verdict(kind, unpaired):
     assert (back.a, back.b) == (forth.b, forth.a)
     assert back.verdict == FLIPPED.get(forth.verdict, forth.verdict)
     assert {part.better for part in back.intervals} == {"ab"[part.better == "a"] for part in forth.intervals}
-    assert (back.area.value, back.area.p) == pytest.approx((-forth.area.value, forth.area.p))
+    assert (back.area.value, back.area.p_adjusted) == pytest.approx((-forth.area.value, forth.area.p_adjusted))
     assert [c.x for c in back.crossings] == pytest.approx([c.x for c in forth.crossings])
     assert back.band.difference == pytest.approx(-forth.band.difference)
     if not unpaired:
@@ -135,7 +143,7 @@ def test_pairing_is_narrower_than_no_pairing_where_the_systems_err_alike():
     assert (paired.paired, apart.paired) == (True, False)
     assert apart.mcnemar == "the systems are not paired"
     assert paired.area.value == pytest.approx(apart.area.value)
-    assert paired.area.error < 0.7 * apart.area.error
+    assert paired.area.estimate.error < 0.7 * apart.area.estimate.error
     assert (paired.band.high - paired.band.low).mean() < (apart.band.high - apart.band.low).mean()
 
 
@@ -143,7 +151,7 @@ def test_unpaired_systems_of_two_sizes_are_compared_and_say_so():
     a, b = made_up("a", 600, seed=1, accuracy=0.9), made_up("b", 300, seed=2, accuracy=0.6)
     found = compare(table(a, b), unpaired=True, replicates=200)
     assert found.note == "compared as unpaired, as asked"
-    assert found.pairs[0].verdict == "a dominates"
+    assert found.pairs[0].verdict == "a better"
     assert found.pairs[0].n == 300
 
 
@@ -168,8 +176,8 @@ def test_systems_that_withhold_by_themselves_are_compared_over_the_range_both_re
 def test_dialogues_named_in_one_log_only_hold_for_both():
     a, b = made_up("a", 120, seed=1), made_up("b", 120, seed=2, dialogues=10)
     forth, back = one_pair(a, b), one_pair(b, a)
-    assert forth.area.error == pytest.approx(back.area.error)
-    assert forth.area.freedom == back.area.freedom == 9
+    assert forth.area.estimate.error == pytest.approx(back.area.estimate.error)
+    assert forth.area.estimate.freedom == back.area.estimate.freedom == 9
 
 
 def test_whole_dialogues_widen_the_difference():
@@ -177,7 +185,7 @@ def test_whole_dialogues_widen_the_difference():
     turns = [[row | {"id": f"{row['id']}-{turn}"} for row in rows for turn in range(5)] for rows in (a, b)]
     grouped = [[row | {"dialogue": row["id"][:5]} for row in rows] for rows in turns]
     naive, clustered = one_pair(*turns), one_pair(*grouped)
-    assert clustered.area.error > 1.8 * naive.area.error
+    assert clustered.area.estimate.error > 1.8 * naive.area.estimate.error
     assert (clustered.band.high - clustered.band.low).mean() > 1.6 * (naive.band.high - naive.band.low).mean()
 
 
@@ -217,35 +225,43 @@ def test_an_operating_point_that_is_no_rate_is_refused(at):
         one_pair(*dominating_systems(50), at=at)
 
 
-def test_holms_correction_by_hand():
-    """Sorted p-values times 3, 2, 1, made rising and cut at 1."""
+def test_interval_and_p_of_several_pairs_share_one_correction():
+    """Three tests: p becomes 1 - (1 - p)^3, and the interval is one of level .95^(1/3)."""
     systems = [
         made_up(name, 150, seed=seed, accuracy=share)
         for seed, (name, share) in enumerate(zip("abc", (0.8, 0.74, 0.7), strict=True))
     ]
     pairs = compare(table(*systems), replicates=100).pairs
-    order = sorted(pairs, key=lambda pair: pair.area.p)
-    expected, highest = [], 0.0
-    for factor, pair in zip((3, 2, 1), order, strict=True):
-        highest = max(highest, min(1.0, factor * pair.area.p))
-        expected.append(highest)
-    assert [pair.p_adjusted for pair in order] == pytest.approx(expected)
     assert [(pair.a, pair.b) for pair in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for pair in pairs:
+        alone = pair.area.estimate
+        assert pair.area.tests == 3
+        assert pair.area.p_adjusted == pytest.approx(1 - (1 - alone.p) ** 3)
+        assert pair.area.interval == pytest.approx(alone.interval(0.95 ** (1 / 3)))
+
+
+@given(st.floats(-0.4, 0.4), st.floats(1e-4, 0.2), st.integers(1, 1000), st.integers(1, 50), st.floats(0.5, 0.99))
+def test_an_interval_excludes_0_exactly_where_the_corrected_p_value_is_significant(value, error, freedom, tests, level):
+    contrast = Contrast(Estimate(value, error, freedom), (0.0, 1.0), level, tests)
+    assume(abs(contrast.p_adjusted - (1 - level)) > 1e-9)
+    low, high = contrast.interval
+    assert contrast.significant == (low > 0 or high < 0)
+    assert contrast.p_adjusted >= contrast.estimate.p - 1e-15
 
 
 def test_more_inputs_are_asked_for_where_no_difference_is_shown():
     a, b = made_up("a", 150, seed=1, accuracy=0.72), made_up("b", 150, seed=2, accuracy=0.70)
     pair = one_pair(a, b)
-    assert pair.verdict == "no difference shown"
-    expected = 150 * ((1.959964 + 0.841621) * pair.area.error / abs(pair.area.value)) ** 2
+    assert pair.verdict == "no significant difference"
+    expected = 150 * ((1.959964 + 0.841621) * pair.area.estimate.error / abs(pair.area.value)) ** 2
     assert pair.inputs_needed == max(150, int(np.ceil(expected)))
 
 
 def test_with_as_many_inputs_as_asked_for_the_difference_is_shown_about_four_times_in_five():
     rng = np.random.default_rng(5)
-    pilot, _ = augrc_difference(*two_systems(rng, 20_000), paired=True)
+    pilot, _ = area_difference(*two_systems(rng, 20_000), paired=True)
     needed = int(20_000 * ((1.959964 + 0.841621) * pilot.error / abs(pilot.value)) ** 2)
-    shown = [augrc_difference(*two_systems(rng, needed), paired=True)[0].p < 0.05 for _ in range(200)]
+    shown = [area_difference(*two_systems(rng, needed), paired=True)[0].p < 0.05 for _ in range(200)]
     assert 0.68 < np.mean(shown) < 0.92
 
 
@@ -287,8 +303,8 @@ def test_no_difference_is_rarely_called_one():
     for _ in range(trials):
         systems = [answers(name, rng.normal(right := rng.random(150) < 0.7, 1.0), right) for name in "ab"]
         (pair,) = compare(table(*systems), replicates=200, measures={}).pairs
-        wrong_calls += pair.verdict != "no difference shown"
-        significant += pair.area.p < 0.05
+        wrong_calls += pair.verdict != "no significant difference"
+        significant += pair.area.significant
     assert wrong_calls <= binom.ppf(0.999, trials, 0.05)
     assert significant <= binom.ppf(0.999, trials, 0.05)
 
@@ -298,13 +314,13 @@ def test_very_few_inputs_are_compared_without_fuss(n):
     a, b = answers("a", np.arange(n), [True] * n), answers("b", np.arange(n), [False] * n)
     shown = compare(table(a, b), replicates=50).to_dict()
     json.dumps(shown, allow_nan=False)
-    assert shown["pairs"][0]["verdict"] == "no difference shown"
+    assert shown["pairs"][0]["verdict"] == "no significant difference"
 
 
 def test_systems_that_only_withhold_are_compared_without_fuss():
     rows = answers("a", [0.0] * 3, [False] * 3, prediction=[None] * 3, correct=[None] * 3, target=["p"] * 3)
     found = compare(table(rows, [row | {"system": "b"} for row in rows]), replicates=50)
-    assert found.pairs[0].verdict == "no difference shown"
+    assert found.pairs[0].verdict == "no significant difference"
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -319,8 +335,8 @@ def test_the_json_has_the_keys_scripts_rely_on():
     wanted = {"a", "b", "paired", "n", "verdict", "intervals", "crossings", "augrc_difference"}
     assert wanted <= pair.keys()
     assert {"value", "low", "high", "p"} <= pair["augrc_difference"].keys()
-    assert all({"from", "to", "better"} == part.keys() for part in pair["intervals"])
-    assert all({"x", "y", "low", "high"} == part.keys() for part in pair["crossings"])
+    assert all({"from", "to", "better"} <= part.keys() for part in pair["intervals"])
+    assert all({"x", "y", "low", "high"} <= part.keys() for part in pair["crossings"])
     assert pair["augrc_difference"]["low"] <= pair["augrc_difference"]["value"] <= pair["augrc_difference"]["high"]
 
 
@@ -335,3 +351,137 @@ def test_rows_that_are_side_by_side_already_are_compared_alike(unpaired):
     systems = table(*crossing_systems(300))
     found = compare(paired(systems, unpaired=unpaired), replicates=100)
     assert found.to_dict() == compare(systems, unpaired=unpaired, replicates=100).to_dict()
+
+
+def silent(rows, name):
+    return [row | {"system": name, "prediction": None, "correct": None} for row in rows]
+
+
+def test_a_system_that_answers_nothing_loses_to_one_with_right_answers():
+    a = made_up("a", 400, seed=1, accuracy=0.72)
+    b = silent(a, "b")
+    forth, back = one_pair(a, b, systems=("a", "b")), one_pair(a, b, systems=("b", "a"))
+    assert (forth.verdict, back.verdict) == ("a better", "b better")
+    for pair in (forth, back):
+        assert pair.fewer_errors is None
+        assert abs(pair.right.value) == pytest.approx(0.72, abs=0.05)
+        assert pair.right.significant
+        assert pair.inputs_needed is None
+        assert "b answers nothing." in verdicts.pair_sentences(pair)
+
+
+def test_fewer_right_answers_are_no_loss_where_they_come_with_significantly_fewer_errors():
+    """b withholds half by itself, and of the rest answers better than a: each is better somewhere."""
+    rng = np.random.default_rng(3)
+    hard, right = rng.random(1000) < 0.5, rng.random(1000) < 0.6
+    a = answers("a", rng.random(1000), right)
+    rows = answers("b", rng.random(1000), right | (rng.random(1000) < 0.5))
+    b = [one if aside else row for row, one, aside in zip(rows, silent(rows, "b"), hard, strict=True)]
+    pair = one_pair(a, b)
+    assert (pair.more_right, pair.fewer_errors, pair.better) == ("a", "b", None)
+    assert pair.verdict == "crossing"
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_right_answers_by_hand(paired):
+    """7 of 10 against 4 of 10, discordant 5 : 2; paired the variance of the 10 differences is (7 - .9) / 9 / 10."""
+    a = [True] * 7 + [False] * 3
+    b = [True] * 2 + [False] * 5 + [True] * 2 + [False]
+    found = right_contrast(Rows.of(np.arange(10), a), Rows.of(np.arange(10), b), paired=paired)
+    assert found.value == pytest.approx(0.3)
+    each = np.sqrt((7 - 0.9) / 9 / 10) if paired else np.sqrt((0.21 + 0.24) / 9)
+    assert found.estimate.error == pytest.approx(each)
+
+
+@pytest.mark.parametrize(("n", "shown"), [(3, False), (5, False), (6, True)])
+def test_inputs_that_all_differ_the_same_way_are_as_telling_as_in_the_exact_test(n, shown):
+    """McNemar's p for 5 : 0 is .0625, for 6 : 0 it is .031."""
+    a, b = answers("a", np.arange(n), [True] * n), answers("b", np.arange(n), [False] * n)
+    pair = one_pair(a, b)
+    assert (pair.area.significant, bool(pair.intervals)) == (shown, shown)
+
+
+RATES = st.fractions(0, 1, max_denominator=12)
+
+
+def beyond(points, start):
+    return [(start, plain.height(points, start)), *(point for point in points if point[0] > start)]
+
+
+@given(tables(SCORES, largest=8), tables(SCORES, largest=8), RATES, RATES)
+def test_the_mean_difference_over_a_region_is_that_of_the_plain_curves(one, two, start, stop):
+    curves = [plain.curve(rows) for rows in (one, two)]
+    left = max(min(start, stop), curves[0][0][0], curves[1][0][0])
+    stop = max(start, stop)
+    assume(left < stop)
+    first, second = (plain.area(beyond(points, left)) - plain.area(beyond(points, stop)) for points in curves)
+    found = region_contrast(arrays(one), arrays(two), (float(left), float(stop)), paired=False)
+    assert found.value == pytest.approx(float((first - second) / (stop - left)), abs=1e-9)
+    assert found.range == pytest.approx((float(left), float(stop)))
+
+
+def test_the_error_of_a_regions_mean_is_that_of_the_bootstrap():
+    rng = np.random.default_rng(4)
+    one, two = two_systems(rng, 600)
+    found = region_contrast(one, two, (0.1, 0.4), paired=True)
+    units = np.arange(600)
+    replicates = replicate_together([one.drawn_by(units), two.drawn_by(units)], replicates=1500, seed=0)
+    drawn = [curve_at(part, np.linspace(0.1, 0.4, 61)).mean(axis=1) for part in replicates]
+    assert found.estimate.error == pytest.approx((drawn[0] - drawn[1]).std(), rel=0.08)
+
+
+def test_over_a_region_the_better_system_of_that_region_is_named():
+    a, b = crossing_systems()
+    low, high = one_pair(a, b, region=(0.0, 0.1)), one_pair(a, b, region=(0.5, 0.9))
+    assert (low.better, high.better) == ("a", "b")
+    assert low.overall is not low.area
+    assert low.to_dict()["region_difference"]["range"] == [0.0, 0.1]
+
+
+def test_alike_systems_are_equivalent_within_a_margin_and_not_without_enough_inputs():
+    a, b = made_up("a", 2000, seed=1, accuracy=0.8), made_up("b", 2000, seed=1, accuracy=0.8)
+    assert one_pair(a, b, margin=0.05).verdict == "equivalent"
+    few = one_pair(a[:40], b[:40], margin=0.005)
+    assert few.verdict == "no significant difference"
+    assert not few.equivalence.holds
+
+
+def test_two_one_sided_tests_by_hand():
+    """.01 with standard error .01 and many degrees of freedom: against +.03 z = -2, against -.03 z = -4."""
+    worse_a, worse_b = Contrast(Estimate(0.01, 0.01, 10**6), (0.0, 1.0)).inferior_p(0.03)
+    assert worse_a == pytest.approx(0.02275, abs=1e-4)
+    assert worse_b == pytest.approx(3.2e-5, abs=1e-6)
+
+
+def test_sidaks_correction_by_hand():
+    assert sidak(0.02, 3) == pytest.approx(1 - 0.98**3)
+    assert (sidak(0.0, 9), sidak(1.0, 9)) == (0.0, 1.0)
+
+
+def test_crossing_systems_are_rarely_said_to_be_dominated():
+    """The true curves cross at about .16, with a tenth of the area on the worse side's."""
+    found = []
+    for seed in range(12):
+        a = made_up("a", 600, seed=seed, accuracy=0.8, skill=0.3)
+        b = made_up("b", 600, seed=1000 + seed, accuracy=0.76, skill=2.0)
+        found.append(one_pair(a, b).verdict)
+    assert sum("dominates" in verdict for verdict in found) <= 2
+    assert {"b better", "crossing"} & set(found)
+
+
+def test_heaps_leave_crossings_and_ranges_that_no_threshold_reaches_marked():
+    rng = np.random.default_rng(2)
+    right = rng.random(2000) < 0.6
+    a = answers("a", np.where(right, rng.choice([0.9, 1.0], 2000), rng.choice([0.8, 0.9], 2000)), right)
+    better = right | (rng.random(2000) < 0.3)
+    b = answers("b", np.where(better, rng.choice([0.9, 1.0], 2000), rng.choice([0.8, 0.9], 2000)), better)
+    pair = one_pair(a, b)
+    assert pair.intervals
+    assert not any(part.reachable for part in pair.intervals)
+    assert "no threshold" in " ".join(verdicts.pair_sentences(pair))
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.1, 1.0, float("nan")])
+def test_a_margin_that_is_no_difference_of_rates_is_refused(margin):
+    with pytest.raises(UsageError, match="margin"):
+        one_pair(*dominating_systems(20), margin=margin)

@@ -25,7 +25,7 @@ def frame_of(shown):
 
 def test_a_comparison_shows_sentences_the_plot_in_a_frame_and_tables(comparison):
     shown = comparison._repr_html_()
-    assert shown.startswith("<div><p>No difference is shown between base and better")
+    assert shown.startswith("<div><p>better makes fewer errors than base overall")
     assert shown.index("</p><iframe ") < shown.index("</iframe><div class")
     assert 'sandbox="allow-scripts"' in shown
     assert len(shown) < 1_400_000

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.core.stats.sweep import Sweep
-from demur.returns.measures import AUGRC, Estimate, area_from, area_influence, augrc_difference, augrc_estimate
+from demur.returns.contrasts import area_difference
+from demur.returns.measures import AUGRC, Estimate, area_from, area_influence, augrc_estimate
 from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables
 
@@ -95,7 +96,7 @@ def test_the_closed_form_standard_error_is_that_of_the_bootstrap(options):
 def test_the_paired_standard_error_is_that_of_the_paired_bootstrap(floors):
     one, two = (system(600, seed=seed, withheld=floor) for seed, floor in zip((1, 2), floors, strict=True))
     two = Rows(one.confidence + two.confidence / 2, two.right, two.answered, two.weight)
-    estimate, start = augrc_difference(one, two, paired=True)
+    estimate, start = area_difference(one, two, paired=True)
     drawn = replicate_together([one, two], replicates=1500, seed=0)
     differences = [common_difference(a, b) for a, b in zip(*(unstacked(part) for part in drawn), strict=True)]
     assert start == max(float((~part.answered).mean()) for part in (one, two))
@@ -118,7 +119,7 @@ def test_paired_influences_are_the_derivative_of_the_difference(seed):
     one, two = system(12, seed=seed, withheld=0.4), system(12, seed=seed + 1, withheld=0.1)
     floors = [float((~part.answered).mean()) for part in (one, two)]
     assume(abs(floors[0] - floors[1]) > 1e-6)
-    estimate, _ = augrc_difference(one, two, paired=True)
+    estimate, _ = area_difference(one, two, paired=True)
     pulls = []
     for place in range(12):
         moved = [
@@ -136,7 +137,7 @@ def test_the_standard_error_holds_where_the_common_range_starts_inside_a_tie():
     one = Rows(np.where(rng.random(500) < 0.8, 0.5, 0.9), right, np.ones(500, bool), np.ones(500))
     answered = rng.random(500) >= 0.35
     two = Rows(rng.random(500), right & answered, answered, np.ones(500))
-    estimate, _ = augrc_difference(one, two, paired=True)
+    estimate, _ = area_difference(one, two, paired=True)
     drawn = replicate_together([one, two], replicates=1500, seed=0)
     differences = [common_difference(a, b) for a, b in zip(*(unstacked(part) for part in drawn), strict=True)]
     assert estimate.error == pytest.approx(np.std(differences), rel=0.08)
@@ -144,7 +145,7 @@ def test_the_standard_error_holds_where_the_common_range_starts_inside_a_tie():
 
 def test_unpaired_variances_add_with_welchs_degrees_of_freedom():
     one, two = system(100, seed=1), system(400, seed=2, skill=2.0)
-    estimate, _ = augrc_difference(one, two, paired=False)
+    estimate, _ = area_difference(one, two, paired=False)
     alone = [augrc_estimate(Sample(part)) for part in (one, two)]
     assert estimate.error == pytest.approx(np.hypot(alone[0].error, alone[1].error))
     assert estimate.value == pytest.approx(alone[0].value - alone[1].value)
@@ -153,7 +154,7 @@ def test_unpaired_variances_add_with_welchs_degrees_of_freedom():
 
 def test_pairing_of_a_system_with_itself_leaves_no_error():
     rows = system(50, seed=0)
-    estimate, _ = augrc_difference(rows, rows, paired=True)
+    estimate, _ = area_difference(rows, rows, paired=True)
     assert (estimate.value, estimate.error, estimate.p) == (0, 0, 1)
 
 
@@ -171,8 +172,8 @@ def test_clusters_of_alike_rows_widen_the_interval_by_the_root_of_their_size():
 def test_swapping_the_systems_turns_the_sign():
     one, two = system(60, seed=1, withheld=0.2), system(60, seed=2)
     for paired in (True, False):
-        forth, _ = augrc_difference(one, two, paired=paired)
-        back, _ = augrc_difference(two, one, paired=paired)
+        forth, _ = area_difference(one, two, paired=paired)
+        back, _ = area_difference(two, one, paired=paired)
         assert (back.value, back.error, back.p) == pytest.approx((-forth.value, forth.error, forth.p))
 
 

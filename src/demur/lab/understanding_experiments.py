@@ -493,7 +493,7 @@ def _against_the_first(experiment: UnderstandingExperiment) -> list[str]:
     pairs = [pair for pair in experiment.comparison.pairs if pair.a == experiment.summaries[0].system]
     sentences = [verdicts.pair_sentences(pair)[0] for pair in pairs]
     if experiment.name == "growth":
-        sentences.append(verdicts.pair_sentences(pairs[-1])[1])
+        sentences += verdicts.pair_sentences(pairs[-1])[1:2]
     if experiment.name == "gate":
         scopes = ", ".join(f"{one.system} {numbers.number(one.scope)}" for one in experiment.summaries)
         sentences.append(f"AUROC for telling questions with an answer from those without: {scopes}.")

@@ -377,7 +377,7 @@ def _nested(values: list[Any], start: NDArray[np.int64]) -> list[list[Any]]:
 
 _UTTERANCES = Wording("utterance", "utterances")
 
-NBestVerdict = Literal["a is better", "b is better", "no difference shown"]
+NBestVerdict = Literal["a better", "b better", "no significant difference"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,8 +401,8 @@ class NBestPair(Shown):
         """Which system a measure shows to be better."""
         one = self.differences[key]
         if not one.p_adjusted < 1 - self.level:
-            return "no difference shown"
-        return "a is better" if (one.value < 0) == (self.better[key] == "lower") else "b is better"
+            return "no significant difference"
+        return "a better" if (one.value < 0) == (self.better[key] == "lower") else "b better"
 
     def to_dict(self) -> dict[str, Any]:
         """The pair as plain values."""
@@ -412,6 +412,7 @@ class NBestPair(Shown):
             "paired": self.paired,
             "n": self.n,
             "verdict": self.verdict,
+            "better": {"a better": "a", "b better": "b"}.get(self.verdict),
             "differences": {key: {**one.to_dict(), "better": self.side(key)} for key, one in self.differences.items()},
         }
 

@@ -123,12 +123,12 @@ def pair_sentences(pair: NBestPair) -> list[str]:
     tested = "not tested" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
     gap = f"ICE of {pair.a} less that of {pair.b}: {_with_ends(one)}, {tested}"
     verdicts = {
-        "a is better": f"{pair.a} is better than {pair.b}",
-        "b is better": f"{pair.b} is better than {pair.a}",
-        "no difference shown": f"{pair.a} and {pair.b}: no difference shown",
+        "a better": f"{pair.a} is better than {pair.b}",
+        "b better": f"{pair.b} is better than {pair.a}",
+        "no significant difference": f"{pair.a} and {pair.b}: no significant difference",
     }
     sentences = [f"{verdicts[pair.verdict]}. {gap}."]
-    opposed = {"a is better", "b is better"}
+    opposed = {"a better", "b better"}
     against = [NAMES[key] for key in ("wser", "oracle", "nce", "f1") if {pair.verdict, pair.side(key)} == opposed]
     if against:
         sentences.append(f"{listed(against)} {'says' if len(against) == 1 else 'say'} the opposite.")
@@ -305,7 +305,7 @@ def pair_table(pair: NBestPair) -> ResultTable:
     rows = []
     for key in [key for key in NAMES if key in pair.differences]:
         one = pair.differences[key]
-        side = {"a is better": pair.a, "b is better": pair.b}.get(pair.side(key), "–")
+        side = {"a better": pair.a, "b better": pair.b}.get(pair.side(key), "–")
         p = "–" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
         rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), *_change(key, one), p, side))
     columns = ("measure", "difference", f"{100 * pair.level:g} % interval", "corrected p", "better")

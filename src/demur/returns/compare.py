@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -12,9 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.show.results import Shown, Step, plain, silent
-from demur.core.stats.intervals import check_level, holm, mcnemar, normal
+from demur.core.stats.intervals import check_level, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.errors import UsageError
+from demur.returns.contrasts import Contrast, area_contrast, region_contrast, right_contrast
 from demur.returns.curves import (
     DifferenceBand,
     ErrorReturnCurve,
@@ -23,18 +24,29 @@ from demur.returns.curves import (
     error_return,
 )
 from demur.returns.evaluate import Evaluation, evaluate
-from demur.returns.measures import Estimate, augrc_difference
+from demur.returns.options import EVERYWHERE
 from demur.returns.ranking import RankingRegion, ranking
 from demur.returns.table import Pairing, Responses, pair
 
-Verdict = Literal["a dominates", "b dominates", "crossing", "no difference shown"]
+Verdict = Literal[
+    "a dominates", "b dominates", "a better", "b better", "crossing", "equivalent", "no significant difference"
+]
 Side = Literal["a", "b"]
 
 POWER = 0.8
 """Chance of showing a difference that the number of inputs needed is reckoned for."""
 
+ENOUGH_TO_PLAN = 30
+"""Units from which a difference seen says how many inputs would show it."""
+
 NEAR_ENOUGH = 0.01
 """How far apart the non-return rates of two systems may lie for the exact test."""
+
+SAME_FLOOR = 0.01
+"""Shares that two systems withhold by themselves, up to which their curves tell all: no more is left of a range."""
+
+NEAR_CUTOFFS = 0.05
+"""Cutoffs closer than this leave no gap that a reader would notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class Interval:
     start: float
     stop: float
     better: Side
+    reachable: bool = True
+    """Whether both systems have cutoffs all along it; otherwise parts of it take lots among tied answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,8 @@ class Crossing:
     y: float
     low: float
     high: float
+    reachable: bool = True
+    """Whether both systems have cutoffs near it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,27 @@ class McNemar:
     p: float
 
 
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Two one-sided tests against differences of `margin` or more: a p-value for each system, and for both."""
+
+    margin: float
+    a: float
+    """P-value against "a is worse than b by the margin or more"."""
+    b: float
+    level: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether both differences are ruled out."""
+        return self.p < 1 - self.level
+
+    @property
+    def p(self) -> float:
+        """P-value of the two tests together."""
+        return max(self.a, self.b)
+
+
 @dataclass(frozen=True, eq=False)
 class PairComparison(Shown):
     """What two systems' curves show against each other."""
@@ -76,40 +113,113 @@ class PairComparison(Shown):
     b: str
     paired: bool
     n: int
-    verdict: Verdict
     intervals: tuple[Interval, ...]
     crossings: tuple[Crossing, ...]
-    area: Estimate
-    p_adjusted: float
-    start: float
+    area: Contrast
+    """AUGRC of a less that of b."""
+    overall: Contrast
+    """What decides which system is better overall: the areas or, of a region asked for, the mean errors over it."""
+    right: Contrast
+    """Right answers of a less those of b, when each returns every answer it has."""
     band: DifferenceBand
     mcnemar: McNemar | str
     """The test, or why there is none."""
-    inputs_needed: int | None
     curves: tuple[ErrorReturnCurve, ErrorReturnCurve]
-    level: float
+    units: int
+    margin: float | None = None
 
     @property
-    def everywhere(self) -> bool:
-        """Whether one system is shown better wherever either still errs more than once in 200 inputs."""
-        if len(self.intervals) != 1:
+    def start(self) -> float:
+        """Non-return rate from which both systems have a curve."""
+        return self.area.range[0]
+
+    @property
+    def floors_differ(self) -> bool:
+        """Whether one system withholds more by itself, so that right answers are compared too."""
+        one, two = self.right.range
+        return abs(one - two) > SAME_FLOOR
+
+    @property
+    def fewer_errors(self) -> Side | None:
+        """The side with significantly fewer errors overall, where both have a curve."""
+        return _lower_side(self.overall)
+
+    @property
+    def more_right(self) -> Side | None:
+        """The side that returns significantly more right answers, where the other withholds more by itself."""
+        other = _lower_side(self.right) if self.floors_differ else None
+        return None if other is None else _other(other)
+
+    @property
+    def better(self) -> Side | None:
+        """The side that is significantly better overall: fewer errors, or more right answers at no more errors."""
+        sides = {side for side in (self.fewer_errors, self.more_right) if side is not None}
+        return sides.pop() if len(sides) == 1 else None
+
+    @property
+    def equivalence(self) -> Equivalence | None:
+        """Whether differences of the margin or more are ruled out, of errors and, if floors differ, right answers."""
+        if self.margin is None:
+            return None
+        a, b = self.overall.inferior_p(self.margin)
+        if self.floors_differ:
+            fewer_b, fewer_a = self.right.inferior_p(self.margin)
+            a, b = max(a, fewer_a), max(b, fewer_b)
+        return Equivalence(self.margin, a, b, self.overall.level)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The comparison in one word."""
+        shown = {part.better for part in self.intervals}
+        if len(shown) == 2 or (self.better is None and self.fewer_errors and self.more_right):
+            return "crossing"
+        if self.better == "a":
+            return "a dominates" if self._dominates("a") else "a better"
+        if self.better == "b":
+            return "b dominates" if self._dominates("b") else "b better"
+        if self.equivalence is not None and self.equivalence.holds:
+            return "equivalent"
+        return "no significant difference"
+
+    def _dominates(self, side: Side) -> bool:
+        """Whether a side is shown lower somewhere, and its curve is nowhere above the other one or missing."""
+        own, other = self.curves if side == "a" else self.curves[::-1]
+        if own.floor > other.floor + 1e-12 or {part.better for part in self.intervals} != {side}:
             return False
-        x, (only,) = self.band.x, self.intervals
-        erring = np.maximum(*(curve.error_at(x) for curve in self.curves)) > 0.005
-        return bool(((x >= only.start) & (x <= only.stop))[erring].all())
+        first, last = self.band.x[0], self.band.x[-1]
+        x = np.concatenate([own.nonreturn, other.nonreturn, [first, last]])
+        x = x[(x >= first) & (x <= last)]
+        return bool((own.error_at(x) <= other.error_at(x) + 1e-12).all())
+
+    @property
+    def inputs_needed(self) -> int | None:
+        """Inputs at which a difference as large as the one seen would be shown four times out of five.
+
+        None where a difference is shown, where none is seen, and where a handful of inputs says nothing of others.
+        """
+        seen, units = self.overall, self.units
+        if self.better or self.intervals or seen.value == 0 or units < ENOUGH_TO_PLAN or not seen.estimate.error > 0:
+            return None
+        reach = normal(seen.level ** (1 / seen.tests)) + normal(2 * POWER - 1)
+        return max(self.n, int(np.ceil(self.n * (reach * seen.estimate.error / abs(seen.value)) ** 2)))
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
-        low, high = self.area.interval(self.level)
-        area = {"value": self.area.value, "low": low, "high": high, "p": self.area.p, "p_adjusted": self.p_adjusted}
         test, untested = (None, self.mcnemar) if isinstance(self.mcnemar, str) else (asdict(self.mcnemar), None)
+        equivalence = self.equivalence
         values: dict[str, Any] = plain(
             {
-                **{name: getattr(self, name) for name in ("a", "b", "paired", "n", "verdict")},
+                **{name: getattr(self, name) for name in ("a", "b", "paired", "n", "verdict", "better")},
                 "range": [self.start, 1.0],
-                "intervals": [{"from": part.start, "to": part.stop, "better": part.better} for part in self.intervals],
+                "intervals": [
+                    {"from": part.start, "to": part.stop, "better": part.better, "reachable": part.reachable}
+                    for part in self.intervals
+                ],
                 "crossings": [asdict(crossing) for crossing in self.crossings],
-                "augrc_difference": area,
+                "augrc_difference": self.area.to_dict(),
+                **({} if self.overall is self.area else {"region_difference": self.overall.to_dict()}),
+                "right_answers_difference": self.right.to_dict(),
+                **({} if equivalence is None else {"equivalence": {**asdict(equivalence), "p": equivalence.p}}),
                 "mcnemar": test,
                 **({} if untested is None else {"mcnemar_why": untested}),
                 "inputs_needed": self.inputs_needed,
@@ -122,6 +232,15 @@ class PairComparison(Shown):
         band = self.band
         table = pl.DataFrame({"nonreturn": band.x, "difference": band.difference, "low": band.low, "high": band.high})
         return table.select(pl.lit(self.a).alias("a"), pl.lit(self.b).alias("b"), pl.all())
+
+
+def _lower_side(contrast: Contrast) -> Side | None:
+    """The side whose figure is significantly lower."""
+    return None if not contrast.significant else "a" if contrast.value < 0 else "b"
+
+
+def _other(side: Side) -> Side:
+    return "b" if side == "a" else "a"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +282,8 @@ def compare(
     unpaired: bool = False,
     at: float = 0.2,
     level: float = 0.95,
-    region: tuple[float, float] = (0.0, 1.0),
+    region: tuple[float, float] = EVERYWHERE,
+    margin: float | None = None,
     replicates: int = 1000,
     seed: int = 0,
     step: Step = silent,
@@ -171,10 +291,14 @@ def compare(
 ) -> Comparison:
     """Compare systems, paired by id where the data has ids, over a region of non-return rates or all of them.
 
-    One critical value serves all pairs and all non-return rates, so the chance of any false "better" is meant
-    to be at most 1 - level; p-values of the areas are given plain and corrected by Holm's method. Rows that are
-    side by side already come as a `Pairing`; further options go to `evaluate`.
+    Which system is better overall is decided by the difference of areas (or of mean errors over the region asked for)
+    and, where one withholds more by itself, of right answers. Their intervals and p-values are corrected together for
+    the tests made on all pairs. Where a system is better is read off bands under one critical value for all pairs and
+    non-return rates. With a `margin` systems are tested for equivalence too. Rows that are side by side already come as
+    a `Pairing`; further options go to `evaluate`.
     """
+    if margin is not None and not 0 < margin < 1:
+        raise UsageError(f"a margin is a difference of rates between 0 and 1, such as 0.01; got {margin:g}")
     if isinstance(answers, Pairing):
         pairing = answers
     else:
@@ -198,13 +322,12 @@ def compare(
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
     couples = list(combinations(rows, 2))
     bands = difference_bands(couples, curves, samples, rows, level, region)
-    pairs = [_compare_pair(couple, rows, curves, bands[couple], pairing.paired, at, level) for couple in couples]
-    adjusted = holm(np.array([pair.area.p for pair in pairs]))
-    corrected = tuple(replace(pair, p_adjusted=float(p)) for pair, p in zip(pairs, adjusted, strict=True))
+    about: dict[str, Any] = {"paired": pairing.paired, "at": at, "level": level, "region": region, "margin": margin}
+    pairs = corrected([_compare_pair(couple, rows, curves, bands[couple], **about) for couple in couples])
     leads, note = ranking(curves, bands), pairing.note
     how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
     evaluations = evaluate(pairing.frames, read=read, **how, **options)
-    return Comparison(evaluations, corrected, leads, note, pairing.dropped, level, (note,))
+    return Comparison(evaluations, pairs, leads, note, pairing.dropped, level, (note,))
 
 
 def _compare_pair(
@@ -212,43 +335,65 @@ def _compare_pair(
     rows: Mapping[str, Rows],
     curves: Mapping[str, ErrorReturnCurve],
     band: DifferenceBand,
+    *,
     paired: bool,
     at: float,
     level: float,
+    region: tuple[float, float],
+    margin: float | None,
 ) -> PairComparison:
     (a, b), (one, two) = (rows[name] for name in names), (curves[name] for name in names)
-    intervals = _better_intervals(band)
-    area, start = augrc_difference(a, b, paired=paired)
-    sides = {part.better for part in intervals}
-    verdict: Verdict = "no difference shown"
-    if sides:
-        verdict = "crossing" if len(sides) == 2 else "a dominates" if sides == {"a"} else "b dominates"
+    area = area_contrast(a, b, paired=paired, level=level)
+    whole = region == EVERYWHERE
     return PairComparison(
         a=names[0],
         b=names[1],
         paired=paired,
         n=a.weight.size if paired else min(a.weight.size, b.weight.size),
-        verdict=verdict,
-        intervals=intervals,
+        intervals=_better_intervals(band, (one, two)),
         crossings=_crossings(one, two, band),
         area=area,
-        p_adjusted=area.p,
-        start=start,
+        overall=area if whole else region_contrast(a, b, region, paired=paired, level=level),
+        right=right_contrast(a, b, paired=paired, level=level),
         band=band,
         mcnemar=_mcnemar(rows, curves, names, at) if paired else "the systems are not paired",
-        inputs_needed=None if sides else _inputs_needed(area, a.weight.size, level),
         curves=(one, two),
-        level=level,
+        units=min(a.units, b.units),
+        margin=margin,
     )
 
 
-def _better_intervals(band: DifferenceBand) -> tuple[Interval, ...]:
-    found: list[Interval] = []
+def corrected(pairs: Sequence[PairComparison]) -> tuple[PairComparison, ...]:
+    """The pairs with intervals and p-values for all tests that their verdicts rest on.
+
+    Each pair is tested for errors and, where one system withholds more by itself, for right answers.
+    """
+    tests = sum(1 + one.floors_differ for one in pairs)
+    found = []
+    for one in pairs:
+        area, right = replace(one.area, tests=tests), replace(one.right, tests=tests)
+        overall = area if one.overall is one.area else replace(one.overall, tests=tests)
+        found.append(replace(one, area=area, overall=overall, right=right))
+    return tuple(found)
+
+
+def _better_intervals(band: DifferenceBand, curves: tuple[ErrorReturnCurve, ErrorReturnCurve]) -> tuple[Interval, ...]:
+    parts: list[Interval] = []
     sides: tuple[tuple[NDArray[np.bool_], Side], ...] = ((band.high < 0, "a"), (band.low > 0, "b"))
     for shown, side in sides:
         edges = np.flatnonzero(np.diff(np.concatenate([[False], shown, [False]]).astype(np.int8)))
-        found += [Interval(float(band.x[i]), float(band.x[j - 1]), side) for i, j in edges.reshape(-1, 2)]
-    return tuple(sorted(found, key=lambda part: part.start))
+        for first, last in edges.reshape(-1, 2):
+            start, stop = float(band.x[first]), float(band.x[last - 1])
+            parts.append(Interval(start, stop, side, all(_has_cutoffs(one, start, stop) for one in curves)))
+    return tuple(sorted(parts, key=lambda part: part.start))
+
+
+def _has_cutoffs(curve: ErrorReturnCurve, start: float, stop: float) -> bool:
+    """Whether the cutoffs of a curve are close together over a range, or as close as its inputs allow."""
+    x = curve.nonreturn
+    first, last = int(np.searchsorted(x, start, side="right")) - 1, int(np.searchsorted(x, stop, side="left"))
+    gaps = np.diff(x[max(first, 0) : last + 1])
+    return not gaps.size or bool(gaps.max() <= max(NEAR_CUTOFFS, 2 / curve.sweep.n) + 1e-9)
 
 
 def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBand) -> tuple[Crossing, ...]:
@@ -269,7 +414,8 @@ def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBan
             at = (x[left + 1] + x[right - 1]) / 2
         before, after = band.x[decided & (band.x <= at)], band.x[decided & (band.x >= at)]
         low, high = (before[-1] if before.size else band.x[0]), (after[0] if after.size else band.x[-1])
-        crossings.append(Crossing(float(at), float(one.error_at(at)), float(low), float(high)))
+        near = _has_cutoffs(one, at, at) and _has_cutoffs(two, at, at)
+        crossings.append(Crossing(float(at), float(one.error_at(at)), float(low), float(high), near))
     return tuple(crossings)
 
 
@@ -291,11 +437,3 @@ def _mcnemar(
         return f"ties leave no common cutoff near a non-return rate of {at:g}: {apart}"
     a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
     return McNemar(at, reached[0], reached[1], a_only, b_only, mcnemar(a_only, b_only))
-
-
-def _inputs_needed(area: Estimate, n: int, level: float) -> int | None:
-    """Inputs at which a difference of areas as large as the one seen would be shown four times out of five."""
-    if area.value == 0 or not area.error > 0:
-        return None
-    factor = ((normal(level) + normal(2 * POWER - 1)) * area.error / abs(area.value)) ** 2
-    return max(n, int(np.ceil(n * factor)))

@@ -418,6 +418,7 @@ def difference_bands(
         heaviest = max(rows[name].weight.size / rows[name].units for name in (one, two))
         discordant = heaviest / min(rows[one].effective_n, rows[two].effective_n)  # one further: no deviation is 0
         deviation = np.sqrt(drawn.var(axis=0) * units / max(units - 1, 1) + discordant**2)
+        deviation = np.maximum(deviation, 2 * discordant)  # six inputs that all differ alike are shown, five are not
         parts[one, two] = (x, difference, deviation)
         worst.append((np.abs(drawn - difference) / deviation).max(axis=1))
     single = student(level, min(part.units for part in rows.values()) - 1)

@@ -172,6 +172,10 @@ def compare(
     region: ComparedRegion = EVERYWHERE,
     matched: Annotated[bool, Option("Compare only the ids that all systems have.")] = False,
     unpaired: Annotated[bool, Option("Ignore ids: different inputs for each system.")] = False,
+    margin: Annotated[
+        float | None,
+        Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
+    ] = None,
     columns: Columns = None,
     where: Where = (),
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
@@ -202,6 +206,7 @@ def compare(
         at=sum(at_nonreturn) / 2 if isinstance(at_nonreturn, tuple) else at_nonreturn,
         measures=returns_measures(at=at_nonreturn),
         region=region,
+        margin=margin,
         step=step,
         **asdict(sampling),
     )

@@ -14,7 +14,7 @@ from demur.core.arrays import Array
 from demur.core.stats.calibration import ECE, NCE, Brier
 from demur.core.stats.intervals import student_p, student_quantile
 from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
-from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.resampling import Sample
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError
 
@@ -555,6 +555,11 @@ class Estimate:
             return 1.0 if self.value == 0 else 0.0
         return student_p(self.value, self.error, self.freedom)
 
+    @property
+    def p_below(self) -> float:
+        """One-sided p-value against the value being 0 or above."""
+        return self.p / 2 if self.value < 0 else 1 - self.p / 2
+
 
 def area_from(sweep: Sweep, start: float) -> float:
     """Area under the error-return curve from the non-return rate `start` to 1."""
@@ -579,29 +584,6 @@ def augrc_estimate(sample: Sample) -> Estimate:
     mean = sum(float(np.sum(count * value)) for count, value in parts) / n
     squares = sum(float(np.sum(count * np.square(value - mean))) for count, value in parts)
     return Estimate(area, float(np.sqrt(squares / (n - 1) / n)), n - 1)
-
-
-def augrc_difference(a: Rows, b: Rows, *, paired: bool) -> tuple[Estimate, float]:
-    """AUGRC of `a` less that of `b` over the range both reach, and where that range starts."""
-    sweeps = [rows.sweep() for rows in (a, b)]
-    floors = [float(sweep.withheld / sweep.total) for sweep in sweeps]
-    left = max(floors)
-    value = area_from(sweeps[0], left) - area_from(sweeps[1], left)
-    parts = [
-        area_influence(sweep, left, moving_start=False)[rows.cells(sweep.threshold)]
-        for rows, sweep in zip((a, b), sweeps, strict=True)
-    ]
-    heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
-    mover = int(floors[1] > floors[0])
-    shift = (1 if mover else -1) * (heights[0] - heights[1])
-    parts[mover] = parts[mover] + shift * ((~(a, b)[mover].answered).astype(np.float64) - floors[mover])
-    if paired:
-        return Estimate.of_units(value, a.pulled(parts[0] - parts[1])), left
-    one, two = (Estimate.of_units(0.0, rows.pulled(part)) for part, rows in zip(parts, (a, b), strict=True))
-    total, freedom = one.error**2 + two.error**2, min(one.freedom, two.freedom)
-    if total > 0:  # Welch's degrees of freedom
-        freedom = max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))
-    return Estimate(value, float(np.hypot(one.error, two.error)), freedom), left
 
 
 def area_influence(sweep: Sweep, start: float, *, moving_start: bool) -> Array:

@@ -248,15 +248,19 @@ def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
 
 
 def pair_table(comparison: Comparison) -> ResultTable:
-    """The verdict on each pair with the test of the areas."""
-    rows = []
+    """The verdict on each pair with the tests it rests on; interval and p-value share one correction."""
+    withheld = any(pair.floors_differ for pair in comparison.pairs)
+    rows: list[tuple[str, ...]] = []
     for pair in comparison.pairs:
-        low, high = pair.area.interval(pair.level)
-        area = with_interval(pair.area.value, low, high, write="{:+.4f}".format)
-        rows.append((pair.a, pair.b, pair.verdict, area, numbers.p_value(pair.p_adjusted), verdicts.mcnemar(pair)))
-    columns = ("a", "b", "verdict", "area of a less b", "corrected p", "errs alone, a : b (McNemar)")
-    brief = ResultTable("Pairs", columns[:-1], tuple(row[:-1] for row in rows))
-    return ResultTable("Pairs", columns, tuple(rows), brief=brief)
+        area = with_interval(pair.area.value, *pair.area.interval, write="{:+.4f}".format)
+        right = with_interval(pair.right.value, *pair.right.interval, write=lambda rate: f"{100 * rate:+.1f}")
+        more = (right, numbers.p_value(pair.right.p_adjusted)) if withheld else ()
+        tested = (area, numbers.p_value(pair.area.p_adjusted), *more)
+        rows.append((pair.a, pair.b, pair.verdict, *tested, verdicts.mcnemar(pair)))
+    columns = ("a", "b", "verdict", "AUGRC of a less b", "p")
+    brief = ResultTable("Pairs", columns, tuple(row[:5] for row in rows))
+    more_columns = ("right answers of a less b, points", "p (right answers)") if withheld else ()
+    return ResultTable("Pairs", (*columns, *more_columns, "errors of one, a : b (McNemar)"), tuple(rows), brief=brief)
 
 
 def class_table(report: ClassReport) -> ResultTable:

@@ -1,11 +1,14 @@
-"""Verdicts on compared systems in plain sentences and titles."""
+"""Verdicts on compared systems in plain sentences and titles: overall first, then where, then right answers."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from typing import Any
 
 from demur.core.show.numbers import listed, p_value, percent, rounded_up
-from demur.returns.compare import Comparison, PairComparison
+from demur.returns.compare import Comparison, Crossing, Interval, PairComparison, Side
+from demur.returns.contrasts import Contrast
+from demur.returns.curves import ErrorReturnCurve
 from demur.returns.ranking import RankingRegion
 
 SHORT_GAP = 0.05
@@ -28,17 +31,38 @@ def comparison_title(comparison: Comparison) -> str:
     reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
     if first.also:
         return f"{first.best} is lowest {reach}, not significantly different from {listed(first.also)}"
-    return f"{first.best} errs least {reach}{_but(first)}"
+    return f"{first.best} makes the fewest errors {reach}{_but(first)}"
 
 
 def pair_title(pair: PairComparison) -> str:
     """The verdict on a pair in a few words."""
-    if pair.verdict == "no difference shown":
-        return f"No difference shown between {pair.a} and {pair.b}"
     if pair.verdict == "crossing":
-        return f"{pair.a} and {pair.b} cross: the better one depends on how much is withheld"
-    better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
-    return f"{better} errs less than {worse}" + ("" if pair.everywhere else " wherever they differ significantly")
+        return f"{pair.a} or {pair.b}: it depends on how much is withheld"
+    if pair.verdict == "equivalent":
+        return f"{pair.a} and {pair.b} are equivalent within {percent(pair.margin or 0.0)}"
+    if pair.better is None:
+        return f"No significant difference between {pair.a} and {pair.b}"
+    better, worse = _named(pair, pair.better)
+    if dominates(pair):
+        return f"{better} dominates {worse}{_scope(pair).removeprefix(' overall')}"
+    return f"{better} is better than {worse}{_scope(pair)}"
+
+
+def dominates(pair: PairComparison) -> bool:
+    """Whether the better system has nowhere the higher curve."""
+    return pair.verdict.endswith("dominates")
+
+
+def _named(pair: PairComparison, better: Side) -> tuple[str, str]:
+    return (pair.a, pair.b) if better == "a" else (pair.b, pair.a)
+
+
+def _scope(pair: PairComparison) -> str:
+    """Over what a system is better: all non-return rates, or the region asked for."""
+    if pair.overall is pair.area:
+        return " overall"
+    start, stop = pair.overall.range
+    return f" over {percent(start)} to {percent(stop)} non-return"
 
 
 def comparison_sentences(comparison: Comparison) -> list[str]:
@@ -69,53 +93,136 @@ def _but(lead: RankingRegion) -> str:
 
 
 def pair_sentences(pair: PairComparison) -> list[str]:
-    """The verdict on one pair, the test of the areas, and how many inputs it would take where nothing is shown."""
-    low, high = pair.area.interval(pair.level)
-    paired = "" if pair.paired else ", unpaired"
-    area = (
-        f"The area under the curve (mean error rate) of {pair.a} less that of {pair.b} is {pair.area.value:+.4f} "
-        f"({low:+.4f} to {high:+.4f}, {p_value(pair.p_adjusted)}{paired})."
-    )
-    sentences = [_verdict(pair), area]
-    if pair.verdict != "no difference shown":
-        return sentences
-    if pair.inputs_needed is None:
-        sentences.append("The two areas are equal, so no number of inputs of this kind would tell them apart.")
-    elif pair.inputs_needed > pair.n:
-        sentences.append(
-            "To show a difference in area of the size seen here four times out of five, about "
-            f"{rounded_up(pair.inputs_needed)} inputs would be needed; there are {pair.n:,}."
-        )
-    return sentences
+    """The verdict overall with its test, where each is better, right answers, and how many inputs would show more."""
+    silent = [f"{curve.name} answers nothing." for curve in pair.curves if is_silent(curve)]
+    return [*silent, _overall(pair), *_better_ranges(pair), *_right_answers(pair), *_more_inputs(pair)]
 
 
-def _verdict(pair: PairComparison) -> str:
-    if pair.verdict == "no difference shown":
-        return f"No difference is shown between {pair.a} and {pair.b} at any non-return rate."
-    if pair.verdict != "crossing":
-        better, worse = (pair.a, pair.b) if pair.verdict == "a dominates" else (pair.b, pair.a)
-        reach = "beyond that hardly an error is left" if pair.everywhere else "and nowhere shown worse"
-        return f"{better} errs less than {worse} {_ranges(pair, pair.intervals[0].better)} non-return, {reach}."
-    first = min((part.stop for part in pair.intervals), default=math.inf)
-    between = [crossing for crossing in pair.crossings if first <= crossing.low + 1e-9][:1]
-    at = [f" The curves cross at {percent(one.x)} ({percent(one.low)} to {percent(one.high)})." for one in between]
+def is_silent(curve: ErrorReturnCurve) -> bool:
+    """Whether a system answers nothing."""
+    return float(curve.sweep.answered) == 0
+
+
+def _overall(pair: PairComparison) -> str:
+    """Which system makes fewer errors over all, with difference, interval and p-value."""
+    contrast, better = pair.overall, pair.fewer_errors
+    if any(is_silent(curve) for curve in pair.curves):
+        return f"There is no non-return rate at which the errors of {pair.a} and {pair.b} could be compared."
+    start, stop = contrast.range
+    region = "" if contrast is pair.area else f" over {percent(start)} to {percent(stop)} non-return"
+    what = "mean error rate" if region else "AUGRC (mean error rate)"
+    common = f" from {percent(start)} non-return on, where both answer," if start > 0 and not region else ""
+    if better is not None:
+        one, two = _named(pair, better)
+        lower = f"its {what}{common} is lower by {_tested(contrast, pair, '{:.4f}'.format, turned=better == 'a')}"
+        if dominates(pair):
+            return f"{one} dominates {two}{region}, with no more errors at any non-return rate: {lower}."
+        return f"{one} makes fewer errors than {two}{region or ' overall'}: {lower}."
+    test = f"{what} of {pair.a} less {pair.b}{common.rstrip(',')}: {_tested(contrast, pair, '{:+.4f}'.format)}"
+    if pair.verdict == "equivalent" and pair.equivalence is not None:
+        within = f"within {percent(pair.equivalence.margin)} (two one-sided tests, {p_value(pair.equivalence.p)})"
+        return f"{pair.a} and {pair.b} are equivalent{region} {within}. {test}."
+    return f"No significant difference between {pair.a} and {pair.b}{region or ' overall'}. {test}."
+
+
+def _tested(
+    contrast: Contrast, pair: PairComparison, write: Callable[[float], str], *, turned: bool = False, unit: str = ""
+) -> str:
+    """A difference with interval and p-value, and what both are corrected for; `turned` is that of b less a."""
+    value, (low, high) = contrast.value, contrast.interval
+    if turned:
+        value, low, high = -value, -high, -low
+    details = [f"{write(low)} to {write(high)}", p_value(contrast.p_adjusted)]
+    details += [] if pair.paired else ["unpaired"]
+    details += [f"corrected for {contrast.tests} tests"] if contrast.tests > 1 else []
+    return f"{write(value)}{unit} ({', '.join(details)})"
+
+
+def _better_ranges(pair: PairComparison) -> list[str]:
+    """Where each system makes significantly fewer errors."""
+    if not pair.intervals:
+        return []
+    sides = dict.fromkeys(part.better for part in pair.intervals)
+    fewer = "makes significantly fewer errors when"
+    parts = [f"{_named(pair, side)[0]} {fewer} {_ranges(pair, side)} is withheld" for side in sides]
+    elsewhere = "" if _everywhere(pair) else "; no significant difference elsewhere"
+    return [f"{', '.join(parts)}{elsewhere}.{_lots(pair)}{_crossing(pair)}"]
+
+
+def _everywhere(pair: PairComparison) -> bool:
+    """Whether one system is shown better wherever either still errs more than once in 200 inputs."""
+    if len(pair.intervals) != 1:
+        return False
+    x, (only,) = pair.band.x, pair.intervals
+    one, two = (curve.error_at(x) for curve in pair.curves)
+    erring = (one > 0.005) | (two > 0.005)
+    return bool(((x >= only.start) & (x <= only.stop))[erring].all())
+
+
+def _lots(pair: PairComparison) -> str:
+    """That parts of the ranges lie between cutoffs."""
+    if all(part.reachable for part in pair.intervals):
+        return ""
     return (
-        f"The curves cross: {pair.a} errs less {_ranges(pair, 'a')}, {pair.b} {_ranges(pair, 'b')} non-return, "
-        f"so the choice depends on how much may be withheld.{''.join(at)}"
+        " Ties leave no threshold for parts of this range: there the curves show what returning a random part of the "
+        "tied answers would give."
     )
 
 
-def _ranges(pair: PairComparison, side: str) -> str:
+def _crossing(pair: PairComparison) -> str:
+    """Where the curves cross, where one system is shown better before and the other after."""
+    return "".join(
+        f" The curves cross at {percent(one.x)} ({percent(one.low)} to {percent(one.high)})."
+        for one in supported_crossings(pair)[:1]
+    )
+
+
+def supported_crossings(pair: PairComparison) -> list[Crossing]:
+    """The crossings with one system shown better before and the other after."""
+
+    def supported(crossing: Crossing) -> bool:
+        before = [part.better for part in pair.intervals if part.stop <= crossing.x]
+        after = [part.better for part in pair.intervals if part.start >= crossing.x]
+        return crossing.reachable and bool(before and after and before[-1] != after[0])
+
+    return [crossing for crossing in pair.crossings if supported(crossing)]
+
+
+def _right_answers(pair: PairComparison) -> list[str]:
+    """Right answers of both, where one withholds more by itself."""
+    if not pair.floors_differ:
+        return []
+    one, two = (f"{curve.name} {percent(float(curve.accuracy[0]))}" for curve in pair.curves)
+    shares = f"{one} of the inputs, {two}, when each returns all it has"
+    if pair.more_right is None:
+        tested = _tested(pair.right, pair, lambda rate: f"{100 * rate:+.1f}", unit=" points")
+        return [f"No significant difference in right answers: {shares}; {tested}."]
+    better, worse = _named(pair, pair.more_right)
+    how: dict[str, Any] = {"turned": pair.more_right == "b", "unit": " points more"}
+    tested = _tested(pair.right, pair, lambda rate: f"{100 * rate:.1f}", **how)
+    return [f"{better} gives more right answers than {worse}: {shares}; {tested}."]
+
+
+def _more_inputs(pair: PairComparison) -> list[str]:
+    if pair.inputs_needed is None or pair.inputs_needed <= pair.n or pair.verdict == "equivalent":
+        return []
+    return [
+        "If the difference is as large as it is here, about "
+        f"{rounded_up(pair.inputs_needed)} inputs would show it four times out of five; there are {pair.n:,}."
+    ]
+
+
+def _ranges(pair: PairComparison, side: Side) -> str:
     """The ranges on which a side is shown better, those with only a short gap between them taken together."""
-    merged: list[list[float]] = []
+    merged: list[Interval] = []
     gaps = False
     for part in (one for one in pair.intervals if one.better == side):
-        if merged and part.start - merged[-1][1] <= SHORT_GAP + 1e-9:
-            merged[-1][1], gaps = part.stop, True
+        if merged and part.start - merged[-1].stop <= SHORT_GAP + 1e-9:
+            merged[-1], gaps = Interval(merged[-1].start, part.stop, side), True
         else:
-            merged.append([part.start, part.stop])
+            merged.append(part)
     shown = [
-        f"from {percent(start)} to {percent(stop)}" if stop > start else f"at {percent(start)}"
-        for start, stop in merged
+        f"{percent(part.start)} to {percent(part.stop)}" if part.stop > part.start else percent(part.start)
+        for part in merged
     ]
     return listed(shown) + (" (but for short gaps)" if gaps else "")

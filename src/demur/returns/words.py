@@ -27,6 +27,8 @@ def choice_title(choice: Choice) -> str:
 def score_sentences(evaluation: Evaluation) -> list[str]:
     """What one system's answers show."""
     figures, name = evaluation.figures, evaluation.name
+    if float(evaluation.sample.sweep.answered) == 0:
+        return [f"{name} answers none of {evaluation.n:,} inputs: it makes no errors, and gives no right answer."]
     sentences = [
         f"{name}: when it returns every answer it has, {percent(figures['forced_error'].value)} of "
         f"{evaluation.n:,} inputs get a wrong one ({interval(figures['forced_error'])})."

@@ -18,7 +18,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
 }
 _CONDITION = re.compile(r"\s*([\w.]+)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
-_VERDICT = re.compile(r"\s*(.+?)\s+is\s+significantly\s+(worse|better)\s*")
+_CLAIMS = r"significantly\s+(?:worse|better)|not\s+(?:non-inferior|equivalent)"
+_VERDICT = re.compile(rf"\s*(.+?)\s+is\s+({_CLAIMS})\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ def check_syntax(conditions: list[str]) -> None:
         if not (_CONDITION.fullmatch(condition) or _VERDICT.fullmatch(condition)):
             raise UsageError(
                 f'--fail-if takes "NAME > NUMBER" (also <, >=, <=; NAME.low and NAME.high for the interval) or, for '
-                f'compare, "b is significantly worse"; got "{condition}"'
+                f'compare, "b is significantly worse" (or better) and, with --margin, "b is not non-inferior" or "b is '
+                f'not equivalent"; got "{condition}"'
             )
 
 
@@ -89,11 +91,22 @@ def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[GateResul
     name, limit = match[1], float(match[3]) / (100 if match[4] else 1)
     for subject in _subjects(document, name):
         value, failure = _value_of(subject, name), None
-        if value is None:
+        if _is_silent(subject) and name.partition(".")[0] not in SAID_OF_SILENCE:
+            failure = f"{subject.name} answers nothing, so the gate {condition} cannot be passed"
+        elif value is None:
             failure = f"{subject.name}: {name} is undefined, so the gate {condition} cannot be passed"
         elif _COMPARE[match[2]](value, limit):
             failure = f"{subject.name}: {condition} holds: it is {value:.6g}"
         yield GateResult(condition, subject.name, failure)
+
+
+SAID_OF_SILENCE = ("n", "nonreturn_floor")
+"""What can be asked of a system that answers nothing; that it makes no errors is no merit."""
+
+
+def _is_silent(subject: Subject) -> bool:
+    floor = subject.values.get("nonreturn_floor")
+    return isinstance(floor, Mapping) and floor.get("value") == 1
 
 
 def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
@@ -157,31 +170,26 @@ def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
     return UsageError(f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}')
 
 
-def _verdict_gates(condition: str, name: str, worse: str, document: Mapping[str, Any]) -> Iterator[GateResult]:
+def _verdict_gates(condition: str, name: str, claim: str, document: Mapping[str, Any]) -> Iterator[GateResult]:
     if not all("verdict" in pair for pair in document.get("pairs", [{}])):
         raise UsageError(f'"{condition}" is a gate for compare and nbest --compare; here it takes "NAME > NUMBER"')
     names = {pair[side] for pair in document["pairs"] for side in ("a", "b")}
     if name not in {"a", "b", *names}:
         raise UsageError(f'"{condition}": there is no system "{name}"; there are a, b, {", ".join(sorted(names))}')
+    claim = " ".join(claim.split())
     for pair in document["pairs"]:
         for side, other in (("a", "b"), ("b", "a")):
             if name == (pair[side] if name in names else side):
-                loser = side if worse == "worse" else other
-                failure = f"{pair[side]} is significantly {worse} than {pair[other]}"
-                subject = f"{pair['a']} against {pair['b']}"
-                yield GateResult(condition, subject, failure if _is_worse(pair, loser) else None)
+                holds = _claim_holds(claim, pair, side, other, condition)
+                failure = f"{pair[side]} is {claim} {'to' if 'not' in claim else 'than'} {pair[other]}"
+                yield GateResult(condition, f"{pair['a']} against {pair['b']}", failure if holds else None)
 
 
-def _is_worse(pair: Mapping[str, Any], side: str) -> bool:
-    """The other side dominates, or the areas differ significantly (after correction) to this side's disadvantage.
-
-    Of N-best lists: the other side's ICE is lower, shown after correction.
-    """
-    other = "b" if side == "a" else "a"
-    if "differences" in pair:
-        return bool(pair["verdict"] == f"{other} is better")
-    area = pair["augrc_difference"]
-    larger = (area["value"] > 0) == (side == "a")
-    return bool(
-        pair["verdict"] == f"{other} dominates" or (area["p_adjusted"] < 0.05 and larger and area["value"] != 0)
-    )
+def _claim_holds(claim: str, pair: Mapping[str, Any], side: str, other: str, condition: str) -> bool:
+    """Whether a claim about one side of a pair holds: of the overall difference, or the region compared over."""
+    if claim.startswith("significantly"):
+        return bool(pair["better"] == (side if claim.endswith("better") else other))
+    if "equivalence" not in pair:
+        raise UsageError(f'"{condition}" needs --margin: the difference that does not matter, such as 0.01')
+    p = pair["equivalence"]["p" if claim.endswith("equivalent") else side]
+    return not p < 1 - pair["equivalence"]["level"]

@@ -71,7 +71,7 @@ def comparison_chart(comparison: Comparison, *, region: tuple[float, float] | No
         comparison.evaluations,
         region=region,
         title=verdicts.comparison_title(comparison),
-        crossings=[crossing for pair in comparison.pairs for crossing in supported_crossings(pair)],
+        crossings=[crossing for pair in comparison.pairs for crossing in verdicts.supported_crossings(pair)],
     )
 
 
@@ -95,17 +95,6 @@ def slices_chart(
 def bare_curve_chart(curve: ErrorReturnCurve, **options: Any) -> Any:
     """The error-return plot of a curve alone, without bands; options are those of `error_return_chart`."""
     return error_return_chart([Bare(curve)], **{"bands": "none", **options})
-
-
-def supported_crossings(pair: PairComparison) -> list[Crossing]:
-    """The crossings with one system shown better before and the other after."""
-
-    def supported(crossing: Crossing) -> bool:
-        before = [part.better for part in pair.intervals if part.stop <= crossing.x]
-        after = [part.better for part in pair.intervals if part.start >= crossing.x]
-        return bool(before and after and before[-1] != after[0])
-
-    return [crossing for crossing in pair.crossings if supported(crossing)]
 
 
 _HOLLOW: dict[str, Any] = {"filled": True, "fill": "white", "stroke": "black", "opacity": 1}
@@ -344,13 +333,14 @@ def difference_chart(pair: PairComparison) -> Any:
         f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
         for part in pair.intervals
     ]
-    cross = f" The curves cross at {', '.join(percent(one.x) for one in pair.crossings[:5])}." if pair.crossings else ""
+    crossings = [percent(one.x) for one in pair.crossings if one.reachable][:5]
+    cross = f" The curves cross at {', '.join(crossings)}." if crossings else ""
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=verdicts.pair_title(pair),
         subtitle=[
             f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
-            f"{percent(pair.level)} band for all rates at once",
+            f"{percent(pair.overall.level)} band for all rates at once",
             f"above zero {_short_name(pair, 'a')} errs more",
             "tinted: the band leaves zero",
         ],
@@ -386,9 +376,10 @@ def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any
 
 
 def _crossing_layers(pair: PairComparison) -> list[Any]:
-    if not pair.crossings:
+    crossings = [one for one in pair.crossings if one.reachable]
+    if not crossings:
         return []
-    rows = [{"nonreturn": one.x, "low_x": one.low, "high_x": one.high, "difference": 0.0} for one in pair.crossings]
+    rows = [{"nonreturn": one.x, "low_x": one.low, "high_x": one.high, "difference": 0.0} for one in crossings]
     base = Plot(inline(pl.DataFrame(rows)))
     return [
         base.mark_rule(strokeWidth=3, color="#666666").encode(

@@ -56,9 +56,9 @@ function shownBetter(facts, state, points) {
     (part) => pair[part.better] === best && part.from <= state.x && state.x <= part.to);
   const worse = facts.pairs.filter(leads).map((pair) => (pair.a === best ? pair.b : pair.a));
   const others = points.length - 1;
-  if (!worse.length) return others === 1 ? " No difference is shown here." : ` ${best} is not shown to be better here.`;
+  if (!worse.length) return others === 1 ? " No significant difference here." : ` ${best} is not significantly better here.`;
   const named = worse.length <= MOST_NAMED ? listed(worse) : `${worse.length} of the ${others} others`;
-  return ` ${best} is shown to err less here${worse.length === others ? "" : ` than ${named}`}.`;
+  return ` ${best} makes significantly fewer errors here${worse.length === others ? "" : ` than ${named}`}.`;
 }
 
 function costWords(facts, state, points) {

@@ -218,7 +218,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     for start, stop, best in _joined(stretches):
         side = undecided
         if best is not None:
-            colour, label = style_of(names.index(best)).colour, f"{labels[best]} errs less"
+            colour, label = style_of(names.index(best)).colour, f"{labels[best]} better"
             side = {"better": best, "colour": colour, "tint": 0.09, "label": label}
         rows.append({"start": round(start, 7), "stop": round(stop, 7), **side})
     return rows
@@ -273,7 +273,7 @@ def explorer_document(
     shade = []
     if any(row["better"] for row in lead):
         others = " than all others" if len(names) > 2 else ""
-        shade = [f"tinted, and named under the plot: where one system is shown to err less{others}"]
+        shade = [f"tinted, and named under the plot: where one system makes significantly fewer errors{others}"]
     pairs = [] if comparison is None else [pair.to_dict() for pair in comparison.pairs]
     kept = ("a", "b", "verdict", "intervals", "crossings")
     values: dict[str, Any] = plain(
@@ -371,10 +371,10 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
         if pair[part["better"]] == best and part["from"] <= document["at"] <= part["to"]
     ]
     if not worse:
-        return " No difference is shown here." if len(points) == 2 else f" {best} is not shown to be better here."
+        return " No significant difference here." if len(points) == 2 else f" {best} is not significantly better here."
     others = len(points) - 1
     named = listed(worse) if len(worse) <= MOST_NAMED else f"{len(worse)} of the {others} others"
-    return f" {best} is shown to err less here" + ("." if len(worse) == others else f" than {named}.")
+    return f" {best} makes significantly fewer errors here" + ("." if len(worse) == others else f" than {named}.")
 
 
 def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:

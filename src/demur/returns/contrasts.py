@@ -1,0 +1,154 @@
+"""Two systems in one number: mean errors over a range, right answers. Interval and p-value share one correction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from demur.core.arrays import Array
+from demur.core.stats.resampling import Rows
+from demur.returns.measures import Estimate, area_from, area_influence
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A figure of a less that of b; `tests` is for how many tests interval and p-value are corrected (Sidak 1967).
+
+    >>> one = Contrast(Estimate(0.02, 0.008, 100), (0.0, 1.0))
+    >>> round(one.p_adjusted, 4), one.significant, replace(one, tests=3).significant
+    (0.014, True, True)
+    >>> [round(end, 4) for end in replace(one, tests=3).interval]
+    [0.0006, 0.0394]
+    """
+
+    estimate: Estimate
+    range: Range
+    """Non-return rates over which errors are averaged, or at which the two return all they have."""
+    level: float = 0.95
+    tests: int = 1
+    most: float = 1.0
+    """The largest difference there can be."""
+
+    @property
+    def value(self) -> float:
+        """The difference in this sample."""
+        return self.estimate.value
+
+    @property
+    def interval(self) -> Range:
+        """The interval; it excludes 0 exactly where the corrected p-value is below 1 - level."""
+        low, high = self.estimate.interval(self.level ** (1 / self.tests))
+        return max(low, -self.most), min(high, self.most)
+
+    @property
+    def p_adjusted(self) -> float:
+        """The chance of so large a difference in any of the tests, if no two systems differed."""
+        return sidak(self.estimate.p, self.tests)
+
+    @property
+    def significant(self) -> bool:
+        """Whether a difference is shown."""
+        return self.p_adjusted < 1 - self.level
+
+    def inferior_p(self, margin: float) -> tuple[float, float]:
+        """P-values against "a is worse than b by the margin or more", and the same of b: small ones rule it out."""
+        one, two = (replace(self.estimate, value=gap - margin).p_below for gap in (self.value, -self.value))
+        return sidak(one, self.tests), sidak(two, self.tests)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contrast as plain values."""
+        low, high = self.interval
+        p = {"p": self.estimate.p, "p_adjusted": self.p_adjusted, "tests": self.tests}
+        return {"value": self.value, "low": low, "high": high, **p, "range": list(self.range)}
+
+
+def sidak(p: float, tests: int) -> float:
+    """A p-value corrected for having made several tests.
+
+    >>> round(sidak(0.01, 5), 4)
+    0.049
+    """
+    return p if p in (0.0, 1.0) or math.isnan(p) else -math.expm1(tests * math.log1p(-p))
+
+
+def area_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Contrast:
+    """AUGRC of `a` less that of `b`, over the non-return rates that both reach."""
+    estimate, start = area_difference(a, b, paired=paired)
+    return Contrast(_at_least(estimate, (a, b), 1.0, paired=paired), (start, 1.0), level, most=0.5)
+
+
+def region_contrast(a: Rows, b: Rows, region: Range, *, paired: bool, level: float = 0.95) -> Contrast:
+    """Mean error rate of `a` less that of `b` over a region of non-return rates, as far as both reach it."""
+    area, start = area_difference(a, b, paired=paired, region=region)
+    width = region[1] - start
+    if width <= 0:
+        return Contrast(Estimate(float("nan"), float("nan"), 1), (start, start), level)
+    mean = replace(area, value=area.value / width, error=area.error / width)
+    return Contrast(_at_least(mean, (a, b), 2.0, paired=paired), (start, region[1]), level)
+
+
+def right_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Contrast:
+    """Right answers of `a` less those of `b` as shares of all inputs, when each returns every answer it has."""
+    right = [(rows.right & rows.answered).astype(np.float64) for rows in (a, b)]
+    totals = [
+        (np.sort(part * rows.weight).sum(), np.sort(rows.weight).sum())
+        for part, rows in zip(right, (a, b), strict=True)
+    ]
+    one, two = (float(count / total) for count, total in totals)
+    estimate = _difference(one - two, (a, b), (right[0] - one, right[1] - two), paired=paired)
+    return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (_floor(a), _floor(b)), level)
+
+
+def area_difference(a: Rows, b: Rows, *, paired: bool, region: Range = (0.0, 1.0)) -> tuple[Estimate, float]:
+    """Area between the curves of `a` and `b` over a range, as far as both reach it, and where it starts.
+
+    The range starts at a fixed rate, or where the system starts that withholds more by itself: that start moves with
+    the sample.
+    """
+    sweeps, floors = [rows.sweep() for rows in (a, b)], [_floor(rows) for rows in (a, b)]
+    left = max(*floors, region[0])
+    stop = max(left, region[1])
+    one, two = (area_from(sweep, left) - area_from(sweep, stop) for sweep in sweeps)
+    parts = []
+    for rows, sweep in zip((a, b), sweeps, strict=True):
+        influence = area_influence(sweep, left, moving_start=False)
+        if stop < 1:
+            influence -= area_influence(sweep, stop, moving_start=False)
+        parts.append(influence[rows.cells(sweep.threshold)])
+    if left == max(floors):
+        heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
+        mover = int(floors[1] > floors[0])
+        shift = (1 if mover else -1) * (heights[0] - heights[1])
+        parts[mover] = parts[mover] + shift * ((~(a, b)[mover].answered).astype(np.float64) - floors[mover])
+    return _difference(one - two, (a, b), (parts[0], parts[1]), paired=paired), left
+
+
+def _difference(value: float, rows: tuple[Rows, Rows], influence: tuple[Array, Array], *, paired: bool) -> Estimate:
+    """A difference with its standard error; `influence` is what each row adds to the figure of its system."""
+    if paired:
+        return Estimate.of_units(value, rows[0].pulled(influence[0] - influence[1]))
+    one, two = (Estimate.of_units(0.0, side.pulled(part)) for side, part in zip(rows, influence, strict=True))
+    total, freedom = one.error**2 + two.error**2, min(one.freedom, two.freedom)
+    if total > 0:  # Welch's degrees of freedom
+        freedom = max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))
+    return Estimate(value, float(np.hypot(one.error, two.error)), freedom)
+
+
+def _at_least(estimate: Estimate, rows: tuple[Rows, Rows], inputs: float, *, paired: bool) -> Estimate:
+    """The estimate with a standard error of at least what so many inputs more or less would make of it.
+
+    A handful of inputs that all differ the same way have no spread, and would be taken for certain. With this Student's
+    t asks for six of them before it shows a difference at .95, as the exact sign test does.
+    """
+    one, two = (inputs * side.weight.size / side.units / side.effective_n for side in rows)
+    return replace(estimate, error=max(estimate.error, max(one, two) if paired else math.hypot(one, two) / 2))
+
+
+def _floor(rows: Rows) -> float:
+    sweep = rows.sweep()
+    return float(sweep.withheld / sweep.total)
