@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
     from demur.reports.jobs import report
-    from demur.returns.jobs import classes, compare, merge, read, score, threshold, validate, verify_engine
+    from demur.returns.jobs import (
+        apply_recalibration,
+        classes,
+        compare,
+        fit_recalibration,
+        merge,
+        read,
+        score,
+        threshold,
+        validate,
+        verify_engine,
+    )
     from demur.returns.table import Reading, Responses
     from demur.store.jobs import add_runs, remove_runs, runs
     from demur.understanding.jobs import respond, train, tune
@@ -29,7 +40,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "returns.jobs": ("classes", "compare", "merge", "read", "score", "threshold", "validate", "verify_engine"),
+    "returns.jobs": (
+        "apply_recalibration",
+        "classes",
+        "compare",
+        "fit_recalibration",
+        "merge",
+        "read",
+        "score",
+        "threshold",
+        "validate",
+        "verify_engine",
+    ),
     "importers": ("import_dstc",),
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
@@ -53,6 +75,8 @@ __all__ = [  # noqa: RUF022
     "compare",
     "threshold",
     "classes",
+    "fit_recalibration",
+    "apply_recalibration",
     "validate",
     "read_nbest",
     "nbest",

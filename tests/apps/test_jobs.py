@@ -182,6 +182,8 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for place, part in enumerate(rows.iter_slices(80)):
         part.write_parquet(made / "lake" / f"{place}.parquet")
     write_lists(made)
+    fitted = demur.fit_recalibration(made / "a.jsonl", replicates=50)
+    (made / "map.json").write_text(json.dumps(fitted.to_dict()))
     return made
 
 
@@ -229,6 +231,9 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "classes": ("classes", [A, B], {}),
     "classes of one": ("classes", [A], {"name": "mine", "out_of_scope": ("no",)}),
     "classes in an engine": ("classes", [LAKE], {"engine": "polars"}),
+    "recalibrate fit": ("recalibrate fit", [A], {}),
+    "recalibrate fit one way": ("recalibrate fit", [A, B], {"method": "platt", "folds": 3, "system": "b"}),
+    "recalibrate apply": ("recalibrate apply", ["map.json", B], {"level": 0.8}),
     "nbest": ("nbest", [ONE], {}),
     "nbest slices": ("nbest", [ONE, TWO], {"by": "noise", "floor": 0.01, "clip": 0.01, "level": 0.8}),
     "nbest compare": ("nbest", [ONE, TWO], {"compare": True, "systems": ("two", "one"), "unpaired": True}),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from demur.core.stats.calibration import recalibrated
+from demur.core.stats.calibration_maps import recalibrated
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.nbest_lists.exploded import ExplodedLists

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.stats.calibration import FORMAT, Recalibration
+from demur.core.stats.calibration_maps import IsotonicMap, Recalibration
 from demur.errors import DataError
 from demur.nbest_lists.evaluate import NBestSettings, nbest_values
 from demur.nbest_lists.exploded import exploded
@@ -29,11 +29,9 @@ def halves(lists):
     return lists.taken(np.arange(middle)), lists.taken(np.arange(middle, len(lists)))
 
 
-def stored(tmp_path, **changes):
-    document = {"format": FORMAT, "level": "items", "n": 3, "confidence": [0.2, 0.8], "share": [0.1, 0.9]}
-    path = tmp_path / "map.json"
-    path.write_text(json.dumps({**document, **changes}), encoding="utf-8")
-    return path
+def mapping(confidence, share, n):
+    parameters = IsotonicMap(confidence, share)
+    return Recalibration(level="items", scale="probabilities", parameters=parameters, n=n)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -61,12 +59,11 @@ def test_calibrated_lists_are_left_about_as_they_are():
 
 
 @given(ANSWERS)
-def test_the_map_rises_between_0_and_1_and_keeps_0(answers):
+def test_the_map_rises_between_0_and_1(answers):
     sure, right, weight = zip(*answers, strict=True)
     fitted = Recalibration.fit(sure, right, weight=weight)
     mapped = fitted(np.linspace(0, 1, 41))
-    assert mapped[0] == 0
-    assert (np.diff(mapped[1:]) >= 0).all()
+    assert (np.diff(mapped) >= 0).all()
     assert 0 <= mapped.min() <= mapped.max() <= 1
 
 
@@ -79,8 +76,8 @@ def test_the_map_keeps_the_overall_share_right(answers):
 
 def test_levels_that_are_alike_are_kept_as_their_two_ends():
     fitted = Recalibration.fit([0.1, 0.2, 0.3, 0.4, 0.9], [False, True, False, False, True])
-    assert fitted.confidence.tolist() == [0.1, 0.2, 0.4, 0.9]
-    assert fitted.share.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1])
+    assert fitted.parameters.confidence == (0.1, 0.2, 0.4, 0.9)
+    assert fitted.parameters.share == pytest.approx((0, 1 / 3, 1 / 3, 1))
     assert fitted.n == 5
     assert fitted([0.65]).tolist() == pytest.approx([2 / 3])  # half way from 1/3 at .4 to 1 at .9
 
@@ -99,61 +96,20 @@ def test_weights_count_in_the_fit_as_repetition_does():
     ]
     for fit in (fit_items, fit_acts):
         weighed, listed = (fit(table(part)) for part in (rows, repeated))
-        assert weighed.confidence.tolist() == listed.confidence.tolist()
-        assert weighed.share.tolist() == pytest.approx(listed.share.tolist())
+        assert weighed.parameters.confidence == listed.parameters.confidence
+        assert weighed.parameters.share == pytest.approx(listed.parameters.share)
 
 
-@pytest.mark.parametrize("fit", [fit_items, fit_acts])
-def test_a_map_is_the_same_after_json(tmp_path, fit):
-    fitted = fit(table(log(60, seed=7)))
-    path = tmp_path / "map.json"
-    path.write_text(json.dumps(fitted.to_dict(), allow_nan=False), encoding="utf-8")
-    read = Recalibration.read(path)
-    assert read.to_dict() == fitted.to_dict()
-    sure = np.linspace(0, 1, 101)
-    assert read(sure).tolist() == fitted(sure).tolist()
+def test_items_that_no_hypothesis_holds_keep_their_0():
+    lists = nbest([{"id": "u", "reference": ["a", "c"], "hypotheses": [{"items": ["a"], "confidence": 0.5}]}])
+    (row,) = nbest_rows(lists, mapping((0.0, 1.0), (0.4, 0.8), 2))
+    assert row["item_confidences"] == pytest.approx({"a": 0.6})
 
 
-BAD = {
-    "another format": ({"format": "demur sweep 1"}, "form of a recalibration: .*demur sweep 1.*format"),
-    "a level that is none": ({"level": "words"}, r"form of a recalibration: .*level"),
-    "no numbers": ({"share": ["high", "low"]}, r"form of a recalibration: .*share"),
-    "other lengths": ({"share": [0.1]}, "the map must rise"),
-    "nothing": ({"confidence": [], "share": []}, "the map must rise"),
-    "confidences that fall": ({"confidence": [0.8, 0.2]}, "the map must rise"),
-    "confidences that repeat": ({"confidence": [0.2, 0.2]}, "the map must rise"),
-    "shares that fall": ({"share": [0.9, 0.1]}, "the map must rise"),
-    "a share above 1": ({"share": [0.1, 1.1]}, r"shares in \[0, 1\]"),
-    "a share below 0": ({"share": [-0.1, 0.1]}, r"shares in \[0, 1\]"),
-}
-
-
-@pytest.mark.parametrize("fault", BAD)
-def test_a_file_that_holds_no_map_is_refused_by_name(tmp_path, fault):
-    changes, message = BAD[fault]
-    path = stored(tmp_path, **changes)
-    with pytest.raises(DataError, match=f"^{path}.*{message}"):
-        Recalibration.read(path)
-
-
-@pytest.mark.parametrize(
-    "text", [b"", b"{", b"[1, 2]", b"\xff\xfe", b'{"format": "demur recalibration 1"}', b"[" * 10**5]
-)
-def test_a_file_that_is_no_json_of_a_map_is_refused_by_name(tmp_path, text):
-    path = tmp_path / "map.json"
-    path.write_bytes(text)
-    with pytest.raises(DataError, match=f"^{path} does not have the form of a recalibration: "):
-        Recalibration.read(path)
-
-
-def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path):
-    with pytest.raises(DataError, match=r"nowhere\.json cannot be read: No such file"):
-        Recalibration.read(tmp_path / "nowhere.json")
-
-
-def test_a_folder_is_no_map(tmp_path):
-    with pytest.raises(DataError, match="is no regular file"):
-        Recalibration.read(tmp_path)
+def test_an_act_listed_with_a_confidence_of_0_is_mapped_as_any_other():
+    hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["b"], "confidence": 0.0}]
+    lists = nbest([{"id": "u", "reference": ["a"], "hypotheses": hypotheses}])
+    assert recalibrated_acts(lists, mapping((0.0, 1.0), (0.1, 0.5), 2)).confidence.tolist() == pytest.approx([0.3, 0.1])
 
 
 @given(ANSWERS, st.integers(0, 20))
@@ -188,7 +144,7 @@ def test_rows_written_out_read_back_as_the_same_table(tmp_path):
 def test_rows_with_a_map_tell_the_recalibrated_confidence_of_each_item():
     hypotheses = [{"items": ["a", "b"], "confidence": 0.5}, {"items": ["a"], "confidence": 0.25}]
     lists = nbest([{"id": "u", "reference": ["a", "c"], "hypotheses": hypotheses}])
-    fitted = Recalibration(np.array([0.5, 0.75]), np.array([0.2, 1.0]), 2)
+    fitted = mapping((0.5, 0.75), (0.2, 1.0), 2)
     (row,) = nbest_rows(lists, fitted)
     assert row["item_confidences"] == pytest.approx({"a": 1.0, "b": 0.2})
     assert row["hypotheses"][0] == {"items": ["a", "b"], "confidence": 0.5}
@@ -204,6 +160,6 @@ def test_plain_values_of_a_recalibration_survive_json():
 
 def test_an_undefined_value_is_null_in_json():
     lists = nbest([{"reference": [], "hypotheses": [{"items": ["a"], "confidence": 0.5}]}] * 2)
-    found = recalibrated_items(lists, Recalibration(np.array([0.5]), np.array([0.5]), 1), QUICK).to_dict()
+    found = recalibrated_items(lists, mapping((0.5,), (0.5,), 1), QUICK).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["before"]["ice"] is None

@@ -11,7 +11,8 @@ import narwhals as nw
 import numpy as np
 
 from demur.core.arrays import Array
-from demur.core.stats.calibration import ECE, NCE, one_where, recalibrated
+from demur.core.stats.calibration import ECE, NCE, one_where
+from demur.core.stats.calibration_maps import recalibrated
 from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from demur.core.arrays import Array
 from demur.core.io.writing import write_rows
 from demur.core.show.results import plain
-from demur.core.stats.calibration import Recalibration
+from demur.core.stats.calibration_maps import MapLevel, Recalibration
 from demur.core.stats.intervals import Difference
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, differences_of
 from demur.nbest_lists.exploded import ExplodedLists
@@ -62,18 +63,18 @@ class ListRecalibration:
 
 def fit_items(nbest: NBest) -> Recalibration:
     """The map for confidences of items, from those that some hypothesis holds."""
-    return _fitted_map(ExplodedLists.of(nbest).rows.items)
+    return _fitted_map(ExplodedLists.of(nbest).rows.items, "items")
 
 
 def fit_acts(nbest: NBest) -> Recalibration:
     """The map for confidences of acts."""
-    return _fitted_map(ExplodedLists.of(nbest).rows.acts, level="acts")
+    return _fitted_map(ExplodedLists.of(nbest).rows.acts, "acts")
 
 
-def _fitted_map(rows: pl.DataFrame, **level: Any) -> Recalibration:
+def _fitted_map(rows: pl.DataFrame, level: MapLevel) -> Recalibration:
     confidence, right, weight = rows.filter("answered").select("confidence", "right", "weight")
     weights = None if (weight == 1).all() else weight.to_numpy()
-    return Recalibration.fit(confidence.to_numpy(), right.to_numpy(), weight=weights, **level)
+    return Recalibration.fit(confidence.to_numpy(), right.to_numpy(), weight=weights, level=level)
 
 
 def recalibrated_acts(nbest: NBest, fitted: Recalibration) -> NBest:
@@ -87,7 +88,7 @@ def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings |
     """The measures of items before and after recalibrating, with paired intervals of the change."""
     how = how or NBestSettings()
     given = ExplodedLists.of(nbest)
-    items = given.rows.items.with_columns(confidence=fitted(given.rows.items["confidence"].to_numpy()))
+    items = given.rows.items.with_columns(confidence=_mapped_items(given.rows.items, fitted))
     recalibrated = replace(given, rows=replace(given.rows, items=items))
     measures = {key: one for key, one in how.of_items().items() if key not in ("nce_top", "ice_floored_share")}
     before, after = given.totals({}, measures), recalibrated.totals({}, measures)
@@ -95,11 +96,17 @@ def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings |
     return Recalibrated(nbest.systems[0], fitted.n, values[0], values[1], differences_of(after, before, how))
 
 
+def _mapped_items(items: pl.DataFrame, fitted: Recalibration) -> Array:
+    """The recalibrated confidences of items; those that no hypothesis holds keep their 0."""
+    confidence = items["confidence"].to_numpy()
+    return np.where(items["answered"].to_numpy(), fitted(confidence), confidence)
+
+
 def nbest_rows(nbest: NBest, fitted: Recalibration | None = None) -> Iterator[dict[str, Any]]:
     """The lists as rows of the project's own format; with a map for items, each item's recalibrated confidence too."""
     rows = ExplodedLists.of(nbest).rows
     names = nbest.sets.names
-    items = rows.items["confidence"].to_numpy() if fitted is None else fitted(rows.items["confidence"].to_numpy())
+    items = rows.items["confidence"].to_numpy() if fitted is None else _mapped_items(rows.items, fitted)
     for place, about in enumerate(nbest.frame.iter_rows(named=True)):
         span = slice(int(nbest.start[place]), int(nbest.start[place + 1]))
         row = {

@@ -7,12 +7,13 @@ import platform
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import polars as pl
 
 from demur import __version__
-from demur.core.show.numbers import listed, p_value, percent, tabled_percent, with_interval
-from demur.core.show.presentation import Presentation, ResultTable, drawing
+from demur.core.show.numbers import listed, p_value, percent, tabled_percent
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
@@ -23,6 +24,13 @@ from demur.returns.evaluate import Evaluation, joined_notes
 from demur.returns.examples import Example, Examples
 from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table
 from demur.returns.recalibration import Calibration
+from demur.returns.recalibration_views import (
+    calibration_sentence,
+    calibration_table,
+    fold_notes,
+    order_sentence,
+    reliability_drawing,
+)
 from demur.returns.slices import LEAST, OUT_OF_SCOPE, SliceDifferences, What
 from demur.returns.threshold import Choice, Stretch
 from demur.returns.words import difference_text
@@ -174,68 +182,40 @@ def _cutoff(choice: Choice | Stretch) -> str:
     return "return nothing" if math.isnan(choice.threshold) else choice.printed_threshold
 
 
-SAME_ORDER = (
-    "Recalibrating keeps the order of answers, so the curve stays as it is; "
-    "it lets a threshold be read as a probability."
-)
-
-
 def calibration_section(calibrations: Sequence[Calibration], evaluations: Sequence[Evaluation]) -> Presentation:
     """Whether confidences are probabilities, and what to do about it."""
     names = {one.system for one in calibrations}
-    drawn = [one for one in evaluations if one.system in names]
     others = [one.system for one in evaluations if one.system not in names]
-    recalibrate = any(one.advice == "recalibrate" for one in calibrations)
-    values = [one.to_dict() for one in calibrations]
+    sentences = [
+        sentence
+        for one in calibrations
+        for sentence in (
+            calibration_sentence(one),
+            *([order_sentence(one.order)] if one.advice == "recalibrate" and one.order is not None else []),
+        )
+    ]
+    drawn = [one for one in evaluations if one.system in names]
+    if len(calibrations) == 1 and calibrations[0].chosen is not None:
+        figures: tuple[Drawing, ...] = (reliability_drawing(calibrations[0]),)
+    else:
+        figures = (drawing("returns.charts.readings.reliability_chart", drawn),) if drawn else ()
     return Presentation(
         title="Do confidences mean what they say",
         sentences=(
-            *map(_calibration_sentence, calibrations),
-            *([SAME_ORDER] if recalibrate else []),
+            *sentences,
             *(f"{name}: its confidences are no probabilities, or do not differ." for name in others),
         ),
-        tables=(_calibration_table(calibrations),) if calibrations else (),
-        figures=(drawing("returns.charts.readings.reliability_chart", drawn),) if drawn else (),
-        data=lambda: pl.DataFrame(values),
-        document={"calibration": values},
+        tables=(calibration_table(calibrations),) if calibrations else (),
+        figures=figures,
+        data=lambda: pl.concat([one.frame() for one in calibrations]),
+        document={"calibration": [_without_map(one) for one in calibrations]},
+        notes=tuple(dict.fromkeys(note for one in calibrations for note in fold_notes(one))),
     )
 
 
-def _calibration_sentence(one: Calibration) -> str:
-    """What one system's confidences are off by, and what to do."""
-    side = "too sure of itself" if one.bias > 0 else "less sure than it could be"
-    off = f"{one.system}: confidences are off by {percent(one.ece)} on average"
-    off += f"; on the whole it is {side}, by {percent(abs(one.bias))}" if abs(one.bias) >= 0.005 else ""
-    if one.advice == "recalibrate":
-        return (
-            f"{off}. Recalibrate: an isotonic map, fitted on four fifths and tested on the rest, leaves "
-            f"{percent(one.ece_after)} and lowers the Brier score by "
-            f"{with_interval(-one.change, -one.high, -one.low, write='{:.4f}'.format)}."
-        )
-    if one.advice == "leave":
-        return f"{off}. Recalibrating is not shown to help here: leave them as they are."
-    return f"{off}. Whether recalibrating would help is unknown: {one.why}."
-
-
-def _calibration_table(calibrations: Sequence[Calibration]) -> ResultTable:
-    def four_digits(value: float) -> str:
-        return "–" if math.isnan(value) else f"{value:.4f}"
-
-    rows = tuple(
-        (
-            one.system,
-            f"{one.answers:,}",
-            f"{one.ece:.4f}",
-            four_digits(one.ece_after),
-            f"{one.brier:.4f}",
-            four_digits(one.brier_after),
-            "–" if math.isnan(one.change) else with_interval(one.change, one.low, one.high, write="{:+.4f}".format),
-            one.advice,
-        )
-        for one in calibrations
-    )
-    columns = ("system", "answers", "ECE", "recalibrated", "Brier", "recalibrated", "change of Brier", "advice")
-    return ResultTable("Confidences as they are, and recalibrated across five folds", columns, rows)
+def _without_map(one: Calibration) -> dict[str, Any]:
+    """The calibration as plain values; its map, which may be long, is made by `demur recalibrate fit`."""
+    return {key: value for key, value in one.to_dict().items() if key not in ("map", "notes", "warnings")}
 
 
 BREAK = " ⏎ "
@@ -500,7 +480,7 @@ def _answer_sentences(answers: AnswerAnalyses) -> list[str]:
         sentences.append(f"{len(pairs) - MOST_SYSTEMS} more systems are described below.")
     sentences += _worst_slice_sentence(answers)
     if off := [one for one in answers.calibrations if one.advice == "recalibrate"]:
-        worst = percent(max(one.ece for one in off))
+        worst = percent(max(one.before["ece"].value for one in off))
         whose, much = ("its", worst) if len(off) == 1 else ("their", f"up to {worst}")
         names = listed([one.system for one in off])
         sentences.append(f"Recalibrate {names}: {whose} confidences are off by {much} on average.")

@@ -26,19 +26,25 @@ from demur.returns.options import (
     Curve,
     EngineName,
     ExactUpTo,
+    Folds,
     Logs,
     MissingConfidence,
     Name,
     NoLabels,
     OutOfScope,
+    RecalibrationMethod,
     SparkMaster,
+    System,
     Withheld,
 )
 
 if TYPE_CHECKING:
+    from demur.core.stats.calibration_maps import Recalibration
     from demur.returns.classes import ClassReports
     from demur.returns.compare import Comparison
     from demur.returns.evaluate import Evaluations
+    from demur.returns.recalibrated_log import RecalibratedLog
+    from demur.returns.recalibration import Calibration
     from demur.returns.sweep_files import SweepFile
     from demur.returns.table import Reading, Responses, ValidatedTable
     from demur.returns.threshold import Choice
@@ -226,7 +232,7 @@ def threshold(
         float | None, Option("With --max-error: guarantee it on new data but for this chance.", metavar="D")
     ] = None,
     max_nonreturn: Annotated[float | None, Option("Most non-returns.", metavar="X")] = None,
-    system: Annotated[str | None, Option("Which system, where the files hold several.")] = None,
+    system: System = None,
     columns: Columns = None,
     where: Where = (),
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
@@ -320,6 +326,79 @@ def classes(
 
 
 @job
+def fit_recalibration(
+    *data: Logs,
+    method: RecalibrationMethod = "best",
+    folds: Folds = 5,
+    system: System = None,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Calibration":
+    """A map that makes confidences mean what they say, chosen among five kinds on answers they were not fitted to.
+
+    Its `fitted` is the map, which `apply_recalibration` takes; `to_dict()["map"]` is what a file holds of it.
+    """
+    from demur.core.stats.resampling import Rows
+    from demur.errors import DataError
+    from demur.returns.recalibration import cross_fitted
+    from demur.returns.recalibration_views import fold_notes
+    from demur.returns.table import one_system, read_data
+
+    step("reading", 0, 2)
+    judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence))
+    own = one_system(judged, system, what="a map")
+    step("fitting out of fold", 1, 2)
+    found = cross_fitted(
+        Rows.from_frame(own.frame),
+        system=own.systems[0],
+        method=None if method == "best" else method,
+        folds=folds,
+        **asdict(Sampling(level, replicates, seed)),
+    )
+    if found.why is not None:
+        raise DataError(f"no map can be fitted and tried: {found.why}", where=f'system "{found.system}":')
+    notes = (*judged.notes, *fold_notes(found), f"{replicates:,} replicates")
+    return replace(found, notes=notes, warnings=judged.warnings)
+
+
+@job
+def apply_recalibration(
+    map: Annotated[  # noqa: A002
+        "str | Path | Calibration | Recalibration",
+        Argument("The map: a .json file that recalibrate fit wrote with -o.", metavar="MAP"),
+    ],
+    data: Annotated[Any, Argument("The log whose confidences are mapped; - for standard input.", metavar="FILE")],
+    *,
+    system: System = None,
+    columns: Columns = None,
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+) -> "RecalibratedLog":
+    """A log with its confidences mapped; all other columns stay, and the old confidences are kept beside the new.
+
+    Where the log tells right from wrong, calibration is compared before and after. `table` has the rows.
+    """
+    from demur.returns.recalibrated_log import read_map, recalibrate_log
+
+    found = read_map(map)
+    sampling = Sampling(level, replicates, seed)
+    reading = _reading(columns, (), out_of_scope, withheld, missing_confidence)
+    log = recalibrate_log(found, data, reading, system=system, **asdict(sampling))
+    return replace(log, notes=(*log.notes, *((sampling.note,) if log.after is not None else ())))
+
+
+@job
 def validate(
     *data: Logs,
     columns: Columns = None,
@@ -381,6 +460,8 @@ def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
 
 
 _VIEWS = "demur.returns.presentation"
+_RECALIBRATION = "demur.returns.recalibration_views"
+_ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".tsv", ".parquet", ".arrow")
 _SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
 
 JOBS = (
@@ -400,6 +481,21 @@ JOBS = (
     ),
     Job("threshold", threshold, f"{_VIEWS}:of_choice", "demur threshold run.jsonl --max-error 0.05 --delta 0.05"),
     Job("classes", classes, f"{_VIEWS}:of_classes", "demur classes run.jsonl -o confusion.svg"),
+    Job(
+        "recalibrate fit",
+        fit_recalibration,
+        present=f"{_RECALIBRATION}:of_calibration",
+        example="demur recalibrate fit log.jsonl -o map.json -o reliability.svg",
+        about="`-o` FILE.json writes the map, with the figures that it was chosen by.",
+    ),
+    Job(
+        "recalibrate apply",
+        apply_recalibration,
+        present=f"{_RECALIBRATION}:of_recalibrated_log",
+        example="demur recalibrate apply map.json log.jsonl -o recalibrated.jsonl",
+        about="`-o` writes the log to .jsonl .jsonl.gz .jsonl.zst .csv .tsv .parquet .arrow.",
+        endings=tuple((ending, "demur.returns.recalibrated_log:write_log") for ending in _ROWS),
+    ),
     Job("validate", validate, f"{_VIEWS}:of_validation", "demur validate run.jsonl", figures=False),
     Job(
         "verify-engine",

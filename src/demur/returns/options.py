@@ -58,6 +58,12 @@ CheckIds = Annotated[
     bool, Option("With an engine: refuse repeated ids too; takes a pass and, in Polars, memory for all ids.")
 ]
 Name = Annotated[str | None, Option("Name of the system, where no column names it.", metavar="NAME")]
+System = Annotated[str | None, Option("Which system, where the files hold several.")]
+RecalibrationMethod = Annotated[
+    Literal["best", "isotonic", "platt", "beta", "temperature", "histogram"],
+    Option("Kind of map; best: the one with the lowest Brier score out of fold."),
+]
+Folds = Annotated[int, Option("Parts that the answers, or dialogues, are dealt into.", minimum=2, maximum=100)]
 AtNonreturn = Annotated[
     float | tuple[float, float],
     Option(

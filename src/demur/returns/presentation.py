@@ -22,6 +22,9 @@ from demur.returns.compare import Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
+from demur.returns.recalibrated_log import RecalibratedLog
+from demur.returns.recalibration import Calibration
+from demur.returns.recalibration_views import of_calibration, of_recalibrated_log
 from demur.returns.table import ValidatedTable
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
 
@@ -344,6 +347,8 @@ register(
     chart=drawn("returns.charts.confusion.confusion_chart"),
     page=presented(lambda report: of_classes([report])),
 )
+register(Calibration, chart=drawn(f"{READINGS}.recalibration_chart"), page=presented(of_calibration))
+register(RecalibratedLog, chart=drawn(f"{READINGS}.recalibration_chart"), page=presented(of_recalibrated_log))
 register(
     ErrorReturnCurve,
     chart=drawn(f"{CURVES}.bare_curve_chart"),

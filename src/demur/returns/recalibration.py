@@ -1,25 +1,42 @@
-"""Would recalibration help: how far confidences are off, before and after, on answers not fitted to."""
+"""Would recalibration help, and by which map: confidences before and after, on answers that no map was fitted to."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.show.results import plain
-from demur.core.stats.calibration import ECE, Recalibration
-from demur.core.stats.intervals import student
-from demur.core.stats.resampling import Rows
-from demur.returns.evaluate import Evaluation
+from demur.core.show.numbers import Wording
+from demur.core.show.results import Shown, plain
+from demur.core.stats.calibration import ECE, NCE, Brier, Reliability, reliability
+from demur.core.stats.calibration_maps import (
+    METHODS,
+    MapOrder,
+    Method,
+    Recalibration,
+    Scale,
+    fit_map,
+    scale_of,
+)
+from demur.core.stats.intervals import Difference, Figure, holm
+from demur.core.stats.measure import Measure
+from demur.core.stats.resampling import Rows, Sample, numbered_units
+from demur.core.stats.sweep import Sweep
+from demur.errors import DataError
+from demur.returns.evaluate import Evaluation, figure_of
+from demur.returns.measures import Estimate
 
 Advice = Literal["recalibrate", "leave", "unclear"]
 
 FOLDS = 5
-"""Parts of the answers; each is held against a map that was fitted on the others."""
+"""Parts of the answers; each is mapped by what was fitted on the others."""
 
 LEAST = 100
 """Answers below which a map is not worth fitting."""
@@ -27,110 +44,333 @@ LEAST = 100
 WORTH = 0.01
 """Expected calibration error below which confidences mean what they say, for all purposes."""
 
+FIGURES: Mapping[str, Measure] = {"ece": ECE(), "brier": Brier(), "nce": NCE()}
+"""What confidences are judged by."""
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The confidences of one system, as they are and recalibrated across folds; a change is after less before."""
+MOST_ERRORS_APART = 3
+"""Dialogues with as many errors or more are one stratum."""
+
+INFINITE = Wording("answer has an infinite confidence", "answers have infinite confidences")
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """The confidences of answers as given or by one method, where each answer is mapped without having been fitted to.
+
+    `rows` are the answers with these confidences.
+    """
+
+    method: Method | None
+    rows: Rows
+    level: float
+    replicates: int
+    seed: int
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """What charts and tables call it."""
+        return self.title or ("as given" if self.method is None else METHODS[self.method].title)
+
+    @property
+    def n(self) -> int:
+        """How many answers there are."""
+        return self.rows.confidence.size
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """Calibration error, Brier score and cross entropy, with intervals that take the maps as they were fitted."""
+        sample = Sample(self.rows, self.replicates, self.seed)
+        return {key: figure_of(measure, sample, self.level) for key, measure in FIGURES.items()}
+
+    @cached_property
+    def reliability(self) -> Reliability:
+        """The reliability diagram's data."""
+        return reliability(self.rows.sweep())
+
+    @cached_property
+    def losses(self) -> Array:
+        """The squared difference between confidence and being right, of each answer."""
+        return np.square(self.rows.confidence - self.rows.right)
+
+    def brier_less(self, other: OutOfFold) -> Difference:
+        """By how much its Brier score exceeds another's on the same answers, by dialogues where there are some."""
+        gap, weight = self.losses - other.losses, self.rows.weight
+        mean = float((gap * weight).sum() / weight.sum())
+        estimate = Estimate.of_units(mean, self.rows.pulled(gap - mean))
+        low, high = estimate.interval(self.level)
+        return Difference(mean, low, high, estimate.p, estimate.p)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(Shown):
+    """The confidences of one system: as they are, and by each method out of fold; a change is after less before.
+
+    Where confidences are scores there is nothing to compare with before: `given` is None.
+    """
 
     system: str
     answers: int
-    brier: float
-    ece: float
-    bias: float
-    """Mean confidence less the share right: over 0 the system is too sure of itself."""
-    brier_after: float = math.nan
-    ece_after: float = math.nan
-    change: float = math.nan
-    """Change of the Brier score, with its interval."""
-    low: float = math.nan
-    high: float = math.nan
+    scale: Scale
+    given: OutOfFold | None
+    methods: Mapping[Method, OutOfFold] = field(default_factory=dict)
+    fitted: Recalibration | None = None
+    """The map of the chosen method, fitted to all answers."""
+    order: MapOrder | None = None
+    """What that map does to the order of answers."""
     why: str | None = None
     """Why nothing was fitted."""
+    asked: bool = False
+    """Whether the method was asked for rather than chosen for its Brier score."""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> OutOfFold | None:
+        """The method of the map, out of fold; None where nothing was fitted."""
+        return None if self.fitted is None else self.methods[self.fitted.method]
+
+    @property
+    def title(self) -> str:
+        """What its chart shows, in words."""
+        after = "" if self.chosen is None else f", as given and after {self.chosen.name} (out of fold)"
+        return f"{self.system}: do confidences mean what they say{after}?"
+
+    @property
+    def sides(self) -> list[OutOfFold]:
+        """What is drawn: confidences as given, where they are probabilities, and by the chosen method out of fold."""
+        return [side for side in (self.given, self.chosen) if side is not None]
+
+    @property
+    def before(self) -> dict[str, Figure]:
+        """The figures as given; undefined of scores."""
+        return _undefined("the confidences are no probabilities") if self.given is None else self.given.figures
+
+    @property
+    def after(self) -> dict[str, Figure]:
+        """The figures of the chosen method out of fold; undefined where nothing was fitted."""
+        return _undefined(self.why) if self.chosen is None else self.chosen.figures
+
+    @property
+    def bias(self) -> float:
+        """Mean confidence less the share right: over 0 the system is too sure of itself."""
+        if self.given is None:
+            return math.nan
+        rows = self.given.rows
+        return float(np.average(rows.confidence - rows.right, weights=rows.weight))
+
+    @cached_property
+    def changes(self) -> dict[Method, Difference]:
+        """Change of the Brier score by each method, p-values corrected for all of them."""
+        if self.given is None:
+            return {}
+        return _corrected({name: one.brier_less(self.given) for name, one in self.methods.items()})
+
+    @cached_property
+    def leads(self) -> dict[Method, Difference]:
+        """The Brier score of the chosen method less that of each other one, p-values corrected for all of them."""
+        chosen = self.chosen
+        if chosen is None:
+            return {}
+        others = {name: one for name, one in self.methods.items() if name != chosen.method}
+        return _corrected({name: chosen.brier_less(one) for name, one in others.items()})
+
+    @property
+    def change(self) -> Difference | None:
+        """Change of the Brier score by the chosen method."""
+        return None if self.fitted is None else self.changes.get(self.fitted.method)
 
     @property
     def advice(self) -> Advice:
         """Recalibrate where that is shown to help and there is something to mend; leave what is sound."""
-        if math.isnan(self.change):
+        chosen = self.chosen
+        if chosen is None:
             return "unclear"
-        if self.high < 0 and self.ece > WORTH:
+        if self.given is None or self.change is None:
             return "recalibrate"
-        return "leave"
+        helps = self.change.value < 0 and self.change.p_adjusted < 1 - chosen.level
+        return "recalibrate" if helps and self.given.figures["ece"].value > WORTH else "leave"
 
     def to_dict(self) -> dict[str, Any]:
-        """The calibration as plain values."""
-        values: dict[str, Any] = plain({**asdict(self), "advice": self.advice})
-        return values
+        """The calibration as plain values; `map` is what `demur recalibrate apply` reads."""
+        change = self.change
+        after, before = self.after, self.before
+        document: dict[str, Any] = plain(
+            {
+                "system": self.system,
+                "answers": self.answers,
+                "scale": self.scale,
+                "advice": self.advice,
+                "method": None if self.fitted is None else self.fitted.method,
+                "bias": self.bias,
+                "brier": before["brier"].value,
+                "ece": before["ece"].value,
+                "brier_after": after["brier"].value,
+                "ece_after": after["ece"].value,
+                "change": math.nan if change is None else change.value,
+                "low": math.nan if change is None else change.low,
+                "high": math.nan if change is None else change.high,
+                "as_given": None if self.given is None else {key: one.to_dict() for key, one in before.items()},
+                "out_of_fold": {name: self._method_values(name) for name in self.methods},
+                "order": None if self.order is None else order_values(self.order),
+                "why": self.why,
+            }
+        )
+        fitted = {} if self.fitted is None else {"map": self.fitted.to_dict()}
+        return {**document, **fitted, "notes": list(self.notes), "warnings": list(self.warnings)}
+
+    def _method_values(self, name: Method) -> dict[str, Any]:
+        figures = {key: one.to_dict() for key, one in self.methods[name].figures.items()}
+        change = {"change_of_brier": self.changes[name].to_dict()} if name in self.changes else {}
+        lead = {"chosen_less_this": self.leads[name].to_dict()} if name in self.leads else {}
+        return {**figures, **change, **lead}
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each method and figure."""
+        sides = [*([] if self.given is None else [self.given]), *self.methods.values()]
+        rows = [
+            {"system": self.system, "method": one.method or "as given", "measure": key, **figure.to_dict()}
+            for one in sides
+            for key, figure in one.figures.items()
+        ]
+        columns = ("system", "method", "measure", "value", "low", "high")
+        return pl.DataFrame(rows, infer_schema_length=None).select(columns)
+
+
+def _undefined(why: str | None) -> dict[str, Figure]:
+    return {key: Figure(math.nan, why=why) for key in FIGURES}
+
+
+def _corrected(differences: dict[Method, Difference]) -> dict[Method, Difference]:
+    adjusted = holm(np.array([one.p for one in differences.values()]))
+    parts = zip(differences.items(), adjusted.tolist(), strict=True)
+    return {name: replace(one, p_adjusted=p) for (name, one), p in parts}
 
 
 def calibration(evaluation: Evaluation, rows: Rows) -> Calibration | None:
-    """What recalibrating the answers of one system would do; None where its confidences are no probabilities.
-
-    The map is isotonic, as in `recalibration`. Answers, or whole dialogues, are dealt into five folds in the order of
-    confidence, so that the order of rows does not matter.
-    """
+    """What recalibrating the answers of one system would do; None where its confidences are no probabilities."""
     if not evaluation.probabilistic:
         return None
-    kept = rows.answered
-    confidence, right, weight = rows.confidence[kept], rows.right[kept], rows.weight[kept]
-    unit = None if rows.unit is None else np.unique(rows.unit[kept], return_inverse=True)[1]
-    loss = np.square(confidence - right)
-    before = Calibration(
-        evaluation.system,
-        int(kept.sum()),
-        float(np.average(loss, weights=weight)),
-        _ece(confidence, right, weight),
-        float(np.average(confidence - right, weights=weight)),
+    sample = evaluation.sample
+    return cross_fitted(
+        rows, system=evaluation.system, level=evaluation.level, replicates=sample.replicates, seed=sample.seed
     )
-    if unit is None:
-        fold = np.empty(confidence.size, dtype=np.int64)
-        fold[np.lexsort((weight, right, confidence))] = np.arange(confidence.size) % FOLDS
-    else:
-        fold = unit % FOLDS
-    if before.answers < LEAST:
-        return replace(before, why=f"{before.answers:,} answers, fewer than {LEAST}")
-    if right.all() or not right.any():
-        return replace(before, why=f"every answer is {'right' if right.all() else 'wrong'}")
-    if np.unique(fold).size < FOLDS:
-        return replace(before, why=f"fewer than {FOLDS} dialogues")
-    mapped = _mapped(confidence, right, weight, fold)
-    after = np.square(mapped - right)
-    change, reach = _change(after - loss, weight, unit, evaluation.level)
+
+
+def cross_fitted(
+    rows: Rows,
+    *,
+    system: str = "system",
+    method: Method | None = None,
+    folds: int = FOLDS,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Calibration:
+    """Every method that suits the confidences, judged out of fold, and the map of the one asked for, or of the best.
+
+    The best has the lowest Brier score. Answers, or whole dialogues, are dealt into folds at random (`deal_folds`).
+
+    >>> rng = np.random.default_rng(0)
+    >>> chance = rng.random(2000)
+    >>> found = cross_fitted(Rows.of(np.sqrt(chance), rng.random(2000) < chance), replicates=50)
+    >>> found.advice, found.given.figures["ece"].value > 0.1 > 0.05 > found.chosen.figures["ece"].value
+    ('recalibrate', True)
+    """
+    answers = answered_rows(rows)
+    how: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
+    scale: Scale = scale_of(answers.confidence) if answers.confidence.size else "scores"
+    given = OutOfFold(None, answers, **how) if scale == "probabilities" else None
+    bare = Calibration(system, answers.confidence.size, scale, given)
+    why = _too_little(answers, folds)
+    if why is not None:
+        return replace(bare, why=why)
+    _refuse_infinite(answers, system)
+    fitted = None if method is None else _fit(answers, method, seed=seed, folds=folds)
+    fold = deal_folds(answers, folds=folds, seed=seed)
+    methods: dict[Method, OutOfFold] = {
+        name: OutOfFold(name, _mapped(answers, name, scale, fold), **how)
+        for name, kind in METHODS.items()
+        if scale in kind.scales
+    }
+    weight = answers.weight
+    best = min(methods, key=lambda name: float((methods[name].losses * weight).sum()))
+    fitted = fitted or _fit(answers, best, seed=seed, folds=folds)
     return replace(
-        before,
-        brier_after=float(np.average(after, weights=weight)),
-        ece_after=_ece(mapped, right, weight),
-        change=change,
-        low=change - reach,
-        high=change + reach,
+        bare,
+        methods=methods,
+        fitted=fitted,
+        order=MapOrder.of(fitted.parameters, answers.confidence),
+        asked=method is not None,
     )
 
 
-def _mapped(confidence: Array, right: NDArray[np.bool_], weight: Array, fold: NDArray[np.int64]) -> Array:
-    """Each confidence by the map that was fitted on the other folds."""
-    alike = bool((weight == 1).all())
-    mapped = np.empty_like(confidence)
-    for part in range(FOLDS):
-        out = fold == part
-        fitted = Recalibration.fit(confidence[~out], right[~out], weight=None if alike else weight[~out])
-        mapped[out] = fitted(confidence[out])
-    return mapped
+def answered_rows(rows: Rows) -> Rows:
+    """The answered rows that weigh something, in an order that does not depend on theirs."""
+    kept = rows.answered & (rows.weight > 0)
+    confidence, right, weight = rows.confidence[kept] + 0.0, rows.right[kept], rows.weight[kept]
+    unit = np.zeros(confidence.size, np.int64) if rows.unit is None else rows.unit[kept]
+    order = np.lexsort((weight, right, confidence, unit))
+    numbers = None if rows.unit is None else np.unique(unit[order], return_inverse=True)[1].astype(np.int64)
+    return Rows(confidence[order], right[order], np.ones(order.size, np.bool_), weight[order], numbers)
 
 
-def _ece(confidence: Array, right: NDArray[np.bool_], weight: Array) -> float:
-    """The expected calibration error over the bins of the measure ECE."""
-    bins = ECE().bins
-    edges = np.arange(bins + 1) / bins
-    place = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, bins - 1)
-    gap = np.bincount(place, weights=(right - confidence) * weight, minlength=bins)
-    return float(np.abs(gap).sum() / weight.sum())
+def _too_little(answers: Rows, folds: int) -> str | None:
+    """Why nothing can be fitted; None where it can."""
+    n, right = answers.confidence.size, int(answers.right.sum())
+    if n < LEAST:
+        return f"{n:,} answers, fewer than {LEAST}"
+    if right in (0, n):
+        return f"every answer is {'right' if right else 'wrong'}"
+    if min(right, n - right) < folds:
+        kind = "right" if right < n - right else "wrong"
+        return f"{min(right, n - right)} {kind} answers, fewer than the {folds} folds"
+    if answers.units < folds:
+        return f"fewer than {folds} dialogues"
+    return None
 
 
-def _change(gap: Array, weight: Array, unit: NDArray[np.int64] | None, level: float) -> tuple[float, float]:
-    """A mean change with the reach of its interval, by dialogues where there are some."""
-    total = weight.sum()
-    mean = float((gap * weight).sum() / total)
-    pull = (gap - mean) * weight / total
-    if unit is not None:
-        pull = np.bincount(unit, weights=pull)
-    size = pull.size
-    return mean, student(level, size - 1) * math.sqrt(float(np.square(pull).sum()) * size / (size - 1))
+def _refuse_infinite(answers: Rows, system: str) -> None:
+    if infinite := int((~np.isfinite(answers.confidence)).sum()):
+        rule = f"{INFINITE.with_count(infinite)}, to which no map can be fitted"
+        raise DataError(rule, where=f'system "{system}":', fix="leave such answers out, with --where or beforehand")
+
+
+def deal_folds(answers: Rows, *, folds: int, seed: int) -> NDArray[np.int64]:
+    """The fold of each answer, at random but for strata: each fold gets about its share of the wrong answers.
+
+    What is dealt are dialogues where these are known, otherwise answers; a dialogue is in one fold. They are shuffled
+    in an order of their own, so the order of rows plays no part.
+
+    >>> fold = deal_folds(Rows.of([0.1, 0.2, 0.3, 0.4], [True, False, True, False]), folds=2, seed=0)
+    >>> sorted(fold[[0, 2]].tolist()), sorted(fold[[1, 3]].tolist())
+    ([0, 1], [0, 1])
+    """
+    unit = numbered_units(answers)
+    errors = np.bincount(unit, weights=~answers.right)
+    shuffled = np.random.default_rng(seed).permutation(errors.size)
+    stratum = np.minimum(errors[shuffled], MOST_ERRORS_APART)
+    fold = np.empty(errors.size, np.int64)
+    fold[shuffled[np.argsort(stratum, kind="stable")]] = np.arange(errors.size) % folds
+    return fold[unit]
+
+
+def _mapped(answers: Rows, method: Method, scale: Scale, fold: NDArray[np.int64]) -> Rows:
+    """The answers with each confidence mapped by what was fitted on the other folds."""
+    mapped = np.empty_like(answers.confidence)
+    weight = answers.weight if answers.weighted else None
+    for part in range(int(fold.max()) + 1):
+        out, rest = fold == part, fold != part
+        sweep = Sweep.of(answers.confidence[rest], answers.right[rest], weight=None if weight is None else weight[rest])
+        mapped[out] = fit_map(sweep, method, scale)(answers.confidence[out])
+    return replace(answers, confidence=mapped)
+
+
+def _fit(answers: Rows, method: Method, **about: Any) -> Recalibration:
+    weight = answers.weight if answers.weighted else None
+    return Recalibration.fit(answers.confidence, answers.right, method=method, weight=weight, **about)
+
+
+def order_values(order: MapOrder) -> dict[str, Any]:
+    """What a map does to the order of answers, as plain values."""
+    return {"confidences": order.before, "mapped_to": order.after, "kept": order.kept}

@@ -206,15 +206,15 @@ def refuse_several(name: str | None, systems: Sequence[str]) -> None:
         raise UsageError(f"`name` names one system; there are several: {', '.join(systems)}")
 
 
-def one_system(judged: Responses, system: str | None) -> Responses:
+def one_system(judged: Responses, system: str | None, what: str = "a threshold") -> Responses:
     """The responses of the named system, or of the only one there is."""
-    return judged.of(chosen_system(judged.systems, system))
+    return judged.of(chosen_system(judged.systems, system, what))
 
 
-def chosen_system(systems: Sequence[str], system: str | None) -> str:
-    """The named system, or the only one there is."""
+def chosen_system(systems: Sequence[str], system: str | None, what: str = "a threshold") -> str:
+    """The named system, or the only one there is; `what` belongs to one system."""
     if system is None and len(systems) > 1:
-        raise UsageError(f"a threshold belongs to one system; choose with `system` from {', '.join(systems)}")
+        raise UsageError(f"{what} belongs to one system; choose with `system` from {', '.join(systems)}")
     chosen = systems[0] if system is None else system
     if chosen not in systems:
         raise DataError(f'there is no system "{chosen}"', fix=nearest(chosen, systems))

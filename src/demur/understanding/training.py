@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from demur.core.io.tables import as_text
-from demur.core.io.writing import ENDINGS, write_rows, write_whole
+from demur.core.io.writing import write_table
 from demur.core.options import Sampling
 from demur.core.show.results import Step, silent
 from demur.core.stats.sweep import Sweep
@@ -334,20 +332,5 @@ def answer_inputs(
 
 
 def write_answers(answers: AnswerTable, path: Path) -> None:
-    """Write the rows in the format of the path's ending; lists are JSON in formats whose cells are text."""
-    table = answers.table
-    if path.name.lower().endswith(ENDINGS):
-        write_rows(path, table.iter_rows(named=True))
-        return
-    buffer = BytesIO()
-    match path.suffix.lower():
-        case ".json":
-            buffer.write(msgspec.json.encode(table.to_dicts()))
-        case ".parquet":
-            table.write_parquet(buffer)
-        case ".arrow":
-            table.write_ipc(buffer)
-        case ending:
-            flat = table.with_columns(as_text(column) for column in table if column.dtype.is_nested())
-            flat.write_csv(buffer, separator="\t" if ending == ".tsv" else ",")
-    write_whole(path, buffer.getvalue())
+    """Write the rows in the format of the path's ending."""
+    write_table(path, answers.table)

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import msgspec
 import polars as pl
 
 from demur.core.io.sources import exactly
+from demur.core.io.tables import as_text
 from demur.errors import UsageError
 
 
@@ -98,3 +100,22 @@ def write_rows(path: Path, rows: Iterable[Any]) -> int:
                 fix = "write .jsonl.gz, or install a newer Polars"
                 raise UsageError(f"-o: this Polars does not write .zst; {fix}") from None
     return count
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Writes rows in the format of the path's ending; lists are JSON in formats whose cells are text."""
+    if path.name.lower().endswith(ENDINGS):
+        write_rows(path, table.iter_rows(named=True))
+        return
+    buffer = BytesIO()
+    match path.suffix.lower():
+        case ".json":
+            buffer.write(msgspec.json.encode(table.to_dicts()))
+        case ".parquet":
+            table.write_parquet(buffer)
+        case ".arrow":
+            table.write_ipc(buffer)
+        case ending:
+            flat = table.with_columns(as_text(column) for column in table if column.dtype.is_nested())
+            flat.write_csv(buffer, separator="\t" if ending == ".tsv" else ",")
+    write_whole(path, buffer.getvalue())

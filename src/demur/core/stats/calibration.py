@@ -1,24 +1,20 @@
-"""Do confidences mean what they say? Brier score, calibration error, normalised cross entropy, isotonic maps."""
+"""Do confidences mean what they say? Brier score, calibration error, normalised cross entropy, reliability."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-import msgspec
 import narwhals as nw
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
 from demur.core.arrays import Array
-from demur.core.io.untrusted import read_json
 from demur.core.stats.measure import TermMeasure
 from demur.core.stats.sweep import Sweep, cells_as_rows
-from demur.errors import DataError, UsageError
+from demur.errors import UsageError
 
 _OUTSIDE = "confidences that are missing or outside [0, 1] are no probabilities, so calibration has no meaning"
 
@@ -227,89 +223,3 @@ def _weighted(terms: Array, weight: Array) -> Array:
 def one_where(of: Any, condition: Any) -> Any:
     """1 where the condition holds, else 0."""
     return of.when(condition).then(1.0).otherwise(0.0)
-
-
-def recalibrated(right: Array, wrong: Array) -> Array:
-    """The share right at each confidence, in rising order of confidence, made to rise by pooling (PAV).
-
-    >>> recalibrated(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0])).round(4).tolist()
-    [0.3333, 0.3333, 1.0]
-    """
-    from scipy.optimize import isotonic_regression  # takes longer to load than to run
-
-    weight = np.asarray(right + wrong, dtype=np.float64)
-    held = weight > 0
-    fitted = np.zeros(weight.size)
-    if held.any():
-        fitted[held] = isotonic_regression(right[held] / weight[held], weights=weight[held]).x
-    return np.clip(fitted, 0.0, 1.0)
-
-
-FORMAT = "demur recalibration 1"
-
-
-@dataclass(frozen=True, eq=False)
-class Recalibration:
-    """A rising map from confidences to shares right, by isotonic regression; in between it is linear.
-
-    >>> fitted = Recalibration.fit([0.2, 0.4, 0.4, 0.9], [False, False, True, True])
-    >>> fitted(np.array([0.1, 0.3, 0.4, 1.0])).round(3).tolist()
-    [0.0, 0.25, 0.5, 1.0]
-    """
-
-    confidence: Array
-    share: Array
-    n: int
-    level: Literal["items", "acts"] = "items"
-
-    @classmethod
-    def fit(
-        cls,
-        confidence: ArrayLike,
-        right: ArrayLike,
-        *,
-        weight: ArrayLike | None = None,
-        level: Literal["items", "acts"] = "items",
-    ) -> Recalibration:
-        """The map that suits these confidences best, of all that rise."""
-        if not np.size(confidence):
-            raise DataError("there is nothing to fit a recalibration on: nothing is hypothesised")
-        sweep = Sweep.of(confidence, right, weight=weight)
-        share = recalibrated(np.asarray(sweep.right, dtype=np.float64), np.asarray(sweep.wrong, dtype=np.float64))
-        changes = np.flatnonzero(np.diff(share) != 0)
-        ends = np.unique(np.concatenate([[0], changes, changes + 1, [share.size - 1]]))  # of each level of the map
-        return cls(sweep.threshold[ends], share[ends], sweep.n, level)
-
-    def __call__(self, confidence: ArrayLike) -> Array:
-        """The recalibrated confidences; 0 stays 0, for what was not hypothesised."""
-        given = np.asarray(confidence, dtype=np.float64)
-        return np.where(given > 0, np.interp(given, self.confidence, self.share), 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The map as plain values."""
-        return {
-            "format": FORMAT,
-            "level": self.level,
-            "n": self.n,
-            "confidence": self.confidence.tolist(),
-            "share": self.share.tolist(),
-        }
-
-    @classmethod
-    def read(cls, path: str | Path) -> Recalibration:
-        """The map that a file holds."""
-        stored = read_json(Path(path), _Stored, "a recalibration")
-        confidence, share = np.array(stored.confidence), np.array(stored.share)
-        rising = confidence.size == share.size > 0 and bool((confidence[1:] > confidence[:-1]).all())
-        rising = rising and bool((share[1:] >= share[:-1]).all())
-        if not rising or share.min() < 0 or share.max() > 1:
-            raise DataError("the map must rise, from confidences to shares in [0, 1]", where=f"{path}:")
-        return cls(confidence, share, stored.n, stored.level)
-
-
-class _Stored(msgspec.Struct):
-    format: Literal["demur recalibration 1"]
-    level: Literal["items", "acts"]
-    n: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-    confidence: list[float]
-    share: list[float]

@@ -36,6 +36,8 @@ from demur.returns.charts.error_return import Texts, baseline_first, tooltip_row
 from demur.returns.curves import AXES, Curve, curve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import AUROC
+from demur.returns.recalibrated_log import RecalibratedLog
+from demur.returns.recalibration import Calibration
 from demur.returns.threshold import printed_frame
 
 CAUTION = "Says nothing of the error rate: errors spread evenly give the same curve at 10 % or 90 % error."
@@ -321,7 +323,12 @@ class _Calibrated(Protocol):
     def figures(self) -> Mapping[str, Figure]: ...
 
 
-def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answers") -> Any:
+def recalibration_chart(result: Calibration | RecalibratedLog) -> Any:
+    """Reliability of one system's confidences before and after they are mapped."""
+    return reliability_chart(result.sides, title=result.title)
+
+
+def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answers", title: str = "") -> Any:
     """Share right against mean confidence in each bin; on the diagonal confidences mean what they say.
 
     The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
@@ -337,7 +344,7 @@ def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answer
         rate_axis(alt.Y, "right", "share of them that is right"),
     )
     left_out = [one.name for one in evaluations if one.reliability is None]
-    title = f"Do the confidences of {len(kept)} systems mean what they say?"
+    title = title or f"Do the confidences of {len(kept)} systems mean what they say?"
     if len(kept) == 1:
         error, leaning = _ece(kept[0]), _leaning(kept[0])
         clear = leaning.startswith("confidences are")
