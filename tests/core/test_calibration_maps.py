@@ -220,6 +220,11 @@ def test_the_order_is_called_kept_only_where_every_confidence_stays_apart(what):
     assert order.kept == kept
 
 
+def test_confidences_that_differ_in_their_last_digits_are_one():
+    near = 0.1 + 0.2, 0.3, 0.5
+    assert MapOrder.of(IsotonicMap((0.3, 0.6), (0.2, 0.5)), np.array(near)) == MapOrder(2, 2, turned=False)
+
+
 @every_method
 def test_a_map_is_the_same_after_json(tmp_path, method):
     fitted = Recalibration.fit(*some_answers(), method=method, seed=3, folds=5)

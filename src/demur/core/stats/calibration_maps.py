@@ -291,7 +291,8 @@ class MapOrder:
         >>> MapOrder.of(HistogramMap((0.5,), (0.2, 0.8)), np.array([0.1, 0.2, 0.9]))
         MapOrder(before=3, after=2, turned=False)
         """
-        levels = np.unique(round_sums(confidence))
+        levels = np.unique(confidence)
+        levels = levels[np.diff(round_sums(levels), prepend=-np.inf) > 0]
         mapped = fitted(levels)
         return cls(levels.size, np.unique(mapped).size, bool((np.diff(mapped) < 0).any()))
 
