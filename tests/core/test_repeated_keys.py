@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur.core.io.files import read_source, read_table
-from demur.core.io.repeated_keys import may_repeat_keys
+from demur.core.io.repeated_keys import refuse_repeats_in_rows
 from demur.core.io.sources import opened
 from demur.core.io.tables import Request
 from demur.errors import DataError
@@ -48,6 +48,7 @@ LINES = st.lists(_objects(NESTED) | st.sampled_from(["", " ", '{"a": NaN}', '{"i
 @example(['{"a": 1, "\\u0061": 2}'], ("a",))
 @example(['{"id": 1}', "", '{"id": 1, "a": 1, "a": 2}', '{"id": 1, "b": 2, "a": 3}'], None)
 @example(['{"id": 1, "b": {"a": 1, "a": 2}}'], ("id",))
+@example(['{"id": 1, "b": {"a": 1, "a": 2}}'], ("b",))
 @example(['{"id": 1, "b": "\\u003a", "b": 2}'], None)
 def test_a_line_is_refused_if_and_only_if_an_object_in_it_has_a_key_twice(tmp_path_factory, lines, columns):
     text = "\n".join(['{"id": 0, "a": 1}', *lines])
@@ -55,7 +56,7 @@ def test_a_line_is_refused_if_and_only_if_an_object_in_it_has_a_key_twice(tmp_pa
     path.write_text(text, encoding="utf-8", newline="")
     request = Request() if columns is None else Request(candidates=lambda _: columns)
     with opened(path) as (source,):
-        line = first_repeat(text)
+        line = first_repeat(text, columns)
         if line is None:
             read_source(source, request)
         else:
@@ -63,13 +64,23 @@ def test_a_line_is_refused_if_and_only_if_an_object_in_it_has_a_key_twice(tmp_pa
                 read_source(source, request)
 
 
-@given(NESTED)
-def test_text_is_looked_at_closely_if_a_key_comes_twice(text):
-    assert may_repeat_keys(text.encode()) or not repeats(text)
+@given(st.lists(NESTED | _objects(NESTED), min_size=1, max_size=3), st.sampled_from([None, ("a",)]))
+def test_of_rows_in_memory_the_first_with_a_key_twice_is_refused(rows, columns):
+    rows = [row for row in rows if columns is None or row.startswith("{")]
+    first = next((number for number, row in enumerate(rows) if repeats(row, columns)), None)
+    found = None
+    try:
+        refuse_repeats_in_rows([row.encode() for row in rows], str, columns)
+    except DataError as fault:
+        found = int(fault.where)
+    assert found == first
 
 
-def test_text_whose_keys_come_once_needs_no_closer_look():
-    assert not may_repeat_keys(b'{"a": "12:30", "b": [{"a": 1}, {"a": "\\":"}]}\n{"a": 1}')
+def test_text_whose_keys_come_once_needs_no_closer_look(monkeypatch):
+    monkeypatch.setattr("demur.core.io.repeated_keys._refuse_row", None)
+    rows = [b'{"a": "12:30", "b": [{"a": 1}, {"a": "\\":"}], "c:": {"b": 1, "b": 2}}', b'{"a": "\\u003c"}']
+    refuse_repeats_in_rows(rows, str, ("a", "b"))
+    refuse_repeats_in_rows(rows[1:], str)
 
 
 PACKED = {"": bytes, ".gz": gzip.compress, ".zst": lambda text: pa.Codec("zstd").compress(text, asbytes=True)}

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from demur.core.io.repeated_keys import refuse_repeats_in
+from demur.core.io.repeated_keys import refuse_repeats_in_rows
 from demur.core.io.sources import NOT_JSON, compression_of, cut_off
 from demur.errors import DataError
 
@@ -220,7 +220,7 @@ def _decoded_file(path: Path, kind: type[Record]) -> Record:
 def _decoded_text(text: bytes, where: str, kind: type[Record]) -> Record:
     try:
         found = msgspec.json.decode(text, type=kind)
-        refuse_repeats_in(text, where)
+        refuse_repeats_in_rows([text], lambda _: where)
         return found
     except msgspec.ValidationError as fault:
         raise DataError(f"{AS_THE_CHALLENGE}: {fault}", where=where, fix="$ is the whole file or line") from None

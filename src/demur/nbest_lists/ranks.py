@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from demur.core.io.repeated_keys import refuse_repeats_in_cells
+from demur.core.io.repeated_keys import refuse_repeats_in_rows
 from demur.core.show.numbers import count, percent, tabled_percent, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.stats.intervals import Figure, check_level, wilson
@@ -231,7 +231,8 @@ def label_turns(responses: Responses) -> pl.DataFrame:
 def _refuse_repeated_keys(frame: pl.DataFrame, system: str) -> None:
     if frame["nbest"].dtype == pl.String:
         cells = frame.select("id", "nbest").filter(pl.col("nbest").str.contains(r"^\s*\["))
-        refuse_repeats_in_cells(cells["nbest"].to_list(), lambda row: f'{system}: id "{cells["id"][row]}": nbest')
+        texts = [text.encode() for text in cells["nbest"]]
+        refuse_repeats_in_rows(texts, lambda row: f'{system}: id "{cells["id"][row]}": nbest')
 
 
 def _placed(lists: pl.DataFrame, target: pl.Series) -> tuple[pl.Series, pl.Series]:

@@ -21,7 +21,7 @@ from demur.core.arrays import Array
 from demur.core.io.columns import NBEST_ALIASES, resolve, unknown_column
 from demur.core.io.files import read_source, table_of
 from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
-from demur.core.io.repeated_keys import keeps_all_keys, may_repeat_keys, refuse_repeats_in
+from demur.core.io.repeated_keys import keeps_all_keys, refuse_repeats_in_rows
 from demur.core.io.sources import NOT_JSON, Source, first_bytes, lines
 from demur.core.io.tables import HEAVIEST, ROW, Request, Table
 from demur.errors import DataError, UsageError
@@ -84,6 +84,11 @@ class RowLayout:
     def labelled(self) -> bool:
         """Whether hypotheses are plain labels, each an item as it stands, and so is the reference."""
         return self.hypothesis.get("act") == "label"
+
+    @property
+    def nested(self) -> list[str]:
+        """The columns that hold lists of objects."""
+        return [self.columns[part] for part in JSON_CELLS if part in self.columns]
 
     def row_type(self) -> type[msgspec.Struct]:
         """The shape of a row, for msgspec to check while it decodes.
@@ -262,29 +267,31 @@ def _decoded_lines(texts: Iterator[bytes], layout: RowLayout, place: Place) -> I
         with suppress(*NOT_JSON):
             rows = decode(joined)
         kept = [text for text in some if text.strip()]
-        if (rows is None or not keeps_all_keys(joined, rows)) and may_repeat_keys(joined):
-            for row, text in enumerate(kept, start=first):
-                if may_repeat_keys(text):
-                    refuse_repeats_in(text, f"{place(row)}:")
+        if rows is None or not keeps_all_keys(joined, rows):
+            refuse_repeats_in_rows(kept, _row_namer(place, first), layout.nested)
         if rows is None or len(rows) not in (len(some), len(kept)):
             rows = [careful(parsed_line(text, f"{place(row)}:"), row) for row, text in enumerate(kept, start=first)]
         yield RowBatch(rows, first)
         first += len(rows)
 
 
+def _row_namer(place: Place, first: int, column: str = "") -> Place:
+    """What says where a row stands that is counted from another, and in which column."""
+    return lambda row: f"{place(first + row)}: {column}".rstrip()
+
+
 def _careful(layout: RowLayout, place: Place) -> Callable[[Any, int], Any]:
     """What makes a row of a decoded value, forgiving numbers written as text, or says what is wrong with it."""
     kind = layout.row_type()
-    cells = [layout.columns[part] for part in JSON_CELLS if part in layout.columns]
 
     def careful(value: Any, row: int) -> Any:
         if not isinstance(value, dict):
             raise _no_object(value, place(row))
-        for name in cells:
+        for name in layout.nested:
             cell = value.get(name)
             value[name] = _from_json(cell)
             if isinstance(cell, str) and not keeps_all_keys(cell.encode(), value[name]):
-                refuse_repeats_in(cell.encode(), f"{place(row)}: {name}")
+                refuse_repeats_in_rows([cell.encode()], _row_namer(place, row, name))
         with suppress(msgspec.ValidationError, RecursionError):
             return msgspec.convert(value, kind, strict=False)
         try:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from demur.core.io.repeated_keys import Counts, all_pairs, refuse_repeated_keys, refuse_repeats_in
+from demur.core.io.repeated_keys import Counts, all_pairs, refuse_repeated_keys, refuse_repeats_in_rows
 from demur.core.io.sources import NOT_JSON, UNREADABLE, Source, exactly, not_utf8
 from demur.core.io.tables import Request, Table, numbered, refuse_large
 from demur.errors import DataError
@@ -28,6 +28,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REPLACED = "\ufffd".encode()
 """What stands for bytes that are not UTF-8 in lines decompressed by Polars."""
 
+_NESTED = r"^[\[{]"
 _DOUBTFUL = r"[\\\x00-\x1f]"
 
 _keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -45,7 +46,7 @@ def read_json(source: Source, request: Request) -> Table:
     names = column_names(source, None if request.every_name else NAMES_FROM)
     wanted = list(dict.fromkeys(request.candidates(names)))
     frame, values = _read_lines(source, wanted, request.numeric)
-    refuse_repeated_keys(source, values)
+    refuse_repeated_keys(source, values, _nested_columns(frame))
     return _numbered_rows(frame, names, source.name, line_finder(source))
 
 
@@ -95,9 +96,14 @@ def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
     Polars writes a backslash, a tab and the like in them as they are, so that a backslash and a b in a list would come
     back as one control character. Of text that has neither in it all is well.
     """
-    texts = [one.alias("text") for one in frame if one.dtype == pl.String]
-    listed = [one for one in texts if (one.str.starts_with("[") | one.str.starts_with("{")).any()]
-    return any(one.filter(one.str.contains(r"^[\[{]")).str.contains(_DOUBTFUL).any() for one in listed)
+    nested = (frame[name].alias("text") for name in _nested_columns(frame))
+    return any(one.filter(one.str.contains(_NESTED)).str.contains(_DOUBTFUL).any() for one in nested)
+
+
+def _nested_columns(frame: pl.DataFrame) -> list[str]:
+    """Gives the columns in which there is a list or an object, or a text that begins like one."""
+    texts = (one for one in frame if one.dtype == pl.String)
+    return [one.name for one in texts if (one.str.starts_with("[") | one.str.starts_with("{")).any()]
 
 
 def _read_records(data: str | io.BytesIO, columns: Collection[str], numeric: Collection[str]) -> pl.DataFrame:
@@ -228,13 +234,12 @@ def _read_array(source: Source, request: Request) -> Table:
     def place(row: int) -> str:
         return f"{source.name}: element {row + 1}"
 
-    for row, element in enumerate(rows):
-        refuse_repeats_in(element, f"{place(row)}:")
     lines = (_repaired_line(element + b"\n", f"{place(row)}:", request.numeric) for row, element in enumerate(rows))
     whole = io.BytesIO(b"".join(lines))
     names = list(dict.fromkeys(name for element in rows for name in _lenient_keys(element)))
     refuse_large(len(names), len(rows), source.name)
     wanted = dict.fromkeys(request.candidates(names))
+    refuse_repeats_in_rows(rows, lambda row: f"{place(row)}:", wanted)
     return _numbered_rows(_read_records(whole, wanted, request.numeric), names, source.name, place)
 
 

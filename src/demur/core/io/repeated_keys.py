@@ -1,8 +1,11 @@
 """Finds objects of JSON that have a key twice, of which one value would be lost."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -20,14 +23,16 @@ _BEFORE_COLONS = np.isin(np.arange(256), list(b'" \t\r'))
 """Which bytes may stand before the colon of a key."""
 
 _decode_lines = msgspec.json.Decoder().decode_lines
+_decode_rows = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 
 
-def refuse_repeated_keys(source: Source, values: Counts) -> None:
-    """Refuses a line with an object that has a key twice, given how many values were read of each row, without nulls.
+def refuse_repeated_keys(source: Source, values: Counts, nested: Collection[str]) -> None:
+    """Refuses a line that has a key twice, in its row or in an object of one of the nested columns.
 
-    Each key has its colon, so that lines with no more colons than values have none twice; most need no closer look.
+    `values` says how many were read of each row, without nulls. Each key has its colon, so that lines with no more
+    colons than values have none twice; most need no closer look.
     """
-    if not source.compression and _colons(source) == values.sum():
+    if not source.compression and sum(map(_colons_in, source.blocks(cut=True))) == values.sum():
         return
     before = 0
     for block in source.blocks():
@@ -37,15 +42,25 @@ def refuse_repeated_keys(source: Source, values: Counts) -> None:
         known = values[before : before + ends.size]
         if known.size != ends.size:
             known = np.zeros(ends.size, np.int64)
-        _refuse_lines(text, ends, _doubtful_lines(letters, ends, known), source.name, before + 1)
+        doubtful = _doubtful_lines(letters, ends, known)
+        begins = np.append(0, ends[:-1] + 1)[doubtful].tolist()
+        lines = [text[begin : end + 1] for begin, end in zip(begins, ends[doubtful].tolist(), strict=True)]
+        refuse_repeats_in_rows(lines, _line_namer(source.name, before + 1 + doubtful), nested)
         before += ends.size
     if before != values.size:  # with blank lines it is not known which row a line is
-        refuse_repeated_keys(source, np.zeros(before, np.int64))
+        refuse_repeated_keys(source, np.zeros(before, np.int64), nested)
 
 
-def _colons(source: Source) -> int:
-    blocks = source.blocks(cut=True)
-    return sum(int(np.count_nonzero(np.frombuffer(block, np.uint8) == _COLON)) for block in blocks)
+def _line_namer(name: str, numbers: Places) -> Callable[[int], str]:
+    return lambda line: f"{name}:{numbers[line]}:"
+
+
+def _colons_in(text: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _COLON))
+
+
+def _has_escaped_colons(text: bytes) -> bool:
+    return b"\\" in text and (b"\\u003a" in text or b"\\u003A" in text)
 
 
 def _doubtful_lines(letters: NDArray[np.uint8], ends: Places, values: Counts) -> Places:
@@ -58,24 +73,28 @@ def _doubtful_lines(letters: NDArray[np.uint8], ends: Places, values: Counts) ->
     return np.flatnonzero(counts != values)
 
 
-def _refuse_lines(text: bytes, ends: Places, doubtful: Places, name: str, first: int) -> None:
-    begins = np.append(0, ends[:-1] + 1)
-    lines = [
-        text[begin : end + 1] for begin, end in zip(begins[doubtful].tolist(), ends[doubtful].tolist(), strict=True)
-    ]
-    if lines and may_repeat_keys(b"".join(lines)):
-        for line, number in zip(lines, doubtful.tolist(), strict=True):
-            refuse_repeats_in(line, f"{name}:{first + number}:")
+def refuse_repeats_in_rows(
+    rows: Sequence[bytes], place: Callable[[int], str], nested: Collection[str] | None = None
+) -> None:
+    """Refuses rows of JSON that have a key twice, in the row or in an object of a nested column; None is all of them.
 
-
-def may_repeat_keys(text: bytes) -> bool:
-    """Whether an object in lines of JSON may have a key twice, or the text cannot be read.
-
-    >>> may_repeat_keys(b'{"a": {"b": 1}, "b": "a:"}'), may_repeat_keys(b'{"a": {"b": 1, "b": 2}}')
-    (False, True)
+    `place` says where a row stands, by its number.
     """
+    if rows and _may_repeat_keys(rows, nested):
+        for number, text in enumerate(rows):
+            if _may_repeat_keys([text], nested):
+                _refuse_row(text, place(number), nested)
+
+
+def _may_repeat_keys(rows: Sequence[bytes], nested: Collection[str] | None) -> bool:
+    """Whether rows of JSON may have a key twice, or cannot be read."""
+    text = b"\n".join(rows)
     try:
-        return not keeps_all_keys(text, _decode_lines(text))
+        if nested is None or text.count(b"{") <= len(rows):
+            return not keeps_all_keys(text, _decode_lines(text))
+        cells = _decode_rows(text)
+        inside = b"\n".join(row[name] for name in nested for row in cells if name in row)
+        return not _keeps_all_rows(text, cells) or not keeps_all_keys(inside, _decode_lines(inside))
     except NOT_JSON:
         return True
 
@@ -85,38 +104,45 @@ def keeps_all_keys(text: bytes, value: Any) -> bool:
 
     Encoded again, it has fewer colons than the text if a key was dropped. No other colons are lost, and none is new
     unless one was escaped.
+
+    >>> text = b'[{"act": "bye:", "p": 0.9, "p": 0.1}]'
+    >>> keeps_all_keys(text, json.loads(text)), keeps_all_keys(b'{"p": 1}', {"p": 1})
+    (False, True)
     """
-    if b"\\u003" in text:
-        return False
     try:
-        return text.count(b":") == msgspec.json.encode(value).count(b":")
+        return _colons_in(text) == _colons_in(msgspec.json.encode(value)) and not _has_escaped_colons(text)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return False
 
 
-def refuse_repeats_in(text: bytes, where: str) -> None:
-    """Refuses JSON in which an object has a key twice."""
-    if not may_repeat_keys(text):
-        return
+def _keeps_all_rows(text: bytes, rows: Sequence[Mapping[str, msgspec.Raw]]) -> bool:
+    """Whether rows certainly have all keys of a text: a colon that is not in a cell is that of a key."""
+    names = Counter(chain.from_iterable(rows))
+    keys = names.total() + sum(name.count(":") * times for name, times in names.items())
+    inside = b"".join(chain.from_iterable(row.values() for row in rows))
+    return _colons_in(text) - _colons_in(inside) == keys and not _has_escaped_colons(text)
+
+
+def _refuse_row(text: bytes, where: str, nested: Collection[str] | None) -> None:
     try:
-        json.loads(text, object_pairs_hook=lambda pairs: _refuse_pairs(pairs, where))
+        repeated = _first_repeated(json.loads(text, object_pairs_hook=all_pairs), nested)
     except RecursionError:
         raise DataError("the row is nested too deeply", where=where) from None
     except ValueError:  # what is no JSON is refused by whoever reads it
         return
+    if repeated is not None:
+        ((key, times),) = Counter(key for key, _ in repeated.items()).most_common(1)
+        raise DataError(f'has the key "{key}" {times} times', where=where, fix="one value would be lost")
 
 
-def refuse_repeats_in_cells(cells: Sequence[str], place: Callable[[int], str]) -> None:
-    """Refuses cells of JSON in which an object has a key twice."""
-    if cells and may_repeat_keys("\n".join(cells).encode()):
-        for number, cell in enumerate(cells):
-            refuse_repeats_in(cell.encode(), place(number))
-
-
-def _refuse_pairs(pairs: list[tuple[str, Any]], where: str) -> None:
-    for key, times in Counter(key for key, _ in pairs).items():
-        if times > 1:
-            raise DataError(f'has the key "{key}" {times} times', where=where, fix="one value would be lost")
+def _first_repeated(value: Any, nested: Collection[str] | None = None) -> AllPairs | None:
+    """Gives an object with a key twice: the value, or one in its columns if these are named, or else in all of it."""
+    if isinstance(value, AllPairs):
+        return value
+    if isinstance(value, dict):
+        value = list(value.values()) if nested is None else [value[name] for name in nested if name in value]
+    inside = map(_first_repeated, value if isinstance(value, list) else ())
+    return next((one for one in inside if one is not None), None)
 
 
 class AllPairs(dict[str, Any]):
