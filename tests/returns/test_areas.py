@@ -11,6 +11,7 @@ from scipy.special import digamma
 from demur.core.stats.measure import Score
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
+from demur.returns import measures
 from demur.returns.measures import (
     AUGRC,
     AURC,
@@ -228,3 +229,21 @@ def test_weights_that_are_not_whole_are_scaled_to_average_1():
     scaled = [row._replace(weight=row.weight * 4) for row in rows]
     assert read(AURC(), rows) == close(read(AURC(), scaled))
     assert read(EAURC(), rows) == close(read(EAURC(), scaled))
+
+
+@given(tables(weights=WEIGHTS))
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_the_aurc_is_the_same_to_the_last_digit_however_many_counts_are_worked_on_at_a_time(at_once, rows):
+    whole = read(AURC(), rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measures, "COUNTS_AT_ONCE", at_once)
+        patch.setattr(measures, "LEAST_AT_ONCE", at_once)
+        np.testing.assert_array_equal(read(AURC(), rows), whole)
+
+
+def test_areas_that_others_start_from_are_computed_once(monkeypatch):
+    sweep = Sweep.of([0.9, 0.8, 0.7], [True, False, True])
+    excess, skill = EAURC().finish(sweep), RankingSkill().finish(sweep)
+    monkeypatch.setattr(AUGRC, "finish", None)
+    monkeypatch.setattr(AURC, "finish", None)
+    assert (EAURC().finish(sweep), RankingSkill().finish(sweep)) == (excess, skill)

@@ -64,6 +64,8 @@ class _MeasureReading:
 
     @cached_property
     def value(self) -> float:
+        if isinstance(self.measure, SweepMeasure):
+            return float(self.measure.value_of(self.totals))
         return float(self.measure.finish(self.totals))
 
     @cached_property
@@ -79,7 +81,7 @@ class _MeasureReading:
         """The measure of sweeps at the levels of the replicates."""
         if isinstance(self.measure, TermMeasure):
             return self.measure.finish(cell_totals(self.measure, sweep, self.sample.terms(self.measure)))
-        return self.measure.finish(sweep)
+        return self.measure.value_of(sweep) if isinstance(self.measure, SweepMeasure) else self.measure.finish(sweep)
 
     @property
     def constant(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -401,7 +402,7 @@ class EAURC(AURC):
             counted = counts_of_answers(totals)
             returned = np.stack([counted.answered - counted.errors, counted.answered], axis=-1)
             oracle = _mean_aurc(returned, returned - returned[..., :1], counted.total)
-        return np.asarray(np.maximum(super().finish(totals) - oracle, 0.0))
+        return np.asarray(np.maximum(AURC(self.convention).value_of(totals) - oracle, 0.0))
 
 
 @dataclass(frozen=True)
@@ -456,7 +457,7 @@ class RankingSkill(SweepMeasure):
         """Position of the area between those of the random and the oracle ranking."""
         error, reach = ratio(totals.errors, totals.total), ratio(totals.answered, totals.total)
         random, oracle = error * reach / 2, np.square(error) / 2
-        return ratio(random - AUGRC().finish(totals), random - oracle)
+        return ratio(random - AUGRC().value_of(totals), random - oracle)
 
     def why_undefined(self, totals: Sweep) -> str:
         """It needs answers of both kinds."""
@@ -465,11 +466,19 @@ class RankingSkill(SweepMeasure):
 
 def counts_of_answers(totals: Sweep) -> Sweep:
     """A sweep whose weights count answers: whole weights as they are, others scaled to average 1 over the rows."""
-    if all(np.array_equal(part, np.rint(part)) for part in (totals.right, totals.wrong, totals.withheld)):
+    if all(map(_is_whole, (totals.right, totals.wrong, totals.withheld))):
         return totals
     scale = np.asarray(ratio(totals.n, totals.total))
     right, wrong = (part * scale[..., None] for part in (totals.right, totals.wrong))
     return Sweep(totals.threshold, right, wrong, totals.withheld * scale, totals.n, totals.upper)
+
+
+def _is_whole(counts: Any) -> bool:
+    return np.asarray(counts).dtype.kind in "iu" or np.array_equal(counts, np.rint(counts))
+
+
+COUNTS_AT_ONCE, LEAST_AT_ONCE = 1 << 15, 64
+"""Counts of answers that are worked on at a time: few enough that they stay in the processor's cache."""
 
 
 def _trapezoid_aurc(returned: Array, errors: Array, total: Any) -> Array:
@@ -486,12 +495,18 @@ def _mean_aurc(returned: Array, errors: Array, total: Any) -> Array:
     Inside a level of m answers with w errors, after a answers with E errors, the expected risk at k is
     (E + (k-a) w/m) / k; summed over k = a+1 .. a+m this is w + (E - a w/m)(H(a+m) - H(a)), H the harmonic numbers.
     """
-    before, errors_before = (np.zeros_like(part) for part in (returned, errors))
-    before[..., 1:], errors_before[..., 1:] = returned[..., :-1], errors[..., :-1]
-    wrong = errors - errors_before
-    rate = np.divide(wrong, returned - before, out=np.zeros_like(wrong), where=returned > before)
-    steps = np.diff(harmonic(returned), axis=-1, prepend=0.0)
-    return _per_input((wrong + (errors_before - before * rate) * steps).sum(axis=-1), returned, total)
+    risks = np.empty_like(returned)
+    width = max(LEAST_AT_ONCE, COUNTS_AT_ONCE // max(1, math.prod(returned.shape[:-1])))
+    last = [np.zeros((*returned.shape[:-1], 1))] * 3
+    for start in range(0, returned.shape[-1], width):
+        part = np.s_[..., start : start + width]
+        counts = (returned[part], errors[part], harmonic(returned[part]))
+        a, e, h = (np.concatenate([end, one[..., :-1]], axis=-1) for end, one in zip(last, counts, strict=True))
+        wrong = counts[1] - e
+        rate = np.divide(wrong, counts[0] - a, out=np.zeros_like(wrong), where=counts[0] > a)
+        risks[part] = wrong + (e - a * rate) * (counts[2] - h)
+        last = [one[..., -1:] for one in counts]
+    return _per_input(risks.sum(axis=-1), returned, total)
 
 
 def _per_input(area: Array, returned: Array, total: Any) -> Array:

@@ -389,7 +389,7 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
     for system in systems:
         rows = frame.filter(pl.col("system") == system) if len(systems) > 1 else frame
         ids = rows["id"]
-        if ids.null_count() == 0 and ids.hash().n_unique() < len(ids) and ids.n_unique() < len(ids):
+        if ids.null_count() == 0 and _may_repeat(ids) and ids.n_unique() < len(ids):
             repeated = rows.filter(pl.col("id").is_duplicated())
             name = repeated["id"][0]
             pair = repeated.filter(pl.col("id") == name).head(2)
@@ -397,6 +397,11 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
             count = _REPEATED.with_count(repeated["id"].n_unique())
             rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
             raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
+
+
+def _may_repeat(ids: pl.Series) -> bool:
+    hashes = np.sort(ids.hash().to_numpy())
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _foreign_labels(frame: pl.DataFrame) -> list[str]:

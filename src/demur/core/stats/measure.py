@@ -73,6 +73,12 @@ class SweepMeasure(Measure):
         """The sweep of the judged rows."""
         return Sweep.from_frame(frame)
 
+    def value_of(self, sweep: Sweep) -> NDArray[np.float64]:
+        """What the sweep gives, computed once however many ask for it."""
+        if self not in sweep.values:
+            sweep.values[self] = self.finish(sweep)
+        return sweep.values[self]
+
 
 @dataclass(frozen=True)
 class TermMeasure(Measure):

@@ -176,6 +176,11 @@ class Sweep:
         at_level = np.add(self.right, self.wrong, dtype=np.float64)[..., ::-1]
         return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
+    @cached_property
+    def values(self) -> dict[Any, Floats]:
+        """What measures gave of the sweep, for others that start from them."""
+        return {}
+
     def cells(self) -> Iterator[pl.DataFrame]:
         """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count; in parts."""
         for start in range(0, max(self.threshold.size, 1), LEVELS_AT_ONCE):
