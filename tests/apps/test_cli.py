@@ -482,3 +482,14 @@ def test_each_fault_of_a_file_has_a_line(demur: Demur, tmp_path: Path) -> None:
         'error: t.csv:2: confidence must be a number; got "high"',
         "error: t.csv:3: weight must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0; got -1.0",
     ]
+
+
+@pytest.mark.parametrize("asked", ["-h", "--help"])
+def test_the_list_of_commands_is_the_same_without_their_options(
+    demur: Demur, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("demur.apps.cli.app.HELP", ())
+        whole = demur(asked)
+    monkeypatch.setattr("demur.apps.cli.app.add_jobs", None)
+    assert (demur(asked).stdout, whole.returncode) == (whole.stdout, 0)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from demur.apps.cli.commands import Run, add_jobs, call, new_app, run_import, run_job
+from demur.apps.cli.commands import Run, add_jobs, add_names, call, new_app, run_import, run_job
 from demur.apps.cli.output import OutputOptions
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import Argument, Job, Option
@@ -178,6 +178,10 @@ COMMANDS: tuple[tuple[Sequence[Job], Run], ...] = (
 """Every job with what runs it, in the order of `demur --help`."""
 
 
+HELP = (["-h"], ["--help"])
+"""Arguments that ask which commands there are."""
+
+
 def app_of(arguments: Sequence[str] = ()) -> typer.Typer:
     """The app with the one command that the arguments begin with, or with every command where they begin with none.
 
@@ -191,6 +195,9 @@ def app_of(arguments: Sequence[str] = ()) -> typer.Typer:
     for name, about in GROUPS.items():
         if not asked or name == arguments[0]:
             app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name)
+    if list(arguments) in HELP:
+        add_names(app, (job for job, _ in every))
+        return app
     for job, run in asked or every:
         add_jobs(app, [job], run)
     return app
