@@ -2,11 +2,11 @@ from math import exp, isnan, log, nan, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from demur.core.stats.intervals import Difference, difference, holm, unit_figure
+from demur.core.stats.intervals import Difference, difference, sidak, unit_figure
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 SPREAD = np.array([0.4, 0.6])
@@ -98,26 +98,22 @@ def test_a_difference_without_spread_or_value_has_no_p_value():
     }
 
 
-def test_holms_method_on_hand_worked_p_values():
-    # .01 x 4; then max(.02 x 3, .04), max(.03 x 2, .06), max(.5 x 1, .06)
-    assert holm(np.array([0.03, 0.01, 0.5, 0.02])).tolist() == pytest.approx([0.06, 0.04, 0.5, 0.06])
+def test_sidaks_method_by_hand():
+    """1 - .98^3; certainty stays certain, and what is unknown unknown."""
+    assert sidak(0.02, 3) == pytest.approx(1 - 0.98**3)
+    assert (sidak(0.0, 9), sidak(1.0, 9), sidak(0.3, 1)) == (0.0, 1.0, pytest.approx(0.3))
+    assert np.isnan(sidak(nan, 2))
 
 
-@given(SHARES)
-def test_holms_method_raises_p_values_keeps_their_order_and_stops_at_1(p):
-    given_p, adjusted = np.array(p), holm(np.array(p))
-    assert (adjusted >= given_p - 1e-15).all()
-    assert (adjusted <= 1).all()
-    order = np.argsort(given_p, kind="stable")
-    assert (np.diff(adjusted[order]) >= 0).all()
-    assert adjusted.min() == pytest.approx(min(1.0, given_p.min() * given_p.size))
-
-
-@given(SHARES, st.integers(0, 3))
-def test_holms_method_leaves_unknown_p_values_out_of_the_count(p, unknown):
-    mixed = holm(np.array([nan] * unknown + p))
-    assert np.isnan(mixed[:unknown]).all()
-    assert mixed[unknown:].tolist() == holm(np.array(p)).tolist()
+@given(st.floats(-5, 5), st.integers(2, 400), st.integers(1, 60), st.floats(0.5, 0.99))
+def test_a_corrected_interval_excludes_0_exactly_where_its_p_value_is_below_the_level(value, units, tests, level):
+    drawn = np.array([value - 1.0, value + 1.0])
+    found = difference(value, drawn, units, level=level)
+    assume(not np.isnan(found.p))
+    corrected = found.corrected(tests, level)
+    assume(abs(corrected.p_adjusted - (1 - level)) > 1e-9)
+    assert (corrected.p_adjusted < 1 - level) == (corrected.low > 0 or corrected.high < 0)
+    assert corrected.high - corrected.low >= found.high - found.low - 1e-12
 
 
 def test_the_spread_of_replicates_is_about_that_of_a_mean():

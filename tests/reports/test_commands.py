@@ -42,7 +42,7 @@ def test_the_summary_is_plain_and_short(demur: Demur) -> None:
     done = demur("report", "good.jsonl", "poor.jsonl", *QUICK, "--fail-if", "forced_error > 0.9")
     assert done.stdout.isascii(), done.stdout
     lines = done.stdout.splitlines()
-    assert lines[0] == "good errs less than poor wherever they differ significantly."
+    assert lines[0] == "good dominates poor."
     assert lines[-2:] == ["PASS good: not forced_error > 0.9", "PASS poor: not forced_error > 0.9"]
     assert any(line.startswith("system  inputs  error, all returned") for line in lines)
     assert len(lines) < 20
@@ -72,7 +72,7 @@ def test_a_gate_that_does_not_hold_exits_with_1_after_all_is_written(demur: Demu
     named = {(case.attrib["classname"], case.attrib["name"]) for case in suite.iter("testcase")}
     assert ("files", "good.jsonl is read as responses") in named
     assert ("good", "not forced_error > 0.3") in named
-    assert "good errs less than poor wherever they differ significantly." in (suite.findtext("system-out") or "")
+    assert "good dominates poor." in (suite.findtext("system-out") or "")
 
 
 def test_kinds_are_mixed_freely_and_gates_find_their_part(demur: Demur, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from demur.errors import DataError, UsageError
 from demur.returns import verdicts
 from demur.returns.compare import _crossings as crossings_of
 from demur.returns.compare import compare
-from demur.returns.contrasts import Contrast, area_difference, region_contrast, right_contrast, sidak
+from demur.returns.contrasts import Contrast, area_difference, region_contrast, right_contrast
 from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import Estimate, curve_at
 from demur.returns.table import pair as paired
@@ -451,11 +451,6 @@ def test_two_one_sided_tests_by_hand():
     worse_a, worse_b = Contrast(Estimate(0.01, 0.01, 10**6), (0.0, 1.0)).inferior_p(0.03)
     assert worse_a == pytest.approx(0.02275, abs=1e-4)
     assert worse_b == pytest.approx(3.2e-5, abs=1e-6)
-
-
-def test_sidaks_correction_by_hand():
-    assert sidak(0.02, 3) == pytest.approx(1 - 0.98**3)
-    assert (sidak(0.0, 9), sidak(1.0, 9)) == (0.0, 1.0)
 
 
 def test_crossing_systems_are_rarely_said_to_be_dominated():

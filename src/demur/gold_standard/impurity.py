@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, pairwise
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from demur.core.arrays import Array
-from demur.core.stats.intervals import Figure, normal, student, student_p
+from demur.core.stats.intervals import Figure, normal, sidak, student, student_p
 from demur.errors import DataError
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import Performer
@@ -274,7 +274,7 @@ class PairVerdict:
     mass_difference: Figure
     """The mass of a less that of b: below 0, a is nearer on the whole."""
     p: float
-    """That of the difference of masses; of several pairs of a study corrected by Holm's method."""
+    """That of the difference of masses; as its interval, corrected by Sidak's method for all pairs of a study."""
     x: Array
     difference: Array
     """Impurity of a less that of b."""
@@ -293,9 +293,9 @@ class PairVerdict:
 
 
 def compare_pair(
-    gold: Performer, a: Performer, b: Performer, masses: tuple[Impurity, Impurity], x_range: XRange
+    gold: Performer, a: Performer, b: Performer, masses: tuple[Impurity, Impurity], x_range: XRange, tests: int = 1
 ) -> PairVerdict:
-    """Holds two systems against each other by their distance from the gold standard."""
+    """Two systems against each other by their distance from the gold standard, masses corrected for several tests."""
     confidence = confidence_level(gold, a, b)
 
     def difference(x: Array) -> Array:
@@ -315,8 +315,8 @@ def compare_pair(
         b=b.name,
         ranges=found,
         crossings=tuple(_crossing(x, found) for x in crossings),
-        mass_difference=even_interval(apart, apart_drawn, confidence),
-        p=replicate_p(apart, apart_drawn, confidence.freedom),
+        mass_difference=even_interval(apart, apart_drawn, replace(confidence, level=confidence.level ** (1 / tests))),
+        p=sidak(replicate_p(apart, apart_drawn, confidence.freedom), tests),
         x=x_range.x,
         difference=values,
         low=low,

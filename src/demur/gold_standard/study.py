@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from demur import __version__
 from demur.core.io.columns import nearest as nearest_name
 from demur.core.options import Sampling
 from demur.core.show.results import Shown, Step, silent
-from demur.core.stats.intervals import Figure, check_level, holm
+from demur.core.stats.intervals import Figure, check_level
 from demur.errors import DataError, UsageError
 from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
 from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, checked_spans, marginal_cost
@@ -147,9 +148,10 @@ class GoldStudy(Shown):
     def pairs(self) -> tuple[PairVerdict, ...]:
         """Each two systems by their distance from the gold standard."""
         both = combinations(zip(self.systems, self.impurities, strict=True), 2)
-        found = [compare_pair(self.gold, a, b, (mass_a, mass_b), self.x_range) for (a, mass_a), (b, mass_b) in both]
-        corrected = holm(np.array([pair.p for pair in found]))
-        return tuple(replace(pair, p=float(p)) for pair, p in zip(found, corrected, strict=True))
+        tests = math.comb(len(self.systems), 2)
+        return tuple(
+            compare_pair(self.gold, a, b, (mass_a, mass_b), self.x_range, tests) for (a, mass_a), (b, mass_b) in both
+        )
 
     @property
     def nearest(self) -> tuple[XInterval, ...]:

@@ -24,7 +24,7 @@ from demur.core.options import Sampling
 from demur.core.show.numbers import Wording
 from demur.core.show.results import Results, Shown, Step, silent
 from demur.core.stats.calibration import ECE, NCE, Reliability, cell_totals, reliability
-from demur.core.stats.intervals import Difference, Figure, Scale, check_level, difference, holm, unit_figure
+from demur.core.stats.intervals import Difference, Figure, Scale, check_level, difference, unit_figure
 from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
@@ -469,7 +469,7 @@ def compare_lists(
 ) -> NBestComparison:
     """Compare the lists of systems, paired by utterance where these have ids; options are those of `NBestSettings`.
 
-    Every measure gets a difference with interval and p-value; p-values are corrected over pairs by Holm's method.
+    Every measure gets a difference with interval and p-value; both corrected over pairs by Sidak's method.
     """
     how = NBestSettings(**options) if settings is None else settings
     pairing = pair_nbest(nbest, systems=systems, matched=matched, unpaired=unpaired)
@@ -511,12 +511,10 @@ def _pair_of(one: str, two: str, totals: Mapping[str, UnitTotals], paired: bool,
 
 
 def _corrected_pairs(pairs: list[NBestPair]) -> tuple[NBestPair, ...]:
-    corrected: list[dict[str, Difference]] = [{} for _ in pairs]
-    for key in pairs[0].differences:
-        adjusted = holm(np.array([pair.differences[key].p for pair in pairs]))
-        for pair, own, p in zip(pairs, corrected, adjusted, strict=True):
-            own[key] = replace(pair.differences[key], p_adjusted=float(p))
-    return tuple(replace(pair, differences=own) for pair, own in zip(pairs, corrected, strict=True))
+    return tuple(
+        replace(pair, differences={key: one.corrected(len(pairs), pair.level) for key, one in pair.differences.items()})
+        for pair in pairs
+    )
 
 
 @dataclass(frozen=True, slots=True)

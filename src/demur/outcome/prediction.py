@@ -13,7 +13,7 @@ import numpy as np
 
 from demur.core.io.columns import nearest
 from demur.core.show.results import Shown, plain
-from demur.core.stats.intervals import Difference, Figure, holm, student, student_p
+from demur.core.stats.intervals import Difference, Figure, student, student_p
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
 from demur.outcome.features import Turns, all_features, confusion_features, fill_undefined, turns_of, unknown_turns
@@ -256,11 +256,7 @@ def predicted_pairs(
     """The systems that can be predicted for, pair by pair."""
     sound = combinations([one for one in predictions if not one.refused], 2)
     pairs = [PredictedPair(a.system, b.system, _difference(model, a, b, level)) for a, b in sound]
-    adjusted = holm(np.array([pair.difference.p for pair in pairs])).tolist()
-    return tuple(
-        replace(pair, difference=replace(pair.difference, p_adjusted=p))
-        for pair, p in zip(pairs, adjusted, strict=True)
-    )
+    return tuple(replace(pair, difference=pair.difference.corrected(len(pairs), level)) for pair in pairs)
 
 
 def _difference(model: OutcomeModel, a: Prediction, b: Prediction, level: float) -> Difference:
@@ -273,7 +269,7 @@ def _difference(model: OutcomeModel, a: Prediction, b: Prediction, level: float)
         return Difference(value, value, value, 1.0 if value == 0 else undefined, undefined)
     reach = student(level, freedom) * error
     p = student_p(value, error, freedom)
-    return Difference(value, value - reach, value + reach, p, p)
+    return Difference(value, value - reach, value + reach, p, p, freedom=freedom)
 
 
 def _with_interval(model: OutcomeModel, features: Mapping[str, float], level: float) -> Figure:

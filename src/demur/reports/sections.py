@@ -324,7 +324,7 @@ def slice_section(slices: SliceDifferences) -> Presentation:
     nothing = f" ({listed(returns_nothing)} would return nothing)" if returns_nothing else ""
     how_made = (
         f"slices by {listed(slices.columns)} at one threshold for all slices of a system, the one advised for it"
-        f"{nothing}; p-values corrected by Holm's method for all {len(tests):,} tests of the table"
+        f"{nothing}; intervals and p-values corrected together for all {len(tests):,} tests of the table (Sidak)"
     )
     worse = sum(test.what == "error" and test.difference > 0 for test in slices.shown)
     errors = any(test.what == "error" for test in tests)

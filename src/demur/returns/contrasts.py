@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from demur.core.arrays import Array
+from demur.core.stats.intervals import sidak
 from demur.core.stats.resampling import Rows
 from demur.returns.measures import Estimate, area_from, area_influence
 
@@ -65,15 +66,6 @@ class Contrast:
         low, high = self.interval
         p = {"p": self.estimate.p, "p_adjusted": self.p_adjusted, "tests": self.tests}
         return {"value": self.value, "low": low, "high": high, **p, "range": list(self.range)}
-
-
-def sidak(p: float, tests: int) -> float:
-    """A p-value corrected for having made several tests.
-
-    >>> round(sidak(0.01, 5), 4)
-    0.049
-    """
-    return p if p in (0.0, 1.0) or math.isnan(p) else -math.expm1(tests * math.log1p(-p))
 
 
 def area_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Contrast:

@@ -25,7 +25,7 @@ from demur.core.stats.calibration_maps import (
     fit_map,
     scale_of,
 )
-from demur.core.stats.intervals import Difference, Figure, holm
+from demur.core.stats.intervals import Difference, Figure
 from demur.core.stats.measure import Measure
 from demur.core.stats.resampling import Rows, Sample, numbered_units
 from demur.core.stats.sweep import Sweep
@@ -99,7 +99,7 @@ class OutOfFold:
         mean = float((gap * weight).sum() / weight.sum())
         estimate = Estimate.of_units(mean, self.rows.pulled(gap - mean))
         low, high = estimate.interval(self.level)
-        return Difference(mean, low, high, estimate.p, estimate.p)
+        return Difference(mean, low, high, estimate.p, estimate.p, freedom=estimate.freedom)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,8 @@ class Calibration(Shown):
         """Change of the Brier score by each method, p-values corrected for all of them."""
         if self.given is None:
             return {}
-        return _corrected({name: one.brier_less(self.given) for name, one in self.methods.items()})
+        count, level = len(self.methods), self.given.level
+        return {name: one.brier_less(self.given).corrected(count, level) for name, one in self.methods.items()}
 
     @cached_property
     def leads(self) -> dict[Method, Difference]:
@@ -173,7 +174,7 @@ class Calibration(Shown):
         if chosen is None:
             return {}
         others = {name: one for name, one in self.methods.items() if name != chosen.method}
-        return _corrected({name: chosen.brier_less(one) for name, one in others.items()})
+        return {name: chosen.brier_less(one).corrected(len(others), chosen.level) for name, one in others.items()}
 
     @property
     def change(self) -> Difference | None:
@@ -239,12 +240,6 @@ class Calibration(Shown):
 
 def _undefined(why: str | None) -> dict[str, Figure]:
     return {key: Figure(math.nan, why=why) for key in FIGURES}
-
-
-def _corrected(differences: dict[Method, Difference]) -> dict[Method, Difference]:
-    adjusted = holm(np.array([one.p for one in differences.values()]))
-    parts = zip(differences.items(), adjusted.tolist(), strict=True)
-    return {name: replace(one, p_adjusted=p) for (name, one), p in parts}
 
 
 def calibration(evaluation: Evaluation, rows: Rows) -> Calibration | None:

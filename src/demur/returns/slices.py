@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from demur.core.arrays import Array, Flags
 from demur.core.io.columns import JUDGED, MOST_SLICES, unknown_column
 from demur.core.io.tables import named_column
 from demur.core.show.results import plain
-from demur.core.stats.intervals import check_level, fisher, holm, newcombe
+from demur.core.stats.intervals import check_level, fisher, newcombe, sidak
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.returns.evaluate import too_many_slices
@@ -57,7 +57,7 @@ class SliceDifference:
     high: float
     p: float
     p_adjusted: float
-    """Corrected by Holm's method for all slices, systems and quantities that were tested together."""
+    """Corrected by Sidak's method, as the interval is, for all slices, systems and quantities tested together."""
 
     @property
     def part(self) -> str:
@@ -151,16 +151,15 @@ def slice_differences(
             raise unknown_column(column, responses.frame.columns, "slices")
         if (values := responses.frame[column].n_unique()) > MOST_SLICES:
             raise too_many_slices(column, values)
-    tests: list[SliceDifference] = []
+    tests: list[_Tested] = []
     untested: list[Untested] = []
     for system in responses.systems:
         whole = _Whole(system, responses.of(system).frame, thresholds.get(system, math.nan))
         for column in columns:
-            found, left = _column(whole, column, level, least)
+            found, left = _column(whole, column, least)
             tests += found
             untested += left
-    adjusted = holm(np.array([test.p for test in tests])) if tests else np.array([])
-    corrected = [replace(test, p_adjusted=float(p)) for test, p in zip(tests, adjusted, strict=True)]
+    corrected = [test.corrected(len(tests), level) for test in tests]
     ordered = sorted(corrected, key=lambda test: (test.p_adjusted, test.p, -abs(test.difference)))
     return SliceDifferences(tuple(ordered), tuple(untested), tuple(columns), dict(thresholds), level)
 
@@ -218,7 +217,7 @@ class _Whole:
         return sums if inside is None else sums[np.unique(unit[inside])]
 
 
-def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[SliceDifference], list[Untested]]:
+def _column(whole: _Whole, column: str, least: int) -> tuple[list[_Tested], list[Untested]]:
     values, left = slice_values(whole.frame, column), []
     scopes = whole.frame.select(values, "out_of_scope").group_by("value").agg(pl.len(), pl.col("out_of_scope").all())
     gone = scopes.filter("out_of_scope").sort("value")
@@ -230,12 +229,12 @@ def _column(whole: _Whole, column: str, level: float, least: int) -> tuple[list[
     if sizes.height < FEWEST:
         return [], left
     tested = sizes.head(1) if sizes.height == 2 else sizes
-    found: list[SliceDifference] = []
+    found: list[_Tested] = []
     for value in sorted(tested["value"]):
         inside = (values == value).to_numpy()
         why = _too_few(whole, inside, least)
         if why is None:
-            found += _tests(whole, column, value, inside, level)
+            found += _tests(whole, column, value, inside)
         else:
             left.append(Untested(whole.system, column, value, int(inside.sum()), why))
     return found, left
@@ -253,47 +252,59 @@ def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
     return None
 
 
-def _tests(whole: _Whole, column: str, value: str, inside: Flags, level: float) -> list[SliceDifference]:
+def _tests(whole: _Whole, column: str, value: str, inside: Flags) -> list[_Tested]:
     n, rows = int(inside.sum()), whole.rows
     fewer = min(n, inside.size - n)
-    tested: dict[What, _Tested] = {}
+    tested: dict[What, _Quantity] = {}
     for what, event in whole.events.items():
         rarer = min(float(event.mean()), float(1 - event.mean()))
         # exactly where something varies, otherwise with a few events to be expected each way
         enough = bool(event.any() and not event.all()) if rows.alike else fewer * rarer >= LEAST_ERRORS
         if not math.isnan(whole.threshold) and enough:
-            tested[what] = _rate(whole, inside, event, level)
+            tested[what] = _rate(whole, inside, event)
     expected = float(whole.sweep.errors / whole.sweep.total) * fewer
     if expected >= LEAST_ERRORS and whole.sweep.threshold.size > 1:
-        tested["augrc"] = _area(whole, inside, level)
-    return [
-        SliceDifference(
-            whole.system, column, value, n, inside.size - n, what, mine, other, mine - other, low, high, p, p
-        )
-        for what, (mine, other, low, high, p) in tested.items()
-    ]
+        tested["augrc"] = _area(whole, inside)
+    about = (whole.system, column, value, n, inside.size - n)
+    return [_Tested(about, what, *quantity) for what, quantity in tested.items()]
 
 
-_Tested = tuple[float, float, float, float, float]
-"""A quantity on the slice and on the rest, the ends of the interval of their difference, and a p-value."""
+Ends = tuple[float, float]
+_Quantity = tuple[float, float, Callable[[float], Ends], float]
+"""A quantity on the slice and on the rest, the interval of their difference at a level, and a p-value."""
 
 
-def _rate(whole: _Whole, inside: Flags, event: Flags, level: float) -> _Tested:
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """A test whose interval waits for the number of tests that it is corrected for."""
+
+    about: tuple[str, str, str, int, int]
+    what: What
+    inside: float
+    outside: float
+    interval: Callable[[float], Ends]
+    p: float
+
+    def corrected(self, tests: int, level: float) -> SliceDifference:
+        ends = self.interval(level ** (1 / tests))
+        values = (self.inside, self.outside, self.inside - self.outside, *ends, self.p, sidak(self.p, tests))
+        return SliceDifference(*self.about, self.what, *values)
+
+
+def _rate(whole: _Whole, inside: Flags, event: Flags) -> _Quantity:
     """A rate on the slice less that on the rest."""
     weight = whole.rows.weight
     mine, other = (float(weight[side & event].sum() / weight[side].sum()) for side in (inside, ~inside))
-    low, high = newcombe(
-        (mine, _effective(whole, inside, event, mine)), (other, _effective(whole, ~inside, event, other)), level
-    )
+    sides = (mine, _effective(whole, inside, event, mine)), (other, _effective(whole, ~inside, event, other))
     if whole.rows.alike:
         p = fisher(int((inside & event).sum()), int(inside.sum()), int(event.sum()), inside.size)
     else:
         pooled = float(weight[event].sum() / weight.sum())
         p = _pooled(whole, inside, event.astype(np.float64) - pooled, mine - other).p
-    return mine, other, low, high, p
+    return mine, other, partial(newcombe, *sides), p
 
 
-def _area(whole: _Whole, inside: Flags, level: float) -> _Tested:
+def _area(whole: _Whole, inside: Flags) -> _Quantity:
     """The area under the curve of the slice less that of the rest, each from its own start."""
     parts = [whole.part(side) for side in (inside, ~inside)]
     floors = [float(part.withheld / part.total) for part in parts]
@@ -305,7 +316,7 @@ def _area(whole: _Whole, inside: Flags, level: float) -> _Tested:
     own = Estimate.of_units(mine - other, whole.by_unit(apart), max(1, whole.fewest_units(inside) - 1))
     null = _pooled(whole, inside, whole.area_pull, mine - other)
     wider = max(own, null, key=lambda one: one.error)
-    return mine, other, *wider.interval(level), wider.p
+    return mine, other, wider.interval, wider.p
 
 
 def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -> Estimate:
