@@ -341,6 +341,13 @@ def test_slicing_by_a_column_of_thousands_of_values_is_refused(demur: Demur, tmp
     assert '"text" has 300 values, too many to slice by (at most 200)' in done.stderr
 
 
+def test_slicing_by_a_star_that_is_no_column_names_those_that_are(demur: Demur, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,target,prediction,confidence,domain\n1,a,a,0.5,x\n2,a,b,0.4,y\n")
+    done = demur("score", "a.csv", "--by", "*")
+    named = '"id", "target", "prediction", "confidence", "domain"'
+    assert (done.returncode, done.stderr) == (2, f'error: there is no column "*" to slice by; there are {named}\n')
+
+
 def test_the_curve_and_its_bands_are_in_the_json_on_request(demur: Demur, tmp_path: Path) -> None:
     log(tmp_path / "a.jsonl", n=100)
     plain, full = (

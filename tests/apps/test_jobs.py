@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -113,6 +114,16 @@ def out_of_range(option: Option) -> float | None:
     if option.minimum is not None:
         return option.minimum - 1
     return option.above if option.above is not None else None
+
+
+REPLICATED = [pytest.param(job, id=job.name) for job in JOBS if any(one.name == "replicates" for one in job.parameters)]
+
+
+@pytest.mark.parametrize("job", REPLICATED)
+def test_no_command_takes_more_replicates_than_fit_into_memory(demur: Demur, job: Job) -> None:
+    done = demur(*job.name.split(), *nothing_for(job), "--replicates", "100001")
+    assert done.returncode == 2
+    assert re.search(r"error: --replicates (must be|takes) .*at most 100000; got", done.stderr)
 
 
 RANGED = [

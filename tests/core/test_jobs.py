@@ -63,7 +63,7 @@ def test_what_is_annotated_is_offered_and_the_rest_belongs_to_python() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "below the range": ({"replicates": 3}, "`replicates` must be at least 50; got 3"),
+    "below the range": ({"replicates": 3}, "`replicates` must be at least 50 and at most 100000; got 3"),
     "at an open end": ({"level": 1}, "`level` must be above 0 and below 1; got 1"),
     "not a number": ({"level": float("nan")}, "`level` must be above 0 and below 1; got nan"),
     "text for a number": ({"level": "high"}, '`level` takes a number; got "high"'),

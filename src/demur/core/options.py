@@ -88,7 +88,10 @@ class Sampling:
 
 
 Level = Annotated[float, Option("Confidence level of intervals and bands.", above=0, below=1)]
-Replicates = Annotated[int, Option("Bootstrap replicates.", minimum=50)]
+MOST_REPLICATES = 100_000
+"""Far more than intervals need, and few enough to fit into memory."""
+
+Replicates = Annotated[int, Option("Bootstrap replicates.", minimum=50, maximum=MOST_REPLICATES)]
 Seed = Annotated[int, Option("Seed of all randomness.", minimum=0)]
 Where = Annotated[
     tuple[tuple[str, str], ...],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Option
-from demur.core.options import pair_of
+from demur.core.options import MOST_REPLICATES, pair_of
 
 Direction = Literal["backward", "forward", "both"]
 Undefined = Literal["drop", "zero", "impute-mean"]
@@ -99,9 +99,9 @@ Learners = Annotated[bool, Option("Compare with LASSO, a tree and a small neural
 ModelReplicates = Annotated[
     int,
     Option(
-        f"Bootstrap replicates, at least {LEAST_REPLICATES}; 0 for no bootstrap.",
-        takes=f"0, or at least {LEAST_REPLICATES}",
-        check=lambda replicates: replicates == 0 or replicates >= LEAST_REPLICATES,
+        f"Bootstrap replicates, at least {LEAST_REPLICATES} and at most {MOST_REPLICATES}; 0 for no bootstrap.",
+        takes=f"0, or at least {LEAST_REPLICATES} and at most {MOST_REPLICATES}",
+        check=lambda replicates: replicates == 0 or LEAST_REPLICATES <= replicates <= MOST_REPLICATES,
     ),
 ]
 Extrapolate = Annotated[bool, Option("Predict although the system is unlike the training data, with a warning.")]

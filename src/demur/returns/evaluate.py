@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.io.columns import MOST_SLICES
+from demur.core.io.columns import EVERYTHING, MOST_SLICES, nearest
 from demur.core.show.results import Results, Shown, Step, plain, silent
 from demur.core.stats.calibration import Reliability, cell_totals, reliability
 from demur.core.stats.intervals import (
@@ -499,13 +499,23 @@ def evaluate(
     return Evaluations(evaluations)
 
 
+_MADE_HERE = ("system", "answered", "right", "failed", "out_of_scope", "weight")
+
+
+def _no_slices(by: str, frame: pl.DataFrame) -> DataError:
+    if by != EVERYTHING:
+        return DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
+    named = [one.name for one in frame if one.name not in _MADE_HERE and one.null_count() < frame.height]
+    return DataError(f'there is no column "{by}" to slice by; {nearest(by, named)}')
+
+
 def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, _Part]]:
     """The tables of all systems and, with `by`, of their slices, which are named `column=value`."""
     for system, frame in frames.items():
         yield system, (None, frame)
         if by is not None:
             if by not in frame.columns:
-                raise DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
+                raise _no_slices(by, frame)
             values = slice_values(frame, by)
             if values.n_unique() > MOST_SLICES:
                 raise too_many_slices(by, values.n_unique())

@@ -100,7 +100,7 @@ FILE = "store.settings.json"
 MOST_SETTINGS = 1 << 16
 """Bytes that the settings may take."""
 
-MOST_REPLICATES = 20_000
+MOST_PAGE_REPLICATES = 20_000
 """Replicates beyond which nobody would wait for a page."""
 
 
@@ -109,7 +109,7 @@ def preference_fields() -> dict[str, Field]:
     declared = {one.name: one for one in fields_of(report)}
     return {
         "level": declared["level"],
-        "replicates": replace(declared["replicates"], maximum=MOST_REPLICATES),
+        "replicates": replace(declared["replicates"], maximum=MOST_PAGE_REPLICATES),
         "seed": replace(declared["seed"], maximum=2**32 - 1),
         "at": replace(declared["at_nonreturn"], name="at", maximum=0.99),
     }
