@@ -25,6 +25,7 @@ from demur.core.engines.engine import EngineFault, Lazy, add_buckets, collected,
 from demur.core.engines.scanning import Scan, is_remote, scan
 from demur.core.io.columns import spellings
 from demur.core.io.files import table_of
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import UNREADABLE, expand
 from demur.core.io.tables import ROW, Request
 from demur.core.show.results import Step, path_text, silent
@@ -105,8 +106,9 @@ def _too_much_for_memory(files: list[str]) -> bool:
         return False
     try:
         tables = [pl.scan_parquet(path_text(path), glob=False) for path in paths]
-        rows = sum(table.select(pl.len()).collect().item() for table in tables)
-        name_systems = any(set(spellings("system")) & set(table.collect_schema()) for table in tables)
+        with quiet_panics():
+            rows = sum(table.select(pl.len()).collect().item() for table in tables)
+            name_systems = any(set(spellings("system")) & set(table.collect_schema()) for table in tables)
     except UNREADABLE:
         return False
     if rows > MOST_IN_MEMORY and len(paths) > 1 and not name_systems:

@@ -23,6 +23,7 @@ import polars as pl
 from msgspec import UNSET, Meta, UnsetType
 from polars.exceptions import PolarsError
 
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import LABELS, ROW, as_text, named_column
 from demur.core.io.untrusted import PlainOption, decode_json, read_bounded
@@ -345,7 +346,8 @@ def verify_rows(path: Path, run: Run, *, thorough: bool = False) -> None:
 def _refuse_other_types(path: Path, run: Run) -> None:
     """Raises `DamagedError` where rows have types that no run of this kind has, as a file of somebody else may."""
     try:
-        schema = pl.scan_parquet(exactly(path)).collect_schema()
+        with quiet_panics():
+            schema = pl.scan_parquet(exactly(path)).collect_schema()
     except UNREADABLE as error:
         raise DamagedError(f"its {path.name} cannot be read: {str(error).splitlines()[0]}") from None
     kinds = _JUDGED_TYPES if run.kind == "responses" else {}
@@ -493,7 +495,8 @@ def read_rows(path: Path, columns: Sequence[str] | None = None, *, ordered: bool
     try:
         wanted = [pl.all()] if columns is None else map(named_column, dict.fromkeys([ROW, *columns]))
         chosen = pl.scan_parquet(exactly(path)).select(wanted)
-        return (chosen.sort(ROW) if ordered else chosen).drop(ROW).collect()
+        with quiet_panics():
+            return (chosen.sort(ROW) if ordered else chosen).drop(ROW).collect()
     except UNREADABLE as error:
         reason = str(error).split("\n", 1)[0]
         raise DamagedError(f"its {path.name} cannot be read: {reason}") from None

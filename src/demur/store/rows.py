@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from demur.core.io.alignment import Hashes, Ids, gathered, hashed, paired_note, unpaired_note
 from demur.core.io.columns import JUDGED, unknown_column
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import ROW, named_column
 from demur.core.options import Kind
@@ -252,7 +253,8 @@ class RunRows:
 
     def _collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return rows.collect()
+            with quiet_panics():
+                return rows.collect()
         except UNREADABLE as error:
             reason = str(error).split("\n", 1)[0]
             rule = f'the rows of the run "{self.run.name}" ({self.run.id}) cannot be read: {reason}'

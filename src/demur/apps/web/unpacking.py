@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from demur.core.io.files import header_of, scan_columnar
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import CHUNK, UNREADABLE, Source, compression_of, opened
 from demur.core.io.tables import TableLimits, named_column, refuse_large
 from demur.errors import DataError
@@ -123,20 +124,24 @@ def _columnar_size(source: Source, shown: str) -> int:
     has all of them look at the one.
     """
     try:
-        frame = scan_columnar(source)
-        schema = frame.collect_schema()
-        leaves = sum(map(_leaves, schema.dtypes()))
-        refuse_large(leaves, 1, shown)
-        rows = int(frame.select(pl.len()).collect().item())
-        refuse_large(leaves, rows, shown)
-        size = rows * leaves
-        for name, kind in schema.items():
-            sizes = _sizes(named_column(name), kind)
-            found = frame.select(one.cast(pl.UInt64).sum().alias(str(k)) for k, one in enumerate(sizes)).collect()
-            size += sum(map(int, found.row(0))) if sizes else 0
-        return size
+        with quiet_panics():
+            return _sum_of_cells(scan_columnar(source), shown)
     except UNREADABLE:
         return 0
+
+
+def _sum_of_cells(frame: pl.LazyFrame, shown: str) -> int:
+    schema = frame.collect_schema()
+    leaves = sum(map(_leaves, schema.dtypes()))
+    refuse_large(leaves, 1, shown)
+    rows = int(frame.select(pl.len()).collect().item())
+    refuse_large(leaves, rows, shown)
+    size = rows * leaves
+    for name, kind in schema.items():
+        sizes = _sizes(named_column(name), kind)
+        found = frame.select(one.cast(pl.UInt64).sum().alias(str(k)) for k, one in enumerate(sizes)).collect()
+        size += sum(map(int, found.row(0))) if sizes else 0
+    return size
 
 
 def _leaves(kind: Any) -> int:

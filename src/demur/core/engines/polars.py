@@ -12,6 +12,7 @@ import polars as pl
 
 from demur.core.engines.engine import NUMBERS, Engine, Lazy
 from demur.core.engines.scanning import FilePart, columns_of_each, keys_in
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import exactly
 from demur.core.show.results import path_text
 
@@ -49,7 +50,8 @@ class PolarsEngine(Engine):
     def collect(frame: Lazy) -> pl.DataFrame:
         """Computes a frame in pieces that fit into memory."""
         native: pl.LazyFrame = frame.to_native()
-        return native.collect(engine="streaming")
+        with quiet_panics():
+            return native.collect(engine="streaming")
 
     def hold(self, frame: pl.DataFrame) -> pl.LazyFrame:
         """Gives the rows as a lazy frame."""

@@ -17,6 +17,7 @@ import polars as pl
 
 from demur.core.engines.engine import Engine, EngineFault, Lazy, as_engine_fault, engine_class, engine_faults, reason_of
 from demur.core.io.files import damaged
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import exactly, expand, refuse_repeats, stem_of
 from demur.core.io.tables import Request, named_column, refuse_patterns
 from demur.core.show.results import path_text
@@ -57,9 +58,10 @@ class FilePart:
         except OSError as error:
             raise _unreadable(path, error) from None
         try:
-            rows = _scan_file(path, kind)
-            schema = {name: str(of) for name, of in rows.collect_schema().items()}
-            count = rows.select(pl.len()).collect().item()
+            with quiet_panics():
+                rows = _scan_file(path, kind)
+                schema = {name: str(of) for name, of in rows.collect_schema().items()}
+                count = rows.select(pl.len()).collect().item()
         except engine_faults() as error:
             raise damaged(str(path), kind, error) from None
         folders = path.relative_to(root).parts[:-1]
@@ -90,9 +92,9 @@ class FilePart:
         """Reads the wanted columns to the end, keeping nothing."""
         stored = [name for name in wanted if name in self.stored]
         try:
-            _scan_file(self.path, self.format).select(named_column(name).is_null().sum() for name in stored).collect(
-                engine="streaming"
-            )
+            rows = _scan_file(self.path, self.format)
+            with quiet_panics():
+                rows.select(named_column(name).is_null().sum() for name in stored).collect(engine="streaming")
         except engine_faults() as error:
             raise damaged(str(self.path), self.format, error) from None
 

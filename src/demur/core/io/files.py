@@ -16,6 +16,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.core.io.json import read_json
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8, opened
 from demur.core.io.tables import ROW, Request, Table, is_pattern, named_column, numbered, refuse_large, refuse_patterns
 from demur.errors import DataError
@@ -108,9 +109,10 @@ def _series_of(name: str, values: Any) -> pl.Series:
 def _read_columnar(source: Source, request: Request) -> Table:
     """Reads those columns of a Parquet or Arrow file that are wanted."""
     try:
-        rows = scan_columnar(source)
-        names = rows.collect_schema().names()
-        frame = rows.select(map(named_column, request.among(names))).collect()
+        with quiet_panics():
+            rows = scan_columnar(source)
+            names = rows.collect_schema().names()
+            frame = rows.select(map(named_column, request.among(names))).collect()
     except UNREADABLE as error:
         raise damaged(source.name, source.format, error) from None
     if frame.is_empty():
@@ -139,7 +141,8 @@ def header_of(source: Source) -> list[str]:
     if source.format in ("csv", "tsv"):
         return _header(source, _separator(source))
     try:
-        return scan_columnar(source).collect_schema().names()
+        with quiet_panics():
+            return scan_columnar(source).collect_schema().names()
     except UNREADABLE as error:
         raise damaged(source.name, source.format, error) from None
 
