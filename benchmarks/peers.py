@@ -36,6 +36,18 @@ def area_of_accuracy(confidence: Floats, right: Flags) -> float:
     return float(auarc(right, confidence))
 
 
+def promised_threshold(confidence: Floats, right: Flags, most: float, delta: float) -> float:
+    """The lowest cutoff that MAPIE's fixed-sequence testing passes on exact binomial p-values; NaN for none."""
+    import numpy as np
+    from mapie.risk_control import control_fwer
+    from scipy.stats import binom
+
+    cutoffs = np.unique(confidence)[::-1]
+    errors = np.array([np.count_nonzero((confidence >= cutoff) & ~right) for cutoff in cutoffs])
+    passed = control_fwer(binom.cdf(errors, right.size, most), delta, "fixed_sequence")
+    return float(cutoffs[passed[-1]]) if len(passed) else float("nan")
+
+
 def interval_of_auroc(confidence: Floats, right: Flags, replicates: int) -> object:
     """SciPy's bootstrap of scikit-learn's AUROC: a resampled and re-sorted table for every replicate."""
     from scipy.stats import bootstrap

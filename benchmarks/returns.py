@@ -12,10 +12,18 @@ import numpy as np
 from benchmarks.arrays import KINDS, Flags, Floats, answers, argsort_and_cumsum
 from benchmarks.measuring import Line, fastest
 from benchmarks.memory import WORKS
-from benchmarks.peers import area_of_accuracy, auroc, installed, interval_of_auroc, roc_points
+from benchmarks.peers import (
+    area_of_accuracy,
+    auroc,
+    installed,
+    interval_of_auroc,
+    promised_threshold,
+    roc_points,
+)
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.returns.measures import AURC, AUROC, curve_at
+from demur.returns.threshold import threshold_by_error
 
 CURVE_BARS = {100_000: 0.7, 1_000_000: 0.65, 10_000_000: 0.3}
 REPEATS = {100_000: 40, 1_000_000: 8, 10_000_000: 5}
@@ -123,6 +131,28 @@ def _agreement() -> Iterator[Line]:
             yield Line(f"AUROC, 1e+06 {kind}", gap, "apart", AGREEMENT_BAR, "scikit-learn: roc_auc_score")
         if installed("mapie"):
             yield from _agreement_with_mapie(sweep, confidence, right, kind)
+    if installed("mapie"):
+        yield Line(
+            "thresholds by promise that differ, of 200 logs",
+            _other_thresholds(200),
+            "logs",
+            0.0,
+            "mapie: fixed_sequence",
+        )
+
+
+def _other_thresholds(logs: int) -> int:
+    """Logs, most with tied confidences, for which MAPIE's fixed-sequence testing gives another threshold."""
+    rng, other = np.random.default_rng(0), 0
+    for _ in range(logs):
+        n = int(rng.integers(5, 400))
+        right = rng.random(n) < rng.random()
+        confidence: Floats = np.round(0.6 * rng.random(n) + 0.3 * right, int(rng.integers(1, 4))).astype(np.float64)
+        most, delta = float(rng.choice([0.05, 0.1, 0.2, 0.3])), float(rng.choice([0.05, 0.1]))
+        ours = threshold_by_error(Sample(Rows.of(confidence, right)), most, delta=delta).threshold
+        theirs = promised_threshold(confidence, right, most, delta)
+        other += not (ours == theirs or (np.isnan(ours) and np.isnan(theirs)))
+    return other
 
 
 def _agreement_with_mapie(sweep: Sweep, confidence: Floats, right: Flags, kind: str) -> Iterator[Line]:
