@@ -27,8 +27,14 @@ def measures_page() -> str:
     from demur.nbest_lists.measures import NBEST
     from demur.returns.classes import CLASSES
     from demur.returns.measures import RETURNS
+    from demur.returns.scope import SCOPE
 
-    families = {"Answers with confidences": RETURNS, "Labels against labels": CLASSES, "N-best lists": NBEST}
+    families = {
+        "Answers with confidences": RETURNS,
+        "In scope or out of scope": SCOPE,
+        "Labels against labels": CLASSES,
+        "N-best lists": NBEST,
+    }
     parts = ["# Measures", HERE]
     for title, measures in families.items():
         parts.append(f"## {title}")

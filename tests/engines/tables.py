@@ -16,6 +16,7 @@ SCHEMA = {
     "predicted": pl.String,
     "answered": pl.Boolean,
     "right": pl.Boolean,
+    "out_of_scope": pl.Boolean,
     "weight": pl.Float64,
 }
 IN_MEMORY = {
@@ -39,7 +40,10 @@ def streaming(engine):
 
 
 def judged(rows):
-    """Rows of (confidence, actual, predicted or None, weight) as the table that all measures read."""
+    """Rows of (confidence, actual, predicted or None, weight) as the table that all measures read.
+
+    Those with the label c that are not right stand for inputs out of scope.
+    """
     return pl.DataFrame(
         [
             {
@@ -48,6 +52,7 @@ def judged(rows):
                 "predicted": predicted,
                 "answered": predicted is not None,
                 "right": predicted == actual,
+                "out_of_scope": actual == "c" != predicted,
                 "weight": float(weight),
             }
             for confidence, actual, predicted, weight in rows

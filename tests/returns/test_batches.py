@@ -26,7 +26,7 @@ def read(*parts, **options):
 
 def test_batches_are_judged_as_the_whole_file_is(tmp_path):
     rows = [
-        {"id": k, "gold": "ab"[k % 2], "prediction": [None, "a", "oos", "nlu_fallback"][k % 4], "score": k / 40}
+        {"id": k, "gold": "ab"[k % 2], "prediction": [None, "b", "oos", "nlu_fallback"][k % 4], "score": k / 40}
         for k in range(40)
     ]
     path = tmp_path / "run.jsonl"

@@ -17,6 +17,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.nbest_lists.measures import KINDS
 from demur.returns.classes import CLASSES, MEASURES, Confusion
+from demur.returns.scope import SCOPE
 from demur.returns.verify import totals_by_arrays
 from engines.tables import drawn_rows, judged
 
@@ -197,7 +198,11 @@ def test_replicates_read_together_are_replicates_read_one_by_one(rows, seed):
 def _totals(measure, frame):
     if measure in CLASSES.values():
         return Confusion.of(*(frame[name].to_list() for name in ("actual", "predicted", "weight")))
-    return Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String))).sweep()
+    return totals_by_arrays(measure, frame) if measure in SCOPE.values() else rows_of(frame).sweep()
+
+
+def rows_of(frame):
+    return Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String)))
 
 
 def _terms(measure, totals):

@@ -40,15 +40,9 @@ def test_an_answer_to_what_is_out_of_scope_is_wrong(target):
     assert found["target"] == []
 
 
-def test_an_out_of_scope_label_predicted_for_an_out_of_scope_target_is_wrong_and_warned_of():
-    found = responses([row(), row(target="oos", prediction="oos")])
-    assert found.frame["right"].to_list() == [True, False]
-    assert any(
-        text.startswith("1 prediction is an out-of-scope label yet counts as returned") for text in found.warnings
-    )
-
-
-@pytest.mark.parametrize("cells", [{"prediction": None}, {"prediction": "nlu_fallback"}, {"abstained": True}])
+@pytest.mark.parametrize(
+    "cells", [{"prediction": None}, {"prediction": "nlu_fallback"}, {"prediction": "oos"}, {"abstained": True}]
+)
 def test_what_was_withheld_is_neither_right_nor_answered(cells):
     found = one(**cells)
     assert (found["answered"], found["right"], found["failed"]) == (False, False, False)

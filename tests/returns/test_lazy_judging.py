@@ -245,7 +245,7 @@ def test_what_cannot_be_judged_is_refused_and_counted(engine, fault):
 
 @each_engine
 def test_a_label_that_is_out_of_scope_is_no_target_that_predictions_have_in_common(engine):
-    frame = {"target": ["a", "b", "oos"], "prediction": ["oos", "y", "y"], "confidence": [0.5, 0.4, 0.3]}
+    frame = {"target": ["a", "b", "oos"], "prediction": ["x", "y", "oos"], "confidence": [0.5, 0.4, 0.3]}
     with pytest.raises(DataError, match="no prediction occurs among the targets"):
         responses(frame)
     with pytest.raises(DataError, match="no prediction occurs among the targets"):

@@ -143,7 +143,7 @@ def test_the_header_can_be_read_by_people(tmp_path):
         levels = pl.read_parquet(io.BytesIO(archive.read("levels.parquet")))
     assert '"system": "Führer"' in text
     header = json.loads(text)
-    assert (header["format"], header["version"], header["sources"]) == ("demur sweep", 1, ["a.parquet"])
+    assert (header["format"], header["version"], header["sources"]) == ("demur sweep", 2, ["a.parquet"])
     assert header["reading"]["out_of_scope"] == ["oos", "out_of_scope"]
     assert header["tallies"] == [
         {
@@ -161,6 +161,7 @@ def test_the_header_can_be_read_by_people(tmp_path):
             "terms": {},
             "cutoffs": 3,
             "units": None,
+            "view": "answers",
         }
     ]
     assert levels.rows() == [(0, 0.2, None, 0, 1), (0, 0.5, None, 1, 1), (0, 0.9, None, 2, 0)]

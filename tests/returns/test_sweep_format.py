@@ -87,9 +87,9 @@ def test_a_changed_byte_in_a_table_is_noticed():
 
 
 def test_a_newer_version_says_what_to_do():
-    newer = zipped({"sweep.json": b'{"format": "demur sweep", "version": 2, "demur": "9.1"}'})
+    newer = zipped({"sweep.json": b'{"format": "demur sweep", "version": 3, "demur": "9.1"}'})
     refused(
-        newer, r"has version 2 of the format, written by demur 9\.1 \(update demur; this one, .*, reads version 1\)"
+        newer, r"has version 3 of the format, written by demur 9\.1 \(update demur; this one, .*, reads version 2\)"
     )
 
 

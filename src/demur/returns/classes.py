@@ -24,6 +24,7 @@ from demur.errors import DataError, UsageError
 from demur.returns.curves import effective_inputs
 from demur.returns.judging import OUT_OF_SCOPE
 from demur.returns.measures import RETURNS
+from demur.returns.scope import SCOPE
 from demur.returns.table import Responses
 from demur.returns.tally import dialogues_in, reliable
 
@@ -280,7 +281,7 @@ CLASSES: dict[str, Measure] = {
 }
 """Measures of labels against labels, by their key in JSON, tables and gates."""
 
-MEASURES: dict[str, Measure] = {**RETURNS, **CLASSES}
+MEASURES: dict[str, Measure] = {**RETURNS, **SCOPE, **CLASSES}
 """Measures of responses."""
 
 

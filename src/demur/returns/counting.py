@@ -34,6 +34,7 @@ from demur.errors import DataError, UsageError
 from demur.returns.engine_judging import LazyResponses, judge_lazily
 from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
+from demur.returns.scope import VIEWS, View
 from demur.returns.sweep_files import SweepFile, rules_of
 from demur.returns.table import Reading, Responses, chosen_system, named_systems, refuse_several, slice_values
 from demur.returns.tally import (
@@ -129,7 +130,7 @@ def count(
         judged, log = found
         made = tallies(judged, exact_up_to=how.exact_up_to, step=step)
     if how.name is not None:
-        made = [replace(one, system=how.name) for one in made]
+        made = [one.named(how.name) for one in made]
     return SweepFile(tuple(made), rules_of(reading), log.sources, (*log.notes, *judged.notes), judged.warnings)
 
 
@@ -271,7 +272,25 @@ def tallies(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO, step: S
     if "bucket" in responses.columns:
         step("counting answers by dialogue", 2, 3)
         found = _with_units(responses, found)
-    return found
+    return _with_scope(responses, found, exact_up_to)
+
+
+def _with_scope(responses: LazyResponses, found: list[Tally], exact_up_to: int) -> list[Tally]:
+    """The tallies with their rows counted by scope, where some are out of scope."""
+    if not responses.survey["out_of_scope"].sum():
+        return found
+    nothing = pl.lit(0, pl.Int64)
+    survey = responses.survey.with_columns(answered=pl.col("rows"), failed=nothing, out_of_scope=nothing)
+    views: dict[View, list[Tally]] = {
+        name: tallies(replace(responses, frame=view(responses.frame), survey=survey), exact_up_to=exact_up_to)
+        for name, view in VIEWS.items()
+    }
+    return [
+        replace(one, by_scope={name: replace(views[name][place], terms={}) for name in views})
+        if one.out_of_scope
+        else one
+        for place, one in enumerate(found)
+    ]
 
 
 def label_cells(responses: LazyResponses, *, step: Step = silent) -> dict[str, pl.DataFrame]:

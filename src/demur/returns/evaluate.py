@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -41,6 +42,7 @@ from demur.returns.measures import (
     NonreturnAtError,
     augrc_estimate,
 )
+from demur.returns.scope import SCOPE, VIEWS, ScopeMeasure, View
 from demur.returns.table import Responses, slice_values
 from demur.returns.tally import Tally, tally_sample
 
@@ -433,7 +435,7 @@ def returns_measures(
     """The measures of the error-return family with the parameters a user may set."""
     start, stop = at if isinstance(at, tuple) else (at, None)
     chosen = (AURC(aurc), EAURC(aurc), ErrorAtNonreturn(x=start, to=stop), NonreturnAtError(error=error))
-    return {**RETURNS, **{measure.name: measure for measure in chosen}}
+    return {**RETURNS, **{measure.name: measure for measure in chosen}, **SCOPE}
 
 
 _Part = tuple[str | None, pl.DataFrame]
@@ -484,7 +486,12 @@ def evaluate(
             sample, unanswered = Sample(rows, replicates, seed), int((~frame["answered"]).sum())
             counts = {kind: int(frame[kind].sum()) for kind in ("failed", "out_of_scope")}
             counts["withheld"] = unanswered - counts["failed"]
-        figures = {key: figure_of(measure, sample, level) for key, measure in asked.items()}
+        scopes = _scope_samples(source, replicates, seed) if counts["out_of_scope"] else {}
+        own = {key: one for key, one in asked.items() if not isinstance(one, ScopeMeasure) or one.view in scopes}
+        figures = {
+            key: figure_of(one, scopes[one.view] if isinstance(one, ScopeMeasure) else sample, level)
+            for key, one in own.items()
+        }
         randomised = {
             key: figure_of(replace(measure, ties="randomise"), sample, level)
             for key, measure in asked.items()
@@ -492,7 +499,7 @@ def evaluate(
         }
         if part is not None:  # there may be many slices, and hardly any is drawn with its band
             sample.forget()
-        how: dict[str, Any] = {"measures": asked, "figures": figures, "randomised": randomised, "level": level}
+        how: dict[str, Any] = {"measures": own, "figures": figures, "randomised": randomised, "level": level}
         how |= {"region": region, **counts}
         clustered = sample.spread.clustered
         evaluations.append(Evaluation(name, part, sample.n, clustered=clustered, sample=sample, **how))
@@ -507,6 +514,14 @@ def _no_slices(by: str, frame: pl.DataFrame) -> DataError:
         return DataError(f'there is no column "{by}" to slice by', fix="read the table with keep=(column,)")
     named = [one.name for one in frame if one.name not in _MADE_HERE and one.null_count() < frame.height]
     return DataError(f'there is no column "{by}" to slice by; {nearest(by, named)}')
+
+
+def _scope_samples(source: _Part | Tally, replicates: int, seed: int) -> dict[View, Sample]:
+    """The rows by scope, as what measures of scope read."""
+    if isinstance(source, Tally):
+        return {view: tally_sample(tally, replicates, seed) for view, tally in source.by_scope.items()}
+    frame = nw.from_native(source[1])
+    return {name: Sample(Rows.from_frame(view(frame).to_native()), replicates, seed) for name, view in VIEWS.items()}
 
 
 def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple[str, _Part]]:

@@ -26,7 +26,7 @@ from demur.returns import judging
 from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate
 from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
-from demur.returns.tally import UNITS, Tally, grid_for, joined_units
+from demur.returns.tally import UNITS, Tally, grid_for
 
 MOST_LABELS = 1000
 """Labels remembered of a system that has not been right yet."""
@@ -246,13 +246,12 @@ class RunningTally:
         while bounded.sweep.threshold.size > self._cutoffs and cells >= 1:
             bounded = tally.joined(grid_for(tally.sweep, cells))
             cells //= 2
-        if tally.units is not None:
-            units, levels = tally.units, max(1, self._units // (2 * max(1, tally.buckets)))
-            while units.height > self._units and levels >= 1:
-                units = joined_units(tally.units, grid_for(bounded.sweep, levels))
-                levels //= 2
-            bounded = replace(bounded, units=units)
-        return bounded
+        levels = max(1, self._units // (2 * max(1, tally.buckets)))
+        fewer = bounded
+        while fewer.units is not None and fewer.units.height > self._units and levels >= 1:
+            fewer = bounded.with_units_joined(grid_for(bounded.sweep, levels))
+            levels //= 2
+        return fewer
 
 
 def _tallies_of(frame: pl.DataFrame) -> list[Tally]:

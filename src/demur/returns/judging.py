@@ -40,14 +40,9 @@ _ABSTAINED = Wording("row read as abstained", "rows read as abstained")
 _READ_AS_LOWEST = Wording(
     "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
 )
-_NAME_WITHHELD = "that the system withheld, name such labels with --withheld, or withheld=(...)"
 _EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
 _CAUTIONS = {
     "failed": Wording("row failed and counts as a non-return", "rows failed and count as non-returns"),
-    "outside_returned": Wording(
-        f"prediction is an out-of-scope label yet counts as returned; if it means {_NAME_WITHHELD}",
-        f"predictions are out-of-scope labels yet count as returned; if they mean {_NAME_WITHHELD}",
-    ),
     "empty_returned": Wording(
         f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
         f"predictions are empty text and count as returned; if they mean {_EMPTY_WITHHELD}",
@@ -70,6 +65,11 @@ class Rules:
     out_of_scope: tuple[str, ...]
     withheld: tuple[str, ...]
     missing_is_lowest: bool
+
+    @property
+    def no_answer(self) -> tuple[str, ...]:
+        """Labels that are no answer as predictions: those that mean withheld, and those that mean out of scope."""
+        return tuple(dict.fromkeys((*self.withheld, *self.out_of_scope)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,12 @@ def one_of(column: nw.Expr, labels: Collection[str]) -> nw.Expr:
 def judge_rows(frame: Lazy, rules: Rules, parts: Collection[str], *, lists: bool) -> Lazy:
     """Judges staged rows: adds answered, right, outside, out_of_scope, matches and confidence.
 
-    A response is answered when it has a prediction that is no withheld label, and neither abstained nor failed. It is
-    right when `correct` says so or, where `correct` is silent, when its prediction is an acceptable target. A target
-    that is null or an out-of-scope label is `outside`: nothing is right to return. `parts` are the columns there are;
-    without a target, `correct` alone tells right from wrong. With `lists` the targets are lists of acceptable labels,
-    and the columns acceptable and first are added.
+    A response is answered when it has a prediction that is no withheld and no out-of-scope label, and neither abstained
+    nor failed: to call an input out of scope is to withhold an answer. It is right when `correct` says so or, where
+    `correct` is silent, when its prediction is an acceptable target. A target that is null or an out-of-scope label is
+    `outside`: nothing is right to return. `parts` are the columns there are; without a target, `correct` alone tells
+    right from wrong. With `lists` the targets are lists of acceptable labels, and the columns acceptable and first are
+    added.
     """
     prediction, target = nw.col("prediction"), nw.col("target")
     outside: nw.Expr = nw.lit(value=False)
@@ -141,7 +142,7 @@ def judge_rows(frame: Lazy, rules: Rules, parts: Collection[str], *, lists: bool
         frame = frame.with_columns(matches=(target == prediction).fill_null(value=False))
     given: nw.Expr = nw.lit(value=True)
     if "prediction" in parts:
-        given = ~prediction.is_null() & ~one_of(prediction, rules.withheld)
+        given = ~prediction.is_null() & ~one_of(prediction, rules.no_answer)
     never = nw.lit(value=False)
     frame = frame.with_columns(
         abstained=nw.coalesce(nw.col("abstained"), never),
@@ -151,11 +152,11 @@ def judge_rows(frame: Lazy, rules: Rules, parts: Collection[str], *, lists: bool
     )
     frame = frame.with_columns(
         answered=nw.col("given") & ~nw.col("abstained") & ~nw.col("failed"),
-        out_of_scope=nw.col("outside") & ~nw.coalesce(nw.col("correct"), never),
         matches=nw.col("matches") & ~nw.col("outside"),
     )
     answered = nw.col("answered")
     return frame.with_columns(
+        out_of_scope=nw.col("outside") & ~(answered & nw.coalesce(nw.col("correct"), never)),
         right=answered & nw.coalesce(nw.col("correct"), nw.col("matches")),
         confidence=nw.when(answered).then(nw.coalesce(nw.col("number"), nw.lit(LOWEST))),
     )
@@ -169,7 +170,7 @@ def conditions(rules: Rules, parts: Collection[str], *, lists: bool) -> dict[str
         "abstained": nw.col("abstained"),
         "ranked": ~nw.col("number").is_null(),
         "missing": _MISSING,
-        "correct_unanswered": ~answered & nw.col("correct"),
+        "correct_unanswered": ~answered & nw.col("correct") & ~nw.col("outside"),
         "unmarked": _UNMARKED,
     }
     if "target" in parts:
@@ -178,10 +179,9 @@ def conditions(rules: Rules, parts: Collection[str], *, lists: bool) -> dict[str
         found["null_target"] = target.is_null()
         found["correct_outside"] = nw.col("right") & nw.col("outside")
     if "prediction" in parts:
-        for place, label in enumerate(rules.withheld):
+        for place, label in enumerate(rules.no_answer):
             found[f"withheld_{place}"] = prediction == label
         found["null_prediction"] = prediction.is_null()
-        found["outside_returned"] = answered & one_of(prediction, rules.out_of_scope)
         found["empty_returned"] = answered & (prediction == "")
     return found
 
@@ -197,7 +197,7 @@ def recognised_in(counts: Mapping[str, int], rules: Rules) -> Counter[Wording]:
     for place, label in enumerate(rules.out_of_scope):
         found[_OUTSIDE.about(label)] += counts.get(f"outside_{place}", 0)
     found[_NULL_OUTSIDE] += counts.get("null_target", 0)
-    for place, label in enumerate(rules.withheld):
+    for place, label in enumerate(rules.no_answer):
         found[_WITHHELD.about(label)] += counts.get(f"withheld_{place}", 0)
     found[_NULL_WITHHELD] += counts.get("null_prediction", 0)
     found[_ABSTAINED] += counts["abstained"]

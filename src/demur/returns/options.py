@@ -25,7 +25,7 @@ LOGS = (
 Logs = Annotated[Any, Argument(LOGS, metavar="FILES")]
 Columns = Annotated[dict[str, str] | None, name_columns("target=my_column")]
 _LABELS: dict[str, Any] = {"metavar": "LABEL", "repeat": True, "collect": labels}
-_OUT_OF_SCOPE = 'Target that means "no answer is right". Repeatable; '
+_OUT_OF_SCOPE = "Label that means out of scope: as target no answer is right, as prediction it withholds. Repeatable; "
 OutOfScope = Annotated[
     tuple[str, ...], Option(f'{_OUT_OF_SCOPE}replaces oos and out_of_scope. "" for none.', **_LABELS)
 ]

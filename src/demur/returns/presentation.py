@@ -41,6 +41,12 @@ SHORT_NAMES = {
     "brier": "Brier score",
     "ece": "ECE",
     "nce": "NCE",
+    "in_scope_accuracy": "accuracy in scope",
+    "out_of_scope_recall": "recall of out of scope",
+    "out_of_scope_precision": "precision of out of scope",
+    "scope_auroc": "AUROC, in or out of scope",
+    "scope_aupr": "AUPR, out of scope",
+    "scope_fpr": "out of scope returned, at 95 % in scope",
 }
 """How measures without parameters of their own are called in tables; others by what they are asked."""
 
@@ -53,7 +59,10 @@ BRIEF = ("forced_error", "error_at_nonreturn", "nonreturn_at_error", "augrc", "r
 """Measures that a narrow table keeps."""
 
 UNITS_OF_PERCENT = frozenset(
-    {"forced_error", "nonreturn_floor", "error_at_nonreturn", "nonreturn_at_error", "qald_precision", "qald_recall"}
+    (
+        *("forced_error", "nonreturn_floor", "error_at_nonreturn", "nonreturn_at_error", "qald_precision"),
+        *("qald_recall", "in_scope_accuracy", "out_of_scope_recall", "out_of_scope_precision", "scope_fpr"),
+    )
 )
 """Measures shown in percent; the others are shown as they are."""
 
@@ -203,11 +212,15 @@ def measure_table(evaluations: Sequence[Evaluation], only: Sequence[str] | None 
     the ties would give. `only` names the measures to keep.
     """
     rows: list[tuple[str, ...]] = []
-    for name, measure in evaluations[0].measures.items():
+    measures = {name: measure for one in evaluations for name, measure in one.measures.items()}
+    for name, measure in measures.items():
         if only is None or name in only:
-            cells = (_figure_text(name, one.figures[name], words.cutoff_words(one, name)) for one in evaluations)
+            cells = (
+                _figure_text(name, one.figures[name], words.cutoff_words(one, name)) if name in one.figures else "–"
+                for one in evaluations
+            )
             rows.append((measure_name(name, measure), *cells))
-            if not all(words.randomising_agrees(one, name) for one in evaluations):
+            if not all(words.randomising_agrees(one, name) for one in evaluations if name in one.figures):
                 mixed = (_figure_text(name, one.randomised[name]) for one in evaluations)
                 rows.append((f"{measure_name(name, measure)}, ties by chance", *mixed))
     level = numbers.percent(evaluations[0].level)

@@ -31,10 +31,10 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.returns.measures import term_measures
 from demur.returns.table import Reading
-from demur.returns.tally import UNIT_COLUMNS, UNIT_LEVELS, UNITS, Tally, grid_for, joined_units
+from demur.returns.tally import UNIT_COLUMNS, UNIT_LEVELS, UNITS, Tally, grid_for
 
 FORMAT: Literal["demur sweep"] = "demur sweep"
-VERSION = 1
+VERSION = 2
 HEADER, LEVELS, UNIT_TABLE = "sweep.json", "levels.parquet", "units.parquet"
 AGAIN = "it was cut off or changed after it was written; write it again"
 
@@ -60,6 +60,7 @@ NUMBER_TYPES = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.U
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Amount = Annotated[float, Meta(ge=0, le=1e100)]
+ViewName = Literal["answers", "ranking", "decisions"]
 Term = float | Literal["nan", "inf", "-inf"]
 
 
@@ -82,6 +83,8 @@ class SweepEntry(Struct, kw_only=True):
     """Rows in the table of levels."""
     units: Count | None
     """Rows in the table of units; null where rows are independent and count alike."""
+    view: ViewName = "answers"
+    """Whether these are the answers, or all rows by scope, after the answers that they belong to."""
 
 
 class Stamp(Struct):
@@ -102,9 +105,16 @@ class Header(Stamp, kw_only=True):
     warnings: list[str]
 
 
-def _entry(tally: Tally) -> SweepEntry:
+def _flat(tallies: Sequence[Tally]) -> list[tuple[ViewName, Tally]]:
+    """The tallies, each followed by its views by scope."""
+    views = [[("answers", tally), *sorted(tally.by_scope.items())] for tally in tallies]
+    return [view for several in views for view in several]  # type: ignore[misc]
+
+
+def _entry(view: ViewName, tally: Tally) -> SweepEntry:
     sweep = tally.sweep
     return SweepEntry(
+        view=view,
         **{name: getattr(tally, name) for name in _SHARED},
         n=tally.n,
         squares=_plain_number(tally.squares),
@@ -196,8 +206,8 @@ def _header(content: bytes, name: str) -> Header:
         rule = f"has version {stamp.version} of the format, written by demur {stamp.demur}"
         raise DataError(rule, where=name, fix=f"update demur; this one, {__version__}, reads version {VERSION}")
     header = decode_json(content, Header, where, "a sweep's header")
-    keys = [(entry.system, entry.part) for entry in header.tallies]
-    if not keys or len(set(keys)) < len(keys):
+    keys = [(entry.system, entry.part, entry.view) for entry in header.tallies]
+    if not keys or keys[0][-1] != "answers" or len(set(keys)) < len(keys):
         raise DataError("must have each system and slice once, and at least one", where=where, fix=AGAIN)
     return header
 
@@ -232,8 +242,24 @@ def _tally(entry: SweepEntry, levels: pl.DataFrame, units: pl.DataFrame | None, 
         terms={key: np.array(totals, dtype=np.float64) for key, totals in entry.terms.items() if key in _TERMS},
     )
     _check_counts(tally, where)
-    _check_terms(tally, where)
+    if entry.view == "answers":
+        _check_terms(tally, where)
     return tally
+
+
+def _nested(entries: Sequence[SweepEntry], tallies: Sequence[Tally], name: str) -> tuple[Tally, ...]:
+    """The tallies of answers with their views by scope, which must be of the same rows."""
+    found: list[Tally] = []
+    for entry, tally in zip(entries, tallies, strict=True):
+        if entry.view == "answers":
+            found.append(tally)
+            continue
+        whole = found[-1]
+        same = (whole.system, whole.part, whole.n) == (tally.system, tally.part, tally.n)
+        same = same and isclose(whole.sweep.total, tally.sweep.total, rel_tol=_LAST_DIGITS)
+        _demand(same, f'the {entry.view} by scope of "{tally.system}" must be of the rows before it', name)
+        found[-1] = replace(whole, by_scope={**whole.by_scope, entry.view: tally})
+    return tuple(found)
 
 
 def _sweep(entry: SweepEntry, levels: pl.DataFrame, where: str) -> Sweep:
@@ -328,19 +354,21 @@ class SweepFile:
 
     def to_bytes(self) -> bytes:
         """The content of the file."""
+        flat = _flat(self.tallies)
+        every = [tally for _, tally in flat]
         header = Header(
             format=FORMAT,
             version=VERSION,
             demur=__version__,
             reading=dict(self.reading),
-            tallies=[_entry(tally) for tally in self.tallies],
+            tallies=[_entry(*view) for view in flat],
             sources=list(self.sources),
             notes=list(self.notes),
             warnings=list(self.warnings),
         )
-        tables = {LEVELS: _level_table(self.tallies)}
-        if any(tally.units is not None for tally in self.tallies):
-            tables[UNIT_TABLE] = _unit_table(self.tallies)
+        tables = {LEVELS: _level_table(every)}
+        if any(tally.units is not None for tally in every):
+            tables[UNIT_TABLE] = _unit_table(every)
         return _archive(header, tables)
 
     def write(self, path: str | Path) -> None:
@@ -405,7 +433,7 @@ def parsed_sweep(content: bytes, *, name: str) -> SweepFile:
         title = f'"{entry.system}"' if entry.part is None else f'"{entry.system}" [{entry.part}]'
         tallies.append(_tally(entry, of_levels, None if entry.units is None else of_units, f"{name}: {title}:"))
     sources, notes, warnings = (tuple(lines) for lines in (header.sources, header.notes, header.warnings))
-    return SweepFile(tuple(tallies), header.reading, sources, notes, warnings, name)
+    return SweepFile(_nested(entries, tallies, name), header.reading, sources, notes, warnings, name)
 
 
 def merged(
@@ -484,7 +512,7 @@ def _renamed(file: SweepFile, system: str) -> SweepFile:
     if len(file.systems) > 1:
         several = f'{file.name} holds several systems, so they cannot all be "{system}"'
         raise UsageError(f"{several}: {', '.join(file.systems)}")
-    return replace(file, tallies=tuple(replace(tally, system=system) for tally in file.tallies))
+    return replace(file, tallies=tuple(tally.named(system) for tally in file.tallies))
 
 
 def _added(files: Sequence[SweepFile]) -> list[Tally]:
@@ -505,7 +533,7 @@ def _added(files: Sequence[SweepFile]) -> list[Tally]:
     if all(tally.units is None for tally in tallies) or all(one.threshold.size <= UNIT_LEVELS for one in sweeps):
         return tallies
     grid = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2)
-    return [replace(tally, units=None if tally.units is None else joined_units(tally.units, grid)) for tally in tallies]
+    return [tally.with_units_joined(grid) for tally in tallies]
 
 
 def _content(tally: Tally) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from math import frexp, ldexp, sqrt
 from operator import add
+from typing import Literal
 
 import narwhals as nw
 import numpy as np
@@ -20,7 +21,9 @@ from demur.core.stats.measure import Measure, TermMeasure
 from demur.core.stats.resampling import Draws, Sample, Spread, replicate_counts, stacked
 from demur.core.stats.sweep import Floats, Sweep
 from demur.errors import DataError
+from demur.returns.judging import LOWEST
 from demur.returns.measures import term_measures
+from demur.returns.scope import RIGHT, WITHHELD, WRONG, View
 
 FINE = 20
 """Cells of the first cut, as a power of two over the largest absolute confidence."""
@@ -143,6 +146,8 @@ class Tally:
     """Whether rows come in dialogues."""
     units: pl.DataFrame | None = None
     terms: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    by_scope: Mapping[View, Tally] = field(default_factory=dict)
+    """The rows once more by scope (see `demur.returns.scope`), where some are out of scope; otherwise empty."""
 
     @property
     def n(self) -> int:
@@ -177,6 +182,11 @@ class Tally:
         """Dialogues that can be relied on: two standard errors below the estimate, but one for each bucket."""
         return reliable(self.dialogues, self.buckets) if self.buckets else self.dialogues
 
+    def named(self, system: str) -> Tally:
+        """The tally under another name of its system."""
+        views = {view: replace(tally, system=system) for view, tally in self.by_scope.items()}
+        return replace(self, system=system, by_scope=views)
+
     def totals(self, key: str, measure: TermMeasure) -> NDArray[np.float64]:
         """The totals of a measure that is a sum over rows, exact even where the sweep joins confidences."""
         return self.terms[key] if key in self.terms else cell_totals(measure, self.sweep)
@@ -190,6 +200,7 @@ class Tally:
             )
         keys = dict.fromkeys((*self.terms, *other.terms))
         measures = term_measures()
+        sides = [one.views_of_scope() if self.out_of_scope + other.out_of_scope else {} for one in (self, other)]
         added = ("sweep", "failed", "unanswered", "out_of_scope", "squares")
         return replace(
             self,
@@ -197,6 +208,7 @@ class Tally:
             clustered=self.clustered or other.clustered,
             units=None if self.units is None or other.units is None else summed_units([self.units, other.units]),
             terms={key: self.totals(key, measures[key]) + other.totals(key, measures[key]) for key in keys},
+            by_scope={view: sides[0][view] + sides[1][view] for view in sides[0] if view in sides[1]},
         )
 
     def joined(self, grid: ConfidenceGrid) -> Tally:
@@ -204,7 +216,43 @@ class Tally:
         if self.sweep.threshold.size == 0:
             return self
         terms = {key: self.totals(key, measure) for key, measure in term_measures().items()}
-        return replace(self, sweep=joined_sweep(self.sweep, grid), terms=terms)
+        return replace(
+            self, sweep=joined_sweep(self.sweep, grid), terms=terms, by_scope=self._ranking_with(grid, "sweep")
+        )
+
+    def with_units_joined(self, grid: ConfidenceGrid) -> Tally:
+        """The tally with the confidences of its units joined in the cells of a grid."""
+        if self.units is None:
+            return self
+        return replace(self, units=joined_units(self.units, grid), by_scope=self._ranking_with(grid, "units"))
+
+    def _ranking_with(self, grid: ConfidenceGrid, what: Literal["sweep", "units"]) -> Mapping[View, Tally]:
+        """The views by scope, confidences joined in the sweep or in the units of the one that has any."""
+        if "ranking" not in self.by_scope:
+            return self.by_scope
+        ranking = self.by_scope["ranking"]
+        if what == "sweep":
+            joined = replace(ranking, sweep=joined_sweep(ranking.sweep, grid))
+        else:
+            joined = ranking.with_units_joined(grid)
+        return {**self.by_scope, "ranking": joined}
+
+    def views_of_scope(self) -> Mapping[View, Tally]:
+        """The rows by scope, which follow from the tally where no row is out of scope; empty where they are unknown."""
+        if self.by_scope or (self.out_of_scope and self.sweep.total > 0):
+            return self.by_scope
+        sweep, nothing = self.sweep, np.zeros_like(self.sweep.wrong)
+        answers = replace(
+            sweep, right=sweep.right + sweep.wrong, wrong=nothing, withheld=0.0, n=self.n - self.unanswered
+        )
+        ranking = answers + _in_scope({LOWEST: float(sweep.withheld)}, self.unanswered)
+        counts = {WITHHELD: float(sweep.withheld), WRONG: float(sweep.errors), RIGHT: float(sweep.right.sum())}
+        bare = replace(self, failed=0, unanswered=0, out_of_scope=0, terms={})
+        units = (None, None) if self.units is None else _units_in_scope(self.units)
+        return {
+            "ranking": replace(bare, sweep=ranking, units=units[0]),
+            "decisions": replace(bare, sweep=_in_scope(counts, self.n), units=units[1]),
+        }
 
 
 def total(tallies: list[Tally]) -> Tally:
@@ -247,6 +295,31 @@ def dialogues_in(units: pl.DataFrame) -> float:
 def reliable(dialogues: float, buckets: int) -> float:
     """An estimate of dialogues on the low side: by two standard errors, but one for each bucket at least."""
     return max(dialogues * (1 - 2 / sqrt(buckets)), float(buckets))
+
+
+def _in_scope(counts: Mapping[float, float], n: int) -> Sweep:
+    """The sweep of rows that are all in scope, by the threshold where they stand."""
+    held = {threshold: count for threshold, count in counts.items() if count}
+    right = np.array(list(held.values()), dtype=np.float64)
+    whole = right.astype(np.int64) if np.array_equal(np.rint(right), right) else right
+    return Sweep(np.array(list(held), dtype=np.float64), whole, np.zeros_like(whole), 0.0, n)
+
+
+def _units_in_scope(units: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A table of units whose rows are all in scope, by confidence and by what became of them."""
+    none = pl.lit(0.0)
+    answers = pl.col("right") + pl.col("wrong") + pl.col("withheld")
+    ranked = units.with_columns(
+        confidence=pl.col("confidence").fill_null(LOWEST), right=answers, wrong=none, withheld=none
+    )
+    kinds = {"withheld": WITHHELD, "wrong": WRONG, "right": RIGHT}
+    became = [
+        units.filter(pl.col(kind) > 0).with_columns(
+            confidence=pl.lit(threshold), right=pl.col(kind), wrong=none, withheld=none
+        )
+        for kind, threshold in kinds.items()
+    ]
+    return summed_units([ranked]), summed_units(became)
 
 
 def joined_sweep(sweep: Sweep, grid: ConfidenceGrid) -> Sweep:

@@ -23,14 +23,15 @@ from demur.errors import UsageError
 from demur.returns.classes import MEASURES, Confusion, ConfusionMeasure, labelled
 from demur.returns.counting import EXACT_UP_TO, holder_of, lazy_of_frame, tallies
 from demur.returns.engine_judging import judge_lazily
+from demur.returns.scope import VIEWS, ScopeMeasure
 from demur.returns.table import Reading, responses
 from demur.returns.tally import Tally
 
 TOLERANCE = 1e-12
 """How far the order of adding fractions may move a value, as a share of it, or of 1 where it is smaller."""
 
-_SHARED = (SweepMeasure.reduce, ConfusionMeasure.reduce)
-"""Reductions that are one and the same for all measures that have them."""
+_SHARED = (SweepMeasure.reduce, ConfusionMeasure.reduce, ScopeMeasure.reduce)
+"""Reductions that are one and the same for all measures that have them, and look at the rows in the same way."""
 
 _LABELS = ("opening hours", "tickets", "wo ist die Garderobe?", "トイレ", "café 🥐", "naïve")
 
@@ -120,10 +121,16 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
     for what, most in (("counts", EXACT_UP_TO), ("counts in cells", 1)):
         mine = {one.part: one for one in tallies(judged, exact_up_to=most)}
         theirs = {one.part: one for one in tallies(expected, exact_up_to=most)}
-        found += [
-            _tally_difference(mine.get(part), theirs.get(part), what=what, whole="weight" not in raw.columns)
-            for part in dict.fromkeys((*theirs, *mine))
-        ]
+        for part in dict.fromkeys((*theirs, *mine)):
+            both = mine.get(part), theirs.get(part)
+            found.append(_tally_difference(*both, what=what, whole="weight" not in raw.columns))
+            views = [{} if one is None else one.by_scope for one in both]
+            found += [
+                _tally_difference(
+                    *(one.get(view) for one in views), what=f"{view} of scope in {what}", whole=found[-1].exact
+                )
+                for view in dict.fromkeys((*views[0], *views[1]))
+            ]
     return tuple(found)
 
 
@@ -161,7 +168,10 @@ def totals_by_arrays(measure: Measure, frame: pl.DataFrame) -> Any:
     if isinstance(measure, ConfusionMeasure):
         counts = Counter(frame.select("actual", "predicted", "weight").iter_rows())
         return Confusion.from_cells([(a, p, w * rows) for (a, p, w), rows in counts.items()], n=frame.height)
-    sweep = Rows.from_frame(frame.with_columns(dialogue=pl.lit(None, pl.String))).sweep()
+    rows = frame.with_columns(dialogue=pl.lit(None, pl.String))
+    if isinstance(measure, ScopeMeasure):
+        rows = VIEWS[measure.view](nw.from_native(rows)).to_native()
+    sweep = Rows.from_frame(rows).sweep()
     return cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep
 
 
@@ -171,7 +181,7 @@ def _scores(measures: Mapping[str, Measure], reduce: Callable[[Measure], Any]) -
     scores = {}
     for name, measure in measures.items():
         reduction = type(measure).reduce
-        key = reduction if reduction in _SHARED else measure
+        key = (reduction, getattr(measure, "view", None)) if reduction in _SHARED else measure
         if key not in made:
             made[key] = reduce(measure)
         scores[name] = Score.of(measure, made[key])
@@ -190,7 +200,9 @@ def judged_columns(frame: pl.DataFrame) -> pl.DataFrame:
     """The judged columns that measures read, of a log's raw rows: rows without a `weight` weigh 1."""
     judged = responses(frame).frame
     labels = labelled(judged).select("actual", "predicted")
-    return pl.concat([labels, judged.select("answered", "right", "confidence", "weight")], how="horizontal")
+    return pl.concat(
+        [labels, judged.select("answered", "right", "out_of_scope", "confidence", "weight")], how="horizontal"
+    )
 
 
 def sample_log(n: int, seed: int) -> pl.DataFrame:

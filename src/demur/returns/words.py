@@ -39,6 +39,7 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         counts = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
         start = "so its curve and areas start there, not at 0"
         sentences.append(f"{percent(floor)} is never returned ({counts}), {start}.")
+    sentences += _scope_sentence(evaluation)
     if evaluation.sample.sweep.threshold.size < 2:
         tied = "All its answers have the same confidence (or none), so no threshold can choose among them."
         return [*sentences, tied]
@@ -50,6 +51,26 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
     elif skill.value <= 0:
         ranks = "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
     return [*sentences, ranks] if skill.defined else sentences
+
+
+def _scope_sentence(evaluation: Evaluation) -> list[str]:
+    """How well inputs in scope and out of scope are told apart; nothing where none is out of scope."""
+    figures = evaluation.figures
+    if "scope_auroc" not in figures:
+        return []
+    parts = [f"{evaluation.out_of_scope:,} inputs are out of scope"]
+    recall, accuracy = figures["out_of_scope_recall"], figures["in_scope_accuracy"]
+    if recall.value > 0:
+        parts.append(f"{percent(recall.value)} of them are withheld by the system itself ({interval(recall)})")
+    if accuracy.defined:
+        parts.append(f"{percent(accuracy.value)} of those in scope are answered rightly ({interval(accuracy)})")
+    if (returned := figures["scope_fpr"]).defined:
+        parts.append(
+            f"a threshold that returns 95 % of those in scope returns {percent(returned.value)} of those out of scope"
+        )
+    if (ranking := figures["scope_auroc"]).defined:
+        parts.append(f"the AUROC of confidence for being in scope is {number(ranking.value)}")
+    return [f"{'; '.join(parts)}."]
 
 
 def _point_sentence(evaluation: Evaluation) -> str:
