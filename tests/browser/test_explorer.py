@@ -187,7 +187,7 @@ def test_at_first_the_script_says_what_the_page_said_without_it(open_page, stand
     said = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
     assert said[0] == said[1]
     assert said[0].startswith("Withholding 20 % of the inputs, base answers ")
-    assert said[0].endswith(" better is shown to err less here.")
+    assert said[0].endswith(" better makes significantly fewer errors here.")
 
 
 def test_dragging_moves_table_handles_and_sentence(show, document):
@@ -384,7 +384,7 @@ def test_a_system_alone_needs_no_switch_and_starts_where_it_withholds_by_itself(
     (row,) = table(page)
     (system,) = alone["systems"]
     assert int(row["withheld"]) == system["withheld"]
-    assert "shown to err less" not in page.locator("[data-part=said]").inner_text()
+    assert "significantly fewer errors" not in page.locator("[data-part=said]").inner_text()
 
 
 def test_markup_in_names_stays_text(show):
