@@ -25,6 +25,7 @@ def write_inputs(folder: Path) -> None:
     (folder / "logs").mkdir()
     for file in (Path(__file__).parent / "logs").iterdir():
         (folder / "logs" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+    _write_dated(folder)
     _write_lists(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")
@@ -35,6 +36,13 @@ def _bundled(name: str) -> Path:
     """A bundled file, wherever the package keeps it."""
     (file,) = (ROOT / "src").rglob(name)
     return file
+
+
+def _write_dated(folder: Path) -> None:
+    """A log of the demo with a date for each answer, 16 a day."""
+    answers = pl.read_ndjson(folder / "logs" / "mixed-noisy.jsonl")
+    date = pl.date(2025, 12, 18) + pl.duration(days=pl.int_range(pl.len()) // 16)
+    answers.with_columns(date=date.cast(pl.String)).write_ndjson(folder / "dated.jsonl")
 
 
 def _write_lists(folder: Path) -> None:

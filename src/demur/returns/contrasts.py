@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from demur.core.arrays import Array
+from demur.core.arrays import Array, Flags
 from demur.core.stats.intervals import sidak
 from demur.core.stats.resampling import Rows
 from demur.returns.measures import Estimate, area_from, area_influence
@@ -92,7 +92,7 @@ def right_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Co
         for part, rows in zip(right, (a, b), strict=True)
     ]
     one, two = (float(count / total) for count, total in totals)
-    estimate = _difference(one - two, (a, b), (right[0] - one, right[1] - two), paired=paired)
+    estimate = estimated_difference(one - two, (a, b), (right[0] - one, right[1] - two), paired=paired)
     return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (_floor(a), _floor(b)), level)
 
 
@@ -117,10 +117,12 @@ def area_difference(a: Rows, b: Rows, *, paired: bool, region: Range = (0.0, 1.0
         mover = int(floors[1] > floors[0])
         shift = (1 if mover else -1) * (heights[0] - heights[1])
         parts[mover] = parts[mover] + shift * ((~(a, b)[mover].answered).astype(np.float64) - floors[mover])
-    return _difference(one - two, (a, b), (parts[0], parts[1]), paired=paired), left
+    return estimated_difference(one - two, (a, b), (parts[0], parts[1]), paired=paired), left
 
 
-def _difference(value: float, rows: tuple[Rows, Rows], influence: tuple[Array, Array], *, paired: bool) -> Estimate:
+def estimated_difference(
+    value: float, rows: tuple[Rows, Rows], influence: tuple[Array, Array], *, paired: bool
+) -> Estimate:
     """A difference with its standard error; `influence` is what each row adds to the figure of its system."""
     if paired:
         return Estimate.of_units(value, rows[0].pulled(influence[0] - influence[1]))
@@ -129,6 +131,35 @@ def _difference(value: float, rows: tuple[Rows, Rows], influence: tuple[Array, A
     if total > 0:  # Welch's degrees of freedom
         freedom = max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))
     return Estimate(value, float(np.hypot(one.error, two.error)), freedom)
+
+
+def fewest_units(rows: Rows, inside: Flags) -> int:
+    """Dialogues, or rows, on the smaller side of some rows and the others."""
+    unit, sides = rows.unit, (inside, ~inside)
+    return min(int(side.sum()) if unit is None else np.unique(unit[side]).size for side in sides)
+
+
+def pooled_estimate(rows: Rows, inside: Flags, influence: Array, difference: float) -> Estimate:
+    """A difference of some rows and the others, with the standard error it has when both are of one population.
+
+    A side without a single error has no spread of its own, so its own standard error would make a fact of chance. The
+    spread, and how much alike the rows of a dialogue are, are those of all rows; which rows are inside says how much of
+    that a difference feels.
+    """
+    weight, unit = rows.weight, rows.unit
+    centred = influence - float((influence * weight).sum() / weight.sum())
+    variance = float(np.square(centred).sum()) / (inside.size - 1)
+    share = weight * np.where(inside, 1 / weight[inside].sum(), -1 / weight[~inside].sum())
+    alone = float(np.square(share).sum())
+    spread = variance * alone
+    if unit is not None:
+        together = float(np.square(np.bincount(unit, weights=share)).sum())
+        sizes = np.bincount(unit).astype(np.float64)
+        pairs = float((sizes * (sizes - 1)).sum())
+        products = float(np.square(np.bincount(unit, weights=centred)).sum() - np.square(centred).sum())
+        covariance = products / pairs if pairs else 0.0  # of two rows of one dialogue
+        spread += max(covariance, 0.0) * (together - alone)
+    return Estimate(difference, math.sqrt(max(spread, 0.0)), max(1, fewest_units(rows, inside) - 1))
 
 
 def _at_least(estimate: Estimate, rows: tuple[Rows, Rows], inputs: float, *, paired: bool) -> Estimate:

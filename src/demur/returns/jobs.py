@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from demur.core.stats.calibration_maps import Recalibration
     from demur.returns.classes import ClassReports
     from demur.returns.compare import Comparison
+    from demur.returns.drift.analysis import Drift
     from demur.returns.evaluate import Evaluations
     from demur.returns.recalibrated_log import RecalibratedLog
     from demur.returns.recalibration import Calibration
@@ -286,6 +287,60 @@ def threshold(
 
 
 @job
+def drift(
+    old: Annotated[Any, Argument("The old log; with --by the only one.", metavar="OLD")],
+    new: Annotated[Any, Argument("The new log.", metavar="NEW", optional=True)] = None,
+    *,
+    by: Annotated[
+        str | None, Option("Split the one log given by this column, such as a date or a period.", metavar="COLUMN")
+    ] = None,
+    split: Annotated[
+        str | None,
+        Option("With --by: the first value that is new, such as 2026-01-01; otherwise the middle.", metavar="VALUE"),
+    ] = None,
+    threshold: Annotated[float | None, Option("The threshold in use.", metavar="T")] = None,
+    max_error: Annotated[
+        float | None,
+        Option("Promised: most errors, as a share of all inputs. Chooses T on OLD if none is given.", metavar="E"),
+    ] = None,
+    delta: Annotated[
+        float | None, Option("With --max-error: T was promised on OLD but for this chance.", metavar="D")
+    ] = None,
+    max_nonreturn: Annotated[
+        float | None, Option("Promised: most non-returns. Chooses T on OLD if none is given.", metavar="X")
+    ] = None,
+    system: System = None,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Drift":
+    """Has it changed since: confidences, answers, withheld share, errors, calibration; does the threshold still hold?
+
+    Two logs, or one that `by` splits. A log that does not tell right from wrong is taken too.
+    """
+    from demur.returns.drift.analysis import Aim
+    from demur.returns.drift.analysis import drift as compare_logs
+    from demur.returns.drift.periods import read_logs
+
+    sampling = Sampling(level, replicates, seed)
+    aim = Aim(threshold, max_error, delta, max_nonreturn)
+    aim.check()
+    step("reading", 0, 2)
+    kept = () if by is None else (by,)
+    reading = replace(_reading(columns, where, out_of_scope, withheld, missing_confidence, kept), unjudged=True)
+    logs = read_logs(old, new, reading, by=by, split=split, system=system)
+    step("testing", 1, 2)
+    found = compare_logs(logs.old, logs.new, aim=aim, **asdict(sampling))
+    return replace(found, notes=(*found.notes, *logs.notes, sampling.note), warnings=logs.warnings)
+
+
+@job
 def classes(
     *data: Logs,
     columns: Columns = None,
@@ -480,6 +535,12 @@ JOBS = (
         example="demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html",
     ),
     Job("threshold", threshold, f"{_VIEWS}:of_choice", "demur threshold run.jsonl --max-error 0.05 --delta 0.05"),
+    Job(
+        "drift",
+        drift,
+        present="demur.returns.drift.views:of_drift",
+        example="demur drift march.jsonl april.jsonl --max-error 0.05 --delta 0.05 -o drift.html",
+    ),
     Job("classes", classes, f"{_VIEWS}:of_classes", "demur classes run.jsonl -o confusion.svg"),
     Job(
         "recalibrate fit",

@@ -65,6 +65,11 @@ class Rules:
     out_of_scope: tuple[str, ...]
     withheld: tuple[str, ...]
     missing_is_lowest: bool
+    unjudged: bool = False
+
+    def judge(self, parts: Collection[str]) -> bool:
+        """Whether rows with these columns are judged: always, but where tables are taken that nothing judges."""
+        return not self.unjudged or "target" in parts or "correct" in parts
 
     @property
     def no_answer(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from demur.returns import verdicts, words
 from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports, class_values
 from demur.returns.compare import Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
+from demur.returns.drift.analysis import Drift
+from demur.returns.drift.views import of_drift
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.recalibrated_log import RecalibratedLog
@@ -361,6 +363,7 @@ register(
     page=presented(lambda report: of_classes([report])),
 )
 register(Calibration, chart=drawn(f"{READINGS}.recalibration_chart"), page=presented(of_calibration))
+register(Drift, chart=drawn("returns.charts.drift.confidence_drift_chart"), page=presented(of_drift))
 register(RecalibratedLog, chart=drawn(f"{READINGS}.recalibration_chart"), page=presented(of_recalibrated_log))
 register(
     ErrorReturnCurve,

@@ -19,6 +19,7 @@ from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, newcombe, sidak
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
+from demur.returns.contrasts import fewest_units, pooled_estimate
 from demur.returns.evaluate import too_many_slices
 from demur.returns.measures import Estimate, area_from, area_influence
 from demur.returns.table import Responses, slice_values
@@ -203,11 +204,6 @@ class _Whole:
         cells = counts[:size], counts[size : 2 * size], float(counts[-1])
         return Sweep(self.sweep.threshold.copy(), *cells, int(inside.sum()))
 
-    def fewest_units(self, inside: Flags) -> int:
-        """Dialogues, or rows, on the smaller side of a slice."""
-        unit, sides = self.rows.unit, (inside, ~inside)
-        return min(int(side.sum()) if unit is None else np.unique(unit[side]).size for side in sides)
-
     def by_unit(self, pull: Array, inside: Flags | None = None) -> Array:
         """What each unit adds: dialogues where there are some, else rows; of some rows only the units they are of."""
         unit = self.rows.unit
@@ -245,7 +241,7 @@ def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
     if min(n, inside.size - n) < least:
         few = f"{n:,} inputs" if n < least else f"{inside.size - n:,} inputs in the rest"
         return f"{few}, fewer than {least}"
-    if whole.rows.unit is not None and (dialogues := whole.fewest_units(inside)) < LEAST_DIALOGUES:
+    if whole.rows.unit is not None and (dialogues := fewest_units(whole.rows, inside)) < LEAST_DIALOGUES:
         return f"{dialogues:,} dialogues on one side, fewer than {LEAST_DIALOGUES}"
     if not min(whole.rows.weight[inside].sum(), whole.rows.weight[~inside].sum()) > 0:
         return "its inputs, or those of the rest, have no weight"
@@ -300,7 +296,7 @@ def _rate(whole: _Whole, inside: Flags, event: Flags) -> _Quantity:
         p = fisher(int((inside & event).sum()), int(inside.sum()), int(event.sum()), inside.size)
     else:
         pooled = float(weight[event].sum() / weight.sum())
-        p = _pooled(whole, inside, event.astype(np.float64) - pooled, mine - other).p
+        p = pooled_estimate(whole.rows, inside, event.astype(np.float64) - pooled, mine - other).p
     return mine, other, partial(newcombe, *sides), p
 
 
@@ -313,33 +309,10 @@ def _area(whole: _Whole, inside: Flags) -> _Quantity:
     for part, floor, side, sign in zip(parts, floors, (inside, ~inside), (1, -1), strict=True):
         influence = area_influence(part, floor, moving_start=True)[whole.cell[side]]
         apart[side] = sign * influence * whole.rows.weight[side] / part.total
-    own = Estimate.of_units(mine - other, whole.by_unit(apart), max(1, whole.fewest_units(inside) - 1))
-    null = _pooled(whole, inside, whole.area_pull, mine - other)
+    own = Estimate.of_units(mine - other, whole.by_unit(apart), max(1, fewest_units(whole.rows, inside) - 1))
+    null = pooled_estimate(whole.rows, inside, whole.area_pull, mine - other)
     wider = max(own, null, key=lambda one: one.error)
     return mine, other, wider.interval, wider.p
-
-
-def _pooled(whole: _Whole, inside: Flags, influence: Array, difference: float) -> Estimate:
-    """A difference with the standard error it has when slice and rest are of one population.
-
-    A slice without a single error has no spread of its own, so its own standard error would make a fact of chance. The
-    spread, and how much alike the rows of a dialogue are, are those of all rows; which rows are in the slice says how
-    much of that a difference feels.
-    """
-    weight = whole.rows.weight
-    centred = influence - float((influence * weight).sum() / weight.sum())
-    variance = float(np.square(centred).sum()) / (inside.size - 1)
-    share = weight * np.where(inside, 1 / weight[inside].sum(), -1 / weight[~inside].sum())
-    alone = float(np.square(share).sum())
-    spread = variance * alone
-    if whole.rows.unit is not None:
-        together = float(np.square(whole.by_unit(share)).sum())
-        sizes = whole.by_unit(np.ones(centred.size))
-        pairs = float((sizes * (sizes - 1)).sum())
-        products = float(np.square(whole.by_unit(centred)).sum() - np.square(centred).sum())
-        covariance = products / pairs if pairs else 0.0  # of two rows of one dialogue
-        spread += max(covariance, 0.0) * (together - alone)
-    return Estimate(difference, math.sqrt(max(spread, 0.0)), max(1, whole.fewest_units(inside) - 1))
 
 
 def _effective(whole: _Whole, inside: Flags, event: Flags, rate: float) -> float:

@@ -61,7 +61,7 @@ class Reading:
     `columns` maps canonical columns to those of the file. `out_of_scope` are targets to which no answer is
     right, `withheld` predictions that are no answer. `missing_confidence` says what becomes of an answer
     without one. `where` keeps the rows whose column has the value. `keep` names further columns to carry
-    along, `*` all of them.
+    along, `*` all of them. `unjudged` takes tables too that do not tell right from wrong.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +70,7 @@ class Reading:
     missing_confidence: Literal["error", "lowest"] = "error"
     where: tuple[tuple[str, str], ...] = ()
     keep: tuple[str, ...] = ()
+    unjudged: bool = False
 
     def request(self) -> Request:
         """Gives what must be read of a file."""
@@ -78,7 +79,7 @@ class Reading:
 
     def rules(self) -> judging.Rules:
         """Gives how rows are judged."""
-        return judging.Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest")
+        return judging.Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest", self.unjudged)
 
     @property
     def condition(self) -> str:
@@ -95,12 +96,14 @@ class Responses:
 
     `frame` begins with the columns id, system, dialogue, target, prediction, answered, right, failed,
     out_of_scope, confidence and weight. `target` lists the acceptable labels: an empty list is out of scope,
-    null is unknown (the row was judged by `correct`). `confidence` is null where nothing was answered.
+    null is unknown (the row was judged by `correct`). `confidence` is null where nothing was answered. Where they are
+    not `judged`, `right` says nothing.
     """
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    judged: bool = True
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -157,7 +160,8 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
-    return replace(parts[0], frame=frame, notes=notes, warnings=warnings)
+    judged = all(part.judged for part in parts)
+    return replace(parts[0], frame=frame, notes=notes, warnings=warnings, judged=judged)
 
 
 def named_systems(data: Any) -> bool:
@@ -235,13 +239,16 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
         raise _nothing_left(tables[0], reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     refuse_duplicates(frame, tables)
-    warnings += counted(part.cautions for part in parts) + _foreign_labels(frame) + near_matches(frame)
+    judgeable = all(part.judged for part in parts)
+    warnings += counted(part.cautions for part in parts)
+    warnings += _foreign_labels(frame) + near_matches(frame) if judgeable else []
     notes += counted(part.recognised for part in parts)
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, frame["system"].n_unique())
-    return Responses(frame.drop(ROW, SOURCE, CORRECT).rechunk(), tuple(dict.fromkeys(notes)), tuple(warnings))
+    frame = frame.drop(ROW, SOURCE, CORRECT).rechunk()
+    return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable)
 
 
 def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
@@ -288,6 +295,8 @@ class Judged:
     recognised: Counter[Wording]
     cautions: Counter[Wording]
     unranked: tuple[str, ...]
+    judged: bool
+    """Whether there is a column that tells right from wrong."""
 
 
 def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0) -> Judged:
@@ -295,11 +304,14 @@ def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0) -
     try:
         return _judge(cells, rules, system, source)
     except DataError as fault:
-        raise DataError.joined([fault, *_column_faults(cells)]) from None
+        unjudged = () if rules.judge(cells.columns) else ("target",)
+        raise DataError.joined([fault, *_column_faults(cells, unjudged)]) from None
 
 
 def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judged:
-    judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
+    judgeable = rules.judge(cells.columns)
+    if judgeable:
+        judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
     staged, lists, several = _stage_cells(cells, rules, system)
     judged = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
 
@@ -311,7 +323,8 @@ def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judg
     wanted = judging.conditions(rules, cells.columns, lists=several)
     sums = judged.select(**{name: condition.sum() for name, condition in wanted.items()}).row(0)
     counts = dict(zip(wanted, map(int, sums), strict=True))
-    judging.refuse_unmarked(counts, table)
+    if judgeable:
+        judging.refuse_unmarked(counts, table)
     unranked: list[str] = []
     if counts["missing"]:
         by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
@@ -321,7 +334,7 @@ def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judg
     targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
     frame = judged.to_polars().with_columns(target=targets)
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
-    return Judged(frame, judging.recognised_in(counts, rules), judging.cautions_in(counts), tuple(unranked))
+    return Judged(frame, judging.recognised_in(counts, rules), judging.cautions_in(counts), tuple(unranked), judgeable)
 
 
 def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:

@@ -19,6 +19,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 _CONDITION = re.compile(r"\s*([\w.]+)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 _CLAIMS = r"significantly\s+(?:worse|better)|not\s+(?:non-inferior|equivalent)"
+_PROMISE = re.compile(r"\s*promise\s+is\s+(broken|not\s+shown\s+to\s+hold)\s*")
 _VERDICT = re.compile(rf"\s*(.+?)\s+is\s+({_CLAIMS})\s*")
 
 
@@ -73,15 +74,18 @@ def gate_results(conditions: list[str], documents: Sequence[Mapping[str, Any]]) 
 def check_syntax(conditions: list[str]) -> None:
     """Refuse a condition that cannot be read, before any work is done."""
     for condition in conditions:
-        if not (_CONDITION.fullmatch(condition) or _VERDICT.fullmatch(condition)):
+        if not any(pattern.fullmatch(condition) for pattern in (_CONDITION, _PROMISE, _VERDICT)):
             raise UsageError(
                 f'--fail-if takes "NAME > NUMBER" (also <, >=, <=; NAME.low and NAME.high for the interval) or, for '
                 f'compare, "b is significantly worse" (or better) and, with --margin, "b is not non-inferior" or "b is '
-                f'not equivalent"; got "{condition}"'
+                f'not equivalent", for drift "promise is broken"; got "{condition}"'
             )
 
 
 def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[GateResult]:
+    if promise := _PROMISE.fullmatch(condition):
+        yield _promise_gate(condition, promise[1], document)
+        return
     verdict = _VERDICT.fullmatch(condition)
     if verdict:
         yield from _verdict_gates(condition, verdict[1], verdict[2], document)
@@ -168,6 +172,17 @@ def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
     return UsageError(f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}')
+
+
+def _promise_gate(condition: str, claim: str, document: Mapping[str, Any]) -> GateResult:
+    """Whether the promise of a threshold is broken or, with the stricter claim, not shown to hold."""
+    promise = document.get("promise")
+    if not isinstance(promise, Mapping):
+        raise UsageError(f'"{condition}" is a gate for drift with a promise: --max-error or --max-nonreturn')
+    if claim == "broken":
+        return GateResult(condition, "promise", "the promise is broken" if promise["verdict"] == claim else None)
+    failure = f"the promise is not shown to hold: {promise['verdict']}"
+    return GateResult(condition, "promise", None if promise["verdict"] == "holds" else failure)
 
 
 def _verdict_gates(condition: str, name: str, claim: str, document: Mapping[str, Any]) -> Iterator[GateResult]:

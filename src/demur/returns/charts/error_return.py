@@ -39,6 +39,8 @@ T = TypeVar("T", bound=Drawn)
 Texts = dict[str, tuple[str, Callable[[Any], str]]]
 Bands = Literal["auto", "all", "pointwise", "none"]
 
+Mark = tuple[float, float, str]
+"""A point of the plot, non-return rate and error rate, with its label."""
 MARKS = {"x": pl.Float64, "y": pl.Float64, "text": pl.String}
 MOST_BANDS = 4
 """Systems up to which bands are drawn unless asked for: more of them hide each other."""
@@ -54,14 +56,18 @@ def error_return_chart(
     references: bool = True,
     title: str | None = None,
     crossings: Sequence[Crossing] = (),
+    marks: Sequence[Mark] = (),
+    limits: Sequence[float] = (),
 ) -> Any:
     """The error-return plot: the baseline (the first, unless named) thick and black, lower curves are better.
 
     `region` shades the non-return rates that matter. `choices` marks operating points with their thresholds,
-    `crossings` the points where the better system changes. Bands hold for a whole curve at once; `"pointwise"` ones
-    at any single non-return rate. Without a `title` the figure says what it shows, and not which system is better.
+    `crossings` the points where the better system changes, `marks` further points, `limits` promised error rates.
+    Bands hold for a whole curve at once; `"pointwise"` ones at any single non-return rate. Without a `title` the figure
+    says what it shows, and not which system is better.
     """
-    look = _Look(region, tuple(choices), bands, references, title, tuple(crossings))
+    further: dict[str, Any] = {"marks": tuple(marks), "limits": tuple(limits)}
+    look = _Look(region, tuple(choices), bands, references, title, tuple(crossings), **further)
     return _chart(baseline_first(evaluations, baseline), look)
 
 
@@ -114,6 +120,8 @@ class _Look:
     crossings: tuple[Crossing, ...] = ()
     labels: Mapping[str, str] | None = None
     left_out: int = 0
+    marks: tuple[Mark, ...] = ()
+    limits: tuple[float, ...] = ()
 
 
 def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
@@ -126,7 +134,8 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         frames = [one.band.frame() for one in banded if one.band is not None]
         band_rows = pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in frames])
     promises = [choice.guarantee.bound for choice in look.choices if choice.guarantee is not None]
-    points = [(one.nonreturn, one.error, words.choice_text(one)) for one in look.choices]
+    promises += look.limits
+    points = [*((one.nonreturn, one.error, words.choice_text(one)) for one in look.choices), *look.marks]
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
     domain = headroom(max(*(float(height or 0.0) for height in heights), *promises))  # type: ignore[arg-type]
     layers = [

@@ -1,0 +1,304 @@
+"""Has anything changed from an old log to a new one, and does the promise of a threshold still hold?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import polars as pl
+
+from demur.core.show.results import Shown, plain
+from demur.core.stats.calibration import ECE
+from demur.core.stats.intervals import Difference, Figure, check_level
+from demur.core.stats.permutation import FEWEST_DEALS
+from demur.core.stats.resampling import Sample
+from demur.errors import DataError, UsageError
+from demur.returns.curves import ErrorReturnCurve, error_return
+from demur.returns.drift.changes import UNDEFINED, Change, LabelShares, Log, RateTest, TwoLogs
+from demur.returns.evaluate import figure_of
+from demur.returns.threshold import Choice, printed_cutoff, threshold_by_error, threshold_by_nonreturn
+
+Verdict = Literal["holds", "broken", "not shown either way", "cannot be checked"]
+Promised = Literal["error", "nonreturn"]
+
+MOST_LABELS = 5
+"""Labels that are listed, those that moved most, and those that are new."""
+
+LEAST_UNITS = 2
+"""Inputs, or dialogues, that each log needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The threshold in use, and what was promised of it; a threshold that is not given is chosen on the old log."""
+
+    threshold: float | None = None
+    max_error: float | None = None
+    delta: float | None = None
+    max_nonreturn: float | None = None
+
+    def check(self) -> None:
+        """Refuses what cannot be, before any work is done."""
+        if self.max_error is not None and self.max_nonreturn is not None:
+            raise UsageError("one promise is checked at a time; got `max_error` and `max_nonreturn`")
+        if self.delta is not None and (self.max_error is None or self.threshold is not None):
+            raise UsageError("`delta` goes with `max_error`, where the threshold is chosen on the old log")
+        for name in ("max_error", "max_nonreturn"):
+            limit = getattr(self, name)
+            if limit is not None and not 0 <= limit <= 1:
+                raise UsageError(f"`{name}` is a rate in [0, 1], such as 0.05; got {limit:g}")
+
+    @property
+    def promise(self) -> tuple[Promised, float] | None:
+        """What was promised, and the limit."""
+        if self.max_error is not None:
+            return "error", self.max_error
+        return None if self.max_nonreturn is None else ("nonreturn", self.max_nonreturn)
+
+    def choose(self, old: Log) -> Choice | None:
+        """The choice made on the old log, where one is to be made."""
+        if self.threshold is not None or self.promise is None:
+            return None
+        what, limit = self.promise
+        if not old.judged:
+            raise UsageError(
+                "a threshold cannot be chosen on the old log, which does not tell right from wrong; give it with "
+                "`threshold`"
+            )
+        sample = Sample(old.rows)
+        if what == "error":
+            return threshold_by_error(sample, limit, delta=self.delta, name=old.name)
+        return threshold_by_nonreturn(sample, limit, name=old.name)
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseCheck:
+    """Whether the promise of a threshold holds on the new log."""
+
+    what: Promised
+    bound: float
+    threshold: float
+    rule: str
+    verdict: Verdict
+    why: str | None = None
+    """Why it cannot be checked."""
+    test: RateTest | None = None
+    figure: Difference = UNDEFINED
+    """The rate on the new log with its interval, and its p-value against the limit."""
+
+    def corrected(self, level: float, tests: int) -> PromiseCheck:
+        """The check with the verdict that its corrected interval gives."""
+        if self.test is None:
+            return self
+        figure = self.test.tested(level, tests)
+        verdict: Verdict = "not shown either way"
+        if figure.low > self.bound:
+            verdict = "broken"
+        elif figure.high <= self.bound:
+            verdict = "holds"
+        return replace(self, figure=figure, verdict=verdict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as plain values."""
+        about = {name: getattr(self, name) for name in ("verdict", "what", "bound", "threshold", "rule")}
+        why = {} if self.why is None else {"why": self.why}
+        values: dict[str, Any] = plain({**about, **self.figure.to_dict(), **why})
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Drift(Shown):
+    """What changed from an old log to a new one, and whether the promise of a threshold holds."""
+
+    logs: TwoLogs
+    changes: Mapping[str, Change]
+    """By their names in JSON; those that could not be tested say why."""
+    labels: LabelShares
+    ece: tuple[Figure, Figure] | None
+    threshold: float | None
+    promise: PromiseCheck | None
+    level: float
+    tests: int
+    """How many tests intervals and p-values are corrected for."""
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def printed_threshold(self) -> str:
+        """The threshold in as few digits as split the answers of both logs the same way."""
+        if self.threshold is None or math.isnan(self.threshold):
+            return "return nothing"
+        lower = self.logs.both.confidence[self.logs.both.answered & (self.logs.both.confidence < self.threshold)]
+        return printed_cutoff(self.threshold, float(lower.max(initial=-math.inf)))
+
+    @property
+    def significant(self) -> tuple[Change, ...]:
+        """The changes that are shown."""
+        return tuple(one for one in self.changes.values() if one.is_significant(self.level))
+
+    @property
+    def judged(self) -> bool:
+        """Whether both logs tell right from wrong."""
+        return all(log.judged for log in self.logs.sides)
+
+    @cached_property
+    def curves(self) -> tuple[ErrorReturnCurve, ErrorReturnCurve]:
+        """The error-return curves of both logs."""
+        old, new = (error_return(log.rows.sweep(), name=log.name) for log in self.logs.sides)
+        return old, new
+
+    def to_dict(self) -> dict[str, Any]:
+        """The changes as plain values."""
+        values: dict[str, Any] = {"old": _counts(self.logs.old), "new": _counts(self.logs.new)}
+        for name, change in self.changes.items():
+            _put(values, name.split("."), change.to_dict())
+        shares = {"moved": self.labels.shares[:MOST_LABELS], "unseen": self.labels.unseen[:MOST_LABELS]}
+        listed = {name: [asdict(one) for one in found] for name, found in shares.items()}
+        values.setdefault("answers", {}).update(listed, unseen_labels=len(self.labels.unseen))
+        if self.ece is not None:
+            values["ece"] = dict(zip(("old", "new"), (one.to_dict() for one in self.ece), strict=True))
+        if self.threshold is not None:
+            values["at_threshold"] = {"threshold": self.threshold, **values.get("at_threshold", {})}
+        found: dict[str, Any] = plain(
+            {
+                **values,
+                "promise": None if self.promise is None else self.promise.to_dict(),
+                "changed": [change.name for change in self.significant],
+                "tests": self.tests,
+                "level": self.level,
+                "notes": list(self.notes),
+                "warnings": list(self.warnings),
+            }
+        )
+        return found
+
+    def frame(self) -> pl.DataFrame:
+        """Every change as a row."""
+        rows = [
+            {"change": one.name, "old": one.old, "new": one.new, **one.difference.to_dict()}
+            for one in self.changes.values()
+        ]
+        columns = ("change", "old", "new", "value", "low", "high", "p", "p_adjusted")
+        return pl.DataFrame(rows, infer_schema_length=None).select(columns)
+
+
+def drift(
+    old: Log, new: Log, *, aim: Aim | None = None, level: float = 0.95, replicates: int = 1000, seed: int = 0
+) -> Drift:
+    """What changed from an old log to a new one, tested with one correction for all tests.
+
+    Figures are compared by the wider of two standard errors, that of two populations and that of one; distributions by
+    dealing units at random. Units are dialogues where they are known, otherwise inputs.
+    """
+    check_level(level)
+    aim = Aim() if aim is None else aim
+    aim.check()
+    for log in (old, new):
+        if log.rows.units < LEAST_UNITS:
+            raise DataError(
+                "is too small to be compared", where=f"{log.name}:", got=f"{log.rows.units} input or dialogue"
+            )
+    logs = TwoLogs(old, new)
+    choice = aim.choose(old)
+    threshold = aim.threshold if choice is None else choice.threshold
+    labels = LabelShares.of(logs)
+    deals = max(replicates, FEWEST_DEALS)
+    found = [*_changes(logs, labels, deals, seed), *_changes_at(logs, threshold)]
+    promise = _promise(logs, aim, threshold, choice)
+    tests = max(1, sum(one.tested for one in found) + (promise is not None and promise.test is not None))
+    corrected = [one if one.test is None else replace(one, difference=one.test.tested(level, tests)) for one in found]
+    return Drift(
+        logs,
+        {one.name: one for one in corrected},
+        labels,
+        _calibration_errors(logs, level, replicates, seed),
+        threshold,
+        None if promise is None else promise.corrected(level, tests),
+        level,
+        tests,
+    )
+
+
+def _changes(logs: TwoLogs, labels: LabelShares, deals: int, seed: int) -> Iterator[Change]:
+    yield logs.confidences("confidence.distance", deals=deals, seed=seed)
+    yield logs.rate("confidence.mean", lambda log: log.numbers, lambda log: log.rows.answered)
+    yield logs.answers("answers.distance", labels, deals=deals, seed=seed)
+    yield logs.rate("withheld", lambda log: ~log.rows.answered & ~log.flags("failed"))
+    yield logs.rate("failed", lambda log: log.flags("failed"))
+    if all(log.judged for log in logs.sides):
+        yield logs.rate("out_of_scope", lambda log: log.flags("out_of_scope"))
+        yield logs.rate("error", lambda log: log.errors)
+        yield logs.area("augrc")
+        if _probabilistic(logs):
+            excess = "calibration.excess"
+            yield logs.rate(excess, lambda log: log.numbers - log.rows.right, lambda log: log.rows.answered)
+
+
+def _changes_at(logs: TwoLogs, threshold: float | None) -> Iterator[Change]:
+    """What the threshold in use does to both logs."""
+    if threshold is None or math.isnan(threshold):
+        return
+    yield logs.rate("at_threshold.nonreturn", lambda log: ~log.returned(threshold))
+    if all(log.judged for log in logs.sides):
+
+        def wrong(log: Log) -> Any:
+            return log.errors & log.returned(threshold)
+
+        yield logs.rate("at_threshold.error", wrong)
+        yield logs.rate("at_threshold.risk", wrong, lambda log: log.returned(threshold))
+
+
+def _promise(logs: TwoLogs, aim: Aim, threshold: float | None, choice: Choice | None) -> PromiseCheck | None:
+    """The promise on the new log, still without its interval."""
+    if aim.promise is None or threshold is None:
+        return None
+    what, bound = aim.promise
+    rule = "the threshold given" if choice is None else f"chosen on the old log: {choice.rule}"
+    why = None
+    if math.isnan(threshold):
+        why = "no threshold keeps it on the old log"
+    elif what == "error" and not logs.new.judged:
+        why = "the new log does not tell right from wrong"
+    if why is not None:
+        return PromiseCheck(what, bound, threshold, rule, "cannot be checked", why)
+    new = logs.new
+    event = ~new.returned(threshold) if what == "nonreturn" else new.errors & new.returned(threshold)
+    return PromiseCheck(what, bound, threshold, rule, "not shown either way", test=RateTest.of(new.rows, event, bound))
+
+
+def _probabilistic(logs: TwoLogs) -> bool:
+    return all(log.probabilistic and bool(log.rows.answered.any()) for log in logs.sides)
+
+
+def _calibration_errors(logs: TwoLogs, level: float, replicates: int, seed: int) -> tuple[Figure, Figure] | None:
+    """The ECE of both logs, where confidences may be probabilities."""
+    if not _probabilistic(logs) or not all(log.judged for log in logs.sides):
+        return None
+    old, new = (figure_of(ECE(), Sample(log.rows, replicates, seed), level) for log in logs.sides)
+    return old, new
+
+
+def _counts(log: Log) -> dict[str, Any]:
+    """What a log consists of."""
+    rows = log.rows
+    failed, answered = int(log.flags("failed").sum()), int(rows.answered.sum())
+    return {
+        "name": log.name,
+        "n": log.frame.height,
+        "dialogues": None if rows.unit is None else rows.units,
+        "answered": answered,
+        "withheld": log.frame.height - answered - failed,
+        "failed": failed,
+        "out_of_scope": int(log.flags("out_of_scope").sum()) if log.judged else None,
+        "judged": log.judged,
+    }
+
+
+def _put(values: dict[str, Any], path: Sequence[str], part: Any) -> None:
+    """Put a part where its path says."""
+    for step in path[:-1]:
+        values = values.setdefault(step, {})
+    values[path[-1]] = part

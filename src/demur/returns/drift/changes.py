@@ -1,0 +1,358 @@
+"""Changes from an old log to a new one: rates, areas and distributions, each with the test of no change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from demur.core.arrays import Array, Flags
+from demur.core.show.results import plain
+from demur.core.stats.intervals import Difference, exact_binomial, normal, sidak
+from demur.core.stats.permutation import Distance, TwoSamples, cramers_v, kolmogorov_smirnov
+from demur.core.stats.resampling import Rows
+from demur.returns.contrasts import estimated_difference, pooled_estimate
+from demur.returns.measures import Estimate, area_from, area_influence
+
+MOST_LEVELS = 400
+"""Distinct confidences up to which each is a cell of the test; of more, as many of about equal weight are."""
+
+LEAST_EXPECTED = 5
+"""Answers to be expected of a label in the smaller log; rarer labels are counted together."""
+
+RARE = "(rare labels)"
+UNDEFINED = Difference(math.nan, math.nan, math.nan, math.nan, math.nan)
+
+_COLUMNS = ("dialogue", "prediction", "answered", "right", "failed", "out_of_scope", "confidence", "weight")
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """The rows of one side, in an order of their own, so that the order in the file plays no part."""
+
+    name: str
+    frame: pl.DataFrame
+    judged: bool
+
+    @classmethod
+    def of(cls, name: str, frame: pl.DataFrame, *, judged: bool) -> Log:
+        """The rows of a judged table."""
+        return cls(name, frame.select(_COLUMNS).sort(_COLUMNS), judged)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as arrays."""
+        return Rows.from_frame(self.frame)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Confidences, 0 where nothing was answered."""
+        return np.where(self.rows.answered, self.rows.confidence, 0.0)
+
+    def flags(self, name: str) -> Flags:
+        """A column of yes and no."""
+        found: Flags = self.frame[name].to_numpy()
+        return found
+
+    @property
+    def errors(self) -> Flags:
+        """Which answers are wrong."""
+        return self.rows.answered & ~self.rows.right
+
+    def returned(self, threshold: float) -> Flags:
+        """Which answers are returned at a threshold."""
+        return self.rows.answered & (self.rows.confidence >= threshold)
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether all confidences could be probabilities."""
+        return bool(((self.numbers >= 0) & (self.numbers <= 1)).all())
+
+    @property
+    def size(self) -> tuple[float, ...]:
+        """What puts two logs in an order that does not depend on which is old."""
+        finite = np.where(np.isfinite(self.numbers), self.numbers, -1.0)
+        return self.rows.units, self.frame.height, float(finite.sum()), float(self.rows.right.sum())
+
+
+class Test(Protocol):
+    """A test that is made; it is corrected when it is known how many there are."""
+
+    def tested(self, level: float, tests: int) -> Difference:
+        """The difference with interval and p-value, both corrected for all tests made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A figure of the new log less that of the old one."""
+
+    estimate: Estimate
+    most: float = 1.0
+    """The largest difference there can be."""
+
+    def tested(self, level: float, tests: int) -> Difference:
+        """The difference with interval and p-value, both corrected for all tests made."""
+        low, high = self.estimate.interval(level ** (1 / tests))
+        p = self.estimate.p
+        return Difference(self.estimate.value, max(low, -self.most), min(high, self.most), p, sidak(p, tests))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure of both logs and its change; a distance has no figures of its own. Without a test `why` says why."""
+
+    name: str
+    old: float
+    new: float
+    test: Test | None
+    difference: Difference = UNDEFINED
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as plain values."""
+        sides = {} if isinstance(self.test, Distance) else {"old": self.old, "new": self.new}
+        values: dict[str, Any] = plain({**sides, **self.difference.to_dict()})
+        return values
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a test."""
+        return self.test is not None
+
+    def is_significant(self, level: float) -> bool:
+        """Whether a change is shown."""
+        return self.tested and self.difference.p_adjusted < 1 - level
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLogs:
+    """An old and a new log, and what tests of their difference need of both."""
+
+    old: Log
+    new: Log
+
+    @property
+    def sides(self) -> tuple[Log, Log]:
+        """Old and new."""
+        return self.old, self.new
+
+    @cached_property
+    def ordered(self) -> tuple[Log, Log]:
+        """Both in an order that does not depend on which is old."""
+        one, two = sorted(self.sides, key=lambda log: log.size)
+        return one, two
+
+    @cached_property
+    def both(self) -> Rows:
+        """The rows of both as one population."""
+        parts = [log.rows for log in self.sides]
+        names = ("confidence", "right", "answered", "weight")
+        columns = {name: np.concatenate([getattr(rows, name) for rows in parts]) for name in names}
+        return Rows(**columns, unit=_units_of(parts))
+
+    @cached_property
+    def is_new(self) -> Flags:
+        """Which rows of both are those of the new log."""
+        return np.repeat([False, True], [log.frame.height for log in self.sides])
+
+    def rate(self, name: str, top: Callable[[Log], Any], bottom: Callable[[Log], Any] | None = None) -> Change:
+        """The change of a sum of one thing over a sum of another; of all inputs where nothing else is named."""
+        tops = [np.asarray(top(log), dtype=np.float64) for log in self.sides]
+        whole = (lambda log: np.ones(log.frame.height)) if bottom is None else bottom
+        bottoms = [np.asarray(whole(log), dtype=np.float64) for log in self.sides]
+        parts = [_ratio(log.rows.weight, *each) for log, *each in zip(self.sides, tops, bottoms, strict=True)]
+        (old, old_pull), (new, new_pull) = parts
+        if math.isnan(new - old):
+            return untested(name, old, new, "it is undefined for one of the logs")
+        _, pull = _ratio(self.both.weight, np.concatenate(tops), np.concatenate(bottoms))
+        return self._shift(name, (old, new), (old_pull, new_pull), pull)
+
+    def area(self, name: str) -> Change:
+        """The change of the area under the error-return curve, each from its own start."""
+        (old, old_pull), (new, new_pull) = (_area(log.rows) for log in self.sides)
+        return self._shift(name, (old, new), (old_pull, new_pull), _area(self.both)[1], most=0.5)
+
+    def _shift(
+        self, name: str, values: tuple[float, float], pulls: tuple[Array, Array], pooled: Array, most: float = 1.0
+    ) -> Change:
+        """The change with the wider of two standard errors: that of two populations, and that of one."""
+        old, new = values
+        rows = self.new.rows, self.old.rows
+        own = estimated_difference(new - old, rows, (pulls[1], pulls[0]), paired=False)
+        null = pooled_estimate(self.both, self.is_new, pooled, new - old)
+        if null.error == 0:
+            return untested(name, old, new, "it is the same for all inputs")
+        return Change(name, old, new, Shift(own if own.error > null.error else null, most))
+
+    def confidences(self, name: str, *, deals: int, seed: int) -> Change:
+        """The largest gap between the cumulative distributions of the confidences of answers (Kolmogorov-Smirnov)."""
+        values = [log.rows.confidence[log.rows.answered] for log in self.ordered]
+        if not all(one.size for one in values):
+            return untested(name, math.nan, math.nan, "one of the logs has no answers")
+        levels = np.unique(np.concatenate(values))
+        if levels.size == 1:
+            return untested(name, math.nan, math.nan, "all answers have one confidence")
+        exact = None
+        if levels.size > MOST_LEVELS:
+            exact = float(kolmogorov_smirnov(*self._two_samples(_cells(values, levels), levels.size).counts))
+            together = np.sort(np.concatenate(values))
+            levels = np.unique(together[np.linspace(0, together.size - 1, MOST_LEVELS).astype(np.int64)])
+        samples = self._two_samples(_cells(values, levels), levels.size)
+        distance = samples.distance(kolmogorov_smirnov, deals=deals, seed=seed)
+        distance = replace(distance, exact=exact)
+        return Change(name, math.nan, math.nan, distance)
+
+    def answers(self, name: str, labels: LabelShares, *, deals: int, seed: int) -> Change:
+        """How far apart the distributions over predicted labels are (Cramer's V), rare labels taken as one."""
+        if labels.why is not None:
+            return untested(name, math.nan, math.nan, labels.why)
+        cells = [labels.cells(log) for log in self.ordered]
+        samples = self._two_samples(cells, len(labels.tested))
+        return Change(name, math.nan, math.nan, samples.distance(cramers_v, deals=deals, seed=seed))
+
+    def _two_samples(self, cells: Sequence[NDArray[np.int64]], count: int) -> TwoSamples:
+        """The answers of both logs in cells; independent ones that count alike are dealt as rows."""
+        rows = [log.rows for log in self.ordered]
+        kept = np.concatenate([one.answered for one in rows])
+        unit = None
+        if not all(one.alike for one in rows):
+            found = _units_of(rows)
+            unit = (np.arange(kept.size) if found is None else found)[kept]
+            unit = np.unique(unit, return_inverse=True)[1]
+        second = np.repeat([False, True], [one.size for one in cells])
+        return TwoSamples(
+            np.concatenate(cells), second, np.concatenate([one.weight for one in rows])[kept], unit, count
+        )
+
+
+def _cells(values: Sequence[Array], levels: Array) -> list[NDArray[np.int64]]:
+    """The last level that each value reaches."""
+    return [np.searchsorted(levels, one, side="right") - 1 for one in values]
+
+
+def untested(name: str, old: float, new: float, why: str) -> Change:
+    """A change without a test, and why there is none."""
+    nothing = math.nan
+    return Change(name, old, new, None, Difference(new - old, nothing, nothing, nothing, nothing, why))
+
+
+def _units_of(parts: Sequence[Rows]) -> NDArray[np.int64] | None:
+    """Units numbered over several samples; None where every row of each is one."""
+    if all(rows.unit is None for rows in parts):
+        return None
+    found, first = [], 0
+    for rows in parts:
+        found.append(first + (np.arange(rows.weight.size) if rows.unit is None else rows.unit))
+        first += rows.units
+    return np.concatenate(found)
+
+
+def _ratio(weight: Array, top: Array, bottom: Array) -> tuple[float, Array]:
+    """A ratio of two sums, and what each row adds to it."""
+    whole = float((weight * bottom).sum())
+    if not whole > 0 or not np.isfinite(top).all():
+        return math.nan, np.zeros(top.size)
+    ratio = float((weight * top).sum()) / whole
+    return ratio, (top - ratio * bottom) * float(weight.sum()) / whole
+
+
+def _area(rows: Rows) -> tuple[float, Array]:
+    """The area under a curve from its own start, and what each row adds to it."""
+    sweep = rows.sweep()
+    start = float(sweep.withheld / sweep.total)
+    influence = area_influence(sweep, start, moving_start=True)
+    return area_from(sweep, start), influence[rows.cells(sweep.threshold)]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelShare:
+    """The share of one label among the answers of each log."""
+
+    label: str
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True)
+class LabelShares:
+    """Which labels were answered how often, and which of them are frequent enough to be tested one by one."""
+
+    shares: tuple[LabelShare, ...]
+    """Those tested, the ones that moved most first."""
+    tested: tuple[str, ...]
+    unseen: tuple[LabelShare, ...]
+    """Labels of the new log that the old one has not, the most frequent first."""
+    why: str | None = None
+    """Why no test can be made."""
+
+    @classmethod
+    def of(cls, logs: TwoLogs) -> LabelShares:
+        """The labels of both logs."""
+        tables = [log.frame.filter("answered").select("prediction", "weight") for log in logs.sides]
+        if any(table["prediction"].null_count() == table.height for table in tables):
+            return cls((), (), (), "there are no predictions in one of the logs")
+        counts = [table.group_by("prediction").agg(pl.len(), pl.col("weight").sum()) for table in tables]
+        total = [float(table["weight"].sum()) for table in tables]
+        least = min(table.height for table in tables) / sum(table.height for table in tables)
+        both = counts[0].join(counts[1], on="prediction", how="full", coalesce=True, suffix="_new", nulls_equal=True)
+        both = both.fill_null(0).sort("prediction")
+        common = ((both["len"] + both["len_new"]) * least >= LEAST_EXPECTED).to_list()
+        found = [
+            LabelShare(str(row["prediction"]), row["weight"] / total[0], row["weight_new"] / total[1])
+            for row in both.to_dicts()
+        ]
+        frequent = [one for one, often in zip(found, common, strict=True) if often]
+        rest = () if all(common) else (RARE,)
+        tested = (*(one.label for one in frequent), *rest)
+        moved = tuple(sorted(frequent, key=lambda one: (-abs(one.new - one.old), one.label)))
+        unseen = tuple(sorted((one for one in found if one.old == 0), key=lambda one: (-one.new, one.label)))
+        why = None
+        if len(tested) < 2:
+            why = "all answers are one label" if frequent else "no label is answered often enough"
+        return cls(moved, tested, unseen, why)
+
+    def cells(self, log: Log) -> NDArray[np.int64]:
+        """The place of each answer among the labels tested."""
+        places = {label: place for place, label in enumerate(self.tested)}
+        labels = log.frame.filter("answered")["prediction"].cast(pl.String)
+        return labels.replace_strict(places, default=places.get(RARE, 0), return_dtype=pl.Int64).to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class RateTest:
+    """A rate of one log against a limit: exact for inputs that count alike, with as many as tell as much otherwise."""
+
+    value: float
+    n: float
+    bound: float
+
+    @classmethod
+    def of(cls, rows: Rows, event: Flags, bound: float) -> RateTest:
+        """The rate of an event."""
+        rate = float((event * rows.weight).sum() / rows.weight.sum())
+        if rows.alike:
+            return cls(rate, float(rows.weight.size), bound)
+        pulls = rows.pulled(event.astype(np.float64) - rate)
+        spread = float(np.square(pulls - pulls.mean()).sum()) * pulls.size / max(pulls.size - 1, 1)
+        most = rows.effective_n
+        return cls(rate, min(most, rate * (1 - rate) / spread if spread > 0 else float(pulls.size)), bound)
+
+    @property
+    def p(self) -> float:
+        """Two-sided exact p-value of the rate being the limit."""
+        from scipy.special import betainc
+
+        hits, rest = self.value * self.n, self.n - self.value * self.n
+        at_least = float(betainc(hits, rest + 1, self.bound)) if hits > 0 else 1.0
+        at_most = 1 - float(betainc(hits + 1, rest, self.bound)) if rest > 0 else 1.0
+        return min(1.0, 2 * min(at_least, at_most))
+
+    def tested(self, level: float, tests: int) -> Difference:
+        """The rate with its interval, and its p-value against the limit, both corrected for all tests made."""
+        low, high = exact_binomial(self.value, self.n, normal(level ** (1 / tests)))
+        return Difference(self.value, float(low), float(high), self.p, sidak(self.p, tests))
