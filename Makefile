@@ -15,18 +15,22 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(STAMP)
 
-# Everything comes in the versions of the lock, and only if its hash is right. Where an index lacks one of them, the ranges of
-# pyproject.toml do; a wrong hash ends it.
+# Everything comes in the versions of the lock, and only if its hash is right. Where an index lacks one of them, and only then, the
+# ranges of pyproject.toml do.
+LACKING := no matching distribution|could not find a version|no solution found|not found in the package registry
 $(STAMP): pyproject.toml requirements-dev.lock Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "demur needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 2; }
 	@echo "setting up $(VENV) with $(if $(UV),uv,venv and pip (a minute or two))"
 	@$(if $(UV),uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV),$(PYTHON) -m venv $(VENV))
-	@$(INSTALL) --require-hashes --requirement requirements-dev.lock 2>$(VENV)/install.log && \
-	  $(INSTALL) --no-deps --no-build-isolation --editable . || \
-	  { cat $(VENV)/install.log; ! grep -qi 'hash.*mismatch\|do not match the hashes' $(VENV)/install.log && \
-	    echo "the versions in requirements-dev.lock cannot be installed here: taking the ranges of pyproject.toml" && \
-	    $(INSTALL) --upgrade 'pip>=25.1' && $(INSTALL) --editable '.[all,duckdb,spark]' --group dev --group docs; }
+	@if $(INSTALL) --require-hashes --requirement requirements-dev.lock 2>$(VENV)/install.log; then \
+	  $(INSTALL) --no-deps --no-build-isolation --editable .; \
+	else \
+	  cat $(VENV)/install.log >&2; \
+	  grep -qiE '$(LACKING)' $(VENV)/install.log && ! grep -qi hash $(VENV)/install.log && \
+	  echo "the index lacks a version of requirements-dev.lock: taking the ranges of pyproject.toml" && \
+	  $(INSTALL) --upgrade 'pip>=25.1' && $(INSTALL) --editable '.[all,duckdb,spark]' --group dev --group docs; \
+	fi
 	@touch $@
 
 # Writes the lock again, with the newest versions that the ranges allow; needs uv.

@@ -1,7 +1,9 @@
 """What is installed for development is pinned and hashed, and what runs at a user's is listed."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -78,3 +80,40 @@ def test_the_bill_of_materials_holds_what_is_needed_and_nothing_else(bill):
     assert needed <= {name for name, scope in scopes.items() if scope == "required"}
     assert {scopes[name] for name in ("starlette", "duckdb", "scikit-learn")} == {"optional"}
     assert not {"pytest", "ruff", "mypy", "mkdocs", "demur"} & set(scopes)
+
+
+UV = """#!/bin/sh
+echo "$@" >> calls
+case "$1" in venv) mkdir -p .venv;; esac
+case "$*" in *{failing}*) echo "{said}" >&2; exit 1;; esac
+"""
+NEVER, LOCKED, OURS, RANGES = "never", "--require-hashes", "--no-deps", "--group dev"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize(
+    ("failing", "said", "ends_with", "code"),
+    [
+        pytest.param(NEVER, "", OURS, 0, id="all is there"),
+        pytest.param(LOCKED, "Because there is no version of a==1: No solution found", RANGES, 0, id="uv lacks one"),
+        pytest.param(LOCKED, "ERROR: No matching distribution found for a==1", RANGES, 0, id="pip lacks one"),
+        pytest.param(LOCKED, "Hash mismatch for a==1", LOCKED, 2, id="another hash in uv"),
+        pytest.param(LOCKED, "THESE PACKAGES DO NOT MATCH THE HASHES", LOCKED, 2, id="another hash in pip"),
+        pytest.param(LOCKED, "No space left on device", LOCKED, 2, id="another fault"),
+        pytest.param(OURS, "Failed to build demur", OURS, 2, id="a fault of our own"),
+    ],
+)
+def test_only_where_an_index_lacks_a_version_the_ranges_are_installed(
+    tmp_path: Path, failing: str, said: str, ends_with: str, code: int
+) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "uv").write_text(UV.format(failing=failing, said=said))
+    (tmp_path / "uv").chmod(0o755)
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    command = ["make", "setup", f"PYTHON={sys.executable}"]
+    done = subprocess.run(command, cwd=tmp_path, env={**outside, "PATH": path}, capture_output=True, text=True)
+    assert (done.returncode, (tmp_path / ".venv" / ".installed").exists()) == (code, code == 0)
+    assert ends_with in (tmp_path / "calls").read_text().splitlines()[-1]
+    assert said in done.stderr
