@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from demur.core.io.repeated_keys import Counts, all_pairs, refuse_repeated_keys, refuse_repeats_in_rows
+from demur.core.io.repeated_keys import Counts, all_pairs, has_only_values, refuse_repeated_keys, refuse_repeats_in_rows
 from demur.core.io.sources import NOT_JSON, UNREADABLE, Source, exactly, not_utf8
 from demur.core.io.tables import Request, Table, numbered, refuse_large
 from demur.errors import DataError
@@ -46,7 +46,8 @@ def read_json(source: Source, request: Request) -> Table:
     names = column_names(source, None if request.every_name else NAMES_FROM)
     wanted = list(dict.fromkeys(request.candidates(names)))
     frame, values = _read_lines(source, wanted, request.numeric)
-    refuse_repeated_keys(source, values, _nested_columns(frame))
+    if not has_only_values(source, values):
+        refuse_repeated_keys(source, values, _nested_columns(frame))
     return _numbered_rows(frame, names, source.name, line_finder(source))
 
 
@@ -103,7 +104,7 @@ def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
 def _nested_columns(frame: pl.DataFrame) -> list[str]:
     """Gives the columns in which there is a list or an object, or a text that begins like one."""
     texts = (one for one in frame if one.dtype == pl.String)
-    return [one.name for one in texts if (one.str.starts_with("[") | one.str.starts_with("{")).any()]
+    return [one.name for one in texts if any(one.str.starts_with(mark).any() for mark in "[{")]
 
 
 def _read_records(data: str | io.BytesIO, columns: Collection[str], numeric: Collection[str]) -> pl.DataFrame:

@@ -26,14 +26,17 @@ _decode_lines = msgspec.json.Decoder().decode_lines
 _decode_rows = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 
 
+def has_only_values(source: Source, values: Counts) -> bool:
+    """Whether a file that is not compressed has no more colons than values, and so no key twice: each has its colon."""
+    return not source.compression and sum(map(_colons_in, source.blocks(cut=True))) == values.sum()
+
+
 def refuse_repeated_keys(source: Source, values: Counts, nested: Collection[str]) -> None:
     """Refuses a line that has a key twice, in its row or in an object of one of the nested columns.
 
-    `values` says how many were read of each row, without nulls. Each key has its colon, so that lines with no more
-    colons than values have none twice; most need no closer look.
+    `values` says how many were read of each row, without nulls. Lines with no more colons than values need no closer
+    look.
     """
-    if not source.compression and sum(map(_colons_in, source.blocks(cut=True))) == values.sum():
-        return
     before = 0
     for block in source.blocks():
         text = block if block.endswith(b"\n") else block + b"\n"
