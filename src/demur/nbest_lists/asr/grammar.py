@@ -103,7 +103,7 @@ class PhraseMatch(NamedTuple, Generic[Meaning]):
 
 
 class Finder(Generic[Meaning]):
-    """Finds phrases in sentences: leftmost first, the longest of those, none over another (Aho and Corasick, 1975).
+    """Finds phrases in sentences: leftmost first, the longest of those, none over another.
 
     >>> finder = Finder({("north",): "an area", ("north", "african"): "a food"})
     >>> [match.meaning for match in finder.found(["north", "african", "north"])]
@@ -111,56 +111,22 @@ class Finder(Generic[Meaning]):
     """
 
     def __init__(self, phrases: Mapping[Phrase, Meaning]) -> None:
-        self._onward: list[dict[str, int]] = [{}]
-        self._depth = [0]
-        self._meaning: list[tuple[int, Meaning] | None] = [None]
-        for phrase, meaning in phrases.items():
-            state = 0
-            for word in phrase:
-                if word not in self._onward[state]:
-                    self._onward[state][word] = len(self._depth)
-                    self._onward.append({})
-                    self._depth.append(self._depth[state] + 1)
-                    self._meaning.append(None)
-                state = self._onward[state][word]
-            self._meaning[state] = (len(phrase), meaning)
-        self._back = [0] * len(self._depth)
-        self._link()
+        self._phrases = phrases
+        lengths: dict[str, set[int]] = {}
+        for phrase in phrases:
+            lengths.setdefault(phrase[0], set()).add(len(phrase))
+        self._lengths = {word: sorted(known, reverse=True) for word, known in lengths.items()}
+        """How long the phrases are that begin with a word, the longest first."""
 
     def found(self, sentence: Sequence[str]) -> Iterator[PhraseMatch[Meaning]]:
         """The phrases of a sentence, from left to right."""
-        begin = 0
-        while (first := self._first(sentence, begin)) is not None:
-            yield first
-            begin = first.end
-
-    def _first(self, sentence: Sequence[str], begin: int) -> PhraseMatch[Meaning] | None:
-        best: PhraseMatch[Meaning] | None = None
-        state = 0
-        for end, word in enumerate(sentence[begin:], start=begin + 1):
-            state = self._after(state, word)
-            if best is not None and end - self._depth[state] > best.start:
-                return best
-            ended = self._meaning[state]
-            if ended is not None and (best is None or end - ended[0] <= best.start):
-                best = PhraseMatch(end - ended[0], end, ended[1])
-        return best
-
-    def _after(self, state: int, word: str) -> int:
-        while state and word not in self._onward[state]:
-            state = self._back[state]
-        return self._onward[state].get(word, 0)
-
-    def _link(self) -> None:
-        """Give each state the longest other that ends with the same words, and the longest phrase that ends there."""
-        waiting = deque(self._onward[0].values())
-        while waiting:
-            state = waiting.popleft()
-            for word, child in self._onward[state].items():
-                self._back[child] = self._after(self._back[state], word)
-                if self._meaning[child] is None:
-                    self._meaning[child] = self._meaning[self._back[child]]
-                waiting.append(child)
+        words, start = tuple(sentence), 0
+        while start < len(words):
+            ends = [start + size for size in self._lengths.get(words[start], ()) if start + size <= len(words)]
+            end = next((end for end in ends if words[start:end] in self._phrases), None)
+            if end is not None:
+                yield PhraseMatch(start, end, self._phrases[words[start:end]])
+            start = end or start + 1
 
 
 ANY_VALUE, ANY_SLOT = "{value}", "{slot}"
