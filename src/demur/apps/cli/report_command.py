@@ -144,32 +144,19 @@ def junit(
     </testsuites>
     <BLANKLINE>
     """
-    failed = sum(case.failure is not None for case in cases)
-    counts = f'tests="{len(cases)}" failures="{failed}" errors="0" skipped="0" time="{seconds:.3f}"'
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites name={_xml_attribute(suite)} {counts}>",
-        f"  <testsuite name={_xml_attribute(suite)} {counts} timestamp={_xml_attribute(timestamp)}>",
-    ]
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    tests, failed = str(len(cases)), str(sum(case.failure is not None for case in cases))
+    counts: Any = {"tests": tests, "failures": failed, "errors": "0", "skipped": "0", "time": f"{seconds:.3f}"}
+    root = Element("testsuites", name=visible(suite), **counts)
+    only = SubElement(root, "testsuite", name=visible(suite), **counts, timestamp=timestamp)
     for case in cases:
-        start = f'    <testcase classname={_xml_attribute(case.subject)} name={_xml_attribute(case.name)} time="0.000"'
-        if case.failure is None:
-            lines.append(f"{start}/>")
-        else:
-            message = f'message={_xml_attribute(case.failure)} type="gate">{_xml_text(case.failure)}'
-            lines += [f"{start}>", f"      <failure {message}</failure>", "    </testcase>"]
+        asked = {"classname": visible(case.subject), "name": visible(case.name), "time": "0.000"}
+        test = SubElement(only, "testcase", asked)
+        if case.failure is not None:
+            failure = visible(case.failure)
+            SubElement(test, "failure", message=failure, type="gate").text = failure
     if output:
-        lines.append(f"    <system-out>{_xml_text(chr(10).join(output))}</system-out>")
-    return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
-
-
-def _xml_text(text: str) -> str:
-    from xml.sax.saxutils import escape
-
-    return escape(visible(text))
-
-
-def _xml_attribute(text: str) -> str:
-    from xml.sax.saxutils import quoteattr
-
-    return quoteattr(visible(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+        SubElement(only, "system-out").text = visible("\n".join(output))
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
