@@ -1,3 +1,4 @@
+import doctest
 from collections import Counter
 from functools import cache
 from math import log
@@ -8,9 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import restaurant_guide
+import restaurant_study
 from demur.core.acts import Act, Slot, parse_acts, print_acts, thomson_items
 from demur.lab.corpora import restaurant
-from demur.lab.restaurant import (
+from demur.nbest_lists.asr.grammar import bundled
+from demur.nbest_lists.asr.networks import nbest, network_of
+from demur.nbest_lists.asr.scorers import scored_all
+from restaurant_guide import (
+    VALUES,
+    Belief,
+    FirstBest,
+    Place,
+    Prompt,
+    confirm_belief,
+    matching_places,
+    places,
+    update_belief,
+)
+from restaurant_study import (
     LEVELS,
     LONGEST,
     MANAGERS,
@@ -25,20 +42,6 @@ from demur.lab.restaurant import (
     vocabulary,
     write,
 )
-from demur.lab.restaurant_guide import (
-    VALUES,
-    Belief,
-    FirstBest,
-    Place,
-    Prompt,
-    confirm_belief,
-    matching_places,
-    places,
-    update_belief,
-)
-from demur.nbest_lists.asr.grammar import bundled
-from demur.nbest_lists.asr.networks import nbest, network_of
-from demur.nbest_lists.asr.scorers import scored_all
 
 THAI = "inform(food=thai)"
 
@@ -105,6 +108,13 @@ def sayings(count=400):
             acts = who.reply(prompt, turn)
             yield acts, express(acts, source)
             prompt, turn, count = manager.answer([(print_acts(acts), 1.0)]), turn + 1, count - 1
+
+
+@pytest.mark.parametrize("module", [restaurant_guide, restaurant_study])
+def test_examples_in_docstrings_run(module):
+    tried = doctest.testmod(module)
+    assert tried.attempted > 0
+    assert not tried.failed
 
 
 def test_clean_sentences_are_understood():

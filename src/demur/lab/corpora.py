@@ -85,7 +85,7 @@ def restaurant_folder() -> Path:
 def restaurant() -> Study:
     """A simulated trial of a restaurant guide: 650 dialogues, two managers, three levels of noise, the truth known.
 
-    `demur.lab.restaurant` says how it was made.
+    `tools/restaurant_study.py` in the repository makes it.
 
     >>> study = restaurant()
     >>> study.dialogues["noise"].unique(maintain_order=True).to_list()

@@ -27,7 +27,7 @@ from demur.nbest_lists.presentation import AS_PERCENT, NAMES, measure_table, par
 from demur.nbest_lists.reward import Smooths, of_smooths, oracle_curves, reward_curves
 from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, read_nbest, recorded, renamed
 
-BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.lab.restaurant)"
+BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.lab.corpora)"
 
 
 @dataclass(slots=True)

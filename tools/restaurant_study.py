@@ -1,10 +1,14 @@
-"""A simulated user trial of a restaurant guide: callers, what they say, a noisy channel and two dialogue managers."""
+"""A simulated user trial of a restaurant guide: callers, what they say, a noisy channel and two dialogue managers.
+
+`python tools/restaurant_study.py src/demur/corpora/restaurant` makes the study that comes with the package.
+"""
 
 from __future__ import annotations
 
 import gzip
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -17,7 +21,11 @@ from numpy.typing import NDArray
 
 from demur.core.acts import Act, Slot, print_acts
 from demur.lab.corpora import restaurant_folder
-from demur.lab.restaurant_guide import (
+from demur.nbest_lists.asr.grammar import Grammar
+from demur.nbest_lists.asr.networks import Network, Sentence, nbest
+from demur.nbest_lists.asr.scorers import scored
+from demur.understanding.noise import sentence_row, word_rows
+from restaurant_guide import (
     PHRASES,
     SLOTS,
     VALUES,
@@ -29,10 +37,6 @@ from demur.lab.restaurant_guide import (
     matching_places,
     places,
 )
-from demur.nbest_lists.asr.grammar import Grammar
-from demur.nbest_lists.asr.networks import Network, Sentence, nbest
-from demur.nbest_lists.asr.scorers import scored
-from demur.understanding.noise import sentence_row, word_rows
 
 FIELDS = ("phone", "addr", "postcode", "food", "area", "pricerange")
 """What a caller may want to know about a place."""
@@ -408,3 +412,7 @@ def _parse(text: str) -> str:
 @cache
 def _grammar() -> Grammar:
     return Grammar.read(restaurant_folder() / "grammar.toml")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

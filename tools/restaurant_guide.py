@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from demur.core.acts import Act, parse_acts
 
 PHRASES: dict[str, dict[str, list[str]]] = tomllib.loads(
-    (files("demur.corpora") / "restaurant" / "sentences.toml").read_text(encoding="utf-8")
+    Path(__file__).with_name("restaurant_sentences.toml").read_text(encoding="utf-8")
 )
 """What callers may say, by table and kind."""
 VALUES = PHRASES["values"]
