@@ -1,12 +1,13 @@
-from math import isnan, log
+from math import exp, isnan, log, pi, sqrt
+from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from demur.core.stats.calibration import ECE, NCE, Brier, cell_totals, reliability
-from demur.core.stats.measure import Score
+from demur.core.stats.calibration import ECE, NCE, Brier, DebiasedECE, EqualMassECE, cell_totals, reliability
+from demur.core.stats.measure import Score, TermMeasure
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from reference import calibration as plain
@@ -15,8 +16,19 @@ from reference.rows import SCORES, arrays, tables
 WEIGHTS = st.sampled_from([1, 1, 2, 0.5])
 
 
+EVERY = pytest.mark.parametrize("measure", [Brier(), ECE(), DebiasedECE(), EqualMassECE(), NCE()], ids=repr)
+
+
+def score_of(measure, sweep):
+    return Score.of(measure, cell_totals(measure, sweep) if isinstance(measure, TermMeasure) else sweep)
+
+
+def value_of(measure, sweep):
+    return score_of(measure, sweep).value
+
+
 def read(measure, sweep):
-    return Score.of(measure, cell_totals(measure, sweep)).value
+    return value_of(measure, sweep)
 
 
 def test_brier_is_the_mean_squared_gap():
@@ -53,17 +65,38 @@ def test_nce_is_0_for_the_overall_accuracy_and_about_1_for_certainty():
     assert read(NCE(), Sweep.of([0.0, 1.0], [True, False])) < -5
 
 
-@pytest.mark.parametrize("measure", [Brier(), ECE(), NCE()])
+@EVERY
 @pytest.mark.parametrize("outside", [-0.1, 1.5, np.inf, -np.inf])
-def test_confidences_that_are_no_probabilities_have_no_calibration(measure, outside):
-    score = Score.of(measure, cell_totals(measure, Sweep.of([0.5, outside, 0.4], [True, False, False])))
+def test_a_few_confidences_that_are_no_probabilities_are_left_out(measure, outside):
+    confidence, right = [0.5, 0.7, 0.4], [True, False, False]
+    stray = value_of(measure, Sweep.of([*confidence, outside], [*right, True]))
+    assert stray == pytest.approx(value_of(measure, Sweep.of(confidence, right)))
+
+
+@EVERY
+def test_where_most_confidences_are_no_probabilities_there_is_no_calibration(measure):
+    score = score_of(measure, Sweep.of([0.5, 1.5, -3.0], [True, False, False]))
     assert isnan(score.value)
-    assert "outside [0, 1]" in score.why
+    assert "most confidences lie outside [0, 1]" in score.why
 
 
-@pytest.mark.parametrize("measure", [Brier(), ECE(), NCE()])
+@EVERY
+def test_logarithms_of_probabilities_are_not_read_as_probabilities_of_0(measure):
+    score = score_of(measure, Sweep.of([0.0] * 8 + [-0.1, -1.0], [True] * 9 + [False]))
+    assert isnan(score.value)
+    assert "as logarithms are" in score.why
+
+
+@EVERY
+@pytest.mark.parametrize(("just", "exact"), [(1 + 1e-7, 1.0), (float(np.float32(1.0000001)), 1.0), (-1e-9, 0.0)])
+def test_what_rounding_put_beyond_0_or_1_counts_as_0_or_1(measure, just, exact):
+    one, two = (Sweep.of([0.5, 0.7, end, end], [True, False, True, False]) for end in (just, exact))
+    assert value_of(measure, one) == value_of(measure, two)
+
+
+@EVERY
 def test_nothing_answered_has_no_calibration(measure):
-    score = Score.of(measure, cell_totals(measure, Sweep.of([], [], withheld=2)))
+    score = score_of(measure, Sweep.of([], [], withheld=2))
     assert isnan(score.value)
     assert score.why == "nothing was answered"
 
@@ -76,8 +109,9 @@ def test_nce_of_all_right_says_why_it_is_undefined():
 
 @pytest.mark.parametrize("bins", [0, -1])
 def test_no_bins_are_refused(bins):
-    with pytest.raises(UsageError, match="bins must be at least 1"):
-        ECE(bins=bins)
+    for measure in (ECE, DebiasedECE, EqualMassECE):
+        with pytest.raises(UsageError, match="bins must be at least 1"):
+            measure(bins=bins)
     with pytest.raises(UsageError, match="bins must be at least 1"):
         reliability(Sweep.of([0.5], [True]), bins=bins)
 
@@ -113,6 +147,56 @@ def test_any_finite_or_infinite_confidence_gives_a_value_or_a_reason(rows):
             assert score.why
         elif twin is plain.brier:
             assert score.value == pytest.approx(plain.brier(rows))
+
+
+def test_the_debiased_error_by_hand():
+    """Four of eight right at .5 in one bin: the gap is 0 and s = sqrt(.25 / 7), so the mean size is s sqrt(2 / pi).
+
+    In the bin of .9 one of ten is wrong, the gap is 0 too and s = sqrt(.09 / 9). What chance adds exceeds the rest.
+    """
+    balanced = Sweep.of([0.5] * 8 + [0.9] * 10, [True, False] * 4 + [True] * 9 + [False])
+    assert value_of(ECE(), balanced) == pytest.approx(0)
+    assert value_of(DebiasedECE(), balanced) == 0
+    off = Sweep.of([0.95] * 10, [True, False] * 5)
+    spread = sqrt(0.25 / 9)
+    size = spread * sqrt(2 / pi) * exp(-((0.45 / spread) ** 2) / 2) + 0.45 * (1 - 2 * NormalDist().cdf(-0.45 / spread))
+    assert value_of(DebiasedECE(), off) == pytest.approx(0.45 - (size - 0.45))
+
+
+def test_chance_adds_little_to_the_debiased_error_of_a_calibrated_system():
+    rng = np.random.default_rng(0)
+    drawn = [(confidence, rng.random(200) < confidence) for confidence in rng.random((300, 200))]
+    plain_errors, debiased = (
+        np.mean([value_of(measure, Sweep.of(*one)) for one in drawn]) for measure in (ECE(), DebiasedECE())
+    )
+    assert plain_errors > 0.06
+    assert debiased < 0.6 * plain_errors
+
+
+def test_bins_of_equal_mass_by_hand():
+    """Middles of the levels .2 (2 answers), .8 (3) and .9 (5) lie at .1, .35 and .75: bins 0, 0 and 1 of two."""
+    sweep = Sweep.of([0.2] * 2 + [0.8] * 3 + [0.9] * 5, [True, False] + [True] * 3 + [True] * 3 + [False] * 2)
+    expected = (abs(4 - (0.4 + 2.4)) + abs(3 - 4.5)) / 10
+    assert value_of(EqualMassECE(bins=2), sweep) == pytest.approx(expected)
+
+
+@given(tables(), st.sampled_from([1, 2, 10]))
+def test_the_debiased_error_agrees_with_its_plain_twin(rows, bins):
+    expected = plain.ece_debiased(rows, bins)
+    assert value_of(DebiasedECE(bins), arrays(rows).sweep()) == pytest.approx(expected, abs=1e-5, nan_ok=True)
+
+
+@given(tables(weights=WEIGHTS), st.sampled_from([1, 2, 3, 10]))
+def test_the_error_over_equal_mass_agrees_with_its_plain_twin(rows, bins):
+    expected = plain.ece_equal_mass(rows, bins)
+    assert value_of(EqualMassECE(bins), arrays(rows).sweep()) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+@given(tables(), st.sampled_from([1, 5, 10]))
+def test_the_debiased_error_is_never_above_the_error(rows, bins):
+    sweep = arrays(rows).sweep()
+    assume(not isnan(value_of(ECE(bins), sweep)))
+    assert 0 <= value_of(DebiasedECE(bins), sweep) <= value_of(ECE(bins), sweep) + 1e-12
 
 
 def test_reliability_bins_of_equal_width():

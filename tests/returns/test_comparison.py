@@ -212,8 +212,8 @@ def test_mcnemar_by_hand():
     assert found.p == pytest.approx(2 * binom.cdf(1, 7, 0.5))
 
 
-def test_mcnemar_at_full_nonreturn_returns_nothing_even_if_infinitely_confident():
-    a = answers("a", [0.1, 0.2, np.inf], [True, True, False])
+def test_mcnemar_at_full_nonreturn_returns_nothing_however_confident():
+    a = answers("a", [0.1, 0.2, 1e300], [True, True, False])
     b = answers("b", [0.1, 0.2, 0.3], [True, True, True])
     found = one_pair(a, b, at=1.0).mcnemar
     assert (found.a_only, found.b_only, found.p) == (0, 0, 1)

@@ -139,7 +139,7 @@ def test_whole_weights_equal_repetition(rows):
 @every_measure
 def test_a_common_factor_of_the_weights_does_not_matter(name):
     rows = [(0.9, "a", "a", 1), (0.8, "b", "a", 1), (0.8, "b", "b", 2), (0.3, "a", "b", 1), (0.1, "a", None, 1)]
-    counted = "mean" in repr(MEASURES[name])  # whole weights are counts of answers, which are averaged one by one
+    counted = name in ("aurc", "e_aurc", "ece_debiased")  # of answers, which whole weights are taken to be
     factors = (1 / 8, 1 / 1000) if counted else (1, 1 / 8)
     one, two = (
         through_arrays(MEASURES[name], judged([(*row[:3], row[3] * factor) for row in rows])) for factor in factors

@@ -308,9 +308,27 @@ def test_nan_in_jsonl_is_refused_with_its_line(tmp_path):
         read_responses(path)
 
 
-def test_confidence_may_be_infinite(tmp_path):
-    path = jsonl(tmp_path / "run.jsonl", [row(confidence=math.inf), row(confidence=-math.inf)])
-    assert read_responses(path).frame["confidence"].to_list() == [math.inf, -math.inf]
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf])
+def test_an_infinite_confidence_is_refused_with_its_line_and_what_to_write_instead(tmp_path, infinite):
+    path = jsonl(tmp_path / "run.jsonl", [row(), row(confidence=infinite)])
+    with pytest.raises(
+        DataError, match=r"run.jsonl:2: confidence must not be NaN or infinite \(leave it empty .* -1e9"
+    ):
+        read_responses(path)
+
+
+def test_confidences_outside_0_1_are_noted_with_the_first_of_their_lines(tmp_path):
+    strays = {1: 95.0, 3: -0.2, 4: 1.5, 5: 80.0}
+    path = jsonl(tmp_path / "run.jsonl", [row(id=k, confidence=strays.get(k, 0.5)) for k in range(10)])
+    places = ", ".join(f"{path}:{line}" for line in (2, 4, 5))
+    (note,) = (note for note in read_responses(path).notes if "outside" in note)
+    assert note.endswith(f"4 of 10 confidences lie outside [0, 1] ({places} ...); calibration is read from the others")
+
+
+def test_scores_that_are_no_probabilities_at_all_are_not_noted():
+    rows = [row(id=k, confidence=-float(k)) for k in range(10)]
+    assert not any("outside" in note for note in responses(rows).notes)
+    assert not any("outside" in note for note in responses([row(confidence=1 + 1e-7)]).notes)
 
 
 def test_confidence_that_is_no_number_is_refused_with_line_column_and_mapping(tmp_path):

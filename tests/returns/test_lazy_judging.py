@@ -49,7 +49,7 @@ flags = st.sampled_from([True, False, None, None])
 rows = st.tuples(
     labels,
     labels,
-    st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0, -3.5, float("inf")]),
+    st.sampled_from([0.0, -0.0, 0.25, 0.5, 1.0, -3.5, 1e300]),
     flags,
     flags,
     flags,
@@ -195,7 +195,11 @@ def with_column(name, *values):
 
 
 FAULTS = {
-    "nan": (with_column("confidence", 0.1, float("nan"), 0.2), r"confidence must not be NaN \(1 such row in all\)"),
+    "nan": (
+        with_column("confidence", 0.1, float("nan"), 0.2),
+        r"confidence must not be NaN or infinite \(1 such row in all\)",
+    ),
+    "infinite": (with_column("confidence", 0.1, float("-inf"), 0.2), r"must not be NaN or infinite \(1 such row"),
     "missing": (
         {"target": ["a", "b"], "prediction": ["a", "b"], "confidence": [0.5, None]},
         r"confidence is missing for an answer \(1 such row in all\).*--missing-confidence lowest",
@@ -232,7 +236,7 @@ FAULTS = {
 }
 
 
-IN_CELLS = ("nan", "null weight", "system gone", "flag", "fraction", "spelled")
+IN_CELLS = ("nan", "infinite", "null weight", "system gone", "flag", "fraction", "spelled")
 """Faults that each engine finds in cells in its own way."""
 
 

@@ -265,7 +265,7 @@ def _conclusions(
         notes.append("ids were not checked for repeats; --check-ids, or check_ids=True, does, in a pass of its own")
     if not rules.missing_is_lowest:
         notes += judging.unranked_notes(unranked, survey.table["system"].n_unique())
-    notes += counted([judging.recognised_in(counts, rules)])
+    notes += [*counted([judging.recognised_in(counts, rules)]), *judging.improbable_notes(counts, cells.where)]
     return tuple(notes), (*counted([judging.cautions_in(counts)]), *warnings)
 
 

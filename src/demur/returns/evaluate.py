@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, Context
@@ -16,7 +17,21 @@ import polars as pl
 from demur.core.arrays import Array
 from demur.core.io.columns import EVERYTHING, MOST_SLICES, nearest
 from demur.core.show.results import Results, Shown, Step, plain, silent
-from demur.core.stats.calibration import Reliability, cell_totals, reliability
+from demur.core.stats.calibration import (
+    ROUNDING,
+    BinnedECE,
+    Bins,
+    DebiasedECE,
+    Reliability,
+    cell_totals,
+    why_no_probabilities,
+)
+from demur.core.stats.consistency import (
+    CalibrationTest,
+    calibration_test,
+    consistent_reliability,
+    outcomes_as_stated,
+)
 from demur.core.stats.intervals import (
     Figure,
     check_level,
@@ -31,7 +46,16 @@ from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
-from demur.returns.curves import Band, CutoffPoint, ErrorReturnCurve, Heaps, effective_inputs, error_band, error_return
+from demur.returns.curves import (
+    GRID,
+    Band,
+    CutoffPoint,
+    ErrorReturnCurve,
+    Heaps,
+    effective_inputs,
+    error_band,
+    error_return,
+)
 from demur.returns.measures import (
     AUGRC,
     AURC,
@@ -41,6 +65,7 @@ from demur.returns.measures import (
     ErrorAtNonreturn,
     NonreturnAtError,
     augrc_estimate,
+    curve_at,
 )
 from demur.returns.scope import SCOPE, VIEWS, ScopeMeasure, View
 from demur.returns.table import Responses, slice_values
@@ -48,7 +73,9 @@ from demur.returns.tally import Tally, tally_sample
 
 Ends = tuple[float, float]
 
-NO_INTERVAL: Ends = (float("nan"), float("nan"))
+TOO_FEW = "no interval: too few inputs tell how much it varies"
+
+NOT_ALIKE = "it supposes independent answers that count alike, not dialogues or weights"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,25 +113,13 @@ class _MeasureReading:
         return self.measure.value_of(sweep) if isinstance(self.measure, SweepMeasure) else self.measure.finish(sweep)
 
     @property
-    def constant(self) -> bool:
-        """Whether all replicates agree, so that they say nothing of the uncertainty."""
-        return bool(np.nanmin(self.replicates) == np.nanmax(self.replicates))
-
-    @property
-    def percentiles(self) -> Ends:
-        """Percentiles of the replicates, widened for small samples."""
-        return expanded_percentiles(self.replicates, self.level, self.sample.spread.units)
-
-    @property
     def student(self) -> float:
         return student(self.level, self.sample.spread.units - 1)
 
     @property
     def scarce_student(self) -> float:
         """Student's critical value for the number of answers of the scarcer kind, right or wrong."""
-        sweep = self.sample.sweep
-        right = float(sweep.answered - sweep.errors)
-        return student(self.level, min(float(sweep.errors), right, self.sample.spread.units) - 1)
+        return student(self.level, min(self.sample.scarce, self.sample.spread.units) - 1)
 
     @property
     def error_bounds(self) -> Ends:
@@ -144,28 +159,77 @@ class _MeasureReading:
         middle = float(logit(value / top))
         return float(top * expit(middle - reach)), float(top * expit(middle + reach))
 
+    def inverse(self) -> Ends:
+        """Where the bounds of the error rate at a single non-return rate pass the error rate asked for.
+
+        Where tied answers go together the cutoff that keeps the limit may withhold the rest of a level as well.
+        """
+        assert isinstance(self.measure, NonreturnAtError)
+        low, high = (self._passes(self.measure.error, end) for end in (0, 1))
+        if self.measure.ties == "together":
+            high = self._end_of_level(high)
+        return min(low, self.value), max(high, self.value)
+
+    def _passes(self, error: float, end: int) -> float:
+        """The first non-return rate at which the lower or upper bound of the error rate is at most an error rate."""
+        sample = self.sample
+        x = np.linspace(float(sample.sweep.withheld / sample.sweep.total), 1.0, GRID)
+        heights = curve_at(sample.sweep, x)
+        kept = sample.drawn.values
+        if "grid" not in kept:
+            kept["grid"] = curve_at(sample.drawn, x)
+        inputs = effective_inputs(heights, kept["grid"], sample.spread)
+
+        def bound(place: int) -> float:
+            return min(_binomial(float(heights[place]), float(inputs[place]), self.student)[end], 1 - float(x[place]))
+
+        place = bisect_left(range(GRID), -error, key=lambda place: -bound(place))
+        if place == 0:
+            return float(x[0])
+        above, below = bound(place - 1), bound(place)
+        return float(x[place] - (x[place] - x[place - 1]) * (error - below) / (above - below))
+
+    def _end_of_level(self, x: float) -> float:
+        """The upper bound of the non-return rate of the first cutoff from x on; no further than the level is wide."""
+        rates = self.sample.sweep.rates[0]
+        place = min(int(np.searchsorted(rates, x)), rates.size - 1)
+        rate, width = float(rates[place]), float(rates[place] - rates[max(place - 1, 0)])
+        return min(_binomial(rate, self.sample.spread.most, self.student)[1], x + width, 1.0)
+
     def ranking(self) -> Ends:
-        """The spread of the replicates on the logit scale, with Student's t for the scarcer kind of answer.
+        """Percentiles of smoothed replicates, widened as Student's t is for the number of the scarcer kind of answer.
 
         How well answers are ranked is known no better than from the few wrong (or right) ones among them.
         """
-        if self.constant:
-            return NO_INTERVAL
-        bottom = self.measure.bottom
-        share, spread = (self.value - bottom) / (1 - bottom), float(np.nanstd(self.replicates)) / (1 - bottom)
-        if not 0 < share < 1 or np.isnan(self.replicates).mean() > 0.1:
-            low, high = self.percentiles
-            return min(low, self.value), max(high, self.value)
-        reach = self.scarce_student * spread / (share * (1 - share))
-        ends = expit(logit(share) + np.array([-reach, reach])) * (1 - bottom) + bottom
-        return float(ends[0]), float(ends[1])
+        units = min(self.sample.scarce + 1, self.sample.spread.units)
+        return self._smoothed_ends(self.values_of(self.sample.smoothed), units)
 
     def risk(self) -> Ends:
-        """As for a ranking; without any error, by the bounds of the error rate e: the AURC is at most e (1 - log e)."""
+        """Percentiles of smoothed replicates; without any error, by the bounds of the error rate e.
+
+        The AURC is then at most e (1 - log e), where all errors are the most confident answers.
+        """
         if float(self.sample.sweep.errors) == 0:
             high = self.error_bounds[1]
             return 0.0, high * (1 - float(np.log(high)))
-        return self.ranking()
+        return self.score()
+
+    def score(self) -> Ends:
+        """Percentiles of smoothed replicates, widened for few units."""
+        return self._smoothed_ends(self.values_of(self.sample.smoothed), self.sample.spread.units)
+
+    def gain(self) -> Ends:
+        """As for a score, with half a wrong answer more among the most confident: a single one may cost much."""
+        sample, drawn = self.sample, self.sample.smoothed
+        wrong = np.array(drawn.wrong, dtype=np.float64)
+        rng = np.random.default_rng([sample.seed, 3])
+        wrong[:, -1:] += sample.redundancy * rng.standard_gamma(0.5, size=(wrong.shape[0], 1))
+        added = Sweep(drawn.threshold, drawn.right, wrong, drawn.withheld, drawn.n)
+        return self._smoothed_ends(self.values_of(added), sample.spread.units)
+
+    def _smoothed_ends(self, drawn: Array, units: float) -> Ends:
+        shift, (low, high) = self.value - self.coarse, expanded_percentiles(drawn, self.level, units)
+        return min(low + shift, self.value), max(high + shift, self.value)
 
     def miscalibration(self) -> Ends:
         """Percentiles with the bias taken off, down to 0 where a calibrated system could well show as much.
@@ -173,24 +237,16 @@ class _MeasureReading:
         Noise in the bins only ever adds to the ECE, in the sample and once more in each replicate. What a calibrated
         system would show comes from drawing right and wrong answers by their confidences (Bröcker and Smith 2007).
         """
-        if self.constant:
-            return NO_INTERVAL
+        if isinstance(self.measure, DebiasedECE):  # an estimate of what the ECE estimates
+            low, high = _MeasureReading(BinnedECE(self.measure.bins), self.sample, self.level).miscalibration()
+            return min(low, self.value), max(high, self.value)
         sample, value = self.sample, self.value
-        low, high = self.percentiles
-        bias = max(float(np.nanmean(self.replicates)) - self.coarse, 0.0)
-        count = np.rint(sample.coarse.right + sample.coarse.wrong).astype(np.int64)
-        chance = sample.coarse.threshold.clip(0, 1)
-        rounds = min(sample.replicates, 200)
-        right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
-        calibrated = replace(sample.drawn, right=right, wrong=count - right, withheld=np.zeros(rounds))
+        drawn = self.values_of(sample.smoothed)
+        low, high = expanded_percentiles(drawn, self.level, sample.spread.units)
+        bias = max(float(np.nanmean(drawn)) - self.coarse, 0.0)
+        calibrated = outcomes_as_stated(sample, min(sample.replicates, 200))
         usual = float(np.quantile(self.values_of(calibrated), (1 + self.level) / 2))
         return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
-
-    def percentile(self) -> Ends:
-        if self.constant:
-            return NO_INTERVAL
-        shift, (low, high) = self.value - self.coarse, self.percentiles
-        return min(low + shift, self.value), max(high + shift, self.value)
 
 
 def _binomial(value: float, n: float, critical: float) -> Ends:
@@ -203,9 +259,12 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
     if isinstance(measure, SweepMeasure):
         measure = measure.settled(sample.sweep)
     reading = _MeasureReading(measure, sample, level)
+    if measure.independent and not sample.alike:
+        return Figure(float("nan"), why=NOT_ALIKE)
     if np.isnan(reading.value):
         return Figure(reading.value, why=measure.why_undefined(reading.totals))
-    return Figure(reading.value, *getattr(reading, measure.interval)())
+    ends = getattr(reading, measure.interval)()
+    return Figure(reading.value, why=TOO_FEW) if np.isnan(ends).any() else Figure(reading.value, *ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,14 +339,21 @@ class Evaluation(Shown):
 
     @property
     def probabilistic(self) -> bool:
-        """Whether all confidences could be probabilities."""
+        """Whether all confidences are probabilities, but for rounding."""
         sweep = self.sample.sweep
-        return bool(sweep.threshold.size and sweep.threshold[0] >= 0 and sweep.highest[-1] <= 1)
+        return bool(sweep.threshold.size and sweep.threshold[0] >= -ROUNDING and sweep.highest[-1] <= 1 + ROUNDING)
 
     @cached_property
     def reliability(self) -> Reliability | None:
         """The reliability diagram's data; None where the confidences are no probabilities."""
-        return reliability(self.sample.sweep) if self.probabilistic else None
+        if why_no_probabilities(Bins.of(self.sample.sweep, 1, "width")) is not None:
+            return None
+        return consistent_reliability(self.sample, level=self.level)
+
+    @cached_property
+    def calibration_test(self) -> CalibrationTest:
+        """Spiegelhalter's test of whether the confidences are the chances of being right."""
+        return calibration_test(self.sample)
 
     @cached_property
     def signature(self) -> str:
@@ -313,6 +379,7 @@ class Evaluation(Shown):
             "clustered_by_dialogue": self.clustered,
             "signature": self.signature,
             "measures": figures,
+            "calibration_test": self.calibration_test.to_dict(),
             "missed_chance_crossing": {"nonreturn": even_x, "rate": even_rate},
         }
 
@@ -486,6 +553,7 @@ def evaluate(
             sample, unanswered = Sample(rows, replicates, seed), int((~frame["answered"]).sum())
             counts = {kind: int(frame[kind].sum()) for kind in ("failed", "out_of_scope")}
             counts["withheld"] = unanswered - counts["failed"]
+        sample.total_together([one for one in asked.values() if not isinstance(one, ScopeMeasure)])
         scopes = _scope_samples(source, replicates, seed) if counts["out_of_scope"] else {}
         own = {key: one for key, one in asked.items() if not isinstance(one, ScopeMeasure) or one.view in scopes}
         figures = {

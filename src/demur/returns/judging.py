@@ -17,6 +17,7 @@ from demur.core.engines.engine import Lazy, acceptable, collected, contains
 from demur.core.io.columns import lookalike, mapping_of
 from demur.core.io.tables import HEAVIEST
 from demur.core.show.numbers import SUCH_ROWS, Wording
+from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
 
 LOWEST = float("-inf")
@@ -104,7 +105,12 @@ class CellRule:
 
 _NUMBER, _WEIGHT = nw.col("number"), nw.col("weight")
 CONFIDENCE_RULE = CellRule(
-    "confidence", "number", _NUMBER.is_nan(), "must not be NaN", "leave it empty if it is missing", shows_value=False
+    "confidence",
+    "number",
+    _NUMBER.is_nan() | ~_NUMBER.is_finite(),
+    "must not be NaN or infinite",
+    "leave it empty if it is missing; a finite number, such as -1e9 for the logarithm of 0, ranks as well",
+    shows_value=False,
 )
 WEIGHT_RULE = CellRule(
     "weight",
@@ -117,6 +123,9 @@ _MISSING = nw.col("answered") & _NUMBER.is_null()
 """Where an answer lacks a confidence."""
 
 _UNMARKED = nw.col("answered") & nw.col("correct").is_null()
+
+IMPROBABLE = nw.col("answered") & ((nw.col("confidence") < -ROUNDING) | (nw.col("confidence") > 1 + ROUNDING))
+"""Where the confidence of an answer is no probability."""
 
 
 def one_of(column: nw.Expr, labels: Collection[str]) -> nw.Expr:
@@ -175,6 +184,8 @@ def conditions(rules: Rules, parts: Collection[str], *, lists: bool) -> dict[str
         "abstained": nw.col("abstained"),
         "ranked": ~nw.col("number").is_null(),
         "missing": _MISSING,
+        "answers": answered,
+        "improbable": IMPROBABLE,
         "correct_unanswered": ~answered & nw.col("correct") & ~nw.col("outside"),
         "unmarked": _UNMARKED,
     }
@@ -209,6 +220,21 @@ def recognised_in(counts: Mapping[str, int], rules: Rules) -> Counter[Wording]:
     if rules.missing_is_lowest:
         found[_READ_AS_LOWEST] += counts["missing"]
     return found
+
+
+def improbable_notes(counts: Mapping[str, int], where: str, places: Sequence[str] = ()) -> list[str]:
+    """Says how many confidences are no probabilities where most are, and where the first of them stand.
+
+    >>> improbable_notes({"answers": 900, "improbable": 2}, "log.csv", ["log.csv:7", "log.csv:9"])
+    ['log.csv: 2 of 900 confidences lie outside [0, 1] (log.csv:7, log.csv:9); calibration is read from the others']
+    """
+    count, answers = counts["improbable"], counts["answers"]
+    if not 0 < 2 * count <= answers:
+        return []
+    first = "" if not places else f" ({', '.join(places)}{'' if count == len(places) else ' ...'})"
+    return [
+        f"{where}: {count:,} of {answers:,} confidences lie outside [0, 1]{first}; calibration is read from the others"
+    ]
 
 
 def cautions_in(counts: Mapping[str, int]) -> Counter[Wording]:

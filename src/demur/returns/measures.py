@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.stats.calibration import ECE, NCE, Brier
+from demur.core.stats.calibration import ECE, NCE, Brier, DebiasedECE, EqualMassECE
 from demur.core.stats.intervals import student_p, student_quantile
 from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Sample
@@ -140,6 +140,7 @@ class NonreturnAtError(SweepMeasure):
     title: ClassVar = "non-return rate needed for an error rate"
     better: ClassVar = "lower"
     reference: ClassVar = "Artstein (2011), section 3"
+    interval: ClassVar = "inverse"
 
     def __post_init__(self) -> None:
         if not 0 <= self.error <= 1:
@@ -367,7 +368,7 @@ class AURC(SweepMeasure):
         """The area under the named convention; undefined when nothing was answered."""
         if self.convention == "trapezoid":
             return _trapezoid_aurc(*totals.from_the_top, totals.total)
-        counted = counts_of_answers(totals)
+        counted = totals.counted
         return _mean_aurc(*counted.from_the_top, counted.total)
 
     def why_undefined(self, totals: Sweep) -> str:
@@ -399,7 +400,7 @@ class EAURC(AURC):
             returned, right = totals.from_the_top[0], totals.answered - totals.errors
             oracle = _trapezoid_aurc(returned, np.maximum(returned - right[..., None], 0.0), totals.total)
         else:
-            counted = counts_of_answers(totals)
+            counted = totals.counted
             returned = np.stack([counted.answered - counted.errors, counted.answered], axis=-1)
             oracle = _mean_aurc(returned, returned - returned[..., :1], counted.total)
         return np.asarray(np.maximum(AURC(self.convention).value_of(totals) - oracle, 0.0))
@@ -462,19 +463,6 @@ class RankingSkill(SweepMeasure):
     def why_undefined(self, totals: Sweep) -> str:
         """It needs answers of both kinds."""
         return AUROC().why_undefined(totals) + ", so every ranking is as good"
-
-
-def counts_of_answers(totals: Sweep) -> Sweep:
-    """A sweep whose weights count answers: whole weights as they are, others scaled to average 1 over the rows."""
-    if all(map(_is_whole, (totals.right, totals.wrong, totals.withheld))):
-        return totals
-    scale = np.asarray(ratio(totals.n, totals.total))
-    right, wrong = (part * scale[..., None] for part in (totals.right, totals.wrong))
-    return Sweep(totals.threshold, right, wrong, totals.withheld * scale, totals.n, totals.upper)
-
-
-def _is_whole(counts: Any) -> bool:
-    return np.asarray(counts).dtype.kind in "iu" or np.array_equal(counts, np.rint(counts))
 
 
 COUNTS_AT_ONCE, LEAST_AT_ONCE = 1 << 15, 64
@@ -639,6 +627,8 @@ RETURNS: dict[str, Measure] = {
         QALDRecall(),
         Brier(),
         ECE(),
+        DebiasedECE(),
+        EqualMassECE(),
         NCE(),
     )
 }

@@ -14,6 +14,7 @@ from demur.core.show.notebook import drawn, figure, pictured, presented
 from demur.core.show.numbers import tabled_percent, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
+from demur.core.stats.consistency import CalibrationTest
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns import verdicts, words
@@ -42,6 +43,8 @@ SHORT_NAMES = {
     "qald_recall": "QALD-1 recall",
     "brier": "Brier score",
     "ece": "ECE",
+    "ece_debiased": "ECE, debiased",
+    "ece_equal_mass": "ECE, equal mass",
     "nce": "NCE",
     "in_scope_accuracy": "accuracy in scope",
     "out_of_scope_recall": "recall of out of scope",
@@ -78,8 +81,8 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
         figures.append(drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn"))
     figures += [drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[:1]]
     kinds = ("risk_coverage", "reliability", "roc", "det")
-    probabilistic = all(one.probabilistic for one in whole)
-    figures += [drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if probabilistic or kind != "reliability"]
+    calibrated = all(one.reliability is not None for one in whole)
+    figures += [drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if calibrated or kind != "reliability"]
     sentences = [
         sentence
         for one in whole
@@ -225,6 +228,8 @@ def measure_table(evaluations: Sequence[Evaluation], only: Sequence[str] | None 
             if not all(words.randomising_agrees(one, name) for one in evaluations if name in one.figures):
                 mixed = (_figure_text(name, one.randomised[name]) for one in evaluations)
                 rows.append((f"{measure_name(name, measure)}, ties by chance", *mixed))
+    if "ece" in evaluations[0].measures and (only is None or "ece" in only):
+        rows.append(("calibration test (Spiegelhalter)", *(_test_text(one.calibration_test) for one in evaluations)))
     level = numbers.percent(evaluations[0].level)
     columns = ("measure", *(one.name for one in evaluations))
     title, crowded = f"Measures with {level} intervals", len(evaluations) > MOST_IN_COLUMNS
@@ -320,6 +325,10 @@ def _figure_text(name: str, figure: Figure, where: str = "") -> str:
     if name in UNITS_OF_PERCENT:
         return f"{tabled_percent(figure.value)} ({numbers.interval(figure, lambda rate: f'{100 * rate:.1f}')}){where}"
     return with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format, missing="no interval")
+
+
+def _test_text(test: CalibrationTest) -> str:
+    return f"undefined ({test.why})" if test.why else f"z = {test.z:.2f}, {numbers.p_value(test.p)}"
 
 
 def _value_text(name: str, figure: Figure) -> str:

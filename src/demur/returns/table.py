@@ -41,6 +41,9 @@ SOURCE = "demur:source"
 CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
 
+SHOWN = 3
+"""Rows that a note names."""
+
 _REPEATED = Wording("id is repeated", "ids are repeated")
 
 _WAYS_OUT = (
@@ -242,7 +245,7 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
     judgeable = all(part.judged for part in parts)
     warnings += counted(part.cautions for part in parts)
     warnings += _foreign_labels(frame) + near_matches(frame) if judgeable else []
-    notes += counted(part.recognised for part in parts)
+    notes += [*counted(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
@@ -297,6 +300,7 @@ class Judged:
     unranked: tuple[str, ...]
     judged: bool
     """Whether there is a column that tells right from wrong."""
+    notes: tuple[str, ...] = ()
 
 
 def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0) -> Judged:
@@ -334,7 +338,12 @@ def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judg
     targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
     frame = judged.to_polars().with_columns(target=targets)
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
-    return Judged(frame, judging.recognised_in(counts, rules), judging.cautions_in(counts), tuple(unranked), judgeable)
+    improbable: list[str] = []
+    if 0 < 2 * counts["improbable"] <= counts["answers"]:
+        bad = judged.select(bad=wanted["improbable"]).to_polars()["bad"].fill_null(value=False).arg_true()
+        improbable = judging.improbable_notes(counts, cells.table.name, [cells.place(row) for row in bad.head(SHOWN)])
+    told = (judging.recognised_in(counts, rules), judging.cautions_in(counts))
+    return Judged(frame, *told, tuple(unranked), judgeable, tuple(improbable))
 
 
 def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:

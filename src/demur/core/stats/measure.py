@@ -19,7 +19,7 @@ from demur import __version__
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 
-IntervalKind = Literal["share", "height", "area", "ranking", "risk", "miscalibration", "percentile"]
+IntervalKind = Literal["share", "height", "inverse", "area", "ranking", "risk", "miscalibration", "score", "gain"]
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
 
@@ -35,10 +35,13 @@ class Measure(ABC):
     title: ClassVar[str]
     better: ClassVar[Literal["lower", "higher"]]
     reference: ClassVar[str]
-    interval: ClassVar[IntervalKind] = "percentile"
+    interval: ClassVar[IntervalKind] = "score"
     """Which kind of interval suits the measure (see `demur.returns.evaluate`)."""
     bottom: ClassVar[float] = 0.0
     """The lowest value a measure of rankings can take; the highest is 1."""
+
+    independent: ClassVar[bool] = False
+    """Whether the value itself, not only its interval, supposes independent rows that count alike."""
 
     @abstractmethod
     def reduce(self, frame: Frame) -> Any:

@@ -8,7 +8,7 @@ multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol
@@ -18,9 +18,9 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from demur.core.arrays import Array
-from demur.core.stats.calibration import cell_terms, cell_totals
+from demur.core.stats.calibration import cell_terms, cell_totals, cell_totals_of
 from demur.core.stats.measure import Measure, TermMeasure
-from demur.core.stats.sweep import Floats, Sweep, places_among
+from demur.core.stats.sweep import Floats, Sweep, places_among, ratio
 
 CELL_LEVELS = 500
 """Confidence levels kept for replicates; neighbours beyond are joined. It moves intervals, never values."""
@@ -36,6 +36,9 @@ DRAWN_AT_ONCE = 640_000
 
 NARROW: tuple[tuple[float, type[np.number[Any]]], ...] = ((2**15, np.int16), (2**24, np.float32))
 """Kinds of numbers that are exact where they are whole and below a limit; the narrower, the quicker they add up."""
+
+FEW = 300
+"""Right or wrong answers, whichever are fewer, from which replicates need not allow for kinds of answers not seen."""
 
 _TELLING = ("weight", "right", "answered", "confidence")
 """What tells rows apart where nothing names them."""
@@ -235,9 +238,53 @@ class Sample:
         """The replicates, stacked along the first axis."""
         return self.source.drawn(self.coarse, replicates=self.replicates, seed=self.seed)
 
+    @cached_property
+    def scarce(self) -> float:
+        """How many answers there are of the scarcer kind, right or wrong."""
+        errors = float(self.sweep.errors)
+        return min(errors, float(self.sweep.answered) - errors)
+
+    @cached_property
+    def smoothed(self) -> Sweep:
+        """Replicates that allow for what few answers have not shown: errors at confidences that had none so far.
+
+        Independent rows that count alike get random weights instead of counts (the Bayesian bootstrap, Rubin 1981),
+        so that no replicate loses all errors. To what was seen one right and one wrong answer are added, spread over
+        the confidences as the answers are: a prior that counts as much as two answers. Of drawn dialogues and weighted
+        rows the counts stay, and what is added weighs as much more as they tell less than independent rows. With many
+        answers of both kinds these are the plain replicates.
+        """
+        coarse = self.coarse
+        if self.scarce >= FEW or not float(coarse.answered) > 0:
+            return self.drawn
+        rng = np.random.default_rng([self.seed, 2])
+        counts = np.concatenate([coarse.right, coarse.wrong, [coarse.withheld]]).astype(np.float64)
+        added = np.append(np.tile((coarse.right + coarse.wrong) / coarse.answered, 2), 0.0)
+        if self.alike:
+            cells = rng.standard_gamma(counts + added, size=(self.replicates, counts.size))
+            cells *= coarse.total / cells.sum(axis=1, keepdims=True)
+        else:
+            drawn = (self.drawn.right, self.drawn.wrong, np.asarray(self.drawn.withheld)[:, None])
+            cells = np.concatenate(drawn, axis=1)
+            cells += self.redundancy * rng.standard_gamma(added, size=cells.shape)
+        return stacked(coarse.threshold, cells, coarse.n)
+
+    @cached_property
+    def redundancy(self) -> float:
+        """By how much more the error rate varies than that of independent rows of weight 1 would: the design effect."""
+        if self.alike:
+            return 1.0
+        rates = ratio(self.drawn.errors, self.drawn.total)
+        rate, units = float(self.sweep.errors / self.sweep.total), self.spread.units
+        plain = rate * (1 - rate) / self.sweep.total
+        found = float(np.nanvar(rates)) * units / max(units - 1, 1) / plain if plain > 0 else math.inf
+        least = self.sweep.total / self.spread.n
+        return float(min(max(found, least), self.sweep.total / self.spread.most))
+
     def forget(self) -> None:
         """Let go of the replicates, which take most of the room; when asked for they are drawn again, and the same."""
-        self.__dict__.pop("drawn", None)
+        for kept in ("drawn", "smoothed"):
+            self.__dict__.pop(kept, None)
 
     @cached_property
     def spread(self) -> Spread:
@@ -271,7 +318,19 @@ class Sample:
         known = self.source.known.get(measure)
         if known is not None:
             return known
+        if measure in self._totals:
+            return self._totals[measure]
         return cell_totals(measure, self.sweep, self.terms(measure) if self.coarse is self.sweep else None)
+
+    def total_together(self, measures: Sequence[Measure]) -> None:
+        """Make the exact totals of measures that are sums over rows in one pass, where there are many levels."""
+        wanted = [one for one in measures if isinstance(one, TermMeasure) and one not in self.source.known]
+        if wanted and self.coarse is not self.sweep:
+            self._totals.update(zip(wanted, cell_totals_of(wanted, self.sweep), strict=True))
+
+    @cached_property
+    def _totals(self) -> dict[Measure, Array]:
+        return {}
 
     def terms(self, measure: TermMeasure) -> Array:
         """The terms of a measure in every cell at the levels of the replicates."""

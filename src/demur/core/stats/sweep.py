@@ -181,6 +181,16 @@ class Sweep:
         """What measures gave of the sweep, for others that start from them."""
         return {}
 
+    @cached_property
+    def counted(self) -> Sweep:
+        """The sweep with weights that count answers: whole ones as they are, others scaled to average 1 over rows."""
+        parts = (self.right, self.wrong, np.asarray(self.withheld))
+        if all(part.dtype.kind in "iu" or np.array_equal(part, np.rint(part)) for part in parts):
+            return self
+        scale = ratio(self.n, self.total)
+        right, wrong = (part * scale[..., None] for part in (self.right, self.wrong))
+        return Sweep(self.threshold, right, wrong, self.withheld * scale, self.n, self.upper)
+
     def cells(self) -> Iterator[pl.DataFrame]:
         """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count; in parts."""
         for start in range(0, max(self.threshold.size, 1), LEVELS_AT_ONCE):

@@ -27,7 +27,7 @@ from demur.core.show.charts import (
     style_of,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, cutoff, inputs, number, percent, shortened
+from demur.core.show.numbers import count, cutoff, inputs, number, p_value, percent, shortened
 from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Figure
 from demur.core.stats.sweep import ratio
@@ -332,6 +332,7 @@ def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answer
     """Share right against mean confidence in each bin; on the diagonal confidences mean what they say.
 
     The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
+    Of one system consistency bars are drawn: where the shares right would lie, were the confidences right.
     """
     if not evaluations:
         raise UsageError("a figure needs at least one evaluation; got none")
@@ -356,8 +357,10 @@ def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answer
         subtitle=[
             inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
             _ece_words(kept),
+            *(calibration_words(one) for one in kept if _has_bars(kept)),
             f"dot area: share of {what}",
             *(["bars: from the claim (dashed) to what holds"] if len(kept) == 1 else []),
+            *(["grey: where it would lie in most logs, were the confidences right"] if _has_bars(kept) else []),
             *([f"no probabilities: {', '.join(left_out)}"] if left_out else []),
         ],
         description=f"Reliability diagram. {'; '.join(leanings)}.",
@@ -372,6 +375,8 @@ def reliability_table(evaluations: Sequence[_Calibrated], what: str = "answers")
         bins = one.reliability
         assert bins is not None
         columns = {"low": bins.low, "high": bins.high, "confidence": bins.confidence, "right": bins.accuracy}
+        usual = {"usual_low": bins.usual_low, "usual_high": bins.usual_high}
+        columns |= {name: ends for name, ends in usual.items() if ends is not None}
         frame = pl.DataFrame({**columns, "weight": bins.weight, "share": bins.weight / bins.weight.sum()})
         texts = [
             f"{count(weight)} {what} ({percent(share)})"
@@ -381,11 +386,27 @@ def reliability_table(evaluations: Sequence[_Calibrated], what: str = "answers")
     return pl.concat(frames)
 
 
+def _has_bars(evaluations: Sequence[_Calibrated]) -> bool:
+    bins = evaluations[0].reliability
+    return len(evaluations) == 1 and bins is not None and bins.usual_low is not None
+
+
+def calibration_words(evaluation: _Calibrated) -> str:
+    """Spiegelhalter's test of calibration in a few words, where there is one."""
+    test = getattr(evaluation, "calibration_test", None)
+    if test is None or test.why is not None:
+        return "no test of calibration"
+    return f"calibration test (Spiegelhalter): z = {test.z:.3g}, {p_value(test.p)}"
+
+
 def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, Any]) -> list[Any]:
     """The diagonal, a line per system and dots; with one system also bars from each dot to the diagonal."""
     ends = inline(pl.DataFrame({"confidence": [0.0, 1.0], "right": [0.0, 1.0]}))
     diagonal = Plot(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
     layers = [diagonal.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"))]
+    if len(names) == 1 and "usual_low" in table.columns:
+        usual = Plot(inline(table)).mark_rule(color="#BDBDBD", strokeWidth=9, opacity=0.6)
+        layers.append(usual.encode(x=alt.X("confidence:Q"), y=alt.Y("usual_low:Q"), y2=alt.Y2("usual_high:Q")))
     if len(names) == 1:
         bars = Plot(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
         layers.append(bars.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"), y2=alt.Y2("confidence:Q")))
