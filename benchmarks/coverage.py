@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-from benchmarks.coverage_page import Run, page
+from benchmarks.coverage_page import TABLES, Run, page
 from benchmarks.scenes import scenes
 from benchmarks.simulating import simulated
 
@@ -26,12 +26,16 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options.add_argument("-o", "--output", type=Path, default=PAGE)
+    kinds = {kind.__name__: kind for kind in TABLES}
+    options.add_argument("--only", choices=kinds, nargs="+", help="kinds of scenes; other tables stay as they are")
     given = options.parse_args()
     run = Run(given.simulations, given.replicates, given.seed)
-    found = simulated(
-        scenes(), count=run.simulations, replicates=run.replicates, seed=run.seed, workers=given.workers, batch=BATCH
-    )
-    given.output.write_text(page(found, run), encoding="utf-8")
+    wanted = tuple(kinds[name] for name in given.only or kinds)
+    chosen = [scene for scene in scenes() if isinstance(scene, wanted)]
+    how = {"count": run.simulations, "replicates": run.replicates, "seed": run.seed, "workers": given.workers}
+    found = simulated(chosen, batch=BATCH, **how)
+    former = given.output.read_text(encoding="utf-8") if given.output.exists() else ""
+    given.output.write_text(page(found, run, former), encoding="utf-8")
 
 
 if __name__ == "__main__":

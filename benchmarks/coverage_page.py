@@ -11,14 +11,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.scenes import CALIBRATED, SCALARS, Difference, NoDifference, Scene, Single
+from benchmarks.scenes import CALIBRATED, SCALARS, Difference, Heaped, NoDifference, Scene, Single
 from benchmarks.worlds import World, population
 from demur import __version__
 from demur.returns.measures import ForcedError
 
 Held = Mapping[str, NDArray[np.float64]]
 Found = Mapping[Scene, Held]
-Kind = TypeVar("Kind", Single, NoDifference, Difference)
+Kind = TypeVar("Kind", Single, Heaped, NoDifference, Difference)
 
 WORDS = Path(__file__).with_name("coverage_page.md")
 ABOUT_WORLD = ("error", "ties", "drawn", "n")
@@ -43,8 +43,24 @@ class Run:
         return float(np.sqrt(rate * (1 - rate) / self.simulations))
 
 
-def page(found: Found, run: Run) -> str:
-    """The whole page: the words of coverage_page.md with the tables put in."""
+TABLES: dict[type[Scene], tuple[str, ...]] = {
+    Single: ("bands", "scalars", "calibrated"),
+    Heaped: ("heaps",),
+    NoDifference: ("nothing",),
+    Difference: ("differences",),
+}
+"""The tables that each kind of scene fills."""
+
+
+def page(found: Found, run: Run, former: str = "") -> str:
+    """The whole page: the words of coverage_page.md with the tables put in; what was not simulated stays as it was."""
+    made = {"bands": _bands, "scalars": _scalars, "calibrated": _calibrated, "heaps": _heaps}
+    made |= {"nothing": _false_alarms, "differences": _differences}
+    tables = {
+        name: made[name](found) if any(isinstance(scene, kind) for scene in found) else _former(former, name)
+        for kind, names in TABLES.items()
+        for name in names
+    }
     given = {
         "version": __version__,
         "command": run.command,
@@ -52,13 +68,27 @@ def page(found: Found, run: Run) -> str:
         "replicates": f"{run.replicates:,}",
         "seed": str(run.seed),
         "noise": f"{run.noise(0.95):.3f}",
-        "bands": _bands(found),
-        "scalars": _scalars(found),
-        "calibrated": _calibrated(found),
-        "nothing": _false_alarms(found),
-        "differences": _differences(found),
+        **{name: f"{_MARK.format(name)}\n\n{table}" for name, table in tables.items()},
     }
     return Template(WORDS.read_text(encoding="utf-8")).substitute(given)
+
+
+_MARK = "<!-- table: {} -->"
+
+
+def _former(text: str, name: str) -> str:
+    """A table of a page that was written before."""
+    _, _, rest = text.partition(_MARK.format(name) + "\n\n")
+    return rest.partition("\n\n")[0]
+
+
+def _heaps(found: Found) -> str:
+    head = ("accuracy", "drawn", "n", *SCALARS)
+    rows = [
+        (f"{scene.world.accuracy:g}", scene.world.drawn, f"{scene.n:,}", *(_share(held[name]) for name in SCALARS))
+        for scene, held in _of(found, Heaped)
+    ]
+    return _table(head, [*rows, *(_extreme(name, rows, choose, 3) for name, choose in _EXTREMES)])
 
 
 def _bands(found: Found) -> str:
@@ -85,11 +115,11 @@ def _scalars(found: Found) -> str:
 
 def _calibrated(found: Found) -> str:
     rows = [
-        (f"{scene.n:,}", _share(held["brier"]), _share(held["ece"]))
+        (f"{scene.n:,}", *(_share(held[name]) for name in ("brier", "ece", "ece_debiased", "ece_equal_mass")))
         for scene, held in _of(found, Single)
         if scene.world == CALIBRATED
     ]
-    return _table(("n", "brier", "ece"), rows)
+    return _table(("n", "brier", "ece", "ece_debiased", "ece_equal_mass"), rows)
 
 
 def _false_alarms(found: Found) -> str:
@@ -116,11 +146,16 @@ def _differences(found: Found) -> str:
     return _table(head, rows)
 
 
-def _extreme(name: str, rows: Sequence[Sequence[str]], choose: Callable[[Iterable[str]], str]) -> Sequence[str]:
+def _extreme(
+    name: str, rows: Sequence[Sequence[str]], choose: Callable[[Iterable[str]], str], about: int = len(ABOUT_WORLD)
+) -> Sequence[str]:
     """The last row: the extreme share of each column; shares of three decimals sort as text."""
     columns = list(zip(*rows, strict=True))
-    shares = [[cell for cell in column if cell[0].isdigit()] for column in columns[len(ABOUT_WORLD) :]]
-    return (f"**{name}**", "", "", "", *(choose(share) if share else "" for share in shares))
+    shares = [[cell for cell in column if cell[0].isdigit()] for column in columns[about:]]
+    return (f"**{name}**", *[""] * (about - 1), *(choose(share) if share else "" for share in shares))
+
+
+_EXTREMES: tuple[tuple[str, Callable[[Iterable[str]], str]], ...] = (("lowest", min), ("highest", max))
 
 
 def _of(found: Found, kind: type[Kind]) -> Iterator[tuple[Kind, Held]]:

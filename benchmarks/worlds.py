@@ -22,6 +22,8 @@ MOOD_IN_BEING_RIGHT = 0.8
 ALIKE = 0.7
 """Share of the evidence, and of the luck, that two systems have in common on one input."""
 POPULATION_POINTS = 200_000
+COUNT = 10**9
+"""Rows that a population stands for: so many that averages over their number are those of endless rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def population(world: World) -> Sweep:
     chance = world.mean_chance(evidence) / POPULATION_POINTS
     threshold, place = np.unique(world.confidence(evidence), return_inverse=True)
     right = np.bincount(place, weights=chance)
-    return Sweep(threshold, right, np.bincount(place) / POPULATION_POINTS - right, 0.0, 1)
+    return Sweep(threshold, right, np.bincount(place) / POPULATION_POINTS - right, 0.0, COUNT)
 
 
 def paired_rows(one: World, two: World, n: int, rng: np.random.Generator) -> tuple[Rows, Rows]:

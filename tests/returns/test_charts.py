@@ -21,7 +21,6 @@ from demur.returns.charts.error_return import (
     difference_chart,
     error_return_chart,
     slices_chart,
-    supported_crossings,
 )
 from demur.returns.charts.readings import (
     BETWEEN,
@@ -39,6 +38,7 @@ from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.table import Reading, responses
 from demur.returns.threshold import threshold_by_error
+from demur.returns.verdicts import supported_crossings
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
