@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.heaps import Heaps, heaped_population
 from benchmarks.worlds import World, as_responses, paired_rows, population, unpaired_rows
 from demur.core.stats.calibration import cell_totals
-from demur.core.stats.measure import TermMeasure
+from demur.core.stats.measure import Measure, TermMeasure
 from demur.core.stats.resampling import Sample
 from demur.core.stats.sweep import Sweep
 from demur.returns.compare import McNemar, compare
@@ -142,12 +142,20 @@ def _bands_held(band: Band, truth: Sweep) -> Outcome:
     return {"pointwise": pointwise[:-1], "at": bool(pointwise[at]), "everywhere": bool(everywhere.all())}
 
 
+def _true_value(measure: Measure, truth: Sweep) -> float:
+    """What a measure gives of a whole population, computed once."""
+    if measure not in truth.values:
+        totals = cell_totals(measure, truth) if isinstance(measure, TermMeasure) else truth
+        truth.values[measure] = measure.finish(totals)
+    return float(truth.values[measure])
+
+
 def _figures_held(sample: Sample, truth: Sweep) -> Outcome:
     measures = returns_measures(at=AT)
     held = {}
     for name in SCALARS:
         measure = measures[name] if name != "error_at_nonreturn" else measures[name].settled(sample.sweep)
-        value = float(measure.finish(cell_totals(measure, truth) if isinstance(measure, TermMeasure) else truth))
+        value = _true_value(measure, truth)
         figure = figure_of(measure, sample)
         none = np.isnan(figure.low)
         held[name] = float("nan") if none else figure.low - SLACK <= value <= figure.high + SLACK

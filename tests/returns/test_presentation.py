@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 
 from demur.core.show.charts import chart_table
 from demur.core.show.html import frame_table
 from demur.core.show.results import threshold_text
 from demur.core.stats.resampling import Rows
-from demur.returns import verdicts
+from demur.returns import verdicts, words
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.explorer.explorer import explorer_document, explorer_html
 from demur.returns.presentation import (
@@ -18,6 +19,7 @@ from demur.returns.presentation import (
 from demur.returns.table import Reading, responses
 from demur.returns.tally import ConfidenceGrid
 from demur.returns.threshold import short_thresholds, threshold_by_nonreturn
+from reference.answers import answers
 from reference.tallies import tally_of
 
 
@@ -143,3 +145,19 @@ def inner_rows(part):
     if isinstance(part, dict):
         return [row for value in part.values() for row in inner_rows(value)] + [part]
     return [row for one in part for row in inner_rows(one)] if isinstance(part, list) else []
+
+
+def sentences_of(confidence, right):
+    (one,) = evaluate(responses(answers("guide", confidence, right)), replicates=200)
+    return " ".join(words.score_sentences(one))
+
+
+def test_a_confidence_is_called_a_distance_only_where_it_ranks_significantly_the_wrong_way():
+    """Of 40 answers the surer half is wrong more often: clearly, and by a difference that chance often makes."""
+    confidence = np.arange(40) / 40
+    hint = "is its confidence a distance or an uncertainty?"
+    assert hint in sentences_of(confidence, confidence < 0.5)
+    slightly = [place % 2 == 0 if place < 20 else place % 3 == 0 for place in range(40)]
+    assert hint not in sentences_of(confidence, slightly)
+    assert "not shown to rank answers better than chance" in sentences_of(confidence, slightly)
+    assert hint not in sentences_of([0.1, 0.2, 0.3, 0.9], [True, True, True, False])

@@ -84,7 +84,7 @@ def test_measures_are_those_of_a_slow_twin(inputs):
         assert not set(SCOPE) & set(found)
     else:
         assert values_of(found) == pytest.approx(measures(inputs), nan_ok=True)
-        assert all(bool(figure.why) == isnan(figure.value) for figure in found.values())
+        assert all(bool(figure.why) == isnan(figure.low) for figure in found.values())
 
 
 def some_inputs(n=300, seed=0):

@@ -48,8 +48,9 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
     ranks = f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
     if skill.high < 0:
         ranks = "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
-    elif skill.value <= 0:
-        ranks = "Its confidences rank wrong answers no lower than chance would: a threshold on them does not help."
+    elif not skill.low > 0:
+        shown = with_interval(skill.value, skill.low, skill.high, write="{:.2f}".format, missing="no interval")
+        ranks = f"Its confidences are not shown to rank answers better than chance does: ranking skill {shown}."
     return [*sentences, ranks] if skill.defined else sentences
 
 
