@@ -16,7 +16,7 @@ from demur.returns.drift import changes
 from demur.returns.drift.analysis import Aim, drift
 from demur.returns.drift.changes import LabelShares, Log, RateTest, TwoLogs
 from demur.returns.drift.periods import order_notes, split_log, time_column
-from demur.returns.drift.views import drift_sentences, of_drift
+from demur.returns.drift.views import change_headline, drift_sentences, of_drift
 from demur.returns.table import Reading, Responses, responses
 from reference import drift as plain
 from reference.answers import shuffled
@@ -452,3 +452,14 @@ def test_gates_ask_for_changes_by_their_names_in_json(tmp_path, demur: Demur):
     ]
     strict = ["--threshold", "0.5", "--max-error", "1", "--fail-if", "promise is not shown to hold"]
     assert demur("drift", "a.jsonl", "b.jsonl", "--quiet", *strict).returncode == 0
+
+
+def test_a_headline_tells_of_a_broken_promise_first_then_of_errors():
+    old = judged(rows_of([0.9] * 100 + [0.1] * 100, [1] * 100 + [0] * 100), "May")
+    new = judged(rows_of([0.9] * 400, [0] * 100 + [1] * 300), "June")
+    broken = change_headline(drift(old, new, aim=Aim(max_error=0.05)))
+    assert broken.startswith("A threshold does not keep its promise, at most 5 % of inputs that are answered wrongly")
+    assert "from May to June: at threshold 0.9, 25 % of the new inputs are answered wrongly" in broken
+    changed = change_headline(drift(old, new))
+    assert changed.startswith("It has changed from May to June: error, all returned 50.0 %, then 25.0 %; ")
+    assert change_headline(drift(old, old)) is None

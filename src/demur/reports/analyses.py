@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,9 @@ from demur.outcome.features import design
 from demur.outcome.fitting import OutcomeFit, Procedure, fit_design
 from demur.reports.tables import Mixture
 from demur.returns.compare import Comparison, compare
+from demur.returns.drift.analysis import Aim, Drift, drift
+from demur.returns.drift.changes import Log
+from demur.returns.drift.periods import halves_by_time
 from demur.returns.evaluate import Evaluations, evaluate, returns_measures
 from demur.returns.examples import Examples, examples
 from demur.returns.recalibration import Calibration, calibration
@@ -83,6 +86,8 @@ class AnswerAnalyses:
     examples: tuple[Examples, ...]
     ranks: tuple[ListRanks, ...] = ()
     """Where right labels stand in the lists of each system that has some."""
+    drifts: tuple[tuple[str, Drift], ...] = ()
+    """The first half by time against the last, of each system, where a column tells the time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,6 +169,7 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
         tuple(one for one in calibrations if one is not None),
         tuple(examples(responses.of(name), cutoff, options.examples) for name, cutoff in thresholds.items()),
         _rank_lists(responses, options, omissions),
+        _drifts(responses, options, omissions),
     )
 
 
@@ -183,6 +189,34 @@ def _rank_lists(responses: Responses, options: ReportOptions, omissions: Omissio
     listed = [table for table in tables if table.frame["nbest"].null_count() < len(table)]
     ranks = [omissions.attempt("N-best lists", partial(list_ranks, table, level=options.level)) for table in listed]
     return tuple(one for one in ranks if one is not None)
+
+
+def _drifts(responses: Responses, options: ReportOptions, omissions: Omissions) -> tuple[tuple[str, Drift], ...]:
+    """The last half by time of each system against its first, where a column tells the time."""
+    found = []
+    for system in responses.systems:
+        halves = omissions.attempt("halves by time", partial(halves_by_time, responses.of(system)))
+        if halves is not None:
+            old, new, notes = halves
+            found.append((system, replace(drift(old, new, aim=_aim(old, options), **options.sampling), notes=notes)))
+    return tuple(found)
+
+
+def _aim(old: Log, options: ReportOptions) -> Aim:
+    """The promise that is made on the first half and checked on the last; none where no threshold keeps it."""
+    if options.cost_ratio is not None:
+        return Aim()
+    if options.max_nonreturn is not None:
+        aim = Aim(max_nonreturn=options.max_nonreturn)
+    elif options.max_error is not None:
+        aim = Aim(max_error=options.max_error, delta=options.delta)
+    else:
+        aim = Aim(max_error=PROMISED, delta=CHANCE)
+    try:
+        choice = aim.choose(old)
+    except UsageError:  # the system withholds more by itself
+        return Aim()
+    return Aim() if choice is None or math.isnan(choice.threshold) else aim
 
 
 def _advise(sample: Sample, system: str, options: ReportOptions) -> Advice:

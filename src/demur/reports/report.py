@@ -28,6 +28,7 @@ from demur.reports.sections import (
     can_be_drawn,
     comparison_section,
     curve_section,
+    drift_section,
     example_section,
     making_section,
     outcome_sentence,
@@ -154,6 +155,8 @@ def report_of(analyses: ReportAnalyses, *, title: str | None = None) -> Report:
     if answers is not None:
         answer_document = {key: value for part in parts for key, value in part.shown.document.items()}
         answer_document["systems"] = [one.to_dict() for one in answers.evaluations]
+        drifts = [{"system": system, **found.to_dict()} for system, found in answers.drifts]
+        answer_document |= {"drift": drifts} if drifts else {}
         answer_document |= {"ranks": [one.to_dict() for one in answers.ranks]} if answers.ranks else {}
     others, other_documents = _other_sections(analyses)
     parts += [ReportPart(replace(one, figures=one.figures[:MOST_FIGURES], parts=())) for one in others]
@@ -198,6 +201,8 @@ def _answer_parts(answers: AnswerAnalyses) -> list[ReportPart]:
         parts.append(ReportPart(slice_section(answers.slices)))
     if answers.calibrations:
         parts.append(ReportPart(calibration_section(answers.calibrations, answers.evaluations)))
+    alone = len(answers.evaluations) == 1
+    parts += [ReportPart(drift_section(system, found, alone=alone)) for system, found in answers.drifts]
     for ranks in answers.ranks:
         shown = of_ranks(ranks)
         title = f"{shown.title} ({ranks.system})" if len(answers.ranks) > 1 else shown.title

@@ -20,6 +20,9 @@ from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
 from demur.returns import verdicts, words
 from demur.returns.compare import Comparison
+from demur.returns.drift.analysis import Drift
+from demur.returns.drift.periods import order_notes
+from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, joined_notes
 from demur.returns.examples import Example, Examples
 from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table
@@ -60,7 +63,7 @@ def curve_section(answers: AnswerAnalyses) -> Presentation:
         figures=(),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
         document={},
-        notes=joined_notes(evaluations),
+        notes=(*order_notes(answers.responses), *joined_notes(evaluations)),
         signatures=tuple(one.signature for one in evaluations),
     )
 
@@ -211,6 +214,15 @@ def calibration_section(calibrations: Sequence[Calibration], evaluations: Sequen
         document={"calibration": [_without_map(one) for one in calibrations]},
         notes=tuple(dict.fromkeys(note for one in calibrations for note in fold_notes(one))),
     )
+
+
+def drift_section(system: str, found: Drift, *, alone: bool) -> Presentation:
+    """Whether the last half by time differs from the first."""
+    shown = of_drift(found)
+    sizes = [f"{log.name} ({log.frame.height:,} inputs)" for log in found.logs.sides]
+    halves = f"Old is the first half, {sizes[0]}, new the last, {sizes[1]}."
+    title = shown.title if alone else f"{shown.title} ({system})"
+    return replace(shown, title=title, sentences=(halves, *shown.sentences), document={}, notes=())
 
 
 def _without_map(one: Calibration) -> dict[str, Any]:
@@ -479,6 +491,9 @@ def _answer_sentences(answers: AnswerAnalyses) -> list[str]:
     if len(pairs) > MOST_SYSTEMS:
         sentences.append(f"{len(pairs) - MOST_SYSTEMS} more systems are described below.")
     sentences += _worst_slice_sentence(answers)
+    for system, drift in answers.drifts:
+        if (headline := change_headline(drift)) is not None:
+            sentences.append(headline if len(pairs) == 1 else f"{system}: {headline}")
     if off := [one for one in answers.calibrations if one.advice == "recalibrate"]:
         worst = percent(max(one.before["ece"].value for one in off))
         whose, much = ("its", worst) if len(off) == 1 else ("their", f"up to {worst}")

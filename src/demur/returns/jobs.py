@@ -111,6 +111,7 @@ def score(
     never brought here.
     """
     from demur.returns.counting import Counting, count, sweep_of_rows
+    from demur.returns.drift.periods import order_notes
     from demur.returns.evaluate import evaluate, returns_measures
     from demur.returns.table import named, read_data
 
@@ -123,7 +124,7 @@ def score(
     if counted is None:
         step("reading", 0, 1)
         judged = named(read_data(data, reading), name)
-        found = evaluate(judged, by=by, **asked).with_notes(judged.notes, judged.warnings)
+        found = evaluate(judged, by=by, **asked).with_notes((*order_notes(judged), *judged.notes), judged.warnings)
         found.sweep_file = sweep_of_rows(judged, reading, data, by)
     else:
         found = evaluate(counted.tallies, **asked).with_notes(counted.notes, counted.warnings)
@@ -256,6 +257,7 @@ def threshold(
     from demur.core.stats.resampling import Rows, Sample
     from demur.returns.counting import Counting, count, one_tally
     from demur.returns.curves import Heaps
+    from demur.returns.drift.periods import order_notes
     from demur.returns.evaluate import Joined, evaluate
     from demur.returns.table import named, one_system, read_data
     from demur.returns.tally import tally_sample
@@ -272,7 +274,7 @@ def threshold(
         sample, chosen = Sample(Rows.from_frame(source.frame)), source.systems[0]
         numbers = replace(source, frame=source.frame.drop("target", "prediction"))  # texts take most of the room
         evaluated = partial(evaluate, numbers, **asdict(sampling))
-        promised: tuple[str, ...] = ()
+        promised = order_notes(source)
     else:
         tally = one_tally(source.tallies, system)
         sample, chosen = tally_sample(tally), tally.system
@@ -464,9 +466,11 @@ def validate(
     seed: NoSeed = 0,  # noqa: ARG001
 ) -> "ValidatedTable":
     """Read and check tables, and say what was recognised in them."""
+    from demur.returns.drift.periods import order_notes
     from demur.returns.table import ValidatedTable, read_data
 
-    return ValidatedTable(read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",))))
+    judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",)))
+    return ValidatedTable(replace(judged, notes=(*order_notes(judged), *judged.notes)))
 
 
 @job

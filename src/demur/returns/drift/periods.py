@@ -137,6 +137,15 @@ def time_column(frame: pl.DataFrame) -> str | None:
     return None
 
 
+def halves_by_time(judged: Responses) -> tuple[Log, Log, tuple[str, ...]] | None:
+    """The first and the last half of a log by time; None where no column tells the time, or a half is too small."""
+    column = time_column(judged.frame)
+    if column is None:
+        return None
+    old, new, notes = split_log(judged, column)
+    return None if min(log.rows.units for log in (old, new)) < LEAST else (old, new, notes)
+
+
 def order_notes(judged: Responses) -> tuple[str, ...]:
     """Says of each system whose errors depend on the place of a row in the file how many there are in either half."""
     several = len(judged.systems) > 1
@@ -150,13 +159,16 @@ def order_notes(judged: Responses) -> tuple[str, ...]:
 
 def _order_note(frame: pl.DataFrame) -> str | None:
     half = frame.height // 2
-    halves = [Log.of(name, part, judged=True) for name, part in (("first", frame[:half]), ("second", frame[half:]))]
+    parts = frame[:half], frame[half:]
+    wrong = pl.col("answered") & ~pl.col("right")
+    first, second = (part.select((wrong * pl.col("weight")).sum() / pl.col("weight").sum()).item() for part in parts)
+    if not abs(second - first) >= NOTABLE:  # a glance, as most logs are in no order, and a test takes longer
+        return None
+    halves = [Log.of("half", part, judged=True) for part in parts]
     if min(log.rows.units for log in halves) < LEAST:
         return None
     change = TwoLogs(*halves).rate("error", lambda log: log.errors)
-    if change.test is None or abs(change.new - change.old) < NOTABLE:
-        return None
-    p = change.test.tested(0.95, 1).p
+    p = 1.0 if change.test is None else change.test.tested(0.95, 1).p
     if not p < STRICT:
         return None
     return (

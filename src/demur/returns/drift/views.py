@@ -37,6 +37,12 @@ ALSO = ("withheld", "failed", "out_of_scope", "calibration.excess", "at_threshol
 MOST_NAMED = 3
 """Labels that a sentence names."""
 
+HEADLINE = ("error", "augrc", "confidence.mean", "confidence.distance", "answers.distance")
+"""Changes that a headline names first."""
+
+MOST_CHANGES = 2
+"""Changes that a headline names."""
+
 EVENTS = {"error": "are answered wrongly", "nonreturn": "are not answered"}
 
 
@@ -51,15 +57,19 @@ def promise_sentence(check: PromiseCheck, threshold: str) -> str:
     limit = f"at most {percent(check.bound)}"
     if check.why is not None:
         return f"Whether the promise ({check.what} rate {limit}) holds cannot be checked: {check.why}."
-    figure = check.figure
-    span = f"{percent(figure.low)} to {percent(figure.high)}, {p_value(figure.p_adjusted)}"
-    rate = f"at threshold {threshold}, {percent(figure.value)} of the new inputs"
-    rate = f"{rate} {EVENTS[check.what]} ({span})"
+    rate = _promised_rate(check, threshold)
     if check.verdict == "broken":
         return f"The promise is broken: {rate}, more than the {percent(check.bound)} promised."
     if check.verdict == "holds":
         return f"The promise holds: {rate}, and {limit} was promised."
     return f"Whether the promise holds is not shown either way: {rate}, where {limit} was promised."
+
+
+def _promised_rate(check: PromiseCheck, threshold: str) -> str:
+    """What the threshold does to the new log."""
+    figure = check.figure
+    span = f"{percent(figure.low)} to {percent(figure.high)}, {p_value(figure.p_adjusted)}"
+    return f"at threshold {threshold}, {percent(figure.value)} of the new inputs {EVENTS[check.what]} ({span})"
 
 
 def _errors(drift: Drift) -> str:
@@ -103,11 +113,21 @@ def _others(drift: Drift) -> list[str]:
 
 
 def change_headline(drift: Drift) -> str | None:
-    """What changed in a few words; None where nothing is shown to have changed."""
-    if not drift.significant:
+    """What changed in one sentence; None where nothing is shown to have changed."""
+    between = f"from {drift.logs.old.name} to {drift.logs.new.name}"
+    check = drift.promise
+    if check is not None and check.verdict == "broken":
+        limit = f"at most {percent(check.bound)} of inputs that {EVENTS[check.what]}"
+        rate = _promised_rate(check, drift.printed_threshold)
+        return f"A threshold does not keep its promise, {limit}, {between}: {rate}."
+    first = [drift.changes[name] for name in HEADLINE if name in drift.changes]
+    ordered = [*first, *(one for name, one in drift.changes.items() if name not in HEADLINE)]
+    shown = [one for one in ordered if one.is_significant(drift.level)]
+    if not shown:
         return None
-    changes = "; ".join(map(_moved, drift.significant))
-    return f"{drift.logs.new.name} differs from {drift.logs.old.name}: {changes}."
+    more = f"; and {len(shown) - MOST_CHANGES} more" if len(shown) > MOST_CHANGES else ""
+    changes = "; ".join(map(_moved, shown[:MOST_CHANGES]))
+    return f"It has changed {between}: {changes}{more}."
 
 
 def _moved(change: Change) -> str:
