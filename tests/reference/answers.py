@@ -57,6 +57,11 @@ def made_up(
     )
 
 
+def silent(rows: list[dict[str, Any]], system: str) -> list[dict[str, Any]]:
+    """The same inputs, none of them answered."""
+    return [row | {"system": system, "prediction": None, "correct": None} for row in rows]
+
+
 def table(*systems: list[dict[str, Any]]) -> Responses:
     return responses([row for system in systems for row in system])
 

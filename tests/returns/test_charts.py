@@ -38,7 +38,6 @@ from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.table import Reading, responses
 from demur.returns.threshold import threshold_by_error
-from demur.returns.verdicts import supported_crossings
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -293,7 +292,7 @@ def test_only_crossings_between_ranges_shown_for_different_sides_are_marked(comp
     at = [Crossing(x, 0.1, x, x) for x in (0.1, 0.4, 0.8)]
     sides = [Interval(0.2, 0.3, "a"), Interval(0.5, 0.6, "b"), Interval(0.9, 1.0, "b")]
     crossed = replace(pair, crossings=tuple(at), intervals=tuple(sides))
-    assert supported_crossings(crossed) == [at[1]]
+    assert verdicts.supported_crossings(crossed) == [at[1]]
     spec = pictures.spec_of(comparison_chart(replace(comparison, pairs=(crossed,))))
     assert [row["crossing"] for row in drawn_rows(spec, "crossing")] == [0.4]
 

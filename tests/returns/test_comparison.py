@@ -17,7 +17,7 @@ from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import Estimate, curve_at
 from demur.returns.table import pair as paired
 from reference import returns as plain
-from reference.answers import answers, made_up, shuffled, table
+from reference.answers import answers, made_up, shuffled, silent, table
 from reference.rows import SCORES, arrays, tables
 
 FLIPPED = {
@@ -351,10 +351,6 @@ def test_rows_that_are_side_by_side_already_are_compared_alike(unpaired):
     systems = table(*crossing_systems(300))
     found = compare(paired(systems, unpaired=unpaired), replicates=100)
     assert found.to_dict() == compare(systems, unpaired=unpaired, replicates=100).to_dict()
-
-
-def silent(rows, name):
-    return [row | {"system": name, "prediction": None, "correct": None} for row in rows]
 
 
 def test_a_system_that_answers_nothing_loses_to_one_with_right_answers():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import check_level, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
+from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns.contrasts import Contrast, area_contrast, region_contrast, right_contrast
+from demur.returns.contrasts import (
+    Contrast,
+    PairTests,
+    Side,
+    area_contrast,
+    corrected,
+    overall_contrast,
+    pair_tests,
+    right_contrast,
+)
 from demur.returns.curves import (
     DifferenceBand,
     ErrorReturnCurve,
@@ -24,14 +34,19 @@ from demur.returns.curves import (
     error_return,
 )
 from demur.returns.evaluate import Evaluation, evaluate
-from demur.returns.options import EVERYWHERE
+from demur.returns.leaderboard import Leaderboard, chosen_baseline, leaderboard
+from demur.returns.options import EVERYWHERE, SortKey
 from demur.returns.ranking import RankingRegion, ranking
 from demur.returns.table import Pairing, Responses, pair
 
 Verdict = Literal[
     "a dominates", "b dominates", "a better", "b better", "crossing", "equivalent", "no significant difference"
 ]
-Side = Literal["a", "b"]
+DRAWN_TOGETHER = 8
+"""Systems whose replicates are held in memory at once, beside the baseline, where there are many."""
+
+MOST_PAIRED = 5
+"""Systems up to which every two are compared along their curves."""
 
 POWER = 0.8
 """Chance of showing a difference that the number of inputs needed is reckoned for."""
@@ -41,9 +56,6 @@ ENOUGH_TO_PLAN = 30
 
 NEAR_ENOUGH = 0.01
 """How far apart the non-return rates of two systems may lie for the exact test."""
-
-SAME_FLOOR = 0.01
-"""Shares that two systems withhold by themselves, up to which their curves tell all: no more is left of a range."""
 
 NEAR_CUTOFFS = 0.05
 """Cutoffs closer than this leave no gap that a reader would notice."""
@@ -106,55 +118,31 @@ class Equivalence:
 
 
 @dataclass(frozen=True, eq=False)
-class PairComparison(Shown):
+class PairComparison(PairTests, Shown):
     """What two systems' curves show against each other."""
 
-    a: str
-    b: str
     paired: bool
     n: int
     intervals: tuple[Interval, ...]
     crossings: tuple[Crossing, ...]
-    area: Contrast
-    """AUGRC of a less that of b."""
-    overall: Contrast
-    """What decides which system is better overall: the areas or, of a region asked for, the mean errors over it."""
-    right: Contrast
-    """Right answers of a less those of b, when each returns every answer it has."""
     band: DifferenceBand
     mcnemar: McNemar | str
     """The test, or why there is none."""
     curves: tuple[ErrorReturnCurve, ErrorReturnCurve]
     units: int
     margin: float | None = None
+    whole: Contrast | None = None
+    """AUGRC of a less that of b, where a region decides and not the areas."""
+
+    @property
+    def area(self) -> Contrast:
+        """AUGRC of a less that of b."""
+        return self.overall if self.whole is None else replace(self.whole, tests=self.overall.tests)
 
     @property
     def start(self) -> float:
         """Non-return rate from which both systems have a curve."""
         return self.area.range[0]
-
-    @property
-    def floors_differ(self) -> bool:
-        """Whether one system withholds more by itself, so that right answers are compared too."""
-        one, two = self.right.range
-        return abs(one - two) > SAME_FLOOR
-
-    @property
-    def fewer_errors(self) -> Side | None:
-        """The side with significantly fewer errors overall, where both have a curve."""
-        return _lower_side(self.overall)
-
-    @property
-    def more_right(self) -> Side | None:
-        """The side that returns significantly more right answers, where the other withholds more by itself."""
-        other = _lower_side(self.right) if self.floors_differ else None
-        return None if other is None else _other(other)
-
-    @property
-    def better(self) -> Side | None:
-        """The side that is significantly better overall: fewer errors, or more right answers at no more errors."""
-        sides = {side for side in (self.fewer_errors, self.more_right) if side is not None}
-        return sides.pop() if len(sides) == 1 else None
 
     @property
     def equivalence(self) -> Equivalence | None:
@@ -217,7 +205,7 @@ class PairComparison(Shown):
                 ],
                 "crossings": [asdict(crossing) for crossing in self.crossings],
                 "augrc_difference": self.area.to_dict(),
-                **({} if self.overall is self.area else {"region_difference": self.overall.to_dict()}),
+                **({} if self.whole is None else {"region_difference": self.overall.to_dict()}),
                 "right_answers_difference": self.right.to_dict(),
                 **({} if equivalence is None else {"equivalence": {**asdict(equivalence), "p": equivalence.p}}),
                 "mcnemar": test,
@@ -234,22 +222,16 @@ class PairComparison(Shown):
         return table.select(pl.lit(self.a).alias("a"), pl.lit(self.b).alias("b"), pl.all())
 
 
-def _lower_side(contrast: Contrast) -> Side | None:
-    """The side whose figure is significantly lower."""
-    return None if not contrast.significant else "a" if contrast.value < 0 else "b"
-
-
-def _other(side: Side) -> Side:
-    return "b" if side == "a" else "a"
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison(Shown):
     """Two or more systems against each other."""
 
     evaluations: tuple[Evaluation, ...]
     pairs: tuple[PairComparison, ...]
+    """Every two systems or, of many, the baseline with each other one."""
     ranking: tuple[RankingRegion, ...]
+    """Who leads where; of many systems it is not looked for."""
+    leaderboard: Leaderboard
     note: str
     dropped: Mapping[str, int]
     level: float
@@ -265,6 +247,7 @@ class Comparison(Shown):
         return {
             "pairs": [pair.to_dict() for pair in self.pairs],
             "ranking": ranking,
+            **self.leaderboard.to_dict(),
             "systems": [evaluation.to_dict() for evaluation in self.evaluations],
             "note": self.note,
             "dropped": dict(self.dropped),
@@ -284,6 +267,9 @@ def compare(
     level: float = 0.95,
     region: tuple[float, float] = EVERYWHERE,
     margin: float | None = None,
+    baseline: str | None = None,
+    every_pair: bool = False,
+    sort: SortKey = "rank",
     replicates: int = 1000,
     seed: int = 0,
     step: Step = silent,
@@ -294,8 +280,10 @@ def compare(
     Which system is better overall is decided by the difference of areas (or of mean errors over the region asked for)
     and, where one withholds more by itself, of right answers. Their intervals and p-values are corrected together for
     the tests made on all pairs. Where a system is better is read off bands under one critical value for all pairs and
-    non-return rates. With a `margin` systems are tested for equivalence too. Rows that are side by side already come as
-    a `Pairing`; further options go to `evaluate`.
+    non-return rates. With a `margin` systems are tested for equivalence too. Of more than five systems one, the
+    baseline (the first, one that is named, or the "best"), is held against each other one, unless `every_pair` is
+    given; all are ranked by tests of every two. Rows that are side by side already come as a `Pairing`; further
+    options go to `evaluate`.
     """
     if margin is not None and not 0 < margin < 1:
         raise UsageError(f"a margin is a difference of rates between 0 and 1, such as 0.01; got {margin:g}")
@@ -314,20 +302,61 @@ def compare(
         named = [part.unit for part in rows.values() if part.unit is not None]
         unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
         rows = {name: part.drawn_by(unit) for name, part in rows.items()}
-        drawn = replicate_together(list(rows.values()), replicates=replicates, seed=seed)
-        samples = dict(zip(rows, drawn, strict=True))
-    else:
-        seeds = {name: seed + place for place, name in enumerate(sorted(rows))}
-        samples = {name: Sample(part, replicates, seeds[name]).drawn for name, part in rows.items()}
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
-    couples = list(combinations(rows, 2))
+    base = chosen_baseline(baseline, curves)
+    few = every_pair or len(rows) <= MOST_PAIRED
+    couples = list(combinations(rows, 2)) if few else [(base, name) for name in rows if name != base]
+    samples = _Replicates(rows, None if few else base, pairing.paired, replicates, seed)
     bands = difference_bands(couples, curves, samples, rows, level, region)
+    del samples
     about: dict[str, Any] = {"paired": pairing.paired, "at": at, "level": level, "region": region, "margin": margin}
     pairs = corrected([_compare_pair(couple, rows, curves, bands[couple], **about) for couple in couples])
-    leads, note = ranking(curves, bands), pairing.note
+    leads, note = ranking(curves, bands) if few else (), pairing.note
     how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
     evaluations = evaluate(pairing.frames, read=read, **how, **options)
-    return Comparison(evaluations, pairs, leads, note, pairing.dropped, level, (note,))
+    every: Sequence[PairTests] = pairs
+    if not few:
+        every = pair_tests(rows, list(combinations(rows, 2)), paired=pairing.paired, level=level, region=region)
+    board = leaderboard(evaluations, every, pairs, base, sort)
+    return Comparison(evaluations, pairs, leads, board, note, pairing.dropped, level, (note,))
+
+
+class _Replicates(Mapping[str, Sweep]):
+    """Replicates of each system, drawn a few systems at a time where there are many: the baseline and the next ones.
+
+    Paired systems have the same units drawn, in whichever company they are.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, Rows], baseline: str | None, paired: bool, replicates: int, seed: int
+    ) -> None:
+        self.rows, self.baseline, self.paired = rows, baseline, paired
+        self.replicates, self.seed = replicates, seed
+        self._drawn: dict[str, Sweep] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __getitem__(self, name: str) -> Sweep:
+        if name not in self._drawn:
+            names = list(self.rows)
+            if self.baseline is not None:
+                others = [other for other in names if other != self.baseline]
+                place = 0 if name == self.baseline else others.index(name) // DRAWN_TOGETHER * DRAWN_TOGETHER
+                names = [self.baseline, *others[place : place + DRAWN_TOGETHER]]
+            self._drawn = self._draw(names)
+        return self._drawn[name]
+
+    def _draw(self, names: Sequence[str]) -> dict[str, Sweep]:
+        if self.paired:
+            several = [self.rows[name] for name in names]
+            drawn = replicate_together(several, replicates=self.replicates, seed=self.seed)
+            return dict(zip(names, drawn, strict=True))
+        seeds = {name: self.seed + place for place, name in enumerate(sorted(self.rows))}
+        return {name: Sample(self.rows[name], self.replicates, seeds[name]).drawn for name in names}
 
 
 def _compare_pair(
@@ -343,8 +372,7 @@ def _compare_pair(
     margin: float | None,
 ) -> PairComparison:
     (a, b), (one, two) = (rows[name] for name in names), (curves[name] for name in names)
-    area = area_contrast(a, b, paired=paired, level=level)
-    whole = region == EVERYWHERE
+    how: dict[str, Any] = {"paired": paired, "level": level}
     return PairComparison(
         a=names[0],
         b=names[1],
@@ -352,29 +380,15 @@ def _compare_pair(
         n=a.weight.size if paired else min(a.weight.size, b.weight.size),
         intervals=_better_intervals(band, (one, two)),
         crossings=_crossings(one, two, band),
-        area=area,
-        overall=area if whole else region_contrast(a, b, region, paired=paired, level=level),
-        right=right_contrast(a, b, paired=paired, level=level),
+        overall=overall_contrast(a, b, region, **how),
+        right=right_contrast(a, b, **how),
         band=band,
         mcnemar=_mcnemar(rows, curves, names, at) if paired else "the systems are not paired",
         curves=(one, two),
         units=min(a.units, b.units),
         margin=margin,
+        whole=None if region == EVERYWHERE else area_contrast(a, b, **how),
     )
-
-
-def corrected(pairs: Sequence[PairComparison]) -> tuple[PairComparison, ...]:
-    """The pairs with intervals and p-values for all tests that their verdicts rest on.
-
-    Each pair is tested for errors and, where one system withholds more by itself, for right answers.
-    """
-    tests = sum(1 + one.floors_differ for one in pairs)
-    found = []
-    for one in pairs:
-        area, right = replace(one.area, tests=tests), replace(one.right, tests=tests)
-        overall = area if one.overall is one.area else replace(one.overall, tests=tests)
-        found.append(replace(one, area=area, overall=overall, right=right))
-    return tuple(found)
 
 
 def _better_intervals(band: DifferenceBand, curves: tuple[ErrorReturnCurve, ErrorReturnCurve]) -> tuple[Interval, ...]:

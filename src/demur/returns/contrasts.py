@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from demur.core.arrays import Array, Flags
 from demur.core.stats.intervals import sidak
 from demur.core.stats.resampling import Rows
 from demur.returns.measures import Estimate, area_from, area_influence
+from demur.returns.options import EVERYWHERE
 
 Range = tuple[float, float]
 
@@ -56,6 +59,10 @@ class Contrast:
         """Whether a difference is shown."""
         return self.p_adjusted < 1 - self.level
 
+    def turned(self) -> Contrast:
+        """The same of b less a."""
+        return replace(self, estimate=replace(self.estimate, value=-self.value))
+
     def inferior_p(self, margin: float) -> tuple[float, float]:
         """P-values against "a is worse than b by the margin or more", and the same of b: small ones rule it out."""
         one, two = (replace(self.estimate, value=gap - margin).p_below for gap in (self.value, -self.value))
@@ -68,15 +75,118 @@ class Contrast:
         return {"value": self.value, "low": low, "high": high, **p, "range": list(self.range)}
 
 
-def area_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Contrast:
+Side = Literal["a", "b"]
+
+SAME_FLOOR = 0.01
+"""Shares that two systems withhold by themselves, up to which their curves tell all: no more is left of a range."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTests:
+    """Two systems by the tests that decide which is better overall."""
+
+    a: str
+    b: str
+    overall: Contrast
+    """Errors: the areas or, of a region asked for, the mean errors over it."""
+    right: Contrast
+    """Right answers of a less those of b, when each returns every answer it has."""
+
+    @property
+    def floors_differ(self) -> bool:
+        """Whether one system withholds more by itself, so that right answers are compared too."""
+        one, two = self.right.range
+        return abs(one - two) > SAME_FLOOR
+
+    @property
+    def fewer_errors(self) -> Side | None:
+        """The side with significantly fewer errors overall, where both have a curve."""
+        return _lower_side(self.overall)
+
+    @property
+    def more_right(self) -> Side | None:
+        """The side that returns significantly more right answers, where the other withholds more by itself."""
+        other = _lower_side(self.right) if self.floors_differ else None
+        return None if other is None else other_side(other)
+
+    @property
+    def better(self) -> Side | None:
+        """The side that is significantly better overall: fewer errors, or more right answers at no more errors."""
+        sides = {side for side in (self.fewer_errors, self.more_right) if side is not None}
+        return sides.pop() if len(sides) == 1 else None
+
+
+Pair = TypeVar("Pair", bound=PairTests)
+
+
+def corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """The pairs with intervals and p-values for all tests that their verdicts rest on.
+
+    Each pair is tested for errors and, where one system withholds more by itself, for right answers.
+    """
+    tests = sum(1 + one.floors_differ for one in pairs)
+    return tuple(
+        replace(one, overall=replace(one.overall, tests=tests), right=replace(one.right, tests=tests)) for one in pairs
+    )
+
+
+def pair_tests(
+    rows: Mapping[str, Rows], couples: Sequence[tuple[str, str]], *, paired: bool, level: float, region: Range
+) -> tuple[PairTests, ...]:
+    """The tests of many pairs, corrected for all of them.
+
+    Pairs are taken by where the range of both starts: what a row adds to an area is computed once for each start.
+    """
+    floors = {name: _floor(part) for name, part in rows.items()}
+    influence = lru_cache(maxsize=2 * len(rows))(_row_influence)
+    found = {}
+    for one, two in sorted(couples, key=lambda couple: max(floors[couple[0]], floors[couple[1]])):
+        a, b = rows[one], rows[two]
+        overall = overall_contrast(a, b, region, paired=paired, level=level, influence=influence)
+        found[one, two] = PairTests(one, two, overall, right_contrast(a, b, paired=paired, level=level))
+    return corrected([found[couple] for couple in couples])
+
+
+def _lower_side(contrast: Contrast) -> Side | None:
+    """The side whose figure is significantly lower."""
+    return None if not contrast.significant else "a" if contrast.value < 0 else "b"
+
+
+def other_side(side: Side) -> Side:
+    """The other one."""
+    return "b" if side == "a" else "a"
+
+
+Influence = Callable[[Rows, float, float], Array]
+
+
+def _row_influence(rows: Rows, start: float, stop: float) -> Array:
+    """What each row adds to the area under its curve from `start` to `stop`."""
+    sweep = rows.sweep()
+    influence = area_influence(sweep, start, moving_start=False)
+    if stop < 1:
+        influence -= area_influence(sweep, stop, moving_start=False)
+    return np.asarray(influence[rows.cells(sweep.threshold)])
+
+
+def overall_contrast(a: Rows, b: Rows, region: Range, **how: Any) -> Contrast:
+    """The contrast that decides overall: of areas or, of a region asked for, of the mean errors over it."""
+    return area_contrast(a, b, **how) if region == EVERYWHERE else region_contrast(a, b, region, **how)
+
+
+def area_contrast(
+    a: Rows, b: Rows, *, paired: bool, level: float = 0.95, influence: Influence = _row_influence
+) -> Contrast:
     """AUGRC of `a` less that of `b`, over the non-return rates that both reach."""
-    estimate, start = area_difference(a, b, paired=paired)
+    estimate, start = area_difference(a, b, paired=paired, influence=influence)
     return Contrast(_at_least(estimate, (a, b), 1.0, paired=paired), (start, 1.0), level, most=0.5)
 
 
-def region_contrast(a: Rows, b: Rows, region: Range, *, paired: bool, level: float = 0.95) -> Contrast:
+def region_contrast(
+    a: Rows, b: Rows, region: Range, *, paired: bool, level: float = 0.95, influence: Influence = _row_influence
+) -> Contrast:
     """Mean error rate of `a` less that of `b` over a region of non-return rates, as far as both reach it."""
-    area, start = area_difference(a, b, paired=paired, region=region)
+    area, start = area_difference(a, b, paired=paired, region=region, influence=influence)
     width = region[1] - start
     if width <= 0:
         return Contrast(Estimate(float("nan"), float("nan"), 1), (start, start), level)
@@ -96,7 +206,9 @@ def right_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Co
     return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (_floor(a), _floor(b)), level)
 
 
-def area_difference(a: Rows, b: Rows, *, paired: bool, region: Range = (0.0, 1.0)) -> tuple[Estimate, float]:
+def area_difference(
+    a: Rows, b: Rows, *, paired: bool, region: Range = EVERYWHERE, influence: Influence = _row_influence
+) -> tuple[Estimate, float]:
     """Area between the curves of `a` and `b` over a range, as far as both reach it, and where it starts.
 
     The range starts at a fixed rate, or where the system starts that withholds more by itself: that start moves with
@@ -106,12 +218,7 @@ def area_difference(a: Rows, b: Rows, *, paired: bool, region: Range = (0.0, 1.0
     left = max(*floors, region[0])
     stop = max(left, region[1])
     one, two = (area_from(sweep, left) - area_from(sweep, stop) for sweep in sweeps)
-    parts = []
-    for rows, sweep in zip((a, b), sweeps, strict=True):
-        influence = area_influence(sweep, left, moving_start=False)
-        if stop < 1:
-            influence -= area_influence(sweep, stop, moving_start=False)
-        parts.append(influence[rows.cells(sweep.threshold)])
+    parts = [influence(rows, left, stop) for rows in (a, b)]
     if left == max(floors):
         heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
         mover = int(floors[1] > floors[0])

@@ -33,6 +33,7 @@ from demur.returns.options import (
     NoLabels,
     OutOfScope,
     RecalibrationMethod,
+    SortKey,
     SparkMaster,
     System,
     Withheld,
@@ -184,6 +185,13 @@ def compare(
         float | None,
         Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
     ] = None,
+    baseline: Annotated[
+        str | None, Option("System that others are held against: a name, or best. Default: the first.", metavar="NAME")
+    ] = None,
+    every_pair: Annotated[
+        bool, Option("Of more than five systems: every two along their curves, not the baseline only.", flag="--pairs")
+    ] = False,
+    sort: Annotated[SortKey, Option("What the leaderboard is sorted by.")] = "rank",
     columns: Columns = None,
     where: Where = (),
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
@@ -215,6 +223,9 @@ def compare(
         measures=returns_measures(at=at_nonreturn),
         region=region,
         margin=margin,
+        baseline=baseline,
+        every_pair=every_pair,
+        sort=sort,
         step=step,
         **asdict(sampling),
     )

@@ -13,6 +13,12 @@ EngineChoice = Literal["auto", "memory", "polars", "duckdb", "spark"]
 """Where rows can be counted: in memory, in an engine of the registry, or where it suits the data."""
 
 
+SortKey = Literal[
+    "rank", "augrc", "difference", "error_at_nonreturn", "nonreturn_at_error", "forced_error", "ranking_skill", "system"
+]
+"""What a leaderboard can be sorted by."""
+
+
 def labels(given: tuple[str, ...]) -> tuple[str, ...]:
     """The labels that are not empty: an empty one says that there are none."""
     return tuple(label for label in given if label)

@@ -19,11 +19,12 @@ from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns import verdicts, words
 from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports, class_values
-from demur.returns.compare import Comparison, PairComparison
+from demur.returns.compare import MOST_PAIRED, Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
 from demur.returns.drift.analysis import Drift
 from demur.returns.drift.views import of_drift
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
+from demur.returns.leaderboard import FIGURES
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.recalibrated_log import RecalibratedLog
 from demur.returns.recalibration import Calibration
@@ -128,12 +129,16 @@ def of_comparison(comparison: Comparison) -> Presentation:
     """How a comparison of systems is shown."""
     systems = comparison.evaluations
     together = drawing(f"{CURVES}.comparison_chart", comparison, region=region_of(systems))
+    many = len(systems) > MOST_PAIRED
+    board = (leaderboard_table(comparison),) if len(systems) > 2 else ()
+    details = () if many else (pair_table(comparison), measure_table(systems), count_table(systems))
+    differences = [] if many else [drawing(f"{CURVES}.difference_chart", pair) for pair in comparison.pairs]
     return Presentation(
         title="Comparison of systems",
         sentences=tuple(verdicts.comparison_sentences(comparison)),
-        tables=(pair_table(comparison), measure_table(systems), count_table(systems)),
-        figures=(together, *(drawing(f"{CURVES}.difference_chart", pair) for pair in comparison.pairs)),
-        data=lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
+        tables=(*board, *details),
+        figures=(together, *differences),
+        data=comparison.leaderboard.frame if many else lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
         document=comparison.to_dict(),
         notes=comparison.notes,
         warnings=comparison.warnings,
@@ -268,6 +273,35 @@ def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
         return "system", [one.name for one in evaluations]
     column = next(part for part in parts if part).partition("=")[0]
     return column, ["all inputs" if part is None else part.partition("=")[2] for part in parts]
+
+
+def leaderboard_table(comparison: Comparison) -> ResultTable:
+    """The systems in order: rank, area, difference from the baseline with its test, readings at a point."""
+    board = comparison.leaderboard
+    measures = comparison.evaluations[0].measures
+    shown = [name for name in FIGURES if name in measures]
+    rows: list[tuple[str, ...]] = []
+    for one in board.standings:
+        gap, p = "baseline", ""
+        if one.difference is not None:
+            gap = with_interval(one.difference.value, *one.difference.interval, write="{:+.4f}".format)
+            p = numbers.p_value(one.difference.p_adjusted)
+        area, *figures = (_figure_text(name, one.figures[name]) for name in shown)
+        rows.append((_places(one.rank), one.system, area, gap, p, *figures, f"{one.n:,}"))
+    names = (measure_name(name, measures[name]) for name in shown[1:])
+    columns = ("rank", "system", "AUGRC", f"less {board.baseline}", "p", *names, "inputs")
+    title = f"Leaderboard (ranks that {board.tests:,} tests of every two leave open)"
+    brief = ResultTable(title, columns[:5], tuple(row[:5] for row in rows))
+    return ResultTable(title, columns, tuple(rows), brief=brief)
+
+
+def _places(rank: tuple[int, int]) -> str:
+    """A range of ranks.
+
+    >>> _places((1, 1)), _places((2, 5))
+    ('1', '2–5')
+    """
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}–{rank[1]}"
 
 
 def pair_table(comparison: Comparison) -> ResultTable:

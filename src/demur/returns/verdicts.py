@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from demur.core.show.numbers import listed, p_value, percent, rounded_up
-from demur.returns.compare import Comparison, Crossing, Interval, PairComparison, Side
-from demur.returns.contrasts import Contrast
+from demur.returns.compare import MOST_PAIRED, Comparison, Crossing, Interval, PairComparison
+from demur.returns.contrasts import Contrast, Side
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.ranking import RankingRegion
 
@@ -27,6 +27,8 @@ def comparison_title(comparison: Comparison) -> str:
     """The verdict on a comparison in a few words, for a title."""
     if len(comparison.pairs) == 1:
         return pair_title(comparison.pairs[0])
+    if not comparison.ranking:
+        return f"{len(comparison.evaluations)} systems: {_leaders(comparison)}"
     first = comparison.ranking[0]
     reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
     if first.also:
@@ -59,17 +61,45 @@ def _named(pair: PairComparison, better: Side) -> tuple[str, str]:
 
 def _scope(pair: PairComparison) -> str:
     """Over what a system is better: all non-return rates, or the region asked for."""
-    if pair.overall is pair.area:
+    if pair.whole is None:
         return " overall"
     start, stop = pair.overall.range
     return f" over {percent(start)} to {percent(stop)} non-return"
 
 
 def comparison_sentences(comparison: Comparison) -> list[str]:
-    """What a comparison shows: who leads where, then each pair."""
-    several = len(comparison.evaluations) > 2
-    leads = [ranking_sentence(comparison.ranking)] if several else []
-    return [*leads, *(sentence for pair in comparison.pairs for sentence in pair_sentences(pair))]
+    """What a comparison shows: of two systems their verdict, of more who leads and who differs from the baseline."""
+    if len(comparison.evaluations) == 2:
+        return pair_sentences(comparison.pairs[0])
+    lead = _leaders(comparison)
+    return [f"{lead[:1].upper()}{lead[1:]}.", _against_baseline(comparison), *_silent_systems(comparison)]
+
+
+def _leaders(comparison: Comparison) -> str:
+    """The systems that no test shows to be behind another."""
+    first = [one.system for one in comparison.leaderboard.standings if one.rank[0] == 1]
+    if len(first) == 1:
+        return f"{first[0]} is significantly better than all others"
+    named = listed(first) if len(first) <= MOST_PAIRED else f"{len(first)} systems, among them {listed(first[:3])}"
+    return f"no system is significantly better than {named}"
+
+
+def _against_baseline(comparison: Comparison) -> str:
+    """How many systems differ from the baseline, which way."""
+    board = comparison.leaderboard
+    sides = {"better": 0, "worse": 0, "neither": 0}
+    for pair in (one for one in comparison.pairs if board.baseline in (one.a, one.b)):
+        better = None if pair.better is None else pair.a if pair.better == "a" else pair.b
+        sides["neither" if better is None else "worse" if better == board.baseline else "better"] += 1
+    counts = f"{sides['better']:,} significantly better, {sides['worse']:,} significantly worse"
+    others = f"{sides['neither']:,} not significantly different"
+    tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
+    return f"Against {board.baseline}, the baseline: {counts}, {others} ({tests})."
+
+
+def _silent_systems(comparison: Comparison) -> list[str]:
+    silent = [one.name for one in comparison.evaluations if is_silent(one.curve)]
+    return [f"{listed(silent)} {'answers' if len(silent) == 1 else 'answer'} nothing."] if silent else []
 
 
 def ranking_sentence(ranking: tuple[RankingRegion, ...]) -> str:
@@ -109,7 +139,7 @@ def _overall(pair: PairComparison) -> str:
     if any(is_silent(curve) for curve in pair.curves):
         return f"There is no non-return rate at which the errors of {pair.a} and {pair.b} could be compared."
     start, stop = contrast.range
-    region = "" if contrast is pair.area else f" over {percent(start)} to {percent(stop)} non-return"
+    region = "" if pair.whole is None else f" over {percent(start)} to {percent(stop)} non-return"
     what = "mean error rate" if region else "AUGRC (mean error rate)"
     common = f" from {percent(start)} non-return on, where both answer," if start > 0 and not region else ""
     if better is not None:

@@ -1,0 +1,120 @@
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from demur.core.stats.resampling import Rows
+from demur.errors import UsageError
+from demur.returns.compare import compare
+from demur.returns.contrasts import area_contrast, pair_tests
+from demur.returns.presentation import of_comparison
+from reference.answers import made_up, silent, table
+
+SHARES = (0.5, 0.9, 0.7, 0.88, 0.72, 0.3, 0.6)
+
+
+def systems(n=400, shares=SHARES):
+    return [made_up(f"s{place}", n, seed=place, accuracy=share) for place, share in enumerate(shares)]
+
+
+@pytest.fixture(scope="module")
+def many():
+    return compare(table(*systems()), replicates=60)
+
+
+def test_ranks_are_the_places_that_tests_of_every_two_leave_open(many):
+    """By hand: one more than are shown better, and all less those shown worse."""
+    board = many.leaderboard
+    assert board.tests == len(board.pairs) == 21
+    for one in board.standings:
+        mine = [pair for pair in board.pairs if one.system in (pair.a, pair.b) and pair.better is not None]
+        losses = sum((pair.a if pair.better == "a" else pair.b) != one.system for pair in mine)
+        assert one.rank == (1 + losses, 7 - (len(mine) - losses))
+    assert {one.system for one in board.standings if one.rank[0] == 1} == {"s1", "s3"}
+    assert board.standings[-1].system == "s5"
+    assert board.standings[-1].rank == (7, 7)
+
+
+def test_of_many_systems_only_the_baseline_is_held_against_each_other_one(many):
+    assert [(pair.a, pair.b) for pair in many.pairs] == [("s0", f"s{place}") for place in range(1, 7)]
+    assert many.pairs[0].overall.tests == 6
+    assert many.ranking == ()
+    every = compare(table(*systems(60)), replicates=50, every_pair=True)
+    assert len(every.pairs) == 21
+    assert every.ranking
+
+
+def test_differences_are_those_of_the_pairs_with_the_baseline(many):
+    own = {pair.b: pair.area.turned() for pair in many.pairs}
+    for one in many.leaderboard.standings:
+        if one.system == "s0":
+            assert one.difference is None
+        else:
+            assert one.difference == own[one.system]
+
+
+@pytest.mark.parametrize(("asked", "chosen"), [(None, "s0"), ("best", "s1"), ("s4", "s4")])
+def test_the_baseline_is_the_first_the_best_or_the_one_named(asked, chosen):
+    found = compare(table(*systems(80)), replicates=50, baseline=asked, measures={})
+    assert found.leaderboard.baseline == chosen
+    assert {pair.a for pair in found.pairs} == {chosen}
+
+
+def test_an_unknown_baseline_is_refused_with_the_nearest_names():
+    with pytest.raises(UsageError, match='no system "s9" to be the baseline; did you mean'):
+        compare(table(*systems(20)), replicates=50, baseline="s9")
+
+
+def test_a_leaderboard_is_sorted_by_what_is_asked_for(many):
+    board = many.leaderboard
+    by_name = compare(table(*systems(60)), replicates=50, sort="system").leaderboard
+    assert [one.system for one in by_name.standings] == sorted(one.system for one in board.standings)
+    skill = compare(table(*systems(60)), replicates=50, sort="ranking_skill").leaderboard
+    values = [one.figures["ranking_skill"].value for one in skill.standings]
+    assert values == sorted(values, reverse=True)
+    with pytest.raises(UsageError, match="sorted by rank, augrc"):
+        compare(table(*systems(20)), replicates=50, sort="colour")
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_tests_of_many_pairs_are_those_of_each_pair(paired):
+    logs = [made_up(name, 60, seed=k, withheld=0.1 * k) for k, name in enumerate("abcd")]
+    rows = {name: Rows.from_frame(table(log).frame) for name, log in zip("abcd", logs, strict=True)}
+    found = pair_tests(rows, list(combinations("abcd", 2)), paired=paired, level=0.95, region=(0.0, 1.0))
+    for one in found:
+        alone = area_contrast(rows[one.a], rows[one.b], paired=paired)
+        assert one.overall == replace(alone, tests=one.overall.tests)
+
+
+def test_a_silent_system_comes_last_and_is_named():
+    logs = systems(200, shares=(0.7, 0.8, 0.9))
+    found = compare(table(*logs, silent(logs[0], "mute")), replicates=50)
+    assert found.leaderboard.standings[-1].system == "mute"
+    assert found.leaderboard.standings[-1].rank == (4, 4)
+    assert "mute answers nothing." in of_comparison(found).sentences
+
+
+def test_of_many_systems_the_terminal_has_one_table_and_at_most_three_sentences(many):
+    shown = of_comparison(many)
+    assert len(shown.sentences) <= 3
+    assert len(shown.tables) == 1
+    assert shown.tables[0].columns[:2] == ("rank", "system")
+    assert [figure.name for figure in shown.figures] == ["comparison"]
+    assert shown.data().height == 7
+
+
+def test_ranks_of_equal_systems_are_all_open_as_a_rule():
+    rng = np.random.default_rng(3)
+    logs = [made_up(f"s{k}", 150, seed=int(rng.integers(1e6)), accuracy=0.7) for k in range(6)]
+    ranks = {one.rank for one in compare(table(*logs), replicates=50, measures={}).leaderboard.standings}
+    assert ranks == {(1, 6)}
+
+
+@pytest.mark.parametrize("unpaired", [False, True])
+def test_replicates_drawn_a_few_systems_at_a_time_give_the_same_bands(unpaired, monkeypatch):
+    logs = table(*systems(80))
+    whole = compare(logs, replicates=50, unpaired=unpaired, measures={})
+    monkeypatch.setattr("demur.returns.compare.DRAWN_TOGETHER", 2)
+    parts = compare(logs, replicates=50, unpaired=unpaired, measures={})
+    assert all(one.frame().equals(two.frame()) for one, two in zip(whole.pairs, parts.pairs, strict=True))
