@@ -134,6 +134,15 @@ def test_a_damaged_index_is_put_aside_and_made_again(two: Path, spoil: bytes) ->
         assert "index.sqlite.damaged-2" in opened(two)[1][0]
 
 
+def test_an_index_whose_schema_is_no_text_is_made_again(two: Path) -> None:
+    """SQLite names the table in its message, which Python then cannot decode."""
+    opened(two)
+    whole = (two / "index.sqlite").read_bytes()
+    assert whole.count(b"CREATE TABLE runs") == 1
+    (two / "index.sqlite").write_bytes(whole.replace(b"CREATE TABLE runs", b"CREATE TABLE ru\xffs"))
+    assert "the index was damaged" in opened(two)[1][0]
+
+
 def test_an_index_of_another_schema_is_made_again(two: Path) -> None:
     for change in ("DROP TABLE runs", "ALTER TABLE runs ADD COLUMN more", "PRAGMA user_version = 99"):
         connection = sqlite3.connect(two / "index.sqlite")

@@ -94,6 +94,9 @@ class Index:
         except sqlite3.Error:
             self._connection.close()
             raise
+        except UnicodeDecodeError as error:  # in the words of SQLite about a table that is no text
+            self._connection.close()
+            raise sqlite3.DatabaseError("the index does not hold together") from error
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -117,7 +120,10 @@ class Index:
 
     def _execute(self, command: str, *values: object) -> list[Any]:
         with self._alone:
-            return self._connection.execute(command, values).fetchall()
+            try:
+                return self._connection.execute(command, values).fetchall()
+            except UnicodeDecodeError as error:
+                raise sqlite3.DatabaseError("the index does not hold together") from error
 
     def stamps(self) -> dict[str, str]:
         """The stamp of each folder as it was when it was last read."""
