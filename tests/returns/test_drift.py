@@ -201,6 +201,16 @@ def test_rare_labels_are_counted_together_and_new_ones_are_listed():
     assert values["unseen_labels"] == 2
 
 
+def test_new_answers_are_shown_of_labels_and_not_of_free_text():
+    def titles(old, new):
+        logs = [judged(rows_of([0.5] * 20, [1] * 20, prediction=labels)) for labels in (old, new)]
+        return [table.title for table in of_drift(drift(*logs)).tables]
+
+    assert "Answers that are new" in titles(["a"] * 10 + ["b"] * 10, ["a"] * 10 + ["c"] * 10)
+    texts = [[f"{side} {k}" for k in range(20)] for side in ("old", "new")]
+    assert not [title for title in titles(*texts) if title.startswith("Answers")]
+
+
 def test_of_many_confidences_the_distance_is_exact_and_the_test_is_of_a_grid(monkeypatch):
     rng = np.random.default_rng(0)
     one, two = rng.random(200).tolist(), (rng.random(150) ** 1.5).tolist()
@@ -288,6 +298,8 @@ def test_without_targets_only_what_is_withheld_can_be_checked():
 def test_scores_that_are_no_probabilities_have_no_calibration():
     old, new = judged(rows_of([3.0, 8.0, 9.0], [0, 1, 1])), judged(rows_of([4.0, 7.0, 9.0], [0, 1, 1]))
     found = drift(old, new)
+    mean = found.changes["confidence.mean"].difference
+    assert mean.low < -1 < mean.value < 1 < mean.high
     assert "calibration.excess" not in found.changes
     assert found.ece is None
 

@@ -224,7 +224,8 @@ def drift(
 
 def _changes(logs: TwoLogs, labels: LabelShares, deals: int, seed: int) -> Iterator[Change]:
     yield logs.confidences("confidence.distance", deals=deals, seed=seed)
-    yield logs.rate("confidence.mean", lambda log: log.numbers, lambda log: log.rows.answered)
+    most = 1.0 if _probabilistic(logs) else math.inf
+    yield logs.rate("confidence.mean", lambda log: log.numbers, lambda log: log.rows.answered, most=most)
     yield logs.answers("answers.distance", labels, deals=deals, seed=seed)
     yield logs.rate("withheld", lambda log: ~log.rows.answered & ~log.flags("failed"))
     yield logs.rate("failed", lambda log: log.flags("failed"))
@@ -233,8 +234,8 @@ def _changes(logs: TwoLogs, labels: LabelShares, deals: int, seed: int) -> Itera
         yield logs.rate("error", lambda log: log.errors)
         yield logs.area("augrc")
         if _probabilistic(logs):
-            excess = "calibration.excess"
-            yield logs.rate(excess, lambda log: log.numbers - log.rows.right, lambda log: log.rows.answered)
+            name, answered = "calibration.excess", lambda log: log.rows.answered
+            yield logs.rate(name, lambda log: log.numbers - log.rows.right, answered, most=2.0)
 
 
 def _changes_at(logs: TwoLogs, threshold: float | None) -> Iterator[Change]:

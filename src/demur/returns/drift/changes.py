@@ -160,7 +160,9 @@ class TwoLogs:
         """Which rows of both are those of the new log."""
         return np.repeat([False, True], [log.frame.height for log in self.sides])
 
-    def rate(self, name: str, top: Callable[[Log], Any], bottom: Callable[[Log], Any] | None = None) -> Change:
+    def rate(
+        self, name: str, top: Callable[[Log], Any], bottom: Callable[[Log], Any] | None = None, *, most: float = 1.0
+    ) -> Change:
         """The change of a sum of one thing over a sum of another; of all inputs where nothing else is named."""
         tops = [np.asarray(top(log), dtype=np.float64) for log in self.sides]
         whole = (lambda log: np.ones(log.frame.height)) if bottom is None else bottom
@@ -170,7 +172,7 @@ class TwoLogs:
         if math.isnan(new - old):
             return untested(name, old, new, "it is undefined for one of the logs")
         _, pull = _ratio(self.both.weight, np.concatenate(tops), np.concatenate(bottoms))
-        return self._shift(name, (old, new), (old_pull, new_pull), pull)
+        return self._shift(name, (old, new), (old_pull, new_pull), pull, most)
 
     def area(self, name: str) -> Change:
         """The change of the area under the error-return curve, each from its own start."""

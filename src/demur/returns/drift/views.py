@@ -191,7 +191,8 @@ def label_tables(drift: Drift) -> list[ResultTable]:
     """The labels that moved most, where answers are shown to have changed, and those that only the new log has."""
     moved = drift.labels.shares if drift.changes["answers.distance"].is_significant(drift.level) else ()
     tables = []
-    for title, shares in (("Answers that moved most", moved), ("Answers that are new", drift.labels.unseen)):
+    new = drift.labels.unseen if drift.labels.why is None else ()  # answers in free text are mostly new
+    for title, shares in (("Answers that moved most", moved), ("Answers that are new", new)):
         if shares:
             rest = f", {MOST_LABELS} of {len(shares):,}" if len(shares) > MOST_LABELS else ""
             rows = tuple(map(_share, shares[:MOST_LABELS]))
