@@ -138,8 +138,8 @@ def test_an_index_whose_schema_is_no_text_is_made_again(two: Path) -> None:
     """SQLite names the table in its message, which Python then cannot decode."""
     opened(two)
     whole = (two / "index.sqlite").read_bytes()
-    assert whole.count(b"CREATE TABLE runs") == 1
-    (two / "index.sqlite").write_bytes(whole.replace(b"CREATE TABLE runs", b"CREATE TABLE ru\xffs"))
+    assert whole.count(b"tablerunsruns") == 1
+    (two / "index.sqlite").write_bytes(whole.replace(b"tablerunsruns", b"table\xffunsrun\xff"))
     assert "the index was damaged" in opened(two)[1][0]
 
 
