@@ -22,11 +22,13 @@ from demur.core.show.charts import (
     interval_words,
     legend_corner,
     line_channels,
+    number_axis,
     rate_axis,
     refuse_repeats,
     renamed,
     style_of,
     tidy,
+    upright,
 )
 from demur.core.show.numbers import aligned, count, number, percent, short, shortened, signed, with_interval
 from demur.errors import UsageError
@@ -97,12 +99,7 @@ def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: st
         scale=alt.Scale(type="log", domain=[kept[0], max(kept[-1], kept[0] + 1)], nice=False),
         axis=alt.Axis(values=kept, format="d", labelOverlap=True, labelFlush=False, grid=False),
     )
-    up = alt.Y(
-        "value:Q",
-        title=measure_title,
-        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
-        axis=alt.Axis(format=".3~g", tickCount=6),
-    )
+    up = number_axis("value", measure_title, domain, channel=alt.Y)
     channels = line_channels(names, corner=corner, field="condition", labels=labels)
     base = Plot(inline(coloured))
     fill = alt.Fill("colour:N", scale=None)
@@ -388,14 +385,13 @@ def _paired_layers(marks: pl.DataFrame, a: str, b: str) -> list[Any]:
         scale=alt.Scale(domain=[-1.08, 1.08], nice=False),
         axis=alt.Axis(values=[0], labels=False, ticks=False, grid=False, domain=False),
     )
-    zero = Plot(inline(pl.DataFrame({"at": [0.0]}))).mark_rule(color="black", strokeWidth=1).encode(x=alt.X("at:Q"))
     base = Plot().encode(y=up)
     span = base.mark_rule(strokeWidth=2, color="#555555").encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"))
     full = either(alt.FillValue, "datum.shown", "black", "white")
     dot = base.mark_point(shape="circle", size=90, stroke="black", strokeWidth=1.8, opacity=1)
     text = base.mark_text(align="left", dx=8, fontSize=12, color="#1a1a1a")
     return [
-        zero,
+        upright(0.0, color="black", strokeWidth=1),
         span,
         dot.encode(across, fill=full, tooltip=[alt.Tooltip("measure:N"), alt.Tooltip("text:N", title="value")]),
         text.encode(x=alt.XValue("width"), text=alt.Text("text:N")),

@@ -27,6 +27,7 @@ from demur.core.show.charts import (
     number_axis,
     refuse_repeats,
     renamed,
+    rimmed_text,
     tidy,
     upright,
     validations,
@@ -213,11 +214,8 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
         reasons = pl.Series([middle_cut(text, REASON_LENGTH, tail=0) for text in lost["text"]])
         data = inline(lost.select("system", "text").with_columns(reason=reasons))
         reason = Plot(data).encode(y=up, x=alt.XValue(8), text=alt.Text("reason:N"))
-        look: dict[str, Any] = {"align": "left", "fontSize": 11, "fontStyle": "italic"}
-        layers += [
-            reason.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round"),
-            reason.mark_text(**look, color=INK).encode(tooltip=[alt.Tooltip("system:N"), alt.Tooltip("text:N")]),
-        ]
+        rim, text = rimmed_text(reason, 4, INK, align="left", fontSize=11, fontStyle="italic")
+        layers += [rim, text.encode(tooltip=[alt.Tooltip("system:N"), alt.Tooltip("text:N")])]
     return layers
 
 

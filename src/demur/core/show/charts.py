@@ -214,19 +214,23 @@ def placed_labels(
         label_y=pl.Series([domain[0] + up / scale for _, up in spots]),
     )
     base = Plot(inline(rows))
-    where: dict[str, Any] = {"x": alt.X("label_x:Q"), "y": alt.Y("label_y:Q")}
+    label = base.encode(x=alt.X("label_x:Q"), y=alt.Y("label_y:Q"), text=alt.Text("text:N"))
     dot: dict[str, Any] = {"size": 90, "shape": "diamond", "fill": "white", "stroke": "black", "strokeWidth": 1.8}
     beside: dict[str, Any] = {"baseline": "middle", "dx": 3} if align == "left" else {"baseline": "bottom", "dx": 0}
-    text: dict[str, Any] = {"align": align, **beside, "fontSize": 12, "fontWeight": 600}
     return [
         base.mark_rule(color="#444444", strokeWidth=0.8).encode(
             x=alt.X("x:Q"), y=alt.Y("y:Q"), x2=alt.X2("label_x:Q"), y2=alt.Y2("label_y:Q")
         ),
-        base.mark_text(**text, stroke="white", strokeWidth=3, strokeJoin="round").encode(
-            **where, text=alt.Text("text:N")
-        ),
-        base.mark_text(**text, color="#111111").encode(**where, text=alt.Text("text:N")),
+        *rimmed_text(label, 3, "#111111", align=align, **beside, fontSize=12, fontWeight=600),
         base.mark_point(**dot, filled=True, opacity=1).encode(x=alt.X("x:Q"), y=alt.Y("y:Q")),
+    ]
+
+
+def rimmed_text(base: Any, rim: float, colour: str, **look: Any) -> list[Any]:
+    """Text with a white rim so many pixels wide, legible over whatever runs beneath it."""
+    return [
+        base.mark_text(**look, stroke="white", strokeWidth=rim, strokeJoin="round"),
+        base.mark_text(**look, color=colour),
     ]
 
 
@@ -302,13 +306,20 @@ def line_channels(
     styles = [style_of(place) for place in range(len(names))] + list(REFERENCES[: len(references)])
     domain = [*names, *references]
     legend = legend_in(corner, shortened(names) if labels is None else labels) if len(domain) > 1 else None
+    return style_channels(dict(zip(domain, styles, strict=True)), field, legend)
+
+
+def style_channels(
+    styles: Mapping[str, LineStyle], field: str, legend: Any, kind: Literal["ordinal", "nominal"] = "ordinal"
+) -> tuple[Any, ...]:
+    """Colour, dash and width of lines in styles by name, with one legend for all three."""
     ranges: tuple[tuple[Any, list[Any]], ...] = (
-        (alt.Color, [style.colour for style in styles]),
-        (alt.StrokeDash, [list(style.dash) for style in styles]),
-        (alt.StrokeWidth, [style.width for style in styles]),
+        (alt.Color, [style.colour for style in styles.values()]),
+        (alt.StrokeDash, [list(style.dash) for style in styles.values()]),
+        (alt.StrokeWidth, [style.width for style in styles.values()]),
     )
-    scales = [(channel, alt.Scale(type="ordinal", domain=domain, range=span)) for channel, span in ranges]
-    return tuple(channel(field, type="ordinal", sort=None, scale=scale, legend=legend) for channel, scale in scales)
+    scales = [(channel, alt.Scale(type="ordinal", domain=list(styles), range=span)) for channel, span in ranges]
+    return tuple(channel(field, type=kind, sort=None, scale=scale, legend=legend) for channel, scale in scales)
 
 
 def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:

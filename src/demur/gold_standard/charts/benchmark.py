@@ -29,6 +29,8 @@ from demur.core.show.charts import (
     legend_in,
     rate_axis,
     refuse_repeats,
+    rimmed_text,
+    style_channels,
     tidy,
 )
 from demur.core.show.html import evenly
@@ -143,28 +145,14 @@ class Scheme:
         colours = [style.colour for style in self.styles.values()]
         return table.with_columns(pl.col(field).replace_strict(self.names, colours).alias("colour"))
 
-    def channels(self, corner: Corner | None, field: str = "performer") -> list[Any]:
+    def channels(self, corner: Corner | None, field: str = "performer") -> tuple[Any, ...]:
         """Colour, dash and width by name, with one legend for all three; none where `corner` is None."""
         legend: Any = None if corner is None else legend_in(corner, dict(self.labels))
         if corner == "top":
             longest = max(len(label) for label in self.labels.values())
             legend.columns = max(1, min(len(self.labels), int((WIDTH + 20) // (CHARACTER_WIDTH * longest + SYMBOL))))
             legend.strokeColor = None
-        ranges: tuple[tuple[Any, list[Any]], ...] = (
-            (alt.Color, [style.colour for style in self.styles.values()]),
-            (alt.StrokeDash, [list(style.dash) for style in self.styles.values()]),
-            (alt.StrokeWidth, [style.width for style in self.styles.values()]),
-        )
-        return [
-            channel(
-                field,
-                type="nominal",
-                sort=None,
-                scale=alt.Scale(type="ordinal", domain=self.names, range=span),
-                legend=legend,
-            )
-            for channel, span in ranges
-        ]
+        return style_channels(self.styles, field, legend, "nominal")
 
     def corner(
         self,
@@ -250,13 +238,9 @@ def horizontal_line(place: float, **look: Any) -> Any:
 
 def line_label(place: float, text: str) -> list[Any]:
     """Words over the right end of a line from side to side, legible over whatever runs beneath them."""
-    look: dict[str, Any] = {"align": "right", "fontSize": 11, "dx": -3, "dy": -8}
     base = Plot(alt.InlineData(values=[{"up": place, "text": text}]))
-    where: dict[str, Any] = {"x": alt.XValue("width"), "y": alt.Y("up:Q"), "text": alt.Text("text:N")}
-    return [
-        base.mark_text(**look, stroke="white", strokeWidth=4, strokeJoin="round").encode(**where),
-        base.mark_text(**look, color="#333333").encode(**where),
-    ]
+    label = base.encode(x=alt.XValue("width"), y=alt.Y("up:Q"), text=alt.Text("text:N"))
+    return rimmed_text(label, 4, "#333333", align="right", fontSize=11, dx=-3, dy=-8)
 
 
 def curve_text(part: pl.DataFrame, value: str, x: Quantity, y: Quantity) -> str:

@@ -176,7 +176,7 @@ def _subjects_panel(
     table: pl.DataFrame,
     field: str,
     up: Any,
-    channels: list[Any],
+    channels: Sequence[Any],
     target: float | None,
     *,
     tooltips: Sequence[Any] = (),

@@ -24,6 +24,7 @@ from demur.core.show.charts import (
     number_axis,
     refuse_repeats,
     renamed,
+    rimmed_text,
     tidy,
     upright,
 )
@@ -441,11 +442,7 @@ def _domain_labels(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     base = Plot(alt.InlineData(values=rows)).encode(
         x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("top:Q", scale=None, axis=None), text=alt.Text("text:N")
     )
-    look: dict[str, Any] = {"align": "left", "baseline": "top", "fontSize": 11}
-    return [
-        base.mark_text(**look, stroke="white", strokeWidth=3, strokeJoin="round"),
-        base.mark_text(**look, color="#1a1a1a"),
-    ]
+    return rimmed_text(base, 3, "#1a1a1a", align="left", baseline="top", fontSize=11)
 
 
 def _placed(dots: list[tuple[float, float]], widths: list[float]) -> list[Box]:
