@@ -330,7 +330,7 @@ def _numbers_in(one: Figure | Difference) -> dict[str, float | None]:
 ITEMS = pl.List(pl.String)
 
 
-def act_turns(nbest: NBest, settings: NBestSettings | None = None) -> pl.DataFrame:
+def act_turns(nbest: NBest) -> pl.DataFrame:
     """A row per utterance: what was meant, its list, and its own share of the error counts and of the ICE.
 
     `ice` is what its items cost, `ser` the errors of the surest hypothesis, `wser` those expected under confidences,
@@ -344,7 +344,7 @@ def act_turns(nbest: NBest, settings: NBestSettings | None = None) -> pl.DataFra
     >>> row["reference"], row["acts"], row["ser"], row["wser"], row["oracle"], round(row["ice"], 4), row["right"]
     (['a'], [['b'], ['a']], 1.0, 0.5, 0.0, 1.3863, False)
     """
-    how = settings or NBestSettings()
+    how = NBestSettings()
     rows, of_acts = exploded(nbest), how.of_acts()
     counted = {key: of_acts[key] for key in ("ser", "wser", "oracle")}
     sums = ExplodedLists(nbest, rows, None).totals(counted, {"ice": how.of_items()["ice"]})

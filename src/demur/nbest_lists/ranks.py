@@ -165,7 +165,7 @@ class ListRanks:
         }
 
 
-def list_ranks(responses: Responses, turns: pl.DataFrame | None = None, *, level: float = 0.95) -> ListRanks:
+def list_ranks(responses: Responses, *, level: float = 0.95) -> ListRanks:
     """Where right labels stand in the lists of one system, read with `keep=("nbest",)`.
 
     >>> from demur.returns.table import Reading, responses
@@ -177,7 +177,7 @@ def list_ranks(responses: Responses, turns: pl.DataFrame | None = None, *, level
     ((0.0, 2.0), 1.0, 0.667)
     """
     check_level(level)
-    table = label_turns(responses) if turns is None else turns
+    table = label_turns(responses)
     weight = responses.frame["weight"].to_numpy()
     listed = (table["acts"].list.len() > 0).to_numpy()
     known = (responses.frame["target"].list.len() > 0).fill_null(value=False).to_numpy()

@@ -116,16 +116,16 @@ def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFram
     return named.select("dialogue", group=grouped, y=SUCCESS * numbers["success"] - TURN * numbers["turns"])
 
 
-def oracle_curves(evaluations: NBestEvaluations, *, measure: str = "ice") -> Smooths:
-    """A measure of dialogues against the oracle error of their lists, by system."""
+def oracle_curves(evaluations: NBestEvaluations) -> Smooths:
+    """ICE of dialogues against the oracle error of their lists, by system."""
     parts = [
         one.per_dialogue().select(
-            pl.lit(one.system).alias("group"), "dialogue", pl.col("oracle").alias("x"), pl.col(measure).alias("y")
+            pl.lit(one.system).alias("group"), "dialogue", pl.col("oracle").alias("x"), pl.col("ice").alias("y")
         )
         for one in evaluations
     ]
     unit = "dialogue" if all(one.totals.clustered for one in evaluations) else "utterance"
-    return _smoothed(pl.concat(parts), "oracle", measure, unit)
+    return _smoothed(pl.concat(parts), "oracle", "ice", unit)
 
 
 def _smoothed(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smooths:

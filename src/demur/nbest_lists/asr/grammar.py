@@ -262,14 +262,14 @@ class Grammar:
 
 
 @cache
-def bundled(name: str = "restaurant") -> Grammar:
-    """A grammar that comes with the package.
+def bundled() -> Grammar:
+    """The grammar that comes with the package, of a restaurant guide.
 
     >>> bundled().parse("I'm looking for a cheap Thai restaurant in the north part of town")
     'inform(pricerange=cheap, food=thai, area=north)'
     """
-    resource = files("demur.corpora") / name / "grammar.toml"
-    return Grammar.of(tomllib.loads(resource.read_text(encoding="utf-8")), f"grammar of {name}")
+    resource = files("demur.corpora") / "restaurant" / "grammar.toml"
+    return Grammar.of(tomllib.loads(resource.read_text(encoding="utf-8")), "grammar of restaurant")
 
 
 def _framed(words: Sequence[str | _Value], frame: _Frame, default: _Frame) -> Iterator[tuple[Act, bool]]:
