@@ -17,7 +17,7 @@ import numpy as np
 from demur.core.arrays import Array
 from demur.core.io.files import read_source
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, opened
-from demur.core.io.tables import Cells, Request, Table
+from demur.core.io.tables import Cells, Request, Table, first
 from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
 from demur.gold_standard import integrals
@@ -387,9 +387,8 @@ def _cost_column(part: str, table: Table, mapped: Mapping[str, str]) -> str:
 def _cost_pairs(cells: Cells) -> list[Point]:
     rates, amounts = cells.numbers("performance"), cells.numbers("amount")
     for part, values in (("performance", rates), ("amount", amounts)):
-        bad = values.is_null() | ~values.is_finite().fill_null(False)
-        if bad.any():
-            place = bad.arg_max() or 0
+        place = first(values.is_null() | ~values.is_finite().fill_null(False))
+        if place is not None:
             got = values[place]
             raise cells.fault(part, place, "must be a finite number", got="nothing" if got is None else float(got))
     return list(zip(rates.to_list(), amounts.to_list(), strict=True))

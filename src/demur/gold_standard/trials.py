@@ -20,7 +20,7 @@ from demur.core.io.columns import TRIAL_ALIASES, check_mapping, filtered, mappin
 from demur.core.io.files import read_source, read_table, table_of
 from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import FALSE, ROW, TRUE, Cells, Request, Table, first
-from demur.core.show.numbers import ROWS, Wording
+from demur.core.show.numbers import ROWS, Wording, first_names
 from demur.errors import DataError, UsageError, faults_of
 from demur.returns.table import SOURCE
 
@@ -400,10 +400,11 @@ def performer_roles(rows: TrialRows, where: str) -> tuple[str, tuple[str, ...], 
     if guessed:
         divided = f"; each {guessed[0].removeprefix('study <- ')} is read as a study of its own"
     if not gold:
-        raise DataError(f"there is no gold performer among {listed(systems)}", where=where, fix=f"{_NAMING}{divided}")
+        rule = f"there is no gold performer among {first_names(systems)}"
+        raise DataError(rule, where=where, fix=f"{_NAMING}{divided}")
     if not systems:
         fix = f"what is compared with the gold standard has the role system{divided}"
-        raise DataError(f"there is no system beside the gold standard, {listed(gold)}", where=where, fix=fix)
+        raise DataError(f"there is no system beside the gold standard, {first_names(gold)}", where=where, fix=fix)
     for name in gold:
         if name in systems:
             mine = rows.only(pl.col("performer") == name)
@@ -417,22 +418,12 @@ def performer_roles(rows: TrialRows, where: str) -> tuple[str, tuple[str, ...], 
     return called, gold, systems
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in quotes, the first eight of many.
-
-    >>> listed(["A", "B"])
-    '"A", "B"'
-    """
-    shown = ", ".join(f'"{name}"' for name in names[:8])
-    return f"{shown} and {len(names) - 8:,} more" if len(names) > 8 else shown
-
-
 def with_subjects(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
     """Names subjects after the gold performers where several are taken together, and tells who has no subject."""
     named = rows
     if len(gold) > 1:
         unnamed = IS_GOLD & pl.col("subject").is_null()
-        notes = [f"{GOLD_STANDARD}: {listed(gold)} taken together"]
+        notes = [f"{GOLD_STANDARD}: {first_names(gold)} taken together"]
         if rows.frame.filter(unnamed).height:
             notes.append("gold performers are the subjects of their trials where no other is named")
         subject = pl.when(unnamed).then("performer").otherwise("subject")
@@ -572,7 +563,7 @@ def _measured(rows: TrialRows, reading: TrialReading, where: str) -> TrialRows:
         raise DataError(f"every row has no {either}", where=where, fix="nothing is left to analyse")
     kept = rows.only(~missing)
     gone = sorted({*rows.frame["performer"]} - {*kept.frame["performer"]})
-    all_of = f"; nothing is left of {listed(gone)}" if gone else ""
+    all_of = f"; nothing is left of {first_names(gone)}" if gone else ""
     warning = f"{_LEFT_OUT.about(either).with_count(int(missing.sum()))}, first {rows.place(place)}{all_of}"
     return replace(kept, warnings=(*kept.warnings, warning))
 

@@ -15,8 +15,8 @@ from demur.core.arrays import Array
 from demur.core.io.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened
-from demur.core.io.tables import ROW, Cells, Request, Table, as_text
-from demur.core.show.numbers import Wording
+from demur.core.io.tables import ROW, Cells, Request, Table, as_text, first
+from demur.core.show.numbers import Wording, first_names
 from demur.errors import DataError, UsageError, faults_of
 
 GAIN = "normalised gain"
@@ -61,9 +61,8 @@ class Dialogues:
             raise DataError(f'there is no column "{name}"; {nearest(name, self.frame.columns)}', where="dialogues:")
         column = self.frame[name].alias("cell")
         numbers = _cast(column)
-        bad = column.is_not_null() & (numbers.is_null() | ~numbers.is_finite())
-        if bad.any():
-            place = bad.arg_max() or 0
+        place = first(column.is_not_null() & (numbers.is_null() | ~numbers.is_finite()))
+        if place is not None:
             where = f'dialogue "{self.frame["dialogue"][place]}": {name}'
             raise DataError("must be a finite number", where=where, got=str(column[place]))
         return numbers
@@ -108,7 +107,7 @@ def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     if undefined.height:
         why = " (pre is 1, so nothing was left to gain, or a test is missing)" if what == GAIN else ""
         warnings = (
-            f"{_UNDEFINED.with_count(undefined.height)}{why}: {_quote_names(undefined['dialogue'].to_list(), 5)}",
+            f"{_UNDEFINED.with_count(undefined.height)}{why}: {first_names(undefined['dialogue'].to_list(), 5)}",
         )
     gain = (f"outcome: {GAIN}, (post - pre) / (1 - pre)",) if what == GAIN else ()
     return Dialogues(kept.sort("dialogue"), what, (*resolved.notes, *gain), warnings)
@@ -131,9 +130,9 @@ def _names(cells: Cells) -> pl.Series:
         rule = f"needs a column dialogue; there are {', '.join(cells.table.columns[:12])}"
         raise DataError(rule, where=cells.table.name, fix=mapping_of("dialogue", "COLUMN"))
     names = as_text(cells.table.frame[cells.columns["dialogue"]]).alias("dialogue")
-    missing = names.is_null()
-    if missing.any():
-        raise cells.fault("dialogue", missing.arg_max() or 0, "must name the dialogue", got="nothing")
+    missing = first(names.is_null())
+    if missing is not None:
+        raise cells.fault("dialogue", missing, "must name the dialogue", got="nothing")
     repeated = names.is_duplicated()
     if repeated.any():
         name = names.filter(repeated)[0]
@@ -162,18 +161,16 @@ def _outcome(cells: Cells) -> tuple[pl.Series, str]:
 
 
 def _finite(values: pl.Series, cells: Cells, part: str) -> pl.Series:
-    bad = values.is_not_null() & ~values.is_finite()
-    if bad.any():
-        place = bad.arg_max() or 0
+    place = first(values.is_not_null() & ~values.is_finite())
+    if place is not None:
         raise cells.fault(part, place, "must be a finite number", got=str(values[place]))
     return values
 
 
 def _read_share(cells: Cells, part: str) -> pl.Series:
     values = _finite(cells.numbers(part), cells, part)
-    bad = values.is_not_null() & ~values.is_between(0, 1)
-    if bad.any():
-        place = bad.arg_max() or 0
+    place = first(values.is_not_null() & ~values.is_between(0, 1))
+    if place is not None:
         fix = "test scores are shares of the questions, between 0 and 1"
         raise cells.fault(part, place, "must lie between 0 and 1", got=float(values[place]), fix=fix)
     return values
@@ -207,9 +204,8 @@ def match_dialogues(
     return common, [note]
 
 
-def _quote_names(names: Sequence[str], most: int = 3) -> str:
-    listed = ", ".join(f'"{name}"' for name in names[:most])
-    return (f"{listed} and {len(names) - most:,} more" if len(names) > most else listed) or "none"
+def _quote_names(names: Sequence[str]) -> str:
+    return first_names(names, 3) or "none"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,9 +263,8 @@ def _candidate_names(
 
 def _finite_numbers(frame: pl.DataFrame, name: str) -> Any:
     numbers = _cast(frame[name].alias("cell"))
-    bad = numbers.is_null() | ~numbers.is_finite()
-    if bad.any():
-        place = bad.arg_max() or 0
+    place = first(numbers.is_null() | ~numbers.is_finite())
+    if place is not None:
         fix = "leave the column out of the candidates, or fill the gaps"
         where = f"row {place + 1}: {name}"
         raise DataError("must be a number in every row", where=where, got=str(frame[name][place]), fix=fix)

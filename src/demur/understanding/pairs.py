@@ -12,7 +12,7 @@ from demur.core.io.columns import ALIASES, Where, filtered, mapping_of, resolve
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import opened
 from demur.core.io.tables import ROW, Cells, Request, Table, as_lists, as_text, first
-from demur.core.show.numbers import ROWS, Wording
+from demur.core.show.numbers import ROWS, Wording, first_names
 from demur.errors import DataError
 
 PAIR_ALIASES = {"input": ALIASES["input"], "target": ALIASES["target"], "answer": ()}
@@ -114,7 +114,7 @@ class Pairs:
         notes += [_OFF_TOPIC.with_count(len(self.off_topic))] if self.off_topic else []
         notes += [f"{_COPIES.with_count(self.copies)}; each counts"] if self.copies else []
         for wording, labels in ((_SINGLE, self.single), (_WORDLESS, self.wordless)):
-            notes += [f"{wording.with_count(len(labels))}: {listed(labels)}"] if labels else []
+            notes += [f"{wording.with_count(len(labels))}: {first_names(labels, _SHOWN, quote='')}"] if labels else []
         return tuple(notes)
 
     @property
@@ -125,7 +125,7 @@ class Pairs:
             text, labels = contradicted[0]
             warnings.append(f'{_CONTRADICTED.with_count(len(contradicted))}, e.g. "{text}" has {" and ".join(labels)}')
         if unasked := self.unasked:
-            warnings.append(f"{_UNASKED.with_count(len(unasked))}: {listed(unasked)}")
+            warnings.append(f"{_UNASKED.with_count(len(unasked))}: {first_names(unasked, _SHOWN, quote='')}")
         return tuple(warnings)
 
     def _folded(self) -> pl.DataFrame:
@@ -242,8 +242,8 @@ def _conflict(label: str, one: str, other: str, *, where: str = "", earlier: str
     return DataError(rule, where=where, fix="a label stands for one answer; give the other one a label of its own")
 
 
-def _cut(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def read_answers(data: object) -> dict[str, str]:
@@ -276,12 +276,6 @@ def _answer_columns(table: Table) -> Mapping[str, str]:
         rule = "needs columns answer and text, or target and answer"
         raise DataError(rule, where=f"{table.name}:", fix=f"there are {', '.join(table.columns[:12])}")
     return {"target": label, "answer": text}
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 ANSWERED = ("prediction", "confidence", "nbest", "returned", "why")

@@ -164,6 +164,16 @@ def listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def first_names(names: Sequence[str], most: int = 8, *, quote: str = '"') -> str:
+    """The first names, in quotes, and how many more there are.
+
+    >>> first_names(["A", "B", "C"], 2), first_names(["A", "B"], 2, quote="")
+    ('"A", "B" and 1 more', 'A, B')
+    """
+    shown = ", ".join(f"{quote}{name}{quote}" for name in names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
 def rounded_up(count: int) -> str:
     """A count rounded up to two digits.
 

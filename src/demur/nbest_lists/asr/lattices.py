@@ -20,6 +20,7 @@ from demur.core.io.columns import NBEST_ALIASES, resolve
 from demur.core.io.files import read_source
 from demur.core.io.sources import compression_at, expand, lines, opened, stem_of
 from demur.core.io.tables import ROW, Request
+from demur.core.show.numbers import first_names
 from demur.core.show.results import Step, silent
 from demur.errors import DataError
 from demur.nbest_lists.asr.networks import Network, spoken_word
@@ -630,7 +631,5 @@ def _count_names(names: Sequence[str], what: str) -> str:
     >>> _count_names(["u1", "u2"], "lattice")
     'there are 2 lattices ("u1", "u2")'
     """
-    shown = ", ".join(f'"{name}"' for name in names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     count = f"is a {what}" if len(names) == 1 else f"are {len(names):,} {what}s"
-    return f"there {count} ({shown}{more})"
+    return f"there {count} ({first_names(names, _SHOWN)})"
