@@ -121,7 +121,7 @@ def read_nbest(
     from demur.nbest_lists.asr.scorers import Scoring
     from demur.nbest_lists.table import read_lists
 
-    scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
+    scoring = Scoring(scorer, grammar, parser, heard, sentences)
     return read_lists(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)
 
 
@@ -165,7 +165,7 @@ def nbest(
     training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
     _refuse_options(data, training, compare, any(choice.values()), bool(by or training))
     settings = NBestSettings(level, replicates, seed, floor, clip)
-    scoring = Scoring.of(scorer, grammar, parser, heard, sentences)
+    scoring = Scoring(scorer, grammar, parser, heard, sentences)
     reading = list_reading(columns, (), items, normalise, ontology)
     step("reading", 0, 1)
     table = read_lists(data, replace(reading, where=tuple(where), keep=() if by is None else (by,)), scoring)

@@ -306,33 +306,30 @@ BUNDLED_GRAMMAR = (
 class Scoring:
     """Which scorers make lists of what a recogniser heard, and what parses sentences; no lists are made without names.
 
-    >>> [name for name, _ in Scoring.of("const,infev").hypothesisers()]
+    Several scorers in one text are separated by commas.
+
+    >>> [name for name, _ in Scoring("const,infev").hypothesisers()]
     ['const', 'infev']
     """
 
-    names: tuple[str, ...] = ()
+    scorer: str | Sequence[str] | None = None
     grammar: str | Path | None = None
     parser: Parse | str | None = None
     heard: Ear = "auto"
     sentences: int | None = None
 
-    @classmethod
-    def of(
-        cls,
-        scorer: str | Sequence[str] | None,
-        grammar: str | Path | None = None,
-        parser: Parse | str | None = None,
-        heard: Ear = "auto",
-        sentences: int | None = None,
-    ) -> Scoring:
-        """Scorers by name, several separated by commas; refuse unknown ones, and options that go with none."""
-        given = scorer.split(",") if isinstance(scorer, str) else scorer or ()
-        names = tuple(dict.fromkeys(name.strip() for name in given))
-        for name in names:
+    def __post_init__(self) -> None:
+        """Refuse unknown scorers, and options that go with none."""
+        for name in self.names:
             check_name(name)
-        if not names and (grammar or parser or sentences or heard != "auto"):
+        if not self.names and (self.grammar or self.parser or self.sentences or self.heard != "auto"):
             raise UsageError("`grammar`, `parser`, `heard` and `sentences` go with `scorer`")
-        return cls(names, grammar, parser, heard, sentences)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the scorers, each once."""
+        given = self.scorer.split(",") if isinstance(self.scorer, str) else self.scorer or ()
+        return tuple(dict.fromkeys(name.strip() for name in given))
 
     def hypothesisers(self) -> Iterator[tuple[str, Hypothesiser]]:
         """What makes the lists, by the name of the scorer; all share what was parsed."""
