@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
@@ -308,6 +309,12 @@ class Performer:
     def band(self, x: Array) -> tuple[Array, Array]:
         """Where the curve can be at each place, each taken alone; within the bounds of the metric."""
         return self.fit.band(x, self.critical * self.error(x))
+
+    def curve(self, places: int) -> pl.DataFrame:
+        """The curve with its band at so many places over the range of its trials: `x, y, low, high`."""
+        x = np.linspace(self.fit.family.low, self.fit.family.high, places)
+        low, high = self.band(x)
+        return pl.DataFrame({"x": x, "y": self.fit(x), "low": low, "high": high})
 
     def replicates(self, x: Array) -> Array:
         """Performance at places in each replicate, spread as widely as the band says."""

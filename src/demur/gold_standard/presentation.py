@@ -14,7 +14,6 @@ from demur.core.show.notebook import pictured, presented
 from demur.core.show.numbers import p_value, percent, short
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
-from demur.gold_standard.fitting import Performer
 from demur.gold_standard.impurity import ComponentAnalysis
 from demur.gold_standard.planning import GoldPlan
 from demur.gold_standard.study import Domain, GoldStudies, GoldStudy, study_values
@@ -27,15 +26,8 @@ PLACES = 101
 
 def curve_frame(study: GoldStudy) -> pl.DataFrame:
     """Every curve over the range of its own trials: `performer, role, x, y, low, high`."""
-    return pl.concat([_curve(one) for one in study.performers])
-
-
-def _curve(one: Performer) -> pl.DataFrame:
-    x = np.linspace(one.fit.family.low, one.fit.family.high, PLACES)
-    low, high = one.band(x)
-    return pl.DataFrame({"x": x, "y": one.fit(x), "low": low, "high": high}).select(
-        pl.lit(one.name).alias("performer"), pl.lit(one.role).alias("role"), "x", "y", "low", "high"
-    )
+    named = [(one, pl.lit(one.name).alias("performer"), pl.lit(one.role).alias("role")) for one in study.performers]
+    return pl.concat([one.curve(PLACES).select(*who, pl.all()) for one, *who in named])
 
 
 def point_frame(study: GoldStudy) -> pl.DataFrame:
@@ -117,11 +109,6 @@ def effect_name(kind: str, components: tuple[str, ...], others: tuple[str, ...] 
 def residual_frame(study: GoldStudy) -> pl.DataFrame:
     """What the curves leave of the trials: `performer, x, residual, low, high, n`."""
     return pl.concat([one.frame() for one in study.residuals])
-
-
-def gold_band(study: GoldStudy) -> pl.DataFrame:
-    """The pooled gold standard with its band: `x, y, low, high`."""
-    return _curve(study.gold).select("x", "y", "low", "high")
 
 
 def performer_table(study: GoldStudy) -> ResultTable:
@@ -344,7 +331,9 @@ def _figures(study: GoldStudy, units: Units) -> list[Drawing]:
     curves = study.wizards.frame() if study.wizards is not None else pl.DataFrame()
     if curves.height:
         upper = study.trials.upper
-        charts.append(drawing(f"{_CHARTS}checks.wizards_chart", curves, gold_band(study), upper=upper, **x, **y))
+        charts.append(
+            drawing(f"{_CHARTS}checks.wizards_chart", curves, study.gold.curve(PLACES), upper=upper, **x, **y)
+        )
     if study.convergence:
         steps = pl.concat([one.frame() for one in study.convergence])
         tolerance = study.convergence[0].tolerance

@@ -78,8 +78,6 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
         distance = study.impurities[place - 1].to_dict()
         if study.costs:
             distance["average_marginal_cost"] = study.costs[place - 1].average.to_dict()
-    x = np.linspace(one.fit.family.low, one.fit.family.high, _CURVE)
-    low, high = one.band(x)
     return {
         "performer": one.name,
         "role": one.role,
@@ -93,7 +91,7 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
         "r2": one.r2,
         "deviance_explained": one.deviance_explained,
         "residuals": study.residuals[place].to_dict(),
-        "curve": pl.DataFrame({"x": x, "y": one.fit(x), "low": low, "high": high}).to_dicts(),
+        "curve": one.curve(_CURVE).to_dicts(),
     }
 
 
