@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, job, load
+from demur.core.options import NoSeed
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 
@@ -42,9 +43,6 @@ def importer_of(path: str | Path) -> Importer | None:
 @cache
 def _importers() -> tuple[Importer, ...]:
     return tuple(load(place) for place in REGISTRY)
-
-
-NoSeed = Annotated[int, Option("Taken as by every command; nothing here is random.")]
 
 
 @job

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, Output, job
-from demur.core.options import By, Level, Replicates, Sampling, Seed, Where, name_columns
+from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where, name_columns
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
-from demur.importers import NoSeed
 
 if TYPE_CHECKING:
     from demur.nbest_lists.asr.lattices import LatticeRows

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import Level, Replicates, Sampling, Seed, Where
+from demur.core.options import Level, NoSeed, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.returns.options import OUT_OF_SCOPE, Columns, labels
@@ -48,7 +48,6 @@ OffTopicLabels = Annotated[
         collect=labels,
     ),
 ]
-NoSeed = Annotated[int, Option("Taken as by every command; nothing here is random.")]
 ModelFolder = Annotated[
     "RelevanceClassifier | str | Path", Argument("Folder of a model, as train and tune write it.", "MODEL_DIR")
 ]

@@ -11,7 +11,7 @@ from demur.apps.cli.commands import Run, add_jobs, add_names, call, new_app, run
 from demur.apps.cli.output import OutputOptions
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import Argument, Job, Option
-from demur.core.options import Level, Replicates, Sampling, Seed, Where
+from demur.core.options import Level, NoSeed, Replicates, Sampling, Seed, Where
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.importers import JOBS as DSTC_JOBS
@@ -34,7 +34,7 @@ from demur.returns.options import (
 from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import StoreFolder
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
-from demur.understanding.jobs import LeastConfidence, ModelFolder, NoSeed
+from demur.understanding.jobs import LeastConfidence, ModelFolder
 
 
 def follow(
