@@ -68,7 +68,7 @@ class PilotPerformer:
         counts, curve = self.counts, curve_of(self.fit)
         if counts.binomial and counts.scale.upper is not None:
             return (rng.random(mean.shape) < mean).astype(float)
-        persons, weights = _normal()
+        persons, weights = normal_rule()
         _, sizes = counts.whole
         shares = shares_of(self.fit, self.spread, persons)
         # Variance within a person: of scores with an upper bound beside that of trials that are right or wrong.
@@ -154,7 +154,7 @@ def average_person(fit: CurveFit, spread: float) -> Array:
     curve = curve_of(fit)
     if fit.counts.scale.upper is None or spread == 0:
         return curve if fit.counts.scale.upper is None else _logit(curve)
-    nodes, weights = _normal()
+    nodes, weights = normal_rule()
     found = _logit(curve) * np.sqrt(1 + 0.346 * spread**2)
     for _ in range(_NEWTON):
         share = means("logit", found[:, None] + spread * nodes)
@@ -177,7 +177,8 @@ def _logit(share: Array) -> Array:
 
 
 @cache
-def _normal() -> tuple[Array, Array]:
+def normal_rule() -> tuple[Array, Array]:
+    """Points of the standard normal distribution that stand for all persons, and their weights."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_PERSONS)
     return nodes, weights / weights.sum()
 
@@ -188,7 +189,7 @@ def _freed(subjects: int) -> float:
 
 def _between(fit: CurveFit, spread: float) -> float:
     """What the products of residuals of two trials of a subject sum to when persons differ so much."""
-    persons, weights = _normal()
+    persons, weights = normal_rule()
     shares, curve = shares_of(fit, spread, persons), curve_of(fit)
     sizes = fit.counts.sizes
     together = (sizes @ shares) ** 2 @ weights - (sizes @ curve) ** 2
@@ -198,7 +199,7 @@ def _between(fit: CurveFit, spread: float) -> float:
 
 def _correlation(performers: Sequence[PilotPerformer]) -> Array:
     """How far a person who is good with one performer is good with another, by moments; 0 without shared subjects."""
-    nodes, weights = _normal()
+    nodes, weights = normal_rule()
     matrix = np.eye(len(performers))
     for (row, one), (column, other) in combinations(enumerate(performers), 2):
         shared = np.intersect1d(one.counts.present, other.counts.present)

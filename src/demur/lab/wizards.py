@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from demur.core.arrays import Array
 from demur.errors import UsageError
+from demur.gold_standard.planning import normal_rule
 
 COMPONENTS = ("confirm", "spell")
 """What the guide can do beyond asking again."""
@@ -169,8 +170,6 @@ CALLERS_DIFFER = 0.4
 COST = ((0.0, 0), (0.2, 2), (0.4, 5), (0.5, 10), (0.6, 20), (0.7, 35), (0.8, 60), (0.9, 100), (1.0, 150))
 """What a designer would pay for rates of task completion, in thousand dollars."""
 
-_PERSONS = 32
-"""Points of the Gauss-Hermite rule over persons; with twice as many the truth changes by less than 1e-10."""
 _RATES = 64
 """Points of the Gauss-Legendre rule over word error rates."""
 
@@ -182,7 +181,7 @@ def truth(performer: str, wer: ArrayLike) -> Array:
     ([0.97, 0.67, 0.14], 0.84)
     """
     if performer == GOLD:
-        skill, weight = _persons()
+        skill, weight = normal_rule()
         shares: Array = completion(wizard_turns(_rates(wer), WIZARDS_DIFFER * skill)) @ weight
         return shares
     if performer not in SYSTEMS:
@@ -194,7 +193,7 @@ def lesion_truth(components: Collection[str], wer: ArrayLike) -> Array:
     """The same of the guide with these components switched on."""
     if unknown := sorted(set(components) - set(COMPONENTS)):
         raise UsageError(f'the guide has the components {", ".join(COMPONENTS)}; got "{", ".join(unknown)}"')
-    articulateness, weight = _persons()
+    articulateness, weight = normal_rule()
     shares: Array = completion(guide_turns(components, _rates(wer), CALLERS_DIFFER * articulateness)) @ weight
     return shares
 
@@ -313,13 +312,6 @@ def _rows(performer: str, role: str, components: str | None, wer: Array, success
         "wer",
         "completed",
     )
-
-
-@cache
-def _persons() -> tuple[Array, Array]:
-    """Points of the standard normal distribution that stand for all persons, and their weights."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_PERSONS)
-    return nodes, weights / weights.sum()
 
 
 def _rates(wer: ArrayLike) -> Array:
