@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -546,13 +546,18 @@ def _shown_labels(every: set[str], dearest: pl.DataFrame, order: Sequence[str] |
     lacking = sorted(every.difference(known))
     if lacking:
         raise UsageError(f'labels must name every label of the table; "{lacking[0]}" is not among them')
-    if len(known) <= MOST_LABELS:
-        return known
+    return dearest_labels(known, dearest.select("predicted", "actual").iter_rows())
+
+
+def dearest_labels(labels: list[str], pairs: Iterable[tuple[str, ...]]) -> list[str]:
+    """All labels where they are few, else those of the dearest confusions, which come first among the pairs."""
+    if len(labels) <= MOST_LABELS:
+        return labels
     kept: set[str] = set()
-    for pair in dearest.select("predicted", "actual").iter_rows():
+    for pair in pairs:
         if len(kept.union(pair)) <= MOST_LABELS:
             kept.update(pair)
-    return [label for label in known if label in kept]
+    return [label for label in labels if label in kept]
 
 
 def _changes(values: list[float]) -> list[str]:

@@ -186,7 +186,7 @@ def test_of_many_labels_the_map_keeps_those_of_the_dearest_confusions(monkeypatc
     from demur.outcome.table import dialogues
     from demur.returns.table import Reading, responses
 
-    monkeypatch.setattr("demur.apps.web.pages.outcome.MOST_LABELS", 2)
+    monkeypatch.setattr("demur.outcome.charts.MOST_LABELS", 2)
     turns, held = tutor.study(dialogues=20)
     log = responses(turns, reading=Reading(out_of_scope=(), missing_confidence="lowest"))
     made = design(dialogues(held), log, features="conf")

@@ -13,7 +13,7 @@ from demur.apps.web.pages.runs import run_values
 from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
-from demur.outcome.charts import MOST_LABELS
+from demur.outcome.charts import dearest_labels
 from demur.outcome.features import POLICIES, REJECTION_NOTES, SETS, Turns, confusion_name, design, turns_of
 from demur.outcome.fitting import OutcomeFit, Procedure, feature_sets, fit_design
 from demur.outcome.models import OutcomeModel
@@ -243,7 +243,8 @@ def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
         return None
     half = {(one.predicted, one.actual): one.change for one in fit.prices}
     whole = {(one.predicted, one.actual): one.change for one in prices(fit.model, turns, share=1.0)}
-    labels = _labels_to_show(list(turns.labels), half)
+    dearest = sorted(half, key=lambda pair: -abs(half[pair]))
+    labels = dearest_labels(list(turns.labels), dearest)
     place = {label: number for number, label in enumerate(turns.labels)}
     counts = turns.counts.sum(axis=0)
     errors = float(turns.misclassified.sum())
@@ -272,17 +273,6 @@ def confusion_map(fit: OutcomeFit) -> dict[str, Any] | None:
         "cells": cells,
         "rejected": rejected if any(rejected) else [],
     }
-
-
-def _labels_to_show(labels: list[str], dear: dict[tuple[str, str], float]) -> list[str]:
-    """All labels where they are few, else those of the dearest confusions."""
-    if len(labels) <= MOST_LABELS:
-        return labels
-    kept: set[str] = set()
-    for pair in sorted(dear, key=lambda one: -abs(dear[one])):
-        if len(kept.union(pair)) <= MOST_LABELS:
-            kept.update(pair)
-    return [label for label in labels if label in kept]
 
 
 def predictions(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:

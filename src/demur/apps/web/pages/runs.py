@@ -101,17 +101,12 @@ def _error_of(run: Run) -> float | None:
 def _row(run: Run) -> dict[str, Any]:
     answered = run.about.get("answered")
     return {
-        "id": run.id,
-        "name": run.name,
-        "kind": run.kind,
+        **run_values(run),
         "kind_name": KIND_NAMES[run.kind],
-        "n": run.n,
         "error": _error_of(run),
         "withheld": None if answered is None or run.n == 0 else 1 - answered / run.n,
         "added": run.added,
         "source": run.source,
-        "tags": list(run.tags),
-        "note": run.note,
         "warnings": list(run.warnings),
         "link": f"/run/{run.id}",
     }
