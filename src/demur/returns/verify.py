@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from demur.core.arrays import Array
 from demur.core.engines.engine import ENGINES, title_of, why_absent
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import Step, plain, silent
@@ -135,7 +136,7 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
 
 
 def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> EngineDifference:
-    """The errors of both, how far the counts at any one place are apart, and whether all else is the same."""
+    """The errors of both, how far counts at any one place are apart (see `_apart`), and whether all else is the same."""
     if found is None or expected is None:  # a slice that only one of them has
         value, reference = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
         part = next(one.part for one in (found, expected) if one is not None)
@@ -147,7 +148,7 @@ def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str,
     apart = math.inf
     if same:
         pairs = ((mine.right, theirs.right), (mine.wrong, theirs.wrong))
-        furthest = max(float(np.abs(one - two).max(initial=0.0)) for one, two in pairs)
+        furthest = max(_apart(one, two) for one, two in pairs)
         apart = max(furthest, _units_apart(found.units, expected.units))
     name = f"{what}, {'all rows' if expected.part is None else expected.part}"
     return EngineDifference(name, float(mine.errors), float(theirs.errors), apart, whole, same)
@@ -160,7 +161,12 @@ def _units_apart(one: pl.DataFrame | None, two: pl.DataFrame | None) -> float:
     if not one.select(places).equals(two.select(places)):
         return math.inf
     counts = ("right", "wrong", "withheld")
-    return float(np.abs(one.select(counts).to_numpy() - two.select(counts).to_numpy()).max(initial=0.0))
+    return _apart(one.select(counts).to_numpy(), two.select(counts).to_numpy())
+
+
+def _apart(one: Array, two: Array) -> float:
+    """How far counts are apart at most, as a share of them where they are above 1: sums round the more the larger."""
+    return float((np.abs(one - two) / np.maximum(1.0, np.abs(two))).max(initial=0.0))
 
 
 def totals_by_arrays(measure: Measure, frame: pl.DataFrame) -> Any:
