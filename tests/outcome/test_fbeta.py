@@ -23,7 +23,7 @@ def tables(n=30, seed=0):
             chances = np.full(4, (1 - rejects) * (1 - rights) / 2)
             chances[actual], chances[3] = (1 - rejects) * rights, rejects
             counts[one, :, actual] = rng.multinomial(size, chances)
-    return Confusion(("a", "b", "c"), counts, int(counts.sum()))
+    return Confusion.dense(("a", "b", "c"), counts, int(counts.sum()))
 
 
 def f_beta(confusion, beta, of="macro"):
@@ -33,7 +33,7 @@ def f_beta(confusion, beta, of="macro"):
 def lines(*rows):
     """One dialogue for each (hits, predicted, support) of class a; the rest of the turns are of class b."""
     counts = [[[h, p - h], [0, 5], [s - h, 0]] for h, p, s in rows]
-    return Confusion(("a", "b"), np.array(counts, dtype=float), 1)
+    return Confusion.dense(("a", "b"), np.array(counts, dtype=float), 1)
 
 
 def test_f_beta_by_hand():
@@ -46,7 +46,7 @@ def test_f_beta_by_hand():
 @given(st.lists(st.lists(CELLS, min_size=6, max_size=6), min_size=1, max_size=5), st.floats(0.1, 10.0))
 def test_f_beta_lies_between_precision_and_recall_and_beta_1_is_f1(rows, beta):
     counts = np.array(rows, dtype=float).reshape(-1, 3, 2) + np.eye(3, 2)
-    confusion = Confusion(("a", "b"), counts, 1)
+    confusion = Confusion.dense(("a", "b"), counts, 1)
     one = f_beta(confusion, beta, "a")
     values = {part: value[:, 0] for part, value in class_values(confusion).items()}
     assert (one >= np.minimum(values["precision"], values["recall"]) - 1e-12).all()
@@ -147,7 +147,7 @@ def test_dialogues_of_a_group_are_drawn_together():
     """Twins that tell the same twice do not make beta more certain."""
     confusion, rng = tables(20), np.random.default_rng(1)
     y = f_beta(confusion, 2.0) + 0.05 * rng.normal(size=20)
-    twice = Confusion(confusion.labels, np.repeat(confusion.counts, 2, axis=0), confusion.n * 2)
+    twice = Confusion.dense(confusion.labels, np.repeat(confusion.counts, 2, axis=0), confusion.n * 2)
     alone = fit_f_beta(confusion, y, replicates=40)
     twins = fit_f_beta(twice, np.repeat(y, 2), groups=np.repeat(np.arange(20), 2), replicates=40)
     assert twins.beta.low == pytest.approx(alone.beta.low, rel=1e-4)
@@ -211,7 +211,7 @@ def test_groups_and_given_folds_are_left_out_as_a_whole():
 def test_one_table_without_dialogues_is_predicted_as_one():
     confusion = tables()
     fitted = fit_f_beta(confusion, f_beta(confusion, 2.0), replicates=0)
-    pooled = Confusion(confusion.labels, confusion.counts.sum(axis=0), confusion.n)
+    pooled = Confusion.dense(confusion.labels, confusion.counts.sum(axis=0), confusion.n)
     assert fitted.predict(pooled).shape == (1,)
 
 

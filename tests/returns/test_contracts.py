@@ -212,9 +212,8 @@ def _terms(measure, totals):
 def _stacked(totals, rng, size=4):
     """Totals with every count multiplied at random, as a stack and one by one; some levels get empty."""
     if isinstance(totals, Confusion):
-        counts = totals.counts * rng.integers(0, 3, (size, *totals.counts.shape))
-        counts[..., 0, 0] += 1
-        return Confusion(totals.labels, counts, totals.n), [Confusion(totals.labels, part, totals.n) for part in counts]
+        weights = totals.weights * rng.integers(0, 3, (size, totals.weights.size)) + np.eye(1, totals.weights.size)
+        return totals.drawn(weights), [totals.drawn(part) for part in weights]
     right, wrong = (part * rng.integers(0, 3, (size, part.size)) for part in (totals.right, totals.wrong))
     withheld = totals.withheld * rng.integers(0, 3, size) + 1.0
     parts = [

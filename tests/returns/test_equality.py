@@ -119,7 +119,7 @@ def test_totals_by_arrays_are_those_worked_out_by_hand():
     assert sweep.threshold.tolist() == [0.4, 0.9]
     assert (sweep.right.tolist(), sweep.wrong.tolist(), sweep.withheld, sweep.n) == ([1, 1], [0, 2], 3.0, 4)
     confusion = totals_by_arrays(Accuracy(), HAND)
-    assert confusion == Confusion(("a", "b"), np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]]), 4)
+    assert confusion == Confusion.dense(("a", "b"), np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]]), 4)
 
 
 def test_a_comparison_is_plain_values_with_null_for_what_is_undefined():

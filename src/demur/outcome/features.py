@@ -44,7 +44,7 @@ class Turns:
     @cached_property
     def confusion(self) -> Confusion:
         """The tables of all dialogues, one behind the other."""
-        return Confusion(self.labels, self.counts, int(self.counts.sum()))
+        return Confusion.dense(self.labels, self.counts, int(self.counts.sum()))
 
     @cached_property
     def pooled(self) -> Turns:

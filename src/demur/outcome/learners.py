@@ -397,7 +397,7 @@ def fit_f_beta(
     et al. (2012), section 6.
 
     >>> tables = [[4, 1], [1, 4], [0, 0]], [[3, 2], [2, 3], [0, 0]], [[2, 0], [1, 3], [2, 2]], [[4, 3], [1, 2], [0, 0]]
-    >>> confusion = Confusion(("a", "b"), np.array(tables, dtype=float), 40)
+    >>> confusion = Confusion.dense(("a", "b"), np.array(tables, dtype=float), 40)
     >>> fit_f_beta(confusion, [0.80, 0.60, 0.40, 0.80], of="a", replicates=0).words()
     'beta runs to its upper bound 20: recall alone predicts as well'
     """

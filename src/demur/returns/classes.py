@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import narwhals as nw
@@ -15,7 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
+from demur.core.io.writing import write_whole
 from demur.core.show.results import Results, Shown, plain
+from demur.core.show.safe import csv_text
 from demur.core.stats.intervals import Figure, exact_binomial, expanded_percentiles, normal, student
 from demur.core.stats.measure import Frame, Measure, Score
 from demur.core.stats.resampling import Draws, Rows, Spread, multinomial, numbered_units, units_by_cell
@@ -34,22 +37,92 @@ AVERAGES: tuple[Average, ...] = ("macro", "weighted", "micro")
 PARTS: tuple[Part, ...] = ("precision", "recall", "f1")
 
 CHUNK = 100
-"""Replicates of a confusion table held at a time; with 150 classes each has 22,650 cells."""
+"""Replicates of a confusion table held at a time, where it has few cells."""
+
+CELLS_AT_ONCE = 2_000_000
+"""Cells of replicates held at a time, or those of one replicate where it has more."""
+
+MOST_CLASSES = 200
+"""Classes that are shown; of more, the most frequent and the worst. A CSV file has all."""
+
+MOST_CELLS = 1000
+"""Confusions that are shown where classes are more than that; `--confusion` writes all."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionCells:
+    """Where the filled cells of a confusion table stand: by the predicted label, the rejected last, then by the actual.
+
+    `predicted` and `actual` are places among the labels, as many as there are cells; the place of rejected rows is
+    one beyond the last label.
+    """
+
+    labels: tuple[str, ...]
+    predicted: NDArray[np.int64]
+    actual: NDArray[np.int64]
+
+    @cached_property
+    def hits(self) -> NDArray[np.int64]:
+        """The cells of right predictions."""
+        return np.flatnonzero(self.predicted == self.actual)
+
+    @cached_property
+    def rejected(self) -> NDArray[np.int64]:
+        """The cells of rejected rows."""
+        return np.flatnonzero(self.predicted == len(self.labels))
+
+    @cached_property
+    def _by_actual(self) -> _Sums:
+        return _Sums.of(self.actual, len(self.labels))
+
+    @cached_property
+    def _by_predicted(self) -> _Sums:
+        return _Sums.of(self.predicted, len(self.labels) + 1)
+
+    def by_actual(self, weight: Array) -> Array:
+        """Weights of cells summed by the actual label."""
+        return self._by_actual(weight)
+
+    def by_predicted(self, weight: Array) -> Array:
+        """Weights of cells summed by the predicted label, the rejected left out."""
+        return self._by_predicted(weight)[..., :-1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of columns by the place that each belongs to, along leading axes, in one fixed order."""
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    present: NDArray[np.int64]
+    size: int
+
+    @classmethod
+    def of(cls, place: NDArray[np.int64], size: int) -> _Sums:
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        return cls(order, starts, place[order][starts], size)
+
+    def __call__(self, weight: Array) -> Array:
+        sums = np.zeros((*weight.shape[:-1], self.size))
+        if self.starts.size:
+            sums[..., self.present] = np.add.reduceat(weight[..., self.order], self.starts, axis=-1)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often each label was predicted where another was right; the last row of `counts` holds the rejected.
+    """How often each label was predicted where another was right: the filled cells, and the weight of each.
 
-    `counts[..., p, a]` is the weight of rows predicted `labels[p]` whose actual label is `labels[a]`; leading axes,
-    if any, are replicates. Rejected is never a class of its own.
+    `weights[..., c]` is the weight of the rows in cell c of `places`; leading axes, if any, are replicates. Rejected
+    is never a class of its own. Only filled cells take room, so labels may be very many.
 
     >>> Confusion.of(["yes", "no", "yes"], ["yes", "yes", None]).counts.tolist()
     [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
 
-    labels: tuple[str, ...]
-    counts: Array
+    places: ConfusionCells
+    weights: Array
     n: int
 
     @classmethod
@@ -70,75 +143,140 @@ class Confusion:
         """Confusion reduced inside the engine that holds the rows `actual`, `predicted` (null: rejected), `weight`."""
         columns = ("actual", "predicted", "weight")  # equal weights are counted, so no order of summing can matter
         cells = frame.lazy().group_by(*columns).agg(rows=nw.len()).collect("polars").to_native()
-        rows = cells.select(*columns, "rows").rows()
-        return cls.from_cells(
-            [(str(a), None if p is None else str(p), float(w) * k) for a, p, w, k in rows],
-            n=sum(row[3] for row in rows),
-        )
+        weighed = cells.with_columns(weight=pl.col("weight").cast(pl.Float64) * pl.col("rows"))
+        return cls.from_table(weighed, n=int(cells["rows"].sum()))
 
     @classmethod
     def from_cells(cls, cells: Sequence[tuple[str, str | None, float]], *, n: int | None = None) -> Confusion:
         """Confusion from (actual, predicted, weight) triples, as a published table gives them."""
-        if not cells:
+        schema = {"actual": pl.String, "predicted": pl.String, "weight": pl.Float64}
+        return cls.from_table(pl.DataFrame(list(cells), schema=schema, orient="row"), n=n)
+
+    @classmethod
+    def from_table(cls, cells: pl.DataFrame, *, n: int | None = None) -> Confusion:
+        """Confusion from a table of `actual`, `predicted` (null: rejected) and `weight`; equal cells are added."""
+        if cells.is_empty():
             raise DataError("a confusion table needs at least one row; the table is empty")
-        labels = sorted({a for a, _, _ in cells} | {p for _, p, _ in cells if p is not None})
-        place = {label: index for index, label in enumerate(labels)}
-        counts = np.zeros((len(labels) + 1, len(labels)))
-        for actual, predicted, weight in sorted(cells, key=repr):
-            counts[len(labels) if predicted is None else place[predicted], place[actual]] += weight
-        return cls(tuple(labels), counts, int(counts.sum()) if n is None else n)
+        texts = cells.select(pl.col("actual", "predicted").cast(pl.String), pl.col("weight").cast(pl.Float64))
+        labels = pl.concat([texts["actual"], texts["predicted"].alias("actual")]).drop_nulls().unique().sort()
+        kinds = pl.Enum(labels)
+        places = texts.with_columns(pl.col("actual", "predicted").cast(kinds).to_physical().cast(pl.Int64))
+        places = places.with_columns(pl.col("predicted").fill_null(len(labels))).sort("predicted", "actual", "weight")
+        sums = places.group_by("predicted", "actual", maintain_order=True).agg(pl.col("weight").sum())
+        filled = sums.filter(pl.col("weight") != 0)
+        stand = ConfusionCells(tuple(labels), filled["predicted"].to_numpy(), filled["actual"].to_numpy())
+        weights = filled["weight"].to_numpy()
+        return cls(stand, weights, int(weights.sum()) if n is None else n)
+
+    @classmethod
+    def dense(cls, labels: tuple[str, ...], counts: Array, n: int) -> Confusion:
+        """Confusion from full tables, predicted by actual, whose last row holds the rejected; leading axes are kept.
+
+        >>> Confusion.dense(("a", "b"), np.array([[2.0, 1.0], [0.0, 3.0], [0.0, 0.0]]), 6).hits.tolist()
+        [2.0, 3.0]
+        """
+        size = len(labels)
+        flat = counts.reshape(*counts.shape[:-2], (size + 1) * size)
+        filled = np.flatnonzero(flat.reshape(-1, flat.shape[-1]).any(axis=0))
+        return cls(ConfusionCells(labels, filled // size, filled % size), flat[..., filled], n)
+
+    def drawn(self, weights: Array) -> Confusion:
+        """The same cells with other weights, such as those of replicates."""
+        return Confusion(self.places, weights, self.n)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels, actual or predicted, in order."""
+        return self.places.labels
+
+    @property
+    def counts(self) -> Array:
+        """The full table, predicted by actual, the rejected in its last row: for few labels, as it is their square."""
+        size = len(self.labels)
+        flat = np.zeros((*self.weights.shape[:-1], (size + 1) * size))
+        flat[..., self.places.predicted * size + self.places.actual] = self.weights
+        return flat.reshape(*self.weights.shape[:-1], size + 1, size)
 
     @property
     def total(self) -> Any:
         """Weight of all rows, the rejected included."""
-        return self.counts.sum(axis=(-2, -1))
+        return self.weights.sum(axis=-1)
 
-    @property
+    @cached_property
     def hits(self) -> Array:
         """Weight of right predictions per label."""
-        return np.diagonal(self.counts[..., :-1, :], axis1=-2, axis2=-1)
+        right = np.zeros((*self.weights.shape[:-1], len(self.labels)))
+        right[..., self.places.actual[self.places.hits]] = self.weights[..., self.places.hits]
+        return right
 
     @cached_property
     def support(self) -> Array:
         """Weight of each actual label, the rejected included."""
-        return np.asarray(self.counts.sum(axis=-2))
+        return self.places.by_actual(self.weights)
 
     @cached_property
     def predicted(self) -> Array:
         """Weight of each predicted label."""
-        return np.asarray(self.counts[..., :-1, :].sum(axis=-1))
+        return self.places.by_predicted(self.weights)
+
+    @cached_property
+    def rejected_support(self) -> Array:
+        """Weight of each actual label among the rejected."""
+        sums = np.zeros((*self.weights.shape[:-1], len(self.labels)))
+        sums[..., self.places.actual[self.places.rejected]] = self.weights[..., self.places.rejected]
+        return sums
 
     @property
     def rejected(self) -> Any:
         """Weight of the rows without a prediction."""
-        return self.counts[..., -1, :].sum(axis=-1)
+        return self.weights[..., self.places.rejected].sum(axis=-1)
+
+    @cached_property
+    def wrong(self) -> NDArray[np.int64]:
+        """The cells in which one label is taken for another, the heaviest first."""
+        apart = (self.places.predicted != self.places.actual) & (self.places.predicted < len(self.labels))
+        cells = np.flatnonzero(apart & (self.weights > 0))
+        return cells[np.argsort(-self.weights[cells], kind="stable")]
 
     @property
     def worst(self) -> tuple[str, str, float] | None:
         """The most frequent confusion as (actual, predicted, weight); None where no label is taken for another."""
-        wrong = [(actual, guess, weight) for actual, guess, weight in self.cells() if guess not in (None, actual)]
-        actual, predicted, weight = max(wrong, key=lambda cell: cell[2], default=("", "", 0.0))
-        return (actual, str(predicted), weight) if wrong else None
+        if not self.wrong.size:
+            return None
+        ((actual, predicted, weight),) = self.cells(self.wrong[:1])
+        return actual, str(predicted), weight
 
     def __add__(self, other: Confusion) -> Confusion:
-        return Confusion.from_cells([*self.cells(), *other.cells()], n=self.n + other.n)
+        return Confusion.from_table(pl.concat([self.frame(), other.frame()]), n=self.n + other.n)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Confusion):
             return NotImplemented
-        return self.labels == other.labels and self.n == other.n and np.array_equal(self.counts, other.counts)
+        mine, theirs = self.places, other.places
+        return (
+            mine.labels == theirs.labels
+            and self.n == other.n
+            and np.array_equal(mine.predicted, theirs.predicted)
+            and np.array_equal(mine.actual, theirs.actual)
+            and np.array_equal(self.weights, other.weights)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def cells(self) -> list[tuple[str, str | None, float]]:
-        """The filled cells as (actual, predicted, weight)."""
-        names: list[str | None] = [*self.labels, None]
-        return [
-            (actual, predicted, float(self.counts[row, column]))
-            for row, predicted in enumerate(names)
-            for column, actual in enumerate(self.labels)
-            if self.counts[row, column]
-        ]
+    def cells(self, chosen: NDArray[np.int64] | None = None) -> list[tuple[str, str | None, float]]:
+        """The filled cells, or some of them, as (actual, predicted, weight)."""
+        return self.frame(chosen).rows()
+
+    def frame(self, chosen: NDArray[np.int64] | None = None) -> pl.DataFrame:
+        """The filled cells, or some of them, as a table of actual, predicted (null: rejected) and weight."""
+        which = np.arange(self.weights.size) if chosen is None else chosen
+        names = pl.Series([*self.labels, None], dtype=pl.String)
+        columns = {
+            "actual": names.gather(self.places.actual[which]),
+            "predicted": names.gather(self.places.predicted[which]),
+            "weight": self.weights[which].astype(np.float64),
+        }
+        return pl.DataFrame(columns)
 
     def digest(self) -> str:
         """A name for the data behind the table, independent of row order."""
@@ -205,11 +343,11 @@ class Kappa(ConfusionMeasure):
 
     def finish(self, totals: Confusion) -> Array:
         """(observed - expected) / (1 - expected) agreement."""
-        kept = totals.counts if self.rejected == "own" else totals.counts[..., :-1, :]
-        size = kept.sum(axis=(-2, -1))
-        rows, columns = kept.sum(axis=-1)[..., : len(totals.labels)], kept.sum(axis=-2)
+        out = self.rejected == "out"
+        columns = totals.support - totals.rejected_support if out else totals.support
+        size = columns.sum(axis=-1)
         observed = ratio(totals.hits.sum(axis=-1), size)
-        expected = ratio((rows * columns).sum(axis=-1), np.square(size))
+        expected = ratio((totals.predicted * columns).sum(axis=-1), np.square(size))
         return ratio(observed - expected, 1 - expected)
 
     def why_undefined(self, totals: Confusion) -> str:
@@ -298,16 +436,54 @@ class ClassReport(Shown):
         """How the numbers were made."""
         return Score.of(Accuracy(), self.confusion).signature
 
+    @cached_property
+    def shown(self) -> NDArray[np.int64]:
+        """The places of the classes that are shown: all where they are few, else the most frequent and the worst.
+
+        The worst have the lowest F1 of those that occur, the more frequent first among equals.
+        """
+        confusion = self.confusion
+        if len(confusion.labels) <= MOST_CLASSES:
+            return np.arange(len(confusion.labels))
+        f1, support = class_values(confusion)["f1"], confusion.support
+        frequent = np.argsort(-support, kind="stable")[: MOST_CLASSES // 2]
+        occurring = np.flatnonzero(support > 0)
+        worst = occurring[np.lexsort((-support[occurring], f1[occurring]))]
+        return np.concatenate([frequent, worst[~np.isin(worst, frequent)][: MOST_CLASSES - frequent.size]])
+
+    @cached_property
+    def shown_cells(self) -> NDArray[np.int64]:
+        """The cells that are shown: all of few classes, else the heaviest confusions and those of the classes shown."""
+        confusion, places = self.confusion, self.confusion.places
+        if len(confusion.labels) <= MOST_CLASSES:
+            return np.arange(confusion.weights.size)
+        known = np.isin(places.actual, self.shown)
+        aside = np.flatnonzero(known & ((places.predicted == places.actual) | (places.predicted == len(places.labels))))
+        return np.sort(np.concatenate([confusion.wrong[:MOST_CELLS], aside]))
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many classes and cells are not shown."""
+        confusion = self.confusion
+        return {
+            "classes": len(confusion.labels) - self.shown.size,
+            "cells": confusion.weights.size - self.shown_cells.size,
+        }
+
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values; `confusion` is predicted -> actual -> count, the rejected apart."""
-        confusion, values = self.confusion, class_values(self.confusion)
-        table: dict[str, dict[str, float]] = {label: {} for label in confusion.labels}
+        """The report as plain values; `confusion` is predicted -> actual -> count, the rejected apart.
+
+        Of more than 200 classes the most frequent and the worst are there, and `left_out` says how many are not.
+        """
+        confusion = self.confusion
+        few = len(confusion.labels) <= MOST_CLASSES
+        table: dict[str, dict[str, float]] = {label: {} for label in confusion.labels} if few else {}
         rejected: dict[str, float] = {}
-        for actual, predicted, count in confusion.cells():
-            (rejected if predicted is None else table[predicted])[actual] = _whole(count)
+        for actual, predicted, count in confusion.cells(self.shown_cells):
+            (rejected if predicted is None else table.setdefault(predicted, {}))[actual] = _whole(count)
         scores = {
-            label: {**{part: float(values[part][place]) for part in PARTS}, "support": _whole(confusion.support[place])}
-            for place, label in enumerate(confusion.labels)
+            label: {**dict(zip(PARTS, parts, strict=True)), "support": _whole(support)}
+            for label, *parts, support in self.class_frame()[self.shown].iter_rows()
         }
         baseline = majority_baseline(confusion)
         document: dict[str, Any] = plain(
@@ -328,14 +504,21 @@ class ClassReport(Shown):
                 },
                 "confusion": table,
                 "rejected_by_class": rejected,
+                **({} if few else {"classes": len(confusion.labels), "left_out": self.left_out}),
                 "intervals": {name: figure.to_dict() for name, figure in self.figures.items()},
             }
         )
         return document
 
+    def class_frame(self) -> pl.DataFrame:
+        """Precision, recall, F1 and support of every class; undefined ones are NaN."""
+        confusion, values = self.confusion, class_values(self.confusion)
+        columns: dict[str, Any] = {"class": confusion.labels, **{str(part): values[part] for part in PARTS}}
+        return pl.DataFrame({**columns, "support": confusion.support})
+
     def frame(self) -> pl.DataFrame:
-        """The confusion table in long form."""
-        return pl.DataFrame(self.confusion.cells(), schema=["actual", "predicted", "count"], orient="row")
+        """The confusion table in long form, every filled cell of it."""
+        return self.confusion.frame().rename({"weight": "count"})
 
 
 class ClassReports(Results[ClassReport]):
@@ -343,18 +526,20 @@ class ClassReports(Results[ClassReport]):
 
     def frame(self) -> pl.DataFrame:
         """Precision, recall and F1 of every class of every system."""
-        rows = [
-            {"system": one.system, "class": label, **scores}
-            for one in self
-            for label, scores in one.to_dict()["per_class"].items()
-        ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        frames = [one.class_frame().select(pl.lit(one.system).alias("system"), pl.all()) for one in self]
+        return pl.concat(frames).fill_nan(None)
 
     def to_dict(self) -> dict[str, Any]:
         """The reports as plain values; a single one stands at the top."""
         documents = [one.to_dict() for one in self]
         found = documents[0] if len(documents) == 1 else {"systems": documents}
         return {**found, "notes": list(self.notes), "warnings": list(self.warnings)}
+
+
+def write_confusion(reports: ClassReports, path: Path) -> None:
+    """Write every filled cell of the confusion tables as CSV."""
+    frames = [one.frame().select(pl.lit(one.system).alias("system"), pl.all()) for one in reports]
+    write_whole(path, csv_text(pl.concat(frames)))
 
 
 def class_reports(responses: Responses, *, level: float = 0.95, replicates: int = 1000, seed: int = 0) -> ClassReports:
@@ -407,9 +592,7 @@ def report_of_cells(
     >>> report_of_cells(cells).figures["accuracy"].value
     0.75
     """
-    labels = ("actual", "predicted")
-    sums = cells.sort(*labels, "weight").group_by(*labels, maintain_order=True).agg(pl.col("weight").sum())
-    confusion = Confusion.from_cells(sums.rows(), n=int(cells["rows"].sum()))
+    confusion = Confusion.from_table(cells, n=int(cells["rows"].sum()))
     squares = cells["squares"] if "squares" in cells.columns else cells["weight"] ** 2 / cells["rows"]
     total, squared, n = float(confusion.total), float(squares.sort().sum()), confusion.n
     if not (0 < squared < math.inf):
@@ -442,7 +625,23 @@ def _class_figure(measure: Measure, confusion: Confusion, drawn: Array, spread: 
         effective = spread.n if alike else float(effective_inputs(np.array([value]), drawn[:, None], spread)[0])
         low, high = exact_binomial(value, effective, normal(level) if alike else student(level, spread.units - 1))
         return Figure(value, float(low), float(high))
-    return Figure(value, *expanded_percentiles(drawn, level, spread.units))
+    return Figure(value, *_without_bias(value, drawn, measure, level, spread.units))
+
+
+def _without_bias(value: float, drawn: Array, measure: Measure, level: float, units: float) -> tuple[float, float]:
+    """Percentiles of the replicates with the bias taken off, and wide enough to hold the value.
+
+    F of small classes is not linear in their counts, so averages over many of them are biased, in the sample and once
+    more in each replicate; percentiles as they are would then lie beside the value.
+    """
+    low, high = expanded_percentiles(drawn, level, units)
+    if math.isnan(low):
+        return low, high
+    bias = float(np.nanmean(drawn)) - value
+    noise = 2 * float(np.nanstd(drawn)) / math.sqrt(drawn.size)  # of the mean itself, which is of finitely many draws
+    shift = -2 * bias if abs(bias) > noise else 0.0
+    least = -1.0 if isinstance(measure, Kappa) else 0.0
+    return max(least, min(low + shift, value)), min(1.0, max(high + shift, value))
 
 
 def labelled(frame: pl.DataFrame) -> pl.DataFrame:
@@ -461,30 +660,39 @@ def labelled(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _at_once(cells: int) -> int:
+    """How many replicates of so many cells are held at a time."""
+    return max(1, min(CHUNK, CELLS_AT_ONCE // max(cells, 1)))
+
+
 def _independent(confusion: Confusion, replicates: int, seed: int) -> Iterator[Confusion]:
     """Replicates of rows that are independent and count alike, some at a time."""
-    filled = np.flatnonzero(confusion.counts)
-    share = np.maximum(1, np.rint(confusion.counts.ravel()[filled])).astype(np.int64)
+    share = np.maximum(1, np.rint(confusion.weights)).astype(np.int64)
     rng = np.random.default_rng(seed)
-    for size in [min(CHUNK, replicates - start) for start in range(0, replicates, CHUNK)]:
-        drawn = np.zeros((size, confusion.counts.size))
-        drawn[:, filled] = multinomial(rng, share, size)
-        yield Confusion(confusion.labels, drawn.reshape(size, *confusion.counts.shape), confusion.n)
+    chunk = _at_once(share.size)
+    for size in [min(chunk, replicates - start) for start in range(0, replicates, chunk)]:
+        yield confusion.drawn(multinomial(rng, share, size))
 
 
 def _by_unit(
     labels: pl.DataFrame, unit: NDArray[np.int64], weight: Array, confusion: Confusion, replicates: int, seed: int
 ) -> Iterator[Confusion]:
     """Replicates that draw dialogues, or rows of unequal weight, one by one."""
-    place = {label: index for index, label in enumerate(confusion.labels)}
-    width = len(place)
-    actual = labels["actual"].replace_strict(place, return_dtype=pl.Int64).to_numpy()
-    predicted = labels["predicted"].replace_strict(place, default=width, return_dtype=pl.Int64).to_numpy()
-    units = int(unit.max()) + 1
-    table = units_by_cell(predicted * width + actual, unit, weight, cells=(width + 1) * width, units=units)
+    cell = _cells_of(labels, confusion)
+    units, cells = int(unit.max()) + 1, confusion.weights.size
+    held = cell >= 0  # rows that weigh nothing have no cell
+    table = units_by_cell(cell[held], unit[held], weight[held], cells=cells, units=units)
     for chunk in Draws(units, replicates, seed):
-        for part in np.array_split(chunk, max(1, len(chunk) // CHUNK)):
-            yield Confusion(confusion.labels, (table @ part.T).T.reshape(-1, width + 1, width), confusion.n)
+        for part in np.array_split(chunk, max(1, len(chunk) // _at_once(cells))):
+            yield confusion.drawn(np.ascontiguousarray((table @ part.T).T))
+
+
+def _cells_of(labels: pl.DataFrame, confusion: Confusion) -> NDArray[np.int64]:
+    """The cell of each row, -1 where it has none."""
+    known = confusion.frame().drop("weight").with_row_index("cell")
+    rows = labels.select("actual", "predicted")
+    joined = rows.join(known, on=["actual", "predicted"], how="left", nulls_equal=True, maintain_order="left")
+    return joined["cell"].cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _whole(count: float) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from demur.core.jobs import Argument, Job, Option, job
+from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
@@ -556,7 +556,22 @@ JOBS = (
         present="demur.returns.drift.views:of_drift",
         example="demur drift march.jsonl april.jsonl --max-error 0.05 --delta 0.05 -o drift.html",
     ),
-    Job("classes", classes, f"{_VIEWS}:of_classes", "demur classes run.jsonl -o confusion.svg"),
+    Job(
+        "classes",
+        classes,
+        f"{_VIEWS}:of_classes",
+        "demur classes run.jsonl -o confusion.svg",
+        about="Of more than 200 classes the most frequent and the worst are shown; `-o` FILE.csv has all of them.",
+        outputs=(
+            Output(
+                "--confusion",
+                "Write every cell of the confusion table to this file.",
+                "demur.returns.classes:write_confusion",
+                metavar="FILE.csv",
+                ending=".csv",
+            ),
+        ),
+    ),
     Job(
         "recalibrate fit",
         fit_recalibration,

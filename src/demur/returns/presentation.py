@@ -18,7 +18,7 @@ from demur.core.stats.consistency import CalibrationTest
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns import verdicts, words
-from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports, class_values
+from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports
 from demur.returns.compare import MOST_PAIRED, Comparison, PairComparison
 from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
 from demur.returns.drift.analysis import Drift
@@ -184,7 +184,7 @@ def of_classes(several: Sequence[ClassReport]) -> Presentation:
         sentences=tuple(sentence for report in reports for sentence in words.class_sentences(report)),
         tables=tuple(class_table(report) for report in reports),
         figures=tuple(drawing("returns.charts.confusion.confusion_chart", report) for report in reports),
-        data=lambda: pl.concat([one.frame().select(pl.lit(one.system).alias("system"), pl.all()) for one in reports]),
+        data=reports.frame,
         document=reports.to_dict(),
         notes=reports.notes,
         warnings=reports.warnings,
@@ -322,15 +322,18 @@ def pair_table(comparison: Comparison) -> ResultTable:
 
 def class_table(report: ClassReport) -> ResultTable:
     """Precision, recall and F1 of each class, then the averages."""
-    confusion, values = report.confusion, class_values(report.confusion)
-    rows = []
-    for place, label in enumerate(confusion.labels):
-        scores = (numbers.number(float(values[part][place])) for part in PARTS)
-        rows.append((label, *scores, f"{confusion.support[place]:,.0f}"))
+    confusion = report.confusion
+    rows = [
+        (label, *map(numbers.number, scores), f"{support:,.0f}")
+        for label, *scores, support in report.class_frame()[report.shown].iter_rows()
+    ]
     for average in AVERAGES:
         scores = (numbers.number(report.figures[f"{average}_{part}"].value) for part in PARTS)
         rows.append((f"({average} average)", *scores, f"{confusion.total:,.0f}"))
-    return ResultTable(report.system, ("class", "precision", "recall", "F1", "support"), tuple(rows))
+    title = report.system
+    if left_out := report.left_out["classes"]:
+        title += f": the most frequent and the worst classes, {left_out:,} of {len(confusion.labels):,} left out"
+    return ResultTable(title, ("class", "precision", "recall", "F1", "support"), tuple(rows))
 
 
 def region_of(evaluations: Sequence[Evaluation]) -> tuple[float, float]:

@@ -136,7 +136,7 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
 
 
 def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> EngineDifference:
-    """The errors of both, how far counts at any one place are apart (see `_apart`), and whether all else is the same."""
+    """The errors of both, how far the counts at any one place are apart, and whether all else is the same."""
     if found is None or expected is None:  # a slice that only one of them has
         value, reference = (math.nan if one is None else float(one.sweep.errors) for one in (found, expected))
         part = next(one.part for one in (found, expected) if one is not None)

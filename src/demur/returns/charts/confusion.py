@@ -14,6 +14,9 @@ from demur.returns.classes import ClassReport, Confusion
 MOST_LABELS = 20
 """Labels shown unless said otherwise; of more the most confused ones are chosen."""
 
+LOOKED_AT = 1000
+"""Confusions that are looked at together for the labels to show."""
+
 OTHER, REJECTED = "(any other label)", "(rejected)"
 SCHEMES = {
     "right": ("#deebf7", "#08519c"),
@@ -61,24 +64,21 @@ def most_confused(confusion: Confusion, most: int) -> tuple[str, ...]:
     """All labels where they are few, otherwise those of the largest confusions, confused ones side by side."""
     if len(confusion.labels) <= most:
         return confusion.labels
-    wrong = confusion.counts[:-1].copy()
-    np.fill_diagonal(wrong, 0.0)
     chosen: dict[str, None] = {}
-    for place in np.argsort(-wrong, axis=None, kind="stable"):
-        predicted, actual = divmod(int(place), len(confusion.labels))
-        pair = {confusion.labels[actual]: None, confusion.labels[predicted]: None}
-        if len({**chosen, **pair}) <= most:
-            chosen.update(pair)
-        if len(chosen) == most or not wrong.flat[place]:
-            break
-    return tuple(chosen)
+    for start in range(0, confusion.wrong.size, LOOKED_AT):
+        for actual, predicted, _ in confusion.cells(confusion.wrong[start : start + LOOKED_AT]):
+            pair = {actual: None, str(predicted): None}
+            if len({**chosen, **pair}) <= most:
+                chosen.update(pair)
+            if len(chosen) == most:
+                return tuple(chosen)
+    frequent = np.argsort(-confusion.support, kind="stable")[:most]
+    return tuple({**chosen, **{confusion.labels[place]: None for place in frequent}})[:most]
 
 
 def confusion_table(confusion: Confusion, shown: tuple[str, ...]) -> pl.DataFrame:
     """Filled cells of the shown actual labels: predicted label (others pooled), weight, share of the actual label."""
-    cells = pl.DataFrame(
-        confusion.cells(), schema={"actual": pl.String, "predicted": pl.String, "weight": pl.Float64}, orient="row"
-    )
+    cells = confusion.frame()
     known = pl.when(pl.col("predicted").is_in(list(shown))).then("predicted").otherwise(pl.lit(OTHER))
     predicted = pl.when(pl.col("predicted").is_null()).then(pl.lit(REJECTED)).otherwise(known)
     right = pl.when(pl.col("predicted") == pl.col("actual")).then(pl.lit("right")).otherwise(pl.lit("wrong"))
