@@ -26,6 +26,7 @@ def write_inputs(folder: Path) -> None:
     for file in (Path(__file__).parent / "logs").iterdir():
         (folder / "logs" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
     _write_dated(folder)
+    _write_heaps(folder)
     _write_lists(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")
@@ -43,6 +44,14 @@ def _write_dated(folder: Path) -> None:
     answers = pl.read_ndjson(folder / "logs" / "mixed-noisy.jsonl")
     date = pl.date(2025, 12, 18) + pl.duration(days=pl.int_range(pl.len()) // 16)
     answers.with_columns(date=date.cast(pl.String)).write_ndjson(folder / "dated.jsonl")
+
+
+def _write_heaps(folder: Path) -> None:
+    """A log whose confidences are rounded as people and language models say them."""
+    log = pl.read_ndjson(folder / "logs" / "mixed-noisy.jsonl")
+    length = pl.when(pl.col("input").str.len_chars() < 30).then(pl.lit("short")).otherwise(pl.lit("long"))
+    said = log.with_columns(confidence=(pl.col("confidence") * 5).round() / 5, length=length)
+    said.write_ndjson(folder / "logs" / "said-confidences.jsonl")
 
 
 def _write_lists(folder: Path) -> None:

@@ -345,7 +345,7 @@ def test_a_promised_bound_is_drawn_within_the_axis(evaluations, tables):
     assert (promise["error"], promise["promise"]) == (0.9, "promised: 90 %")
     line = next(layer for layer in spec["layer"] if "strokeWidth" in layer.get("encoding", {}))
     assert line["encoding"]["y"]["scale"]["domain"][1] > 0.9
-    assert "promised error rate of 90 %" in spec["description"]
+    assert "a thin line marks the promise, an error rate of 90 %" in spec["description"]
 
 
 @pytest.fixture(scope="session")

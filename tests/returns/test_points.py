@@ -172,3 +172,15 @@ def test_heaps_are_counted_and_joined_confidences_are_none():
 def test_the_error_at_a_threshold_counts_what_it_returns():
     sweep = Sweep.of([0.9, 0.8, 0.5, 0.1], [True, False, False, False])
     assert [float(ErrorAtThreshold(cut).finish(sweep)) for cut in (0.0, 0.5, 0.9, float("nan"))] == [0.75, 0.5, 0, 0]
+
+
+def test_slices_that_ties_keep_apart_are_compared_at_the_threshold_of_the_whole():
+    """Slice a says .5 to all of its 40 inputs, 30 wrong, slice b .9 to all of its 60, 10 wrong."""
+    halves = {"a": WORKED.confidence == 0.5, "b": WORKED.confidence == 0.9}
+    parts = [
+        tally_of(Rows.of(WORKED.confidence[side], WORKED.right[side]), part=f"k={k}") for k, side in halves.items()
+    ]
+    evaluations = evaluate([tally_of(WORKED), *parts], measures=returns_measures(at=0.5), replicates=50)
+    (sentence,) = words.slice_sentences(evaluations, "guide")
+    assert sentence.startswith("Of 2 slices of guide, k=b (16.7 % with 0 % withheld; ")
+    assert "has the most errors at the threshold of the whole, 0.9, k=a (0 % with 100 % withheld; " in sentence

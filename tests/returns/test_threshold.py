@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from demur.core.show.results import threshold_text
+from demur.core.stats.promises import BOUNDED, EXACT
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import UsageError
 from demur.returns.curves import error_return
 from demur.returns.tally import ConfidenceGrid, tally_sample
 from demur.returns.threshold import (
-    BOUNDED,
-    EXACT,
     cost_path,
     curve_cutoff,
     printed_cutoff,

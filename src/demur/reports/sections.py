@@ -25,7 +25,7 @@ from demur.returns.drift.periods import order_notes
 from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, joined_notes
 from demur.returns.examples import Example, Examples
-from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table
+from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table, tabled_risk
 from demur.returns.recalibration import Calibration
 from demur.returns.recalibration_views import (
     calibration_sentence,
@@ -137,7 +137,8 @@ def _advice_sentence(advice: Advice) -> str:
         return refusal
     return (
         f"{refusal} Slices and examples are shown at {advised.printed_threshold} instead ({advised.rule}), which "
-        f"withholds {percent(advised.nonreturn)} and leaves {percent(advised.error)} errors."
+        f"withholds {percent(advised.nonreturn)} and leaves {percent(advised.error)} errors, "
+        f"{percent(advised.risk)} of the answers returned."
     )
 
 
@@ -150,7 +151,7 @@ def no_threshold(choice: Choice) -> str:
     n = choice.curve.sweep.n
     if promise is not None and 0 < promise.bound < 1 and n * math.log1p(-promise.bound) > math.log(promise.delta):
         return f"{n:,} inputs are too few to promise an error rate of at most {percent(promise.bound)} at any threshold"
-    return f"no threshold keeps to the rule ({choice.rule})"
+    return f"no threshold keeps to the rule ({choice.rule})" if choice.limited is not None else str(choice.why)
 
 
 def _choice_table(advice: Sequence[Advice]) -> ResultTable:
@@ -159,13 +160,16 @@ def _choice_table(advice: Sequence[Advice]) -> ResultTable:
             one.system,
             choice.rule,
             _cutoff(choice),
-            *map(tabled_percent, (choice.nonreturn, choice.error, choice.missed_chance)),
+            *map(tabled_percent, (choice.nonreturn, choice.error)),
+            tabled_risk(choice.risk),
+            tabled_percent(choice.missed_chance),
             "yes" if choice is one.advised else "",
         )
         for one in advice
         for choice in (*one.choices, *(() if any(c is one.advised for c in one.choices) else (one.advised,)))
     )
-    columns = ("system", "rule", "threshold", "non-return", "error", "right but withheld", "shown here")
+    rates = ("non-return", "error", "wrong of returned", "right but withheld")
+    columns = ("system", "rule", "threshold", *rates, "shown here")
     return ResultTable("Thresholds", columns, rows)
 
 
@@ -515,12 +519,12 @@ def _system_sentence(one: Evaluation, advice: Advice) -> str:
     choice = advice.choices[0]
     if math.isnan(choice.threshold):
         return f"{start}; {no_threshold(choice)}."
-    promise = (
-        "" if choice.guarantee is None else f", and promises at most {percent(choice.guarantee.bound)} on new inputs"
-    )
+    promise = ""
+    if choice.guarantee is not None:
+        promise = f", and promises errors of at most {percent(choice.guarantee.bound)} of all new inputs"
     return (
         f"{start}; returning answers from confidence {choice.printed_threshold} on leaves {percent(choice.error)} "
-        f"errors, withholds {percent(choice.nonreturn)}{promise}."
+        f"errors ({percent(choice.risk)} of the answers returned), withholds {percent(choice.nonreturn)}{promise}."
     )
 
 

@@ -41,6 +41,15 @@ HEAP = 0.05
 """Share of the inputs from which answers of one confidence are worth a note."""
 
 
+def selective_risk(nonreturn: float, error: float) -> float:
+    """Wrong answers / answers returned, from shares of all inputs; NaN where nothing is returned.
+
+    >>> selective_risk(0.5, 0.1)
+    0.2
+    """
+    return min(error / (1 - nonreturn), 1.0) if nonreturn < 1 else float("nan")
+
+
 @dataclass(frozen=True, slots=True)
 class CutoffPoint:
     """What one threshold does; a threshold of NaN returns nothing."""
@@ -52,7 +61,7 @@ class CutoffPoint:
     @property
     def risk(self) -> float:
         """Wrong answers / answers returned: the selective risk; NaN where nothing is returned."""
-        return self.error / (1 - self.nonreturn) if self.nonreturn < 1 else float("nan")
+        return selective_risk(self.nonreturn, self.error)
 
 
 @dataclass(frozen=True, slots=True)

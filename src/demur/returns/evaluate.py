@@ -597,13 +597,19 @@ def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple
     for system, frame in frames.items():
         yield system, (None, frame)
         if by is not None:
-            if by not in frame.columns:
-                raise _no_slices(by, frame)
-            values = slice_values(frame, by)
-            if values.n_unique() > MOST_SLICES:
-                raise too_many_slices(by, values.n_unique())
-            for value in sorted(values.unique()):
-                yield system, (f"{by}={value}", frame.filter(values == value))
+            for part, rows in slice_frames(frame, by):
+                yield system, (part, rows)
+
+
+def slice_frames(frame: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each value of a column, named `column=value`."""
+    if by not in frame.columns:
+        raise _no_slices(by, frame)
+    values = slice_values(frame, by)
+    if values.n_unique() > MOST_SLICES:
+        raise too_many_slices(by, values.n_unique())
+    for value in sorted(values.unique()):
+        yield f"{by}={value}", frame.filter(values == value)
 
 
 def too_many_slices(column: str, values: int) -> DataError:

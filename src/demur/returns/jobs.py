@@ -6,7 +6,7 @@ Only light modules are imported here, as every command loads this one for its he
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where
@@ -20,29 +20,41 @@ from demur.returns.options import (
     AtNonreturn,
     Aurc,
     BandRegion,
+    ByGroup,
     CheckIds,
     Columns,
     ComparedRegion,
+    CostRatio,
     Curve,
     EngineName,
+    ErrorLimit,
     ExactUpTo,
     Folds,
+    LeastAccuracy,
     Logs,
     MissingConfidence,
     Name,
     NoLabels,
+    NonreturnLimit,
     OutOfScope,
+    PromiseChance,
     RecalibrationMethod,
+    RiskLimit,
     SortKey,
     SparkMaster,
     System,
+    TieChoice,
     Withheld,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from demur.core.stats.calibration_maps import Recalibration
+    from demur.core.stats.resampling import Sample
     from demur.returns.classes import ClassReports
     from demur.returns.compare import Comparison
+    from demur.returns.counting import Counting
     from demur.returns.drift.analysis import Drift
     from demur.returns.evaluate import Evaluations
     from demur.returns.recalibrated_log import RecalibratedLog
@@ -51,6 +63,22 @@ if TYPE_CHECKING:
     from demur.returns.table import Reading, Responses, ValidatedTable
     from demur.returns.threshold import Choice
     from demur.returns.verify import Verification
+
+
+class OneSystem(NamedTuple):
+    """The log of one system: what was read or counted, the samples of all rows (None) and of groups, its evaluation."""
+
+    source: Any
+    notes: tuple[str, ...]
+    name: str
+    samples: "dict[str | None, Sample]"
+    evaluated: "Callable[[], Evaluations]"
+
+    @property
+    def counted(self) -> bool:
+        """Whether an engine counted the rows."""
+        return hasattr(self.source, "tallies")
+
 
 MOST_NOTES = 20
 """Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
@@ -236,15 +264,14 @@ def compare(
 @job
 def threshold(
     *data: Logs,
-    cost_ratio: Annotated[
-        float | None,
-        Option("What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R"),
-    ] = None,
-    max_error: Annotated[float | None, Option("Most errors, as a share of all inputs.", metavar="E")] = None,
-    delta: Annotated[
-        float | None, Option("With --max-error: guarantee it on new data but for this chance.", metavar="D")
-    ] = None,
-    max_nonreturn: Annotated[float | None, Option("Most non-returns.", metavar="X")] = None,
+    cost_ratio: CostRatio = None,
+    max_error: ErrorLimit = None,
+    max_risk: RiskLimit = None,
+    min_accuracy_when_answering: LeastAccuracy = None,
+    max_nonreturn: NonreturnLimit = None,
+    delta: PromiseChance = None,
+    ties: TieChoice = "together",
+    by_group: ByGroup = None,
     system: System = None,
     columns: Columns = None,
     where: Where = (),
@@ -261,42 +288,39 @@ def threshold(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Choice":
-    """The threshold for a cost, a promise about errors, or a limit on non-returns.
+    """The threshold for a cost, or for a limit on errors or on non-returns, which can be promised for new inputs.
 
     It is of one system; its evaluation, in which the threshold is shown, is made when it is first asked for.
     """
-    from demur.core.stats.resampling import Rows, Sample
-    from demur.returns.counting import Counting, count, one_tally
+    from demur.returns.counting import Counting
     from demur.returns.curves import Heaps
-    from demur.returns.drift.periods import order_notes
-    from demur.returns.evaluate import Joined, evaluate
-    from demur.returns.table import named, one_system, read_data
-    from demur.returns.tally import tally_sample
+    from demur.returns.evaluate import Joined
     from demur.returns.threshold import aim
 
     sampling = Sampling(level, replicates, seed)
-    choose = aim(cost_ratio=cost_ratio, max_error=max_error, delta=delta, max_nonreturn=max_nonreturn)
+    choose = aim(
+        cost_ratio=cost_ratio,
+        max_error=max_error,
+        max_risk=max_risk,
+        min_accuracy_when_answering=min_accuracy_when_answering,
+        max_nonreturn=max_nonreturn,
+        delta=delta,
+        ties=ties,
+    )
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
-    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
-    source: Any = count(data, reading, how, step=step)
-    if source is None:
-        step("reading", 0, 1)
-        source = one_system(named(read_data(data, reading), name), system)
-        sample, chosen = Sample(Rows.from_frame(source.frame)), source.systems[0]
-        numbers = replace(source, frame=source.frame.drop("target", "prediction"))  # texts take most of the room
-        evaluated = partial(evaluate, numbers, **asdict(sampling))
-        promised = order_notes(source)
-    else:
-        tally = one_tally(source.tallies, system)
-        sample, chosen = tally_sample(tally), tally.system
-        evaluated = partial(evaluate, [tally], **asdict(sampling))
-        promised = (BY_BUCKET,) if delta is not None and sample.spread.clustered else ()
+    kept = () if by_group is None else (by_group,)
+    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence, kept)
+    log = _one_system(data, reading, how, system, by_group, sampling, step)
+    sample, chosen, evaluated = log.samples[None], log.name, log.evaluated
+    groups = {part: one for part, one in log.samples.items() if part is not None}
+    promised = (BY_BUCKET,) if delta is not None and log.counted and sample.spread.clustered else ()
     joined = Joined.of(sample.sweep)
     heaps = Heaps.of(sample.sweep)
     exact = () if joined is None else (joined.note(chosen),)
     tied = () if heaps is None or not heaps.matter else (heaps.note(chosen),)
-    notes = (*exact, *tied, *promised, *source.notes, sampling.note)
-    return replace(choose(sample, name=chosen), notes=notes, warnings=source.warnings, evaluate=lambda: evaluated()[0])
+    notes = (*exact, *tied, *promised, *log.notes, sampling.note)
+    choice = choose(sample, name=chosen, groups=groups, level=level)
+    return replace(choice, notes=notes, warnings=log.source.warnings, evaluate=lambda: evaluated()[0])
 
 
 @job
@@ -502,6 +526,41 @@ def verify_engine(
     from demur.returns.verify import verify_engines
 
     return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)
+
+
+def _one_system(
+    data: tuple[Any, ...],
+    reading: "Reading",
+    how: "Counting",
+    system: str | None,
+    by: str | None,
+    sampling: Sampling,
+    step: Step,
+) -> "OneSystem":
+    """The sample of one system and those of its groups, wherever its rows are counted."""
+    from demur.core.stats.resampling import Rows, Sample
+    from demur.returns.counting import count, one_tally
+    from demur.returns.drift.periods import order_notes
+    from demur.returns.evaluate import evaluate, slice_frames
+    from demur.returns.table import named, one_system, read_data
+    from demur.returns.tally import tally_sample
+
+    drawn = (sampling.replicates, sampling.seed)
+    counted = count(data, reading, how, by=by, step=step)
+    if counted is None:
+        step("reading", 0, 1)
+        source = one_system(named(read_data(data, reading), how.name), system)
+        numbers = replace(source, frame=source.frame.drop("target", "prediction"))  # texts take most of the room
+        frames = [(None, source.frame), *(() if by is None else slice_frames(source.frame, by))]
+        samples = {part: Sample(Rows.from_frame(frame), *drawn) for part, frame in frames}
+        notes = (*order_notes(source), *source.notes)
+        evaluated = partial(evaluate, numbers, **asdict(sampling))
+        return OneSystem(source, notes, source.systems[0], samples, evaluated)
+    tally = one_tally([one for one in counted.tallies if one.part is None], system)
+    parts = [tally, *(one for one in counted.tallies if one.part is not None and one.system == tally.system)]
+    samples = {one.part: tally_sample(one, *drawn) for one in parts}
+    evaluated = partial(evaluate, [tally], **asdict(sampling))
+    return OneSystem(counted, counted.notes, tally.system, samples, evaluated)
 
 
 def _reading(

@@ -16,7 +16,7 @@ from demur.core.stats.calibration import ECE, NCE, Brier, DebiasedECE, EqualMass
 from demur.core.stats.intervals import student_p, student_quantile
 from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
 from demur.core.stats.resampling import Sample
-from demur.core.stats.sweep import Sweep, ratio
+from demur.core.stats.sweep import RATE_ROUNDING, Sweep, Ties, ratio
 from demur.errors import UsageError
 
 
@@ -61,10 +61,6 @@ class NonreturnFloor(SweepMeasure):
     def finish(self, totals: Sweep) -> Array:
         """Withheld rows over all inputs."""
         return ratio(totals.withheld, totals.total)
-
-
-Ties = Literal["together", "randomise"]
-"""Answers of one confidence are returned or withheld together, or each with a probability."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +163,7 @@ def cutoff_at_nonreturn(nonreturn: Array, x: float) -> NDArray[np.int64]:
     >>> cutoff_at_nonreturn(np.array([0.1, 0.3, 1.0]), 0.5).item()
     1
     """
-    return np.asarray(np.count_nonzero(nonreturn <= x + ROUNDING, axis=-1) - 1)
+    return np.asarray(np.count_nonzero(nonreturn <= x + RATE_ROUNDING, axis=-1) - 1)
 
 
 def cutoff_for_error(error: Array, most: float) -> NDArray[np.int64]:
@@ -176,11 +172,7 @@ def cutoff_for_error(error: Array, most: float) -> NDArray[np.int64]:
     >>> cutoff_for_error(np.array([0.4, 0.1, 0.0]), 0.2).item()
     1
     """
-    return np.asarray(np.count_nonzero(error > most + ROUNDING, axis=-1))
-
-
-ROUNDING = 1e-12
-"""How far a rate may lie beyond a limit by the rounding of sums alone."""
+    return np.asarray(np.count_nonzero(error > most + RATE_ROUNDING, axis=-1))
 
 
 @dataclass(frozen=True)
@@ -218,6 +210,35 @@ class ErrorAtThreshold(_AtThreshold):
     def finish(self, totals: Sweep) -> Array:
         """Wrong and returned over all inputs."""
         return ratio(self._returned(totals)[1], totals.total)
+
+
+@dataclass(frozen=True)
+class RiskAtThreshold(_AtThreshold):
+    """Wrong answers returned / answers returned, at a threshold: the selective risk. Lower is better.
+
+    The default threshold returns every answer. Reference: Geifman and El-Yaniv (2017).
+
+    >>> RiskAtThreshold(threshold=0.5).finish(Sweep.of([0.9, 0.8, 0.5, 0.1], [1, 0, 1, 0])).round(4).item()
+    0.3333
+    """
+
+    name: ClassVar = "risk_at_threshold"
+    title: ClassVar = "errors among the answers returned at a threshold"
+    better: ClassVar = "lower"
+    reference: ClassVar = "Geifman and El-Yaniv (2017)"
+
+    def trials(self, totals: Sweep) -> float:
+        """The share of rows that are returned."""
+        return float(sum(self._returned(totals)) / totals.total)
+
+    def finish(self, totals: Sweep) -> Array:
+        """Wrong over returned."""
+        right, wrong = self._returned(totals)
+        return ratio(wrong, right + wrong)
+
+    def why_undefined(self, totals: Sweep) -> str:
+        """Nothing returned."""
+        return "nothing is returned"
 
 
 @dataclass(frozen=True)

@@ -96,3 +96,23 @@ _REGION: dict[str, Any] = {
 BandRegion = Annotated[tuple[float, float], Option("Range over which the simultaneous band holds.", **_REGION)]
 ComparedRegion = Annotated[tuple[float, float], Option("Range of non-return rates to compare over.", **_REGION)]
 Curve = Annotated[bool, Option("Put the curve and its bands into the JSON too.")]
+CostRatio = Annotated[
+    float | None, Option("What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R")
+]
+ErrorLimit = Annotated[float | None, Option("Most errors, as a share of all inputs.", metavar="E")]
+RiskLimit = Annotated[float | None, Option("Most errors, as a share of the answers returned.", metavar="E")]
+LeastAccuracy = Annotated[
+    float | None, Option("Least right answers, as a share of those returned: 1 - max risk.", metavar="A")
+]
+NonreturnLimit = Annotated[float | None, Option("Most non-returns, as a share of all inputs.", metavar="X")]
+PromiseChance = Annotated[
+    float | None, Option("With a limit: promise it on new data but for this chance.", metavar="D")
+]
+TieChoice = Annotated[
+    Literal["together", "randomise"],
+    Option("Answers of one confidence: return all or none, or, with a limit, each with a probability."),
+]
+ByGroup = Annotated[
+    str | None,
+    Option("Show what it does to each value of this column; with --delta promise it for each.", metavar="COLUMN"),
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -152,7 +153,7 @@ def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentat
     return Presentation(
         title="Threshold",
         sentences=tuple(words.choice_sentences(choice)),
-        tables=(path_table(choice),),
+        tables=(*group_table(choice), path_table(choice)),
         figures=(
             drawing(f"{CURVES}.error_return_chart", [evaluation], choices=(choice,), region=None),
             drawing("returns.charts.cost.cost_path_chart", choice),
@@ -170,10 +171,31 @@ def path_table(choice: Choice) -> ResultTable:
     rows = []
     for stretch in choice.path:
         ratios = f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}"
-        rates = (tabled_percent(stretch.nonreturn), tabled_percent(stretch.error))
+        rates = (tabled_percent(stretch.nonreturn), tabled_percent(stretch.error), tabled_risk(stretch.risk))
         rows.append((ratios, stretch.printed_threshold, *rates))
-    columns = ("cost ratio", "threshold", "non-return", "error")
+    columns = ("cost ratio", "threshold", "non-return", "error", "wrong of returned")
     return ResultTable("Best threshold by cost ratio", columns, tuple(rows))
+
+
+def group_table(choice: Choice) -> tuple[ResultTable, ...]:
+    """What the threshold does to each group; none without groups, or where nothing is returned."""
+    if not choice.groups or choice.returns_nothing:
+        return ()
+    rows, brief = [], []
+    for one in choice.groups:
+        promise = "–" if one.promised is None else "yes" if one.promised else "no: too few"
+        start = (one.group, f"{one.n:,}", tabled_percent(one.nonreturn))
+        figures = [_figure_text("forced_error", figure) if figure.defined else "–" for figure in (one.error, one.risk)]
+        rows.append((*start, *figures, promise))
+        brief.append((*start, tabled_percent(one.error.value), tabled_risk(one.risk.value), promise))
+    columns = ("group", "inputs", "non-return", "error", "wrong of returned", "promised")
+    short = ResultTable("Groups at the threshold (with intervals: -o page.html or --json)", columns, tuple(brief))
+    return (ResultTable("Groups at the threshold, with intervals", columns, tuple(rows), brief=short),)
+
+
+def tabled_risk(risk: float) -> str:
+    """A share of the answers returned; a dash where nothing is returned."""
+    return "–" if math.isnan(risk) else tabled_percent(risk)
 
 
 def of_classes(several: Sequence[ClassReport]) -> Presentation:

@@ -404,6 +404,10 @@ class TallySource:
         parts = [chunk @ table.T for chunk in Draws(self.cells.buckets, replicates, seed)]
         return stacked(coarse.threshold, np.concatenate(parts), self.tally.n)
 
+    def by_unit(self) -> Array:
+        """Weights of cells by buckets, at the levels that are kept of buckets."""
+        return self.cells.by_bucket(self.cells.levels(UNIT_LEVELS))
+
     def pulls(self, influence: Array, coarse: Sweep) -> Array:
         """What each bucket adds to a statistic, in rising order; `influence` is what a row adds, by its cell."""
         return np.sort(influence @ self.cells.by_bucket(coarse.threshold) / coarse.total)

@@ -1,12 +1,13 @@
-"""Which threshold: by cost, by a limit on errors (with or without a guarantee), by a limit on non-returns."""
+"""Which threshold: by cost, or by a limit on errors or on non-returns, with or without a promise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,26 +16,37 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, plain, threshold_text
+from demur.core.stats.intervals import Figure
+from demur.core.stats.promises import (
+    Guarantee,
+    Limited,
+    ReturnRules,
+    check_limit,
+    method_of,
+    promised,
+    too_few,
+    upper_bound,
+    within_limit,
+)
 from demur.core.stats.resampling import Sample
+from demur.core.stats.sweep import RATE_ROUNDING, Ties
 from demur.errors import UsageError
-from demur.returns.curves import ErrorReturnCurve, error_return
+from demur.returns.curves import ErrorReturnCurve, error_return, selective_risk
+from demur.returns.evaluate import figure_of
+from demur.returns.measures import ErrorAtThreshold, RiskAtThreshold
 
 if TYPE_CHECKING:
     from demur.returns.evaluate import Evaluation
 
-EXACT = "fixed-sequence Learn-then-Test, exact binomial (Clopper-Pearson) bound"
-BOUNDED = "fixed-sequence Learn-then-Test, Hoeffding-Bentkus bound over dialogues or weighted rows"
+LIMITS: dict[Limited, str] = {
+    "error": "error rate",
+    "risk": "share of errors among the answers returned",
+    "nonreturn": "non-return rate",
+}
+"""What limits are on, in words."""
 
-
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """A promise about new data: the error rate stays under `bound` with probability 1 - `delta` over the sample."""
-
-    bound: float
-    delta: float
-    method: str
-    upper: float | None
-    """Upper confidence bound of the error rate at the chosen threshold, where it has a closed form."""
+FOLDS = 10
+"""Parts of the sample for a cost that is cross-fitted."""
 
 
 def printed_cutoff(threshold: float, below: float) -> str:
@@ -109,6 +121,11 @@ class Stretch:
     """The next lower confidence."""
 
     @property
+    def risk(self) -> float:
+        """Wrong answers / answers returned; NaN where nothing is returned."""
+        return selective_risk(self.nonreturn, self.error)
+
+    @property
     def printed_threshold(self) -> str:
         """The threshold in as few digits as split the answers the same way."""
         return printed_cutoff(self.threshold, self.below)
@@ -119,9 +136,39 @@ class Stretch:
         return self.threshold if math.isnan(self.threshold) else float(self.printed_threshold)
 
 
+@dataclass(frozen=True, slots=True)
+class TieDraw:
+    """A draw among ties: from `lower` up to `upper`, which is NaN where nothing is returned for sure, by chance."""
+
+    upper: float
+    lower: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFit:
+    """A cost on inputs that had no part in the choice of the threshold: that of each fold, chosen on the others."""
+
+    value: float
+    folds: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRates:
+    """What a threshold does to one group of inputs; `promised` is None where nothing is promised at all."""
+
+    group: str
+    n: int
+    promised: bool | None
+    nonreturn: float
+    error: Figure
+    risk: Figure
+
+
 @dataclass(frozen=True, eq=False)
 class Choice(Shown):
-    """A threshold and what it gives; a threshold of NaN means: return nothing."""
+    """A threshold and what it gives; a threshold of NaN means: return nothing, or nothing for sure with a draw."""
 
     system: str
     rule: str
@@ -133,6 +180,11 @@ class Choice(Shown):
     guarantee: Guarantee | None
     path: tuple[Stretch, ...]
     curve: ErrorReturnCurve
+    limited: Limited | None = None
+    """What the rule limits; None where it minimises a cost."""
+    randomise: TieDraw | None = None
+    cross_fit: CrossFit | None = None
+    groups: tuple[GroupRates, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     evaluate: Callable[[], Evaluation] | None = field(default=None, repr=False)
@@ -151,20 +203,52 @@ class Choice(Shown):
         return curve_cutoff(self.curve, self.threshold)
 
     @property
+    def printed_lower(self) -> str:
+        """The lower end of a draw among ties, in as few digits as split the answers the same way."""
+        return "" if self.randomise is None else curve_cutoff(self.curve, self.randomise.lower)
+
+    @property
+    def returns_nothing(self) -> bool:
+        """Whether every answer is withheld."""
+        return math.isnan(self.threshold) and self.randomise is None
+
+    @property
+    def risk(self) -> float:
+        """Wrong answers / answers returned; NaN where nothing is returned."""
+        return selective_risk(self.nonreturn, self.error)
+
+    @property
     def cost(self) -> float | None:
         """Error rate plus cost ratio times non-return rate, where a ratio was given."""
         return None if self.cost_ratio is None else self.error + self.cost_ratio * self.nonreturn
 
+    @property
+    def why(self) -> str | None:
+        """Why nothing is returned; None where something is."""
+        if not self.returns_nothing:
+            return None
+        if self.curve.floor == 1:
+            return "there are no answers to return"
+        if float(self.curve.missed_chance[-1]) == 0:
+            return "every answer is wrong: return nothing"
+        if self.limited is None:
+            return "returning nothing is cheapest"
+        return "no threshold keeps the limit, so nothing is returned"
+
     def to_dict(self) -> dict[str, Any]:
         """The choice as plain values."""
-        why = {"why": "no threshold keeps the limit, so nothing is returned"} if math.isnan(self.threshold) else {}
-        columns = ("ratio_from", "ratio_to", "threshold", "nonreturn", "error")
+        columns = ("ratio_from", "ratio_to", "threshold", "nonreturn", "error", "risk")
+        rates = ("nonreturn", "error", "risk", "missed_chance", "cost")
+        parts = {"randomise": self.randomise, "cross_fitted_cost": self.cross_fit, "guarantee": self.guarantee}
+        known = {name: asdict(part) for name, part in parts.items() if part is not None}
         values: dict[str, Any] = plain(
             {
                 **{name: getattr(self, name) for name in ("system", "rule", "threshold")},
-                **why,
-                **{name: getattr(self, name) for name in ("nonreturn", "error", "missed_chance", "cost")},
-                "guarantee": None if self.guarantee is None else asdict(self.guarantee),
+                **({} if self.why is None else {"why": self.why}),
+                **{name: getattr(self, name) for name in rates},
+                "guarantee": None,
+                **known,
+                **({"groups": [_group_values(group) for group in self.groups]} if self.groups else {}),
                 "cost_path": [{name: getattr(stretch, name) for name in columns} for stretch in self.path],
                 "notes": list(self.notes),
                 "warnings": list(self.warnings),
@@ -177,28 +261,64 @@ class Choice(Shown):
         return pl.DataFrame(self.to_dict()["cost_path"])
 
 
+def _group_values(group: GroupRates) -> dict[str, Any]:
+    figures = {"error": group.error.to_dict(), "risk": group.risk.to_dict()}
+    return {**{name: getattr(group, name) for name in ("group", "n", "promised", "nonreturn")}, **figures}
+
+
+Groups = Mapping[str, Sample]
+"""The rows of each group of inputs, by its name."""
+
+
 def aim(
-    *, cost_ratio: float | None, max_error: float | None, delta: float | None, max_nonreturn: float | None
+    *,
+    cost_ratio: float | None = None,
+    max_error: float | None = None,
+    max_risk: float | None = None,
+    min_accuracy_when_answering: float | None = None,
+    max_nonreturn: float | None = None,
+    delta: float | None = None,
+    ties: Ties = "together",
 ) -> Callable[..., Choice]:
     """What chooses a threshold from a sample, for the one aim that is given."""
-    asked = {"`cost_ratio`": cost_ratio, "`max_error`": max_error, "`max_nonreturn`": max_nonreturn}
+    limits: dict[str, tuple[Limited, float | None]] = {
+        "`max_error`": ("error", max_error),
+        "`max_risk`": ("risk", max_risk),
+        "`min_accuracy_when_answering`": ("risk", min_accuracy_when_answering),
+        "`max_nonreturn`": ("nonreturn", max_nonreturn),
+    }
+    asked = {"`cost_ratio`": cost_ratio, **{name: value for name, (_, value) in limits.items()}}
     given = [name for name, value in asked.items() if value is not None]
     if len(given) != 1:
         raise UsageError(
-            "choose by exactly one of a cost ratio (`cost_ratio`), a limit on errors (`max_error`, with `delta` for a "
-            f"guarantee) and a limit on non-returns (`max_nonreturn`); got {' and '.join(given) or 'none'}"
+            "choose by exactly one of a cost ratio (`cost_ratio`), a limit on errors among all inputs (`max_error`) or "
+            "among the answers returned (`max_risk`, or `min_accuracy_when_answering` in other words) and a limit on "
+            f"non-returns (`max_nonreturn`); `delta` makes a limit a promise; got {' and '.join(given) or 'none'}"
         )
-    if delta is not None and max_error is None:
-        raise UsageError("`delta` goes with `max_error`: it is the chance that the promised error rate is exceeded")
     if cost_ratio is not None:
+        if delta is not None:
+            raise UsageError("`delta` goes with a limit: it is the chance that a promised rate is exceeded")
+        if ties != "together":
+            raise UsageError("`ties` goes with a limit: of all rules, draws included, a threshold is cheapest")
         return partial(threshold_by_cost, ratio=cost_ratio)
-    if max_error is not None:
-        return partial(threshold_by_error, most=max_error, delta=delta)
-    assert max_nonreturn is not None
-    return partial(threshold_by_nonreturn, most=max_nonreturn)
+    of, most = limits[given[0]]
+    assert most is not None
+    if min_accuracy_when_answering is not None:
+        if not 0 <= most <= 1:
+            raise UsageError(f"an accuracy lies in [0, 1], such as 0.95; got {most:g}")
+        rule = _rule_words(f"at least {most:g} of the answers returned right", delta)
+        return partial(threshold_by_limit, of="risk", most=1 - most, delta=delta, ties=ties, rule=rule)
+    return partial(threshold_by_limit, of=of, most=most, delta=delta, ties=ties)
 
 
-def threshold_by_cost(sample: Sample, ratio: float, *, name: str = "system") -> Choice:
+def threshold_by_cost(
+    sample: Sample,
+    ratio: float,
+    *,
+    groups: Groups = MappingProxyType({}),
+    level: float = 0.95,
+    name: str = "system",
+) -> Choice:
     """The cutoff that minimises error rate + ratio * non-return rate; among equals the one that returns more.
 
     `ratio` is what a non-return costs over what an error costs. At 1 or above withholding never pays.
@@ -218,40 +338,136 @@ def threshold_by_cost(sample: Sample, ratio: float, *, name: str = "system") -> 
     path = cost_path(curve)
     best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
     place = int(np.searchsorted(curve.nonreturn, best.nonreturn))
-    return _choice(curve, place, f"cost ratio {ratio:g}", path, cost_ratio=ratio)
+    choice = _choice(curve, ReturnRules.of(sample.sweep), place, f"cost ratio {ratio:g}", cost_ratio=ratio)
+    rates = group_rates(groups, choice.threshold, level=level)
+    return replace(choice, cross_fit=cross_fitted_cost(sample, ratio), groups=rates)
 
 
-def threshold_by_nonreturn(sample: Sample, most: float, *, name: str = "system") -> Choice:
+def threshold_by_nonreturn(sample: Sample, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
     """The cutoff with the fewest errors among those that withhold at most `most` of the inputs."""
-    if not 0 <= most <= 1:
-        raise UsageError(f"a non-return rate lies in [0, 1], such as 0.2; got {most:g}")
-    curve = error_return(sample.sweep, name=name)
-    if curve.floor > most + 1e-12:
-        raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
-    allowed = np.flatnonzero(curve.nonreturn <= most + 1e-12)
-    place = allowed[np.argmin(curve.error[allowed])]
-    return _choice(curve, int(place), f"non-return rate at most {most:g}", cost_path(curve))
+    return threshold_by_limit(sample, "nonreturn", most, delta=delta, name=name)
 
 
 def threshold_by_error(sample: Sample, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
-    """The cutoff that returns most while the error rate stays at or under `most`.
+    """The cutoff that returns most while wrong answers are at most a share `most` of all inputs.
 
     Without `delta` the rate in this sample is meant, and nothing is promised about new data. With `delta` the true
     rate is under the limit with probability 1 - delta: thresholds are tested from the strictest on, each at level
     delta, until one fails. The error rate can only rise as the threshold falls, so this order needs no correction
     for having searched (Angelopoulos et al. 2021, fixed-sequence testing; Bates et al. 2021).
     """
-    if not 0 <= most <= 1:
-        raise UsageError(f"an error rate lies in [0, 1], such as 0.05; got {most:g}")
-    if delta is not None and not 0 < delta < 1:
-        raise UsageError(f"delta, the chance that the promise fails, lies between 0 and 1; got {delta:g}")
+    return threshold_by_limit(sample, "error", most, delta=delta, name=name)
+
+
+def threshold_by_risk(sample: Sample, most: float, *, delta: float | None = None, name: str = "system") -> Choice:
+    """The cutoff that returns most while wrong answers are at most a share `most` of the answers returned.
+
+    The risk of the answers returned may rise and fall with the threshold. So with `delta` thresholds are tested in
+    order from a few starts, which the confidences alone determine, each with its part of delta (Learn-then-Test,
+    Angelopoulos et al. 2021; the aim is that of Geifman and El-Yaniv 2017).
+
+    >>> from demur.core.stats.resampling import Rows
+    >>> sample = Sample(Rows.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False]))
+    >>> threshold_by_risk(sample, 0.35).threshold, threshold_by_error(sample, 0.35).threshold
+    (0.5, 0.5)
+    """
+    return threshold_by_limit(sample, "risk", most, delta=delta, name=name)
+
+
+def threshold_by_limit(
+    sample: Sample,
+    of: Limited,
+    most: float,
+    *,
+    delta: float | None = None,
+    ties: Ties = "together",
+    groups: Groups = MappingProxyType({}),
+    level: float = 0.95,
+    name: str = "system",
+    rule: str | None = None,
+) -> Choice:
+    """The rule that keeps a limit: in this sample or, with `delta`, on new inputs but for this chance.
+
+    Limits on errors give the rule that returns most, a limit on non-returns the one that errs least. With `ties`
+    "randomise" answers of one confidence may be returned by chance. A promise holds for every one of the `groups` that
+    has enough rows for one. `rule` says the limit in other words.
+    """
+    check_limit(of, most, delta)
     curve = error_return(sample.sweep, name=name)
+    if of == "nonreturn" and curve.floor > most + RATE_ROUNDING:
+        raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
+    if groups and ties != "together":
+        raise UsageError("groups are judged at a threshold; leave ties together")
+    rules, guarantee = ReturnRules.of(sample.sweep, ties), None
+    left_out: tuple[str, ...] = ()
     if delta is None:
-        place = int(np.argmax(curve.error <= most + 1e-12))
-        return _choice(curve, place, f"error rate at most {most:g} in this sample (no guarantee)", cost_path(curve))
-    place, guarantee = _guaranteed(sample, curve, most, delta)
-    rule = f"error rate at most {most:g} on new data, with probability {1 - delta:g}"
-    return _choice(curve, place, rule, cost_path(curve), guarantee=guarantee)
+        place = within_limit(rules, of, most)
+    else:
+        drawn = ties != "together"
+        rng = np.random.default_rng(sample.seed) if drawn and sample.alike else None
+        tested = ReturnRules.of(sample.sweep, ties, rng)
+        left_out = too_few(groups, of, most, delta)
+        covered = [one for key, one in groups.items() if key not in left_out]
+        if groups and not covered:
+            raise UsageError(f"no group has enough rows to promise that the {LIMITS[of]} is at most {most:g}")
+        parts = [(one, tested.at_cutoffs_of(one.sweep, curve.threshold)) for one in covered]
+        found = promised(tested, parts or [(sample, tested)], of, most, delta)
+        if found is None:
+            raise UsageError(
+                f"{sample.n:,} inputs are too few to promise a {LIMITS[of]} of at most {most:g}, even if {name} "
+                "returns every answer it has"
+            )
+        place, starts = found
+        upper = upper_bound(sample, tested, place, of, delta) if tested.returned[place] > 0 and not groups else None
+        guarantee = Guarantee(most, delta, method_of(sample, of, starts, drawn=drawn), upper, of)
+    said = rule or _rule_words(f"{LIMITS[of]} at most {most:g}", delta)
+    said += ", in every group" if groups and delta is not None else ""
+    choice = _choice(curve, rules, place, said, limited=of, guarantee=guarantee)
+    small = None if delta is None else left_out
+    return replace(choice, groups=group_rates(groups, choice.threshold, small, level=level))
+
+
+def _rule_words(limit: str, delta: float | None) -> str:
+    """A limit with what is meant by it: this sample, or new data."""
+    if delta is not None:
+        return f"{limit} on new data, with probability {1 - delta:g}"
+    return limit if limit.startswith(LIMITS["nonreturn"]) else f"{limit} in this sample (no guarantee)"
+
+
+def group_rates(
+    groups: Groups, threshold: float, left_out: tuple[str, ...] | None = None, *, level: float = 0.95
+) -> tuple[GroupRates, ...]:
+    """What a threshold does to each group, with intervals at this threshold; the group with most errors first.
+
+    `left_out` are the groups that a promise does not cover; None where nothing is promised.
+    """
+    found = []
+    for name, sample in groups.items():
+        error, risk = (figure_of(kind(threshold), sample, level) for kind in (ErrorAtThreshold, RiskAtThreshold))
+        nonreturn = error_return(sample.sweep).at_threshold(threshold)[0]
+        promised = None if left_out is None else name not in left_out
+        found.append(GroupRates(name, sample.n, promised, nonreturn, error, risk))
+    return tuple(sorted(found, key=lambda one: (-one.error.value, one.group)))
+
+
+def cross_fitted_cost(sample: Sample, ratio: float, folds: int = FOLDS) -> CrossFit | None:
+    """The cost on each of several random parts of the units at the threshold that is cheapest on all others.
+
+    The cost of the threshold that was chosen on the same inputs is too low on average. None where there are fewer units
+    than parts.
+    """
+    if sample.spread.units < folds:
+        return None
+    parts = sample.folds(folds)  # right by level, wrong by level, withheld, of each part
+    size = (parts.shape[1] - 1) // 2
+    right, wrong, aside = parts[:, :size], parts[:, size:-1], parts[:, -1:]
+    zero = np.zeros((folds, 1))
+    fallen = np.concatenate([zero, np.cumsum(wrong, axis=1)], axis=1)
+    errors = fallen[:, -1:] - fallen
+    withheld = aside + np.concatenate([zero, np.cumsum(right + wrong, axis=1)], axis=1)
+    costs = errors + ratio * withheld
+    chosen = np.argmin(np.round(costs.sum(axis=0) - costs, 9), axis=1)  # of equals the one that returns more
+    return CrossFit(float(costs[np.arange(folds), chosen].sum() / parts.sum()), folds, sample.seed)
 
 
 def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
@@ -303,49 +519,22 @@ def _turns_right(x: Array, y: Array, one: Any, two: Any, three: Any) -> Any:
     return (x[two] - x[one]) * (y[three] - y[one]) <= (y[two] - y[one]) * (x[three] - x[one])
 
 
-def _guaranteed(sample: Sample, curve: ErrorReturnCurve, most: float, delta: float) -> tuple[int, Guarantee]:
-    from scipy.special import bdtr, betaincinv
-
-    errors = np.rint(curve.error * curve.sweep.total)
-    p = bdtr(errors, curve.sweep.n, most) if sample.alike else _hoeffding_bentkus(sample, curve, most)
-    failed = np.flatnonzero(p[:-1] > delta) if most < 1 else np.array([], dtype=np.int64)
-    place = int(failed[-1]) + 1 if failed.size else 0
-    method, upper = EXACT if sample.alike else BOUNDED, None
-    if sample.alike and place < curve.threshold.size - 1:
-        upper = float(betaincinv(errors[place] + 1, max(curve.sweep.n - errors[place], 1e-12), 1 - delta))
-    return place, Guarantee(most, delta, method, upper)
-
-
-def _hoeffding_bentkus(sample: Sample, curve: ErrorReturnCurve, most: float) -> Array:
-    """p-values of "the error rate exceeds `most`" from sums over units, each unit bounded by the heaviest one seen.
-
-    For unit u with weight m and errors k, (k - most m) / heaviest + most lies in [0, 1], and its mean exceeds `most`
-    exactly when the error rate does.
-    """
-    from scipy.special import bdtr
-
-    heaviest, units = sample.heaviest, sample.spread.units
-    errors = curve.error * curve.sweep.total
-    mean = np.clip((errors - most * curve.sweep.total) / (heaviest * units) + most, 0.0, 1.0)
-    bentkus = np.e * bdtr(np.ceil(units * mean), units, most)
-    under = np.minimum(mean, most)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(under > 0, under * np.log(under / most), 0.0)
-        second = np.where(under < 1, (1 - under) * np.log((1 - under) / (1 - most)), 0.0)
-    relative_entropy = np.nan_to_num(first + second, nan=0.0, posinf=np.inf)
-    return np.asarray(np.minimum(np.exp(-units * relative_entropy), bentkus))
-
-
 def _choice(
     curve: ErrorReturnCurve,
-    place: int,
+    rules: ReturnRules,
+    at: int,
     rule: str,
-    path: tuple[Stretch, ...],
     *,
     cost_ratio: float | None = None,
     guarantee: Guarantee | None = None,
+    limited: Limited | None = None,
 ) -> Choice:
-    columns = ("threshold", "nonreturn", "error", "missed_chance")
-    values: dict[str, Any] = {name: float(getattr(curve, name)[place]) for name in columns}
-    values.update(cost_ratio=cost_ratio, guarantee=guarantee, path=path)
-    return Choice(curve.name, rule, curve=curve, **values)
+    place, probability = int(rules.place[at]), float(rules.probability[at])
+    draw, rates = None, ("nonreturn", "error", "missed_chance")
+    values: dict[str, Any] = {name: float(getattr(curve, name)[place]) for name in ("threshold", *rates)}
+    if probability > 0:  # of the next lower confidence a share is returned too
+        draw = TieDraw(values["threshold"], float(curve.threshold[place - 1]), probability)
+        for name in rates:
+            values[name] += probability * (float(getattr(curve, name)[place - 1]) - values[name])
+    values |= {"cost_ratio": cost_ratio, "guarantee": guarantee, "path": cost_path(curve)}
+    return Choice(curve.name, rule, curve=curve, limited=limited, randomise=draw, **values)

@@ -6,22 +6,32 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demur.core.show.numbers import inputs, interval, number, percent, with_interval
+import numpy as np
+
+from demur.core.show.numbers import inputs, interval, listed, number, percent, with_interval
 from demur.core.stats.measure import Measure
 from demur.returns.classes import ClassReport
-from demur.returns.curves import NEAR_ENOUGH, Band, ErrorReturnCurve
-from demur.returns.evaluate import Evaluation
-from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
+from demur.returns.curves import NEAR_ENOUGH, Band, CutoffPoint, ErrorReturnCurve
+from demur.returns.evaluate import AtCutoff, Evaluation, figure_of, slices_at_one_threshold
+from demur.returns.measures import ErrorAtNonreturn, ErrorAtThreshold, NonreturnAtError
 from demur.returns.slices import SliceDifference
 from demur.returns.threshold import Choice, curve_cutoff
 
 
 def choice_title(choice: Choice) -> str:
     """What a threshold does in a few words."""
-    if math.isnan(choice.threshold):
-        return f"{choice.system}: no threshold keeps the limit"
+    if choice.returns_nothing:
+        return f"{choice.system}: {_nothing(choice)}"
     effect = f"leaves {percent(choice.error)} errors and withholds {percent(choice.nonreturn)}"
+    if choice.randomise is not None:
+        return f"{choice.system}: a draw among ties {effect}"
     return f"{choice.system}: a threshold of {choice.printed_threshold} {effect}"
+
+
+def _nothing(choice: Choice) -> str:
+    """Why nothing is to be returned, in a few words."""
+    limit = choice.limited is not None and choice.curve.floor < 1
+    return f"no threshold keeps the limit ({choice.rule})" if limit else str(choice.why)
 
 
 def score_sentences(evaluation: Evaluation) -> list[str]:
@@ -112,31 +122,124 @@ def _point_measure(evaluation: Evaluation) -> ErrorAtNonreturn:
 
 
 def choice_sentences(choice: Choice) -> list[str]:
-    """What a chosen threshold does, and whether anything is promised."""
-    promise = []
-    if choice.guarantee is not None:
-        bound, sure = percent(choice.guarantee.bound), percent(1 - choice.guarantee.delta)
-        promise = [
-            f"On new inputs of the same kind the error rate stays at or under {bound} with {sure} confidence "
-            f"({choice.guarantee.method})."
-        ]
-    elif choice.rule.startswith("error rate"):
-        promise = ["Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."]
-    return [*choice_effect(choice), *promise]
+    """What a chosen threshold does, to every group where there are some, and whether anything is promised."""
+    if choice.returns_nothing:
+        return choice_effect(choice)
+    extras = (*_tie_sentence(choice), *_cost_sentence(choice), *group_sentences(choice))
+    return [*choice_effect(choice), *extras, *_promise(choice)]
+
+
+def _tie_sentence(choice: Choice) -> list[str]:
+    """The cutoff just beyond a limit, where ties keep the one chosen well within it; otherwise nothing."""
+    point = _beyond_limit(choice)
+    if point is None:
+        return []
+    cutoff = curve_cutoff(choice.curve, point.threshold)
+    return [
+        f"Answers of one confidence go together: the next cutoff, {cutoff}, withholds {percent(point.nonreturn)} and "
+        f"returns a wrong answer to {percent(point.error)}, {percent(point.risk)} of the answers returned. "
+        "--ties randomise can go between the two."
+    ]
+
+
+def _beyond_limit(choice: Choice) -> CutoffPoint | None:
+    """The next cutoff, where more than half a point and one input lie between it and the one chosen."""
+    curve = choice.curve
+    if choice.randomise is not None or choice.limited is None or choice.groups or curve.sweep.upper is not None:
+        return None
+    strict = choice.limited == "nonreturn"
+    place = int(np.searchsorted(curve.sweep.threshold, choice.threshold)) + (1 if strict else -1)
+    if not 0 <= place < curve.sweep.threshold.size:
+        return None
+    point = curve.point(place)
+    apart = abs(point.nonreturn - choice.nonreturn) > max(NEAR_ENOUGH, 1 / curve.sweep.n) + 1e-12
+    return point if apart and (not strict or point.error < choice.error) else None
+
+
+def _promise(choice: Choice) -> list[str]:
+    """What is promised about new inputs, for which groups it is not, or that nothing is."""
+    promise = choice.guarantee
+    if promise is None:
+        plea = "Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."
+        return [] if choice.limited is None else [plea]
+    bound, sure = percent(promise.bound), percent(1 - promise.delta)
+    kept = {
+        "error": f"the error rate stays at or under {bound} of all inputs",
+        "risk": f"at most {bound} of the answers returned are wrong",
+        "nonreturn": f"at most {bound} of the inputs are withheld",
+    }[promise.of]
+    every = " in every group" if choice.groups else ""
+    sentence = f"On new inputs of the same kind {kept}{every} with {sure} confidence ({promise.method})."
+    small = [f"{one.group} ({one.n:,} inputs)" for one in choice.groups if one.promised is False]
+    left = f"Too small for a promise even without an error, and left out of it: {listed(small)}." if small else ""
+    return [sentence, left] if left else [sentence]
 
 
 def choice_effect(choice: Choice) -> list[str]:
-    """What a chosen threshold does in this sample."""
-    if math.isnan(choice.threshold):
-        first = f"{choice.system}: return nothing. No threshold keeps to the rule ({choice.rule})."
+    """What a chosen threshold does in this sample: wrong answers as a share of all inputs and of those returned."""
+    if choice.returns_nothing:
+        reason = f"No threshold keeps to the rule ({choice.rule})"
+        if choice.limited is None or choice.curve.floor == 1:
+            reason = f"{str(choice.why).partition(':')[0].capitalize()} ({choice.rule})"
+        first = f"{choice.system}: return nothing. {reason}."
     else:
-        cutoff = f"return an answer when its confidence is at least {choice.printed_threshold}"
-        first = f"{choice.system}: {cutoff} ({choice.rule})."
+        first = f"{choice.system}: {_instruction(choice)} ({choice.rule})."
+    average = "on average over draws " if choice.randomise is not None else ""
+    risk = "" if math.isnan(choice.risk) else f", {percent(choice.risk)} of the answers returned"
     effect = (
-        f"In this sample that withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer to "
-        f"{percent(choice.error)}; {percent(choice.missed_chance)} would have been right but are withheld."
+        f"In this sample that {average}withholds {percent(choice.nonreturn)} of the inputs and returns a wrong answer "
+        f"to {percent(choice.error)}{risk}; {percent(choice.missed_chance)} would have been right but are withheld."
     )
     return [first, effect]
+
+
+def _instruction(choice: Choice) -> str:
+    """What to do with an answer."""
+    draw = choice.randomise
+    if draw is None:
+        return f"return an answer when its confidence is at least {choice.printed_threshold}"
+    chance = f"with probability {draw.probability:g}, drawn independently for each input"
+    if math.isnan(draw.upper):
+        return f"return an answer when its confidence is at least {choice.printed_lower}, {chance}"
+    return (
+        f"return an answer when its confidence is at least {choice.printed_threshold}; from {choice.printed_lower} up "
+        f"to that return it {chance}"
+    )
+
+
+def _cost_sentence(choice: Choice) -> list[str]:
+    """What the cost is on inputs that had no part in choosing the threshold."""
+    if choice.cost is None:
+        return []
+    cost = f"The cost is {number(choice.cost)} for an input, that of an error being 1"
+    if choice.cross_fit is None:
+        return [f"{cost}; chosen on the same inputs, it is too low on average."]
+    fit = choice.cross_fit
+    return [
+        f"{cost}; chosen on the same inputs, it is too low on average. Cross-fitted, with each of {fit.folds} parts at "
+        f"the threshold that is cheapest on the others (seed {fit.seed}), it is {number(fit.value)}."
+    ]
+
+
+def group_sentences(choice: Choice) -> list[str]:
+    """The group with most errors at the threshold, by the rate that the rule is on."""
+    by_risk = choice.limited == "risk"
+    known = [one for one in choice.groups if (one.risk if by_risk else one.error).defined]
+    if not known:
+        return []
+    worst = max(known, key=lambda one: (one.risk if by_risk else one.error).value)
+    figure = worst.risk if by_risk else worst.error
+    share = "of the answers returned" if by_risk else "of its inputs"
+    return [
+        f"Of {len(choice.groups)} groups {worst.group} errs most at this threshold: {percent(figure.value)} {share} "
+        f"({interval(figure)}; {worst.n:,} inputs, {percent(worst.nonreturn)} of them withheld)."
+    ]
+
+
+def choice_rates(choice: Choice) -> str:
+    """Both meanings of an error rate at a chosen threshold, for a subtitle."""
+    returned = "" if math.isnan(choice.risk) else f", {percent(choice.risk)} of the answers returned"
+    return f"wrong where marked: {percent(choice.error)} of all inputs{returned}"
 
 
 def class_sentences(report: ClassReport) -> list[str]:
@@ -289,14 +392,21 @@ def description(drawn: Sequence[Drawn], region: Region | None, choices: Sequence
         text += f" Marked: {choice_text(choice)}, with an error rate of {percent(choice.error)}"
         text += f" at {percent(choice.nonreturn)} non-return"
         if choice.guarantee is not None:
-            text += f"; a thin line marks the promised error rate of {percent(choice.guarantee.bound)}"
+            text += (
+                f"; a thin line marks the promise, {_PROMISED[choice.guarantee.of]} {percent(choice.guarantee.bound)}"
+            )
         text += "."
     return text
 
 
+_PROMISED = {"error": "an error rate of", "risk": "errors among the answers returned of", "nonreturn": "non-returns of"}
+
+
 def choice_text(choice: Choice) -> str:
     """A chosen threshold as a short label."""
-    return "return nothing" if math.isnan(choice.threshold) else f"threshold {choice.printed_threshold}"
+    if choice.randomise is not None:
+        return f"draw from {choice.printed_lower} on"
+    return "return nothing" if choice.returns_nothing else f"threshold {choice.printed_threshold}"
 
 
 def _at_point(one: Drawn, region: Region | None, lead: str) -> str:
@@ -329,25 +439,39 @@ def drawn_slices(evaluations: Sequence[Evaluation], system: str) -> list[Evaluat
 
 
 def slice_sentences(evaluations: Sequence[Evaluation], system: str) -> list[str]:
-    """Which slice errs most and which least at the point of interest, of those with enough inputs."""
+    """Which slice errs most and which least at the point of interest, of those with enough inputs.
+
+    Where ties keep slices from the share asked for, each by as much as its own ties do, they are compared at the
+    threshold of the whole.
+    """
     own = [one for one in evaluations if one.system == system and one.part is not None]
     known = [one for one in own if one.n >= LEAST_INPUTS and _error_at_point(one) >= 0]
     if len(known) < 2:
         return []
-    worst, best = max(known, key=_error_at_point), min(known, key=_error_at_point)
-    if _error_at_point(worst) == _error_at_point(best):
+    where = f"{point_words(_point_measure(known[0]))} non-return"
+    rates = {str(one.part): _error_at_point(one) for one in known}
+    tied = any(cutoff_words(one, "error_at_nonreturn") for one in known)
+    cutoffs = {one.part: one for one in slices_at_one_threshold(evaluations) if one.system == system} if tied else {}
+    if cutoffs:
+        rates = {part: cutoffs[part].error for part in rates}
+        whole = next(one for one in evaluations if one.system == system and one.part is None)
+        threshold = next(iter(cutoffs.values())).threshold
+        where = f"at the threshold of the whole, {curve_cutoff(whole.curve, threshold)}"
+    worst, best = (chosen(known, key=lambda one: rates[str(one.part)]) for chosen in (max, min))
+    if rates[str(worst.part)] == rates[str(best.part)]:
         return []
-    texts = [
-        f"{one.part} ({percent(_error_at_point(one))}{cutoff_words(one, 'error_at_nonreturn')}; "
-        f"{interval(one.figures['error_at_nonreturn'])}; n = {one.n:,})"
-        for one in (worst, best)
-    ]
+    texts = [_slice_text(one, cutoffs.get(str(one.part))) for one in (worst, best)]
     left = "" if len(known) == len(own) else f" of those with at least {LEAST_INPUTS} inputs and a defined rate"
-    where = point_words(_point_measure(worst))
-    return [
-        f"Of {len(own)} slices of {system}, {texts[0]} has the most errors {where} non-return, "
-        f"{texts[1]} the fewest{left}."
-    ]
+    return [f"Of {len(own)} slices of {system}, {texts[0]} has the most errors {where}, {texts[1]} the fewest{left}."]
+
+
+def _slice_text(one: Evaluation, at: AtCutoff | None) -> str:
+    """A slice with its error rate: at the share asked for, or at the threshold of the whole."""
+    figure, withheld = one.figures["error_at_nonreturn"], ""
+    if at is not None:
+        figure = figure_of(ErrorAtThreshold(at.threshold), one.sample, one.level)
+        withheld = f" with {percent(at.nonreturn)} withheld"
+    return f"{one.part} ({percent(figure.value)}{withheld}; {interval(figure)}; n = {one.n:,})"
 
 
 def _error_at_point(one: Evaluation) -> float:

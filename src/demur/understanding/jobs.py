@@ -149,8 +149,9 @@ def tune(
     from demur.understanding.training import tune_model
 
     parts_of(tokens)
-    aims = {"cost_ratio": cost_ratio, "max_error": max_error, "max_nonreturn": max_nonreturn}
-    choose = None if all(one is None for one in aims.values()) else aim(**aims, delta=None)
+    choose = None
+    if (cost_ratio, max_error, max_nonreturn) != (None, None, None):
+        choose = aim(cost_ratio=cost_ratio, max_error=max_error, max_nonreturn=max_nonreturn)
     step("reading", 0, 1)
     reading = PairReading(columns=dict(columns or {}), where=tuple(where), out_of_scope=tuple(out_of_scope))
     return tune_model(

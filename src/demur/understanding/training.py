@@ -269,7 +269,7 @@ def tune_model(
             fix="every label needs a second question that shares words with the first",
         )
     (evaluation,) = evaluate(responses(found.responses, system="left-out questions"), **asdict(sampling))
-    aimed = choose or aim(cost_ratio=COST_RATIO, max_error=None, delta=None, max_nonreturn=None)
+    aimed = choose or aim(cost_ratio=COST_RATIO)
     choice = aimed(evaluation.sample, name=evaluation.system)
     if choice.threshold != choice.threshold:
         raise DataError(

@@ -31,6 +31,9 @@ MOST_UNITS = 20_000
 MOST_OWNED = 200_000
 """Rows up to which the cell of every single row is written out for a draw."""
 
+MOST_DEALT = 5_000_000
+"""Rows up to which each single one is dealt to a part of the sample."""
+
 DRAWN_AT_ONCE = 640_000
 """Numbers drawn at a time: few enough to stay in the processor's cache, which makes them twice as fast."""
 
@@ -95,6 +98,9 @@ class SampleSource(Protocol):
 
     def pulls(self, influence: Array, coarse: Sweep) -> Array:
         """What each unit adds to a statistic, in rising order."""
+
+    def by_unit(self) -> Any:
+        """Weights of cells by units: right by level, wrong by level, withheld."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +207,12 @@ class Rows:
     def pulls(self, influence: Array, coarse: Sweep) -> Array:
         """What each unit adds to a statistic, in rising order; `influence` is what a row adds, by its cell."""
         return self.pulled(influence[self.cells(coarse.threshold)])
+
+    def by_unit(self) -> Any:
+        """Weights of cells by units, at the levels of the exact sweep."""
+        levels, unit = self.sweep().threshold, numbered_units(self)
+        cells, units = 2 * levels.size + 1, int(unit.max()) + 1
+        return units_by_cell(self.cells(levels), unit, self.weight, cells=cells, units=units)
 
     def pulled(self, influence: Array) -> Array:
         """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""
@@ -312,6 +324,29 @@ class Sample:
         `influence` is what a row adds, by its cell: right at each level of `coarse`, wrong at each level, withheld.
         """
         return self.source.pulls(influence, self.coarse)
+
+    def folds(self, folds: int) -> Array:
+        """The units dealt at random into parts of one size: right by level, wrong by level, withheld, of each part.
+
+        Rows that are alike are dealt from the counts of the sweep, so that rows elsewhere give the same parts.
+        """
+        rng = np.random.default_rng(self.seed)
+        if not self.alike:
+            table = self.source.by_unit()
+            part = rng.permutation(table.shape[1]) % folds
+            return np.asarray(table @ (part[:, None] == np.arange(folds)).astype(np.float64)).T
+        counts = np.rint(np.concatenate([self.sweep.right, self.sweep.wrong, [self.sweep.withheld]])).astype(np.int64)
+        rows = int(counts.sum())
+        if rows <= MOST_DEALT:
+            cell = np.repeat(np.arange(counts.size), counts)
+            place = (rng.permutation(rows) % folds) * counts.size + cell
+            return np.bincount(place, minlength=folds * counts.size).reshape(folds, -1).astype(np.float64)
+        parts = []
+        for left in range(folds, 0, -1):
+            taken = rng.multivariate_hypergeometric(counts, int(counts.sum()) // left) if left > 1 else counts
+            parts.append(taken)
+            counts = counts - taken
+        return np.array(parts, dtype=np.float64)
 
     def totals(self, measure: TermMeasure) -> Array:
         """The exact totals of a measure that is a sum over rows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -47,6 +47,12 @@ def _roughly_sorted(values: Floats) -> NDArray[np.int64]:
 Counts = NDArray[Any]
 
 _ERROR_BIT = np.uint64(1)
+
+Ties = Literal["together", "randomise"]
+"""Answers of one confidence are returned or withheld together, or each with a probability."""
+
+RATE_ROUNDING = 1e-12
+"""How far a rate may lie beyond a limit by the rounding of sums alone."""
 
 LEVELS_AT_ONCE = 1 << 18
 """Thresholds that are read as rows at a time: few enough that the terms of a measure take little room."""

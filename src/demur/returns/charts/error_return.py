@@ -27,6 +27,7 @@ from demur.core.show.charts import (
 )
 from demur.core.show.html import evenly
 from demur.core.show.numbers import count, cutoff, percent, shortened, span, with_interval
+from demur.core.stats.promises import Limited
 from demur.errors import UsageError
 from demur.returns import verdicts, words
 from demur.returns.compare import Comparison, Crossing, PairComparison
@@ -134,18 +135,19 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         low, high = ("low", "high") if look.bands == "pointwise" else ("low_all", "high_all")
         frames = [one.band.frame() for one in banded if one.band is not None]
         band_rows = pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in frames])
-    promises = [choice.guarantee.bound for choice in look.choices if choice.guarantee is not None]
-    promises += look.limits
+    promises = [(one.guarantee.of, one.guarantee.bound) for one in look.choices if one.guarantee is not None]
+    promises += [("error", bound) for bound in look.limits]
+    tops = [bound for of, bound in promises if of != "nonreturn"]
     points = [*((one.nonreturn, one.error, words.choice_text(one)) for one in look.choices), *look.marks]
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
-    domain = headroom(max(*(float(height or 0.0) for height in heights), *promises))  # type: ignore[arg-type]
+    domain = headroom(max(*(float(height or 0.0) for height in heights), *tops))  # type: ignore[arg-type]
     layers = [
         *_region_layer(look.region, domain),
         *([_band_layer(names, band_rows)] if band_rows is not None else []),
         *_lines(ordered, look, domain),
         *_cutoff_layer(ordered),
         *_start_layer(ordered, intervals=look.bands != "none"),
-        *_mark_layers(promises, look.crossings),
+        *_mark_layers(promises, look.crossings, domain),
         *placed_labels(pl.DataFrame(points, schema=MARKS, orient="row"), domain),
         hover_layer(pl.concat([_hover_rows(one) for one in ordered]), "nonreturn", "error"),
     ]
@@ -157,7 +159,10 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=title,
-        subtitle=words.subtitle(ordered, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
+        subtitle=[
+            *words.subtitle(ordered, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
+            *([words.choice_rates(look.choices[0])] if len(look.choices) == 1 else []),
+        ],
         description=words.description(ordered, look.region, look.choices),
         table=table,
     )
@@ -268,16 +273,31 @@ def _colours(size: int) -> list[str]:
     return [style_of(place).colour for place in range(size)]
 
 
-def _mark_layers(promises: Sequence[float], crossings: Sequence[Crossing]) -> list[Any]:
-    """A thin line at each promised bound of the error rate, and a cross where the better system changes."""
+def _mark_layers(
+    promises: Sequence[tuple[Limited, float]], crossings: Sequence[Crossing], domain: tuple[float, float]
+) -> list[Any]:
+    """A thin line at each promised bound, and a cross where the better system changes.
+
+    Errors that are a share of the answers returned lie on a line that falls to 0 where nothing is returned.
+    """
     layers = []
-    if promises:
-        rows = [{"error": bound, "promise": f"promised: {percent(bound)}", "end": 1.0} for bound in promises]
-        base = Plot(inline(pl.DataFrame(rows)))
-        text = base.mark_text(align="right", baseline="bottom", dx=-4, dy=-3, fontSize=12, color="#444444")
-        layers = [
-            base.mark_rule(color="#444444", strokeWidth=1, strokeDash=[5, 3]).encode(y=alt.Y("error:Q")),
-            text.encode(x=alt.X("end:Q"), y=alt.Y("error:Q"), text=alt.Text("promise:N")),
+    for of, bound in promises:
+        text = f"promised: {percent(bound)}" + (" of the answers returned" if of == "risk" else "")
+        line = {
+            "error": [(0.0, bound), (1.0, bound)],
+            "risk": [(0.0, bound), (1.0, 0.0)],
+            "nonreturn": [(bound, domain[0]), (bound, domain[1])],
+        }[of]
+        rule = Plot(inline(pl.DataFrame(line, schema=["nonreturn", "error"], orient="row")))
+        label = {"error": line[1], "risk": (1.0, 0.42 * bound), "nonreturn": (bound, 0.97 * domain[1])}[of]
+        place = Plot(inline(pl.DataFrame([(*label, text)], schema=["nonreturn", "error", "promise"], orient="row")))
+        side: dict[str, Any] = {"align": "left", "dx": 4} if of == "nonreturn" else {"align": "right", "dx": -4}
+        words_of = place.mark_text(baseline="bottom", dy=-3, fontSize=12, color="#444444", **side)
+        layers += [
+            rule.mark_line(color="#444444", strokeWidth=1, strokeDash=[5, 3], clip=True).encode(
+                x=alt.X("nonreturn:Q"), y=alt.Y("error:Q")
+            ),
+            words_of.encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"), text=alt.Text("promise:N")),
         ]
     if crossings:
         points = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
