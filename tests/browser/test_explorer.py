@@ -190,6 +190,23 @@ def test_at_first_the_script_says_what_the_page_said_without_it(open_page, stand
     assert said[0].endswith(" better makes significantly fewer errors here.")
 
 
+def test_a_share_that_ties_put_out_of_reach_is_told_with_the_cutoff_below(open_page):
+    rows = [*answers("base", accuracy=0.6, seed=0), *answers("better", accuracy=0.8, seed=1)]
+    said = [{**row, "confidence": round(row["confidence"] * 4) / 4} for row in rows]
+    found = compare(responses(said), replicates=60)
+    whole = explorer_page(explorer_document(found.evaluations, found))
+    still, live = open_page(java_script_enabled=False), open_page()
+    sentences = []
+    for page in (still, live):
+        page.set_content(whole)
+        if page is live:
+            page.locator(".explorer-alive").wait_for()
+        sentences.append(plain(page.locator("[data-part=said]").inner_text()))
+    assert sentences[0] == sentences[1]
+    assert sentences[0].startswith("Withholding at most 20 % of the inputs, base answers ")
+    assert " non-return)" in sentences[0]
+
+
 def test_dragging_moves_table_handles_and_sentence(show, document):
     page = show()
     before, points = table(page), handles(page)

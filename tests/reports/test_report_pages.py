@@ -214,6 +214,12 @@ def test_a_report_is_made_of_whatever_there_is(name):
     json.loads(report.render(".json"), parse_constant=lambda sign: pytest.fail(f"{sign} is not JSON"))
 
 
+def test_confidences_that_heap_are_noted():
+    heaped = log(200, confidence=[(0.5, 0.9)[k % 2] for k in range(200)])
+    said = demur.report(heaped, **QUICK).markdown()
+    assert "has 2 distinct confidences; the most frequent, 0.5, is that of 50 % of the inputs" in said
+
+
 def test_too_few_inputs_for_a_promise_are_told():
     (said,) = reported("no errors").verdict
     assert "50 inputs are too few to promise an error rate of at most 5 % at any threshold" in said

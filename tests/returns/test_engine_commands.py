@@ -73,8 +73,16 @@ def test_dialogues_change_no_value(demur: Demur, logs: Path) -> None:
         assert values_of(found["measures"]) == values_of(whole["measures"])
 
 
-def test_a_threshold_is_that_of_memory(demur: Demur, logs: Path) -> None:
-    asked = ("--max-error", "0.1", "--delta", "0.05")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--max-error", "0.1", "--delta", "0.05"),
+        ("--max-error", "0.3", "--delta", "0.05", "--by-group", "domain"),
+        ("--max-risk", "0.3", "--delta", "0.05", "--ties", "randomise"),
+        ("--cost-ratio", "0.4"),
+    ],
+)
+def test_a_threshold_is_that_of_memory(demur: Demur, logs: Path, asked: tuple[str, ...]) -> None:
     found = document(demur, "threshold", logs / "lake", *asked, "--engine", "duckdb")
     expected = document(demur, "threshold", logs / "lake.parquet", *asked, "--engine", "memory")
     assert without_telling(found) == without_telling(expected)

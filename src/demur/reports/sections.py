@@ -23,7 +23,7 @@ from demur.returns.compare import Comparison
 from demur.returns.drift.analysis import Drift
 from demur.returns.drift.periods import order_notes
 from demur.returns.drift.views import change_headline, of_drift
-from demur.returns.evaluate import Evaluation, joined_notes
+from demur.returns.evaluate import Evaluation, heap_notes, joined_notes
 from demur.returns.examples import Example, Examples
 from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table, tabled_risk
 from demur.returns.recalibration import Calibration
@@ -63,7 +63,7 @@ def curve_section(answers: AnswerAnalyses) -> Presentation:
         figures=(),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
         document={},
-        notes=(*order_notes(answers.responses), *joined_notes(evaluations)),
+        notes=(*order_notes(answers.responses), *joined_notes(evaluations), *heap_notes(evaluations)),
         signatures=tuple(one.signature for one in evaluations),
     )
 
