@@ -146,6 +146,7 @@ def chat(
 
 
 GROUPS = {
+    "recalibrate": "Confidences that mean what they say: fit a map on one log, apply it to others.",
     "outcome": "Which misunderstandings cost the outcome: models of what dialogues achieve, and predictions from them.",
     "understand": "A relevance model that answers questions or says that it does not understand: train, tune, respond, "
     "chat.",
