@@ -7,7 +7,16 @@ from scipy.stats import chi2
 
 from demur.core.stats import resampling, sweep
 from demur.core.stats.calibration import Brier, cell_totals
-from demur.core.stats.resampling import Draws, Rows, Sample, Spread, dialogue_units, multinomial, replicate_together
+from demur.core.stats.resampling import (
+    FEW,
+    Draws,
+    Rows,
+    Sample,
+    Spread,
+    dialogue_units,
+    multinomial,
+    replicate_together,
+)
 from demur.core.stats.sweep import Sweep
 from demur.returns.measures import AUGRC, AURC, ForcedError
 from reference.rows import SCORES, arrays, tables
@@ -308,3 +317,40 @@ def test_replicates_are_the_same_whatever_kind_of_numbers_adds_them_up(monkeypat
     monkeypatch.setattr(resampling, "DRAWN_AT_ONCE", 400)
     assert replicate_together(systems, replicates=60, seed=5) == wide
     assert {part.right.dtype for part in wide} == {np.dtype(np.float64)}
+
+
+def few_errors(n=40, wrong=3):
+    confidence = np.repeat([0.8, 0.9, 1.0, 0.9], n // 4)
+    return Rows.of(confidence, np.arange(n) >= wrong)
+
+
+def test_smoothed_replicates_are_on_average_what_was_seen_and_one_answer_of_each_kind():
+    """At .8 there are 7 right and 3 wrong of 40. A quarter of a right and of a wrong answer is added."""
+    drawn = Sample(few_errors(), 4000, 1).smoothed
+    assert drawn.total == pytest.approx(np.full(4000, 40.0))
+    shrunk = 40 / 42
+    assert drawn.right.mean(axis=0) == pytest.approx(shrunk * np.array([7.25, 20.5, 10.25]), rel=0.02)
+    assert drawn.wrong.mean(axis=0) == pytest.approx(shrunk * np.array([3.25, 0.5, 0.25]), rel=0.08)
+
+
+def test_no_smoothed_replicate_is_without_errors_as_plain_ones_may_be():
+    sample = Sample(few_errors(), 1000, 1)
+    assert (sample.drawn.errors == 0).any()
+    assert (sample.smoothed.errors > 0).all()
+    assert (sample.smoothed.wrong[:, -1] > 0).any()
+
+
+def test_with_many_answers_of_both_kinds_smoothed_replicates_are_the_plain_ones():
+    sample = Sample(few_errors(4 * FEW, FEW), 20, 1)
+    assert sample.smoothed is sample.drawn
+    assert Sample(few_errors(4 * FEW, FEW - 1), 20, 1).smoothed is not sample.drawn
+
+
+def test_what_is_added_to_dialogues_weighs_as_much_more_as_they_tell_less():
+    rows = few_errors()
+    together = Rows(rows.confidence, rows.right, rows.answered, rows.weight, np.arange(40) // 4)
+    sample = Sample(together, 500, 1)
+    assert sample.redundancy == pytest.approx(3, abs=1.2)
+    added = sample.smoothed.errors - sample.drawn.errors
+    assert added.mean() == pytest.approx(sample.redundancy, rel=0.15)
+    assert Sample(rows, 500, 1).redundancy == 1

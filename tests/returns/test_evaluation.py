@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.core.stats.calibration import NCE, cell_totals
+from demur.core.stats.intervals import exact_binomial, student
 from demur.core.stats.measure import parse_signature
 from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.measures import KINDS
 from demur.returns.counting import tallies_of_frame
+from demur.returns.curves import error_band
 from demur.returns.evaluate import evaluate, figure_of, returns_measures, slices_at_one_threshold
 from demur.returns.jobs import score
-from demur.returns.measures import AUGRC, AURC, RETURNS, ForcedError
+from demur.returns.measures import AUGRC, AURC, RETURNS, ForcedError, NonreturnAtError
 from demur.returns.table import Reading, responses
 from demur.returns.tally import ConfidenceGrid
 from reference import returns as plain
@@ -131,6 +135,38 @@ def test_the_calibration_test_stands_beside_the_measures():
     shown = only(table(rows)).to_dict()["calibration_test"]
     assert shown["name"] == "Spiegelhalter"
     assert (shown["z"], shown["p"]) == pytest.approx((3.16228, 0.0015654), abs=1e-5)
+
+
+def test_where_every_answer_is_wrong_the_nonreturn_rate_needed_has_an_interval():
+    """All of 20 answers are wrong, so the curve is 1 - x: at x = .85 the error rate of .15 may well be .05."""
+    figure = only(table(answers("guide", np.arange(20) / 20, [False] * 20))).figures["nonreturn_at_error"]
+    assert figure.value == pytest.approx(0.95)
+    low, _ = exact_binomial(1 - figure.low, 20, student(0.95, 19))
+    assert float(low) == pytest.approx(0.05, abs=0.002)
+    assert figure.low < figure.value <= figure.high
+
+
+@given(tables(weights=st.just(1), smallest=4, largest=12), st.sampled_from([0.05, 0.2, 0.4]))
+def test_the_interval_of_the_nonreturn_rate_needed_is_where_the_bounds_of_the_curve_pass_it(rows, error):
+    sample = Sample(arrays(rows), 40, 0)
+    figure = figure_of(NonreturnAtError(error, "randomise"), sample)
+    band = error_band(sample)
+    for end, bound in ((figure.low, band.low), (figure.high, band.high)):
+        past = band.x[bound <= error + 1e-9]
+        assert end == pytest.approx(min(past.min(), figure.value) if bound is band.low else past.min(), abs=0.006)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interval_of_the_nce_allows_for_wrong_answers_of_confidence_1_that_were_not_seen(seed):
+    """Of 100 answers 30 have confidence 1 and are right; in truth one in 50 such answers may be wrong."""
+    rng = np.random.default_rng(seed)
+    confidence = np.repeat([1.0, 0.9], [30, 70])
+    right = np.append(np.ones(30, np.bool_), rng.random(70) < 0.9)
+    found = only(table(answers("guide", confidence, right))).figures["nce"]
+    truth = NCE().finish(
+        cell_totals(NCE(), Sweep(np.array([0.9, 1.0]), np.array([630.0, 294]), np.array([70.0, 6]), 0.0, 1000))
+    )
+    assert found.low <= float(truth) <= found.high
 
 
 def test_one_row_is_evaluated():
