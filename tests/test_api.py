@@ -63,8 +63,8 @@ def test_a_threshold_is_chosen_by_exactly_one_rule(paths: list[Path]) -> None:
     assert demur.threshold(paths[0], max_nonreturn=0.2).nonreturn <= 0.2
     with pytest.raises(demur.UsageError, match="exactly one"):
         demur.threshold(paths[0], max_nonreturn=0.2, cost_ratio=0.1)
-    with pytest.raises(demur.UsageError, match="`delta` goes with `max_error`"):
-        demur.threshold(paths[0], max_nonreturn=0.2, delta=0.1)
+    with pytest.raises(demur.UsageError, match="`delta` goes with a limit"):
+        demur.threshold(paths[0], cost_ratio=0.2, delta=0.1)
     with pytest.raises(demur.UsageError, match="belongs to one system"):
         demur.threshold(*paths, max_nonreturn=0.2)
 

@@ -161,7 +161,7 @@ def test_threshold_wants_one_rule_and_one_system(demur: Demur, tmp_path: Path) -
     log(tmp_path / "b.jsonl", seed=1)
     none = demur("threshold", "a.jsonl")
     assert none.returncode == 2
-    assert "and a limit on non-returns (--max-nonreturn); got none" in none.stderr
+    assert "and a limit on non-returns (--max-nonreturn); --delta makes a limit a promise; got none" in none.stderr
     two = demur("threshold", "a.jsonl", "--max-error", "0.1", "--cost-ratio", "0.1")
     assert "got --cost-ratio and --max-error" in two.stderr
     several = demur("threshold", "a.jsonl", "b.jsonl", "--max-error", "0.1")
