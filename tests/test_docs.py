@@ -210,7 +210,7 @@ def test_the_requests_on_the_page_on_the_workbench_are_answered(folder: Path, tm
         asked = [requested(line.replace("$DEMUR_TOKEN", token), folder) for line in lines]
         runs, compared, wrong, added = [client.request(**one).raise_for_status().json() for one in asked]
     assert {run["name"] for run in runs["runs"]} == {"words-noisy", "mixed-noisy"}
-    assert "mixed-noisy errs less than words-noisy" in compared["result"]["sentences"][0]
+    assert "mixed-noisy dominates words-noisy" in compared["result"]["sentences"][0]
     assert wrong["total"] == len([row for row in wrong["rows"] if not row["right"]]) > 0
     assert added["job"]["about"] == "Reading phones-noisy.jsonl"
 

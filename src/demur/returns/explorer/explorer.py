@@ -218,7 +218,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     for start, stop, best in _joined(stretches):
         side = undecided
         if best is not None:
-            colour, label = style_of(names.index(best)).colour, f"{labels[best]} better"
+            colour, label = style_of(names.index(best)).colour, f"{labels[best]} is better"
             side = {"better": best, "colour": colour, "tint": 0.09, "label": label}
         rows.append({"start": round(start, 7), "stop": round(stop, 7), **side})
     return rows
