@@ -52,13 +52,17 @@ def test_the_verdict_is_one_line_and_the_table_has_every_number(demur: Demur) ->
     assert "DIFFERS" not in full.stdout
 
 
+def swapped(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the two labels changed for each other, where both are known."""
+    return rows.with_columns(
+        actual=pl.coalesce("predicted", "actual"), predicted=pl.when(pl.col("predicted").is_not_null()).then("actual")
+    )
+
+
 Tampering = Callable[[pl.DataFrame], pl.DataFrame]
 ERRING: dict[str, tuple[Tampering, str]] = {
     "a row lost": (lambda rows: rows.slice(1), "forced_error"),
-    "labels swapped": (
-        lambda rows: rows.with_columns(actual="predicted", predicted="actual") if "actual" in rows.columns else rows,
-        "kappa",
-    ),
+    "labels swapped": (lambda rows: swapped(rows) if "actual" in rows.columns else rows, "kappa"),
     "a verdict lost": (
         lambda rows: rows.with_columns(failed=pl.lit(value=False)) if "failed" in rows.columns else rows,
         "counts, all rows",

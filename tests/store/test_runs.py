@@ -266,11 +266,11 @@ def test_a_column_that_judging_has_a_name_for_is_told_to_be_lost(store: Store, t
     assert 'the column "right" is not kept: judged rows have one of that name' in store.add(path)[0].run.warnings
 
 
-def test_answers_of_infinite_confidence_keep_it(store: Store, tmp_path: Path) -> None:
-    rows = [{"target": "a", "prediction": "a", "confidence": value} for value in ("inf", "-inf", 0.5)]
-    run = store.add(write(tmp_path / "a.jsonl", rows))[0].run
-    assert store.responses(run).frame["confidence"].to_list() == [float("inf"), float("-inf"), 0.5]
-    assert store.check() == {}
+def test_answers_of_infinite_confidence_are_refused_and_nothing_is_kept(store: Store, tmp_path: Path) -> None:
+    rows = [{"target": "a", "prediction": "a", "confidence": value} for value in (0.5, "inf")]
+    with pytest.raises(DataError, match=r"a\.jsonl:2: confidence must not be NaN or infinite"):
+        store.add(write(tmp_path / "a.jsonl", rows))
+    assert store.runs() == []
 
 
 def test_how_answers_were_read_is_kept(store: Store, log: Path) -> None:

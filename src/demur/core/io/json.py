@@ -97,14 +97,14 @@ def _has_doubtful_lists(frame: pl.DataFrame) -> bool:
     Polars writes a backslash, a tab and the like in them as they are, so that a backslash and a b in a list would come
     back as one control character. Of text that has neither in it all is well.
     """
-    nested = (frame[name].alias("text") for name in _nested_columns(frame))
+    nested = (frame.get_column(name).alias("text") for name in _nested_columns(frame))
     return any(one.filter(one.str.contains(_NESTED)).str.contains(_DOUBTFUL).any() for one in nested)
 
 
 def _nested_columns(frame: pl.DataFrame) -> list[str]:
     """Gives the columns in which there is a list or an object, or a text that begins like one."""
-    texts = (one for one in frame if one.dtype == pl.String)
-    return [one.name for one in texts if any(one.str.starts_with(mark).any() for mark in "[{")]
+    texts = {one.name: one.alias("text") for one in frame.get_columns() if one.dtype == pl.String}
+    return [name for name, one in texts.items() if any(one.str.starts_with(mark).any() for mark in "[{")]
 
 
 def _read_records(data: str | io.BytesIO, columns: Collection[str], numeric: Collection[str]) -> pl.DataFrame:
