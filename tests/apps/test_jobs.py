@@ -303,6 +303,10 @@ AGAIN = {name: case for case, (name, _, _) in reversed(CASES.items()) if name no
 """The first case of each job, by the job; that those of the lab give the same again is tested with them."""
 
 
+UNORDERED = {"verify-engine"}
+"""Jobs whose sums an engine adds up in whatever order its threads end: the last bits differ from run to run."""
+
+
 def typed(function: Callable[..., Any], given: dict[str, Any]) -> list[str]:
     """What is typed for Python's values."""
     found: list[str] = []
@@ -321,6 +325,11 @@ def typed(function: Callable[..., Any], given: dict[str, Any]) -> list[str]:
         else:
             found += [one.flag, one.option.write(value)]
     return found
+
+
+def rounded(document: str) -> str:
+    """A JSON document whose numbers have ten decimals."""
+    return as_json(json.loads(document, parse_float=lambda text: round(float(text), 10) + 0.0)) + "\n"
 
 
 def test_every_job_has_a_case() -> None:
@@ -371,8 +380,9 @@ def test_python_and_the_command_give_the_same_json(
     if case in AGAIN.values() or {**usual, **values} != {**usual, **given}:
         result = function(*arguments, **given)
     expected = as_json(result.to_dict()) + "\n"
-    assert done.stdout == expected
-    assert not kept or (files / "kept.json").read_text(encoding="utf-8") == expected
+    printed = done.stdout if name not in UNORDERED else rounded(done.stdout)
+    assert printed == (expected if name not in UNORDERED else rounded(expected))
+    assert not kept or (files / "kept.json").read_text(encoding="utf-8") == done.stdout
 
 
 def test_python_and_the_command_import_the_same_rows(tmp_path: Path, demur: Demur) -> None:
