@@ -14,8 +14,8 @@ from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import Measure, TermMeasure
 from demur.core.stats.resampling import Sample
 from demur.core.stats.sweep import Sweep
-from demur.returns.compare import McNemar, compare
-from demur.returns.contrasts import area_difference
+from demur.returns.comparison.compare import McNemar, compare
+from demur.returns.comparison.contrasts import area_difference
 from demur.returns.curves import Band, error_band
 from demur.returns.evaluate import figure_of, returns_measures
 from demur.returns.measures import AUGRC, curve_at

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from demur.core.stats.resampling import Rows, Sample
-from demur.returns.compare import compare
+from demur.returns.comparison.compare import compare
 from demur.returns.evaluate import evaluate
 from demur.returns.table import responses
 from demur.returns.threshold import threshold_by_cost

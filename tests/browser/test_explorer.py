@@ -9,7 +9,7 @@ from demur.core.show.numbers import count, tabled_percent
 from demur.core.show.page import STYLE as PAGE_STYLE
 from demur.core.show.pictures import javascript
 from demur.core.show.results import threshold_text
-from demur.returns.compare import compare
+from demur.returns.comparison.compare import compare
 from demur.returns.evaluate import evaluate
 from demur.returns.explorer.explorer import MODULES, STYLE, explorer_document, explorer_html, explorer_page
 from demur.returns.table import responses

@@ -12,7 +12,7 @@ from demur.core.show.charts import alt, chart_table, style_of
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns import verdicts, words
+from demur.returns import words
 from demur.returns.charts.confusion import confusion_chart
 from demur.returns.charts.cost import cost_path_chart
 from demur.returns.charts.error_return import (
@@ -32,7 +32,8 @@ from demur.returns.charts.readings import (
 )
 from demur.returns.charts.slices import measure_chart
 from demur.returns.classes import Confusion, class_report
-from demur.returns.compare import Crossing, Interval
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import Crossing, Interval
 from demur.returns.curves import curve, error_return
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.measures import ErrorAtNonreturn

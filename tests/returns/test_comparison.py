@@ -9,10 +9,10 @@ from scipy.stats import binom
 
 from demur.core.stats.resampling import Rows, replicate_together
 from demur.errors import DataError, UsageError
-from demur.returns import verdicts
-from demur.returns.compare import _crossings as crossings_of
-from demur.returns.compare import compare
-from demur.returns.contrasts import Contrast, area_difference, region_contrast, right_contrast
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import _crossings as crossings_of
+from demur.returns.comparison.compare import compare
+from demur.returns.comparison.contrasts import Contrast, area_difference, region_contrast, right_contrast
 from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import Estimate, curve_at
 from demur.returns.table import pair as paired

@@ -11,7 +11,7 @@ from demur.core.show import numbers
 from demur.core.show.pictures import svg_of
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns.compare import compare
+from demur.returns.comparison.compare import compare
 from demur.returns.curves import error_return
 from demur.returns.evaluate import evaluate
 from demur.returns.explorer.explorer import (

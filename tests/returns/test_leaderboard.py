@@ -6,8 +6,8 @@ import pytest
 
 from demur.core.stats.resampling import Rows
 from demur.errors import UsageError
-from demur.returns.compare import compare
-from demur.returns.contrasts import area_contrast, pair_tests
+from demur.returns.comparison.compare import compare
+from demur.returns.comparison.contrasts import area_contrast, pair_tests
 from demur.returns.presentation import of_comparison
 from reference.answers import made_up, silent, table
 
@@ -115,6 +115,6 @@ def test_ranks_of_equal_systems_are_all_open_as_a_rule():
 def test_replicates_drawn_a_few_systems_at_a_time_give_the_same_bands(unpaired, monkeypatch):
     logs = table(*systems(80))
     whole = compare(logs, replicates=50, unpaired=unpaired, measures={})
-    monkeypatch.setattr("demur.returns.compare.DRAWN_TOGETHER", 2)
+    monkeypatch.setattr("demur.returns.comparison.compare.DRAWN_TOGETHER", 2)
     parts = compare(logs, replicates=50, unpaired=unpaired, measures={})
     assert all(one.frame().equals(two.frame()) for one, two in zip(whole.pairs, parts.pairs, strict=True))

@@ -6,7 +6,7 @@ import pytest
 from demur.core.show import notebook
 from demur.errors import UsageError
 from demur.returns.charts.error_return import error_return_chart
-from demur.returns.compare import compare
+from demur.returns.comparison.compare import compare
 from demur.returns.table import Reading, responses
 
 MOST = 200_000

@@ -5,7 +5,8 @@ from demur.core.show.charts import chart_table
 from demur.core.show.html import frame_table
 from demur.core.show.results import threshold_text
 from demur.core.stats.resampling import Rows
-from demur.returns import verdicts, words
+from demur.returns import words
+from demur.returns.comparison import verdicts
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.explorer.explorer import explorer_document, explorer_html
 from demur.returns.presentation import (

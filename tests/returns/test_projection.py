@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.core.stats.sweep import Sweep
-from demur.returns.contrasts import area_difference
+from demur.returns.comparison.contrasts import area_difference
 from demur.returns.measures import AUGRC, Estimate, area_from, area_influence, augrc_estimate
 from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables

@@ -17,8 +17,9 @@ from demur.core.show.results import Step, silent
 from demur.core.stats.resampling import Rows, Sample
 from demur.lab.corpora import Corpus, museum
 from demur.lab.understanding_experiments import response_table, split_corpus
-from demur.returns import presentation, verdicts, words
-from demur.returns.compare import Comparison, compare
+from demur.returns import presentation, words
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import Comparison, compare
 from demur.returns.table import responses
 from demur.returns.threshold import Choice, threshold_by_error
 from demur.understanding.noise import FLATTERS, WordChannel

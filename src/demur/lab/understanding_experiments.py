@@ -24,8 +24,8 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.lab.corpora import Corpus
 from demur.lab.questions import make_pairs
-from demur.returns import verdicts
-from demur.returns.compare import Comparison, compare
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import Comparison, compare
 from demur.returns.measures import AUROC
 from demur.returns.presentation import of_comparison, region_of
 from demur.returns.table import responses

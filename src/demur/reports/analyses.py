@@ -19,13 +19,13 @@ from demur.nbest_lists.reward import Smooths, reward_curves
 from demur.outcome.features import design
 from demur.outcome.fitting import OutcomeFit, Procedure, fit_design
 from demur.reports.tables import Mixture
-from demur.returns.compare import Comparison, compare
+from demur.returns.comparison.compare import Comparison, compare
 from demur.returns.drift.analysis import Aim, Drift, drift
 from demur.returns.drift.changes import Log
 from demur.returns.drift.periods import halves_by_time
 from demur.returns.evaluate import Evaluations, evaluate, returns_measures
 from demur.returns.examples import Examples, examples
-from demur.returns.recalibration import Calibration, calibration
+from demur.returns.recalibration.recalibration import Calibration, calibration
 from demur.returns.slices import SliceDifferences, slice_columns, slice_differences
 from demur.returns.table import Responses
 from demur.returns.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn

@@ -18,16 +18,17 @@ from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
-from demur.returns import verdicts, words
-from demur.returns.compare import Comparison
+from demur.returns import words
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import Comparison
 from demur.returns.drift.analysis import Drift
 from demur.returns.drift.periods import order_notes
 from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, heap_notes, joined_notes
 from demur.returns.examples import Example, Examples
 from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table, tabled_risk
-from demur.returns.recalibration import Calibration
-from demur.returns.recalibration_views import (
+from demur.returns.recalibration.recalibration import Calibration
+from demur.returns.recalibration.recalibration_views import (
     calibration_sentence,
     calibration_table,
     fold_notes,

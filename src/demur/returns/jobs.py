@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from demur.core.stats.calibration_maps import Recalibration
     from demur.core.stats.resampling import Sample
     from demur.returns.classes import ClassReports
-    from demur.returns.compare import Comparison
+    from demur.returns.comparison.compare import Comparison
     from demur.returns.counting import Counting
     from demur.returns.drift.analysis import Drift
     from demur.returns.evaluate import Evaluations
-    from demur.returns.recalibrated_log import RecalibratedLog
-    from demur.returns.recalibration import Calibration
+    from demur.returns.recalibration.recalibrated_log import RecalibratedLog
+    from demur.returns.recalibration.recalibration import Calibration
     from demur.returns.sweep_files import SweepFile
     from demur.returns.table import Reading, Responses, ValidatedTable
     from demur.returns.threshold import Choice
@@ -234,7 +234,7 @@ def compare(
 
     Systems are paired by id. Data are what `read` takes: files, frames, or a dict of names to them.
     """
-    from demur.returns.compare import compare as compare_systems
+    from demur.returns.comparison.compare import compare as compare_systems
     from demur.returns.evaluate import heap_notes, returns_measures
     from demur.returns.table import read_data
 
@@ -439,8 +439,8 @@ def fit_recalibration(
     """
     from demur.core.stats.resampling import Rows
     from demur.errors import DataError
-    from demur.returns.recalibration import cross_fitted
-    from demur.returns.recalibration_views import fold_notes
+    from demur.returns.recalibration.recalibration import cross_fitted
+    from demur.returns.recalibration.recalibration_views import fold_notes
     from demur.returns.table import one_system, read_data
 
     step("reading", 0, 2)
@@ -481,7 +481,7 @@ def apply_recalibration(
 
     Where the log tells right from wrong, calibration is compared before and after. `table` has the rows.
     """
-    from demur.returns.recalibrated_log import read_map, recalibrate_log
+    from demur.returns.recalibration.recalibrated_log import read_map, recalibrate_log
 
     found = read_map(map)
     sampling = Sampling(level, replicates, seed)
@@ -589,7 +589,7 @@ def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
 
 
 _VIEWS = "demur.returns.presentation"
-_RECALIBRATION = "demur.returns.recalibration_views"
+_RECALIBRATION = "demur.returns.recalibration.recalibration_views"
 _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".tsv", ".parquet", ".arrow")
 _SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
 
@@ -644,7 +644,7 @@ JOBS = (
         present=f"{_RECALIBRATION}:of_recalibrated_log",
         example="demur recalibrate apply map.json log.jsonl -o recalibrated.jsonl",
         about="`-o` writes the log to .jsonl .jsonl.gz .jsonl.zst .csv .tsv .parquet .arrow.",
-        endings=tuple((ending, "demur.returns.recalibrated_log:write_log") for ending in _ROWS),
+        endings=tuple((ending, "demur.returns.recalibration.recalibrated_log:write_log") for ending in _ROWS),
     ),
     Job("validate", validate, f"{_VIEWS}:of_validation", "demur validate run.jsonl", figures=False),
     Job(

@@ -18,18 +18,19 @@ from demur.core.show.results import register
 from demur.core.stats.consistency import CalibrationTest
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
-from demur.returns import verdicts, words
+from demur.returns import words
 from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports
-from demur.returns.compare import MOST_PAIRED, Comparison, PairComparison
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import MOST_PAIRED, Comparison, PairComparison
+from demur.returns.comparison.leaderboard import FIGURES
 from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
 from demur.returns.drift.analysis import Drift
 from demur.returns.drift.views import of_drift
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
-from demur.returns.leaderboard import FIGURES
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
-from demur.returns.recalibrated_log import RecalibratedLog
-from demur.returns.recalibration import Calibration
-from demur.returns.recalibration_views import of_calibration, of_recalibrated_log
+from demur.returns.recalibration.recalibrated_log import RecalibratedLog
+from demur.returns.recalibration.recalibration import Calibration
+from demur.returns.recalibration.recalibration_views import of_calibration, of_recalibrated_log
 from demur.returns.table import ValidatedTable
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
 

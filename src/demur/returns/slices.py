@@ -19,7 +19,7 @@ from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, newcombe, sidak
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
-from demur.returns.contrasts import fewest_units, pooled_estimate
+from demur.returns.comparison.contrasts import fewest_units, pooled_estimate
 from demur.returns.evaluate import too_many_slices
 from demur.returns.measures import Estimate, area_from, area_influence
 from demur.returns.table import Responses, slice_values

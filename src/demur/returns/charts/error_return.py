@@ -29,9 +29,10 @@ from demur.core.show.html import evenly
 from demur.core.show.numbers import count, cutoff, percent, shortened, span, with_interval
 from demur.core.stats.promises import Limited
 from demur.errors import UsageError
-from demur.returns import verdicts, words
-from demur.returns.compare import Comparison, Crossing, PairComparison
-from demur.returns.contrasts import Side
+from demur.returns import words
+from demur.returns.comparison import verdicts
+from demur.returns.comparison.compare import Comparison, Crossing, PairComparison
+from demur.returns.comparison.contrasts import Side
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.threshold import Choice, printed_frame

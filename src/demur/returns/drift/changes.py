@@ -17,7 +17,7 @@ from demur.core.show.results import plain
 from demur.core.stats.intervals import Difference, exact_binomial, normal, sidak
 from demur.core.stats.permutation import Distance, TwoSamples, cramers_v, kolmogorov_smirnov
 from demur.core.stats.resampling import Rows
-from demur.returns.contrasts import estimated_difference, pooled_estimate
+from demur.returns.comparison.contrasts import estimated_difference, pooled_estimate
 from demur.returns.measures import Estimate, area_from, area_influence
 
 MOST_LEVELS = 400

@@ -26,7 +26,7 @@ from demur.core.show.numbers import count, listed, number, percent, shortened, t
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
 from demur.returns.charts.error_return import comparison_chart, error_return_chart
-from demur.returns.compare import Comparison
+from demur.returns.comparison.compare import Comparison
 from demur.returns.curves import NEAR_ENOUGH, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn

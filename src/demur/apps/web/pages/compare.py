@@ -18,8 +18,8 @@ from demur.core.show.page import presentation_document
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import Step
 from demur.errors import DataError
-from demur.returns.compare import Comparison
-from demur.returns.compare import compare as compare_systems
+from demur.returns.comparison.compare import Comparison
+from demur.returns.comparison.compare import compare as compare_systems
 from demur.returns.evaluate import Evaluation, returns_measures
 from demur.returns.jobs import compare
 from demur.returns.presentation import of_comparison

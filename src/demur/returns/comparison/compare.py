@@ -16,7 +16,7 @@ from demur.core.stats.intervals import check_level, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
-from demur.returns.contrasts import (
+from demur.returns.comparison.contrasts import (
     Contrast,
     PairTests,
     Side,
@@ -26,6 +26,8 @@ from demur.returns.contrasts import (
     pair_tests,
     right_contrast,
 )
+from demur.returns.comparison.leaderboard import Leaderboard, chosen_baseline, leaderboard
+from demur.returns.comparison.ranking import RankingRegion, ranking
 from demur.returns.curves import (
     DifferenceBand,
     ErrorReturnCurve,
@@ -34,9 +36,7 @@ from demur.returns.curves import (
     error_return,
 )
 from demur.returns.evaluate import Evaluation, evaluate
-from demur.returns.leaderboard import Leaderboard, chosen_baseline, leaderboard
 from demur.returns.options import EVERYWHERE, SortKey
-from demur.returns.ranking import RankingRegion, ranking
 from demur.returns.table import Pairing, Responses, pair
 
 Verdict = Literal[

@@ -13,7 +13,7 @@ from demur.core.io.columns import nearest
 from demur.core.show.results import plain
 from demur.core.stats.intervals import Figure
 from demur.errors import UsageError
-from demur.returns.contrasts import Contrast, PairTests
+from demur.returns.comparison.contrasts import Contrast, PairTests
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import AUGRC

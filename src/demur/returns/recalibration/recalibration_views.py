@@ -8,8 +8,8 @@ from demur.core.show.numbers import listed, p_value, percent, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.stats.calibration_maps import METHODS, MapOrder, Method
 from demur.core.stats.intervals import Difference, Figure
-from demur.returns.recalibrated_log import RecalibratedLog
-from demur.returns.recalibration import Calibration, OutOfFold
+from demur.returns.recalibration.recalibrated_log import RecalibratedLog
+from demur.returns.recalibration.recalibration import Calibration, OutOfFold
 
 GIVEN_MAPS = (
     "intervals take the maps of the folds as they were fitted; that other answers would have given other maps is "

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from demur.core.show.numbers import listed, p_value, percent, rounded_up
-from demur.returns.compare import MOST_PAIRED, Comparison, Crossing, Interval, PairComparison
-from demur.returns.contrasts import Contrast, Side
+from demur.returns.comparison.compare import MOST_PAIRED, Comparison, Crossing, Interval, PairComparison
+from demur.returns.comparison.contrasts import Contrast, Side
+from demur.returns.comparison.ranking import RankingRegion
 from demur.returns.curves import ErrorReturnCurve
-from demur.returns.ranking import RankingRegion
 
 SHORT_GAP = 0.05
 """Ranges of non-return rates closer than this are taken as one."""

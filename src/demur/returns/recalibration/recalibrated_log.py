@@ -24,7 +24,7 @@ from demur.core.stats.intervals import Difference
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
-from demur.returns.recalibration import Calibration, OutOfFold, answered_rows, order_values
+from demur.returns.recalibration.recalibration import Calibration, OutOfFold, answered_rows, order_values
 from demur.returns.table import Reading, Responses, chosen_system, one_system, read_data
 
 PARTS = ("system", "target", "prediction", "confidence", "correct")
