@@ -11,14 +11,25 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.scenes import CALIBRATED, SCALARS, Difference, Heaped, NoDifference, Scene, Single
+from benchmarks.scenes import (
+    CALIBRATED,
+    FAMILY,
+    SCALARS,
+    CrossingCurves,
+    Difference,
+    Family,
+    Heaped,
+    NoDifference,
+    Scene,
+    Single,
+)
 from benchmarks.worlds import World, population
 from demur import __version__
 from demur.returns.measures import ForcedError
 
 Held = Mapping[str, NDArray[np.float64]]
 Found = Mapping[Scene, Held]
-Kind = TypeVar("Kind", Single, Heaped, NoDifference, Difference)
+Kind = TypeVar("Kind", Single, Heaped, NoDifference, Difference, Family, CrossingCurves)
 
 WORDS = Path(__file__).with_name("coverage_page.md")
 ABOUT_WORLD = ("error", "ties", "drawn", "n")
@@ -48,6 +59,8 @@ TABLES: dict[type[Scene], tuple[str, ...]] = {
     Heaped: ("heaps",),
     NoDifference: ("nothing",),
     Difference: ("differences",),
+    Family: ("families",),
+    CrossingCurves: ("crossings",),
 }
 """The tables that each kind of scene fills."""
 
@@ -55,7 +68,7 @@ TABLES: dict[type[Scene], tuple[str, ...]] = {
 def page(found: Found, run: Run, former: str = "") -> str:
     """The whole page: the words of coverage_page.md with the tables put in; what was not simulated stays as it was."""
     made = {"bands": _bands, "scalars": _scalars, "calibrated": _calibrated, "heaps": _heaps}
-    made |= {"nothing": _false_alarms, "differences": _differences}
+    made |= {"nothing": _false_alarms, "differences": _differences, "families": _families, "crossings": _crossings}
     tables = {
         name: made[name](found) if any(isinstance(scene, kind) for scene in found) else _former(former, name)
         for kind, names in TABLES.items()
@@ -142,6 +155,30 @@ def _differences(found: Found) -> str:
             _share(held["shown"]),
         )
         for scene, held in _of(found, Difference)
+    ]
+    return _table(head, rows)
+
+
+def _families(found: Found) -> str:
+    head = (*ABOUT_WORLD, "better ones", "from the baseline", "at any x", "any two", "shown better", "of all pairs")
+    keys = ("baseline", "interval", "every", "shown", "shown_every")
+    rows = [
+        (*_about(scene.world, scene.n), f"({scene.better} of {FAMILY})", *(_share(held[key]) for key in keys))
+        for scene, held in _of(found, Family)
+    ]
+    return _table(head, [*rows, (*_extreme("highest", rows, max)[:-2], "", "")])
+
+
+def _crossings(found: Found) -> str:
+    head = ("curves cross at", "drawn", "n", '"dominates"', '"better"', '"crossing"')
+    rows = [
+        (
+            f"{scene.crossing:.2f}",
+            "dialogues" if scene.clustered else "inputs",
+            f"{scene.n:,}",
+            *(_share(held[key]) for key in ("dominates", "better", "crossing")),
+        )
+        for scene, held in _of(found, CrossingCurves)
     ]
     return _table(head, rows)
 

@@ -15,7 +15,7 @@ from demur.core.stats.measure import Measure, TermMeasure
 from demur.core.stats.resampling import Sample
 from demur.core.stats.sweep import Sweep
 from demur.returns.comparison.compare import McNemar, compare
-from demur.returns.comparison.contrasts import area_difference
+from demur.returns.comparison.contrasts import Side, area_difference
 from demur.returns.curves import Band, error_band
 from demur.returns.evaluate import figure_of, returns_measures
 from demur.returns.measures import AUGRC, curve_at
@@ -27,6 +27,7 @@ LOW_ERROR = World(ease=3.7, slope=1.5)
 CALIBRATED = World(ease=0.0, slope=1.0)
 BETTER_BY = 0.3
 SIZES = (200, 2000)
+FAMILY = 30
 SCALARS = (
     *("forced_error", "error_at_nonreturn", "nonreturn_at_error", "augrc", "aurc", "e_aurc", "auroc"),
     *("brier", "nce", "ece", "ece_debiased", "ece_equal_mass"),
@@ -74,10 +75,15 @@ class NoDifference:
     def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
         """Whether any interval of non-return rates, the areas, or the operating point seem to differ."""
         draw = paired_rows if self.paired else unpaired_rows
-        table = as_responses(*draw(self.world, self.world, self.n, rng), clustered=self.world.clustered)
+        table = as_responses(draw(self.world, self.world, n=self.n, rng=rng), clustered=self.world.clustered)
         pair = compare(table, unpaired=not self.paired, measures={}, replicates=replicates, seed=seed).pairs[0]
         point = float(pair.mcnemar.p < 0.05) if isinstance(pair.mcnemar, McNemar) else float("nan")
         return {"interval": bool(pair.intervals), "area": pair.area.significant, "point": point}
+
+
+def better_world(world: World) -> World:
+    """A world that is easier, and in which confidences tell more."""
+    return replace(world, ease=world.ease + BETTER_BY, slope=world.slope + BETTER_BY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +95,81 @@ class Difference:
     paired: bool
 
     @property
-    def better(self) -> World:
-        """The world of the second system."""
-        return replace(self.world, ease=self.world.ease + BETTER_BY, slope=self.world.slope + BETTER_BY)
-
-    @property
     def gap(self) -> float:
         """The true difference of the areas."""
-        one, two = (AUGRC().finish(population(world)) for world in (self.world, self.better))
+        one, two = (AUGRC().finish(population(world)) for world in (self.world, better_world(self.world)))
         return float(one - two)
 
     def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
         """Whether the interval holds the true difference, and whether a difference is shown."""
         draw = paired_rows if self.paired else unpaired_rows
-        area, _ = area_difference(*draw(self.world, self.better, self.n, rng), paired=self.paired)
+        one, two = draw(self.world, better_world(self.world), n=self.n, rng=rng)
+        area, _ = area_difference(one, two, paired=self.paired)
         low, high = area.interval()
         return {"held": low <= self.gap <= high, "shown": area.p < 0.05}
 
 
-Scene = Single | Heaped | NoDifference | Difference
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Thirty systems on the same inputs, `better` of them better alike: is a difference shown between equal ones?"""
+
+    world: World
+    n: int
+    better: int = 0
+
+    def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
+        """Whether equal systems seem to differ from the baseline or from each other, and which true ones are shown."""
+        worlds = [self.world] * (FAMILY - self.better) + [better_world(self.world)] * self.better
+        table = as_responses(paired_rows(*worlds, n=self.n, rng=rng), clustered=self.world.clustered)
+        found = compare(table, measures={}, replicates=replicates, seed=seed)
+        equal = {f"system {place}": place < FAMILY - self.better for place in range(FAMILY)}
+        false = [one for one in found.pairs if equal[one.a] == equal[one.b]]
+        every = found.leaderboard.pairs
+        return {
+            "baseline": any(one.better for one in false),
+            "interval": any(one.intervals for one in false),
+            "every": any(one.better for one in every if equal[one.a] == equal[one.b]),
+            "shown": _share_shown([one.better for one in found.pairs if equal[one.a] != equal[one.b]]),
+            "shown_every": _share_shown([one.better for one in every if equal[one.a] != equal[one.b]]),
+        }
+
+
+def _share_shown(sides: list[Side | None]) -> float:
+    """How many of the pairs that differ, better system last, are shown to."""
+    return float(np.mean([side == "b" for side in sides])) if sides else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingCurves:
+    """Two systems whose true curves cross: is either said to dominate the other?"""
+
+    n: int
+    clustered: bool = False
+
+    @property
+    def worlds(self) -> tuple[World, World]:
+        """One that errs less when everything is returned, and one that ranks its answers better."""
+        return (
+            World(ease=1.3, slope=0.6, clustered=self.clustered),
+            World(ease=1.0, slope=1.6, clustered=self.clustered),
+        )
+
+    @property
+    def crossing(self) -> float:
+        """The non-return rate at which the true curves cross."""
+        x = np.linspace(0.0, 1.0, 2001)
+        one, two = (curve_at(population(world), x) for world in self.worlds)
+        return float(x[int(np.argmax(one > two))])
+
+    def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
+        """Whether one is said to dominate, to be better, or that they cross."""
+        table = as_responses(paired_rows(*self.worlds, n=self.n, rng=rng), clustered=self.clustered)
+        verdict = compare(table, measures={}, replicates=replicates, seed=seed).pairs[0].verdict
+        better = verdict.endswith("better")
+        return {"dominates": verdict.endswith("dominates"), "better": better, "crossing": verdict == "crossing"}
+
+
+Scene = Single | Heaped | NoDifference | Difference | Family | CrossingCurves
 
 
 def scenes() -> list[Scene]:
@@ -117,7 +179,10 @@ def scenes() -> list[Scene]:
     couples = [(world, n, True) for world in _varied(HIGH_ERROR, LOW_ERROR) for n in SIZES]
     couples += [(world, n, False) for world in (HIGH_ERROR, LOW_ERROR) for n in SIZES]
     compared: list[Scene] = [NoDifference(*couple) for couple in couples]
-    return singles + heaped() + compared + [Difference(*couple) for couple in couples]
+    compared += [Difference(*couple) for couple in couples]
+    families = [(HIGH_ERROR, 300), (HIGH_ERROR, 2000), (LOW_ERROR, 2000), (replace(HIGH_ERROR, ties=True), 2000)]
+    compared += [Family(world, n, better) for better in (0, 3) for world, n in families]
+    return singles + heaped() + compared + [CrossingCurves(n, clustered) for clustered in (False, True) for n in SIZES]
 
 
 def heaped() -> list[Scene]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -86,9 +87,9 @@ def population(world: World) -> Sweep:
     return Sweep(threshold, right, np.bincount(place) / POPULATION_POINTS - right, 0.0, COUNT)
 
 
-def paired_rows(one: World, two: World, n: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Samples of two systems that answer the same inputs: evidence and luck are correlated between them."""
-    mood, unit = one.moods(n, rng)
+def paired_rows(*worlds: World, n: int, rng: np.random.Generator) -> list[Rows]:
+    """Samples of systems that answer the same inputs: evidence and luck are correlated between them."""
+    mood, unit = worlds[0].moods(n, rng)
     shared_evidence, shared_luck = rng.normal(size=(2, n))
     unit = np.arange(n) if unit is None else unit
 
@@ -98,17 +99,18 @@ def paired_rows(one: World, two: World, n: int, rng: np.random.Generator) -> tup
         right = ndtr(_mixed(shared_luck, own_luck)) < world.chance(evidence, mood)
         return Rows(world.confidence(evidence), right, np.ones(n, np.bool_), np.ones(n), unit)
 
-    return answers(one), answers(two)
+    return [answers(world) for world in worlds]
 
 
-def unpaired_rows(one: World, two: World, n: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Samples of two systems that answer different inputs."""
-    return one.rows(n, rng), two.rows(n, rng)
+def unpaired_rows(*worlds: World, n: int, rng: np.random.Generator) -> list[Rows]:
+    """Samples of systems that answer different inputs."""
+    return [world.rows(n, rng) for world in worlds]
 
 
-def as_responses(one: Rows, two: Rows, *, clustered: bool) -> Responses:
-    """The table of two systems' answers, as a user would read it."""
-    return responses(pl.concat([_frame("a", one, clustered=clustered), _frame("b", two, clustered=clustered)]))
+def as_responses(several: Sequence[Rows], *, clustered: bool) -> Responses:
+    """The table of systems' answers, as a user would read it."""
+    frames = [_frame(f"system {place}", rows, clustered=clustered) for place, rows in enumerate(several)]
+    return responses(pl.concat(frames))
 
 
 def _mixed(shared: Array, own: Array) -> Array:
