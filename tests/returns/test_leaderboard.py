@@ -1,9 +1,14 @@
+import io
+import re
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
+from demur.core.show.terminal import show
 from demur.core.stats.resampling import Rows
 from demur.errors import UsageError
 from demur.returns.comparison.compare import compare
@@ -109,6 +114,48 @@ def test_ranks_of_equal_systems_are_all_open_as_a_rule():
     logs = [made_up(f"s{k}", 150, seed=int(rng.integers(1e6)), accuracy=0.7) for k in range(6)]
     ranks = {one.rank for one in compare(table(*logs), replicates=50, measures={}).leaderboard.standings}
     assert ranks == {(1, 6)}
+
+
+LONG = "runs/mmlu_{}-with-a-name-of-very-many-words-that-never-ends_cot.v2"
+
+
+@pytest.fixture(scope="module")
+def long_names():
+    logs = [made_up(LONG.format(name), 60, seed=k, accuracy=0.5 + 0.05 * k) for k, name in enumerate("кзxyzw通")]
+    return compare(table(*logs), replicates=50)
+
+
+def test_what_all_names_share_is_left_out_wherever_systems_are_shown_and_said_once(long_names):
+    shown = of_comparison(long_names)
+    said = [note for note in shown.notes if note.startswith("names share")]
+    assert said == [
+        'names share the prefix "runs/mmlu_" and the suffix "-with-a-name-of-very-many-words-that-never-ends_cot.v2"'
+    ]
+    text = str([shown.sentences, shown.tables[0], shown.notes[1:]])
+    assert "runs/mmlu" not in text
+    assert next(iter(shown.tables[0].rows))[1] == "通"
+    assert shown.document["baseline"] == LONG.format("к")
+    assert set(shown.data()["system"]) == {LONG.format(name) for name in "кзxyzw通"}
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_long_and_foreign_names_push_no_number_off_the_leaderboard(width):
+    names = ["通义千问" * 12, "я" * 200, "short", "a-b" * 30, "m" * 50, "n" * 50]
+    found = compare(table(*(made_up(name, 60, seed=k) for k, name in enumerate(names))), replicates=50)
+    console = Console(width=width, file=io.StringIO())
+    show(of_comparison(found), console)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(cell_len, lines[3:])) <= width
+    if width >= 80:
+        numbered = [line for line in lines if re.search(r"0\.\d{4} \(0\.\d{4} to 0\.\d{4}\)", line)]
+        assert len(numbered) == len(names)
+
+
+def test_a_reading_that_ties_keep_from_the_share_asked_for_says_so_in_the_leaderboard():
+    logs = [[row | {"confidence": 0.5} for row in made_up(f"s{k}", 100, seed=k)] for k in range(3)]
+    board = of_comparison(compare(table(*logs), replicates=50)).tables[0]
+    at = board.columns.index("error at 20 % non-return")
+    assert all(" at 0 %" in row[at] for row in board.rows)
 
 
 @pytest.mark.parametrize("unpaired", [False, True])

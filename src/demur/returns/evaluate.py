@@ -16,6 +16,7 @@ import polars as pl
 
 from demur.core.arrays import Array
 from demur.core.io.columns import EVERYTHING, MOST_SLICES, nearest
+from demur.core.show.numbers import first_names, percent
 from demur.core.show.results import Results, Shown, Step, plain, silent
 from demur.core.stats.calibration import (
     ROUNDING,
@@ -48,6 +49,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.returns.curves import (
     GRID,
+    HEAP,
     Band,
     CutoffPoint,
     ErrorReturnCurve,
@@ -72,6 +74,9 @@ from demur.returns.table import Responses, slice_values
 from demur.returns.tally import Tally, tally_sample
 
 Ends = tuple[float, float]
+
+MOST_NOTED = 5
+"""Systems up to which each has a note of its own on its confidences."""
 
 TOO_FEW = "no interval: too few inputs tell how much it varies"
 
@@ -444,7 +449,12 @@ class Evaluations(Results[Evaluation]):
 def heap_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
     """How few confidences the systems have, where one of them is that of many inputs."""
     known = [(one.name, one.heaps) for one in evaluations if one.part is None and one.heaps is not None]
-    return tuple(heaps.note(name) for name, heaps in known if heaps.matter and heaps.distinct > 1)
+    heaped = [(name, heaps) for name, heaps in known if heaps.matter and heaps.distinct > 1]
+    if len(heaped) <= MOST_NOTED:
+        return tuple(heaps.note(name) for name, heaps in heaped)
+    named = first_names([f"{name} ({heaps.distinct:,})" for name, heaps in heaped], 3, quote="")
+    lead = f"{len(heaped)} of {len(known)} systems give {percent(HEAP)} or more of the inputs one confidence"
+    return (f"{lead}, so that no threshold reaches some shares; distinct confidences: {named}",)
 
 
 def joined_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:

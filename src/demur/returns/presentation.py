@@ -128,22 +128,23 @@ def _curve_drawings(
 
 
 def of_comparison(comparison: Comparison) -> Presentation:
-    """How a comparison of systems is shown."""
-    systems = comparison.evaluations
-    together = drawing(f"{CURVES}.comparison_chart", comparison, region=region_of(systems))
+    """How a comparison of systems is shown: with short names, but for its plain values."""
+    short, shared = comparison.in_short
+    systems = short.evaluations
     many = len(systems) > MOST_PAIRED
-    board = (leaderboard_table(comparison),) if len(systems) > 2 else ()
-    details = () if many else (pair_table(comparison), measure_table(systems), count_table(systems))
-    differences = [] if many else [drawing(f"{CURVES}.difference_chart", pair) for pair in comparison.pairs]
+    board = (leaderboard_table(short),) if len(systems) > 2 else ()
+    details = () if many else (pair_table(short), measure_table(systems), count_table(systems))
+    together = drawing(f"{CURVES}.comparison_chart", comparison, region=region_of(systems))
+    differences = [] if many else [drawing(f"{CURVES}.difference_chart", pair) for pair in short.pairs]
     return Presentation(
         title="Comparison of systems",
-        sentences=tuple(verdicts.comparison_sentences(comparison)),
+        sentences=tuple(verdicts.comparison_sentences(short)),
         tables=(*board, *details),
         figures=(together, *differences),
         data=comparison.leaderboard.frame if many else lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
         document=comparison.to_dict(),
-        notes=comparison.notes,
-        warnings=comparison.warnings,
+        notes=(*([shared] if shared else []), *short.notes),
+        warnings=short.warnings,
         signatures=tuple(one.signature for one in systems),
     )
 
@@ -299,23 +300,38 @@ def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
 
 
 def leaderboard_table(comparison: Comparison) -> ResultTable:
-    """The systems in order: rank, area, difference from the baseline with its test, readings at a point."""
+    """The systems in order: rank, area, difference from the baseline with its test, readings at a point.
+
+    Less wide ones leave out intervals, then the readings.
+    """
     board = comparison.leaderboard
+    evaluations = {one.system: one for one in comparison.evaluations}
     measures = comparison.evaluations[0].measures
     shown = [name for name in FIGURES if name in measures]
-    rows: list[tuple[str, ...]] = []
+    whole, half, brief = [], [], []
     for one in board.standings:
-        gap, p = "baseline", ""
+        gap, ends, p = "baseline", "", ""
         if one.difference is not None:
-            gap = with_interval(one.difference.value, *one.difference.interval, write="{:+.4f}".format)
-            p = numbers.p_value(one.difference.p_adjusted)
-        area, *figures = (_figure_text(name, one.figures[name]) for name in shown)
-        rows.append((_places(one.rank), one.system, area, gap, p, *figures, f"{one.n:,}"))
-    names = (measure_name(name, measures[name]) for name in shown[1:])
-    columns = ("rank", "system", "AUGRC", f"less {board.baseline}", "p", *names, "inputs")
-    title = f"Leaderboard (ranks that {board.tests:,} tests of every two leave open)"
-    brief = ResultTable(title, columns[:5], tuple(row[:5] for row in rows))
-    return ResultTable(title, columns, tuple(rows), brief=brief)
+            gap = f"{one.difference.value:+.4f}"
+            ends = with_interval(gap, *one.difference.interval, write="{:+.4f}".format)
+            p = numbers.p_value(one.difference.p_adjusted).removeprefix("p ").removeprefix("= ")
+        where = [words.cutoff_words(evaluations[one.system], name) for name in shown]
+        area, *figures = (_figure_text(name, one.figures[name], at) for name, at in zip(shown, where, strict=True))
+        values = [
+            f"{_value_text(name, one.figures[name])}{at}" if one.figures[name].defined else "–"
+            for name, at in zip(shown, where, strict=True)
+        ]
+        rank = _places(one.rank)
+        whole.append((rank, one.system, area, ends or gap, p, *figures, f"{one.n:,}"))
+        half.append((rank, one.system, area, gap, p, *values[1:]))
+        brief.append((rank, one.system, area, gap, p))
+    names = tuple(measure_name(name, measures[name]) for name in shown[1:])
+    columns = ("rank", "system", "AUGRC", "less baseline", "p", *names)
+    level = numbers.percent(comparison.level)
+    title = f"Leaderboard with {level} intervals, and the ranks that {board.tests:,} tests of every two leave open"
+    least = ResultTable(title, columns[:5], tuple(brief))
+    less = ResultTable(title, columns, tuple(half), brief=least)
+    return ResultTable(title, (*columns, "inputs"), tuple(whole), brief=less)
 
 
 def _places(rank: tuple[int, int]) -> str:

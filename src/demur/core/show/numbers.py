@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from demur.core.show.results import threshold_text
@@ -66,6 +67,43 @@ def shortened(names: Sequence[str], most: int = MOST_CHARACTERS) -> dict[str, st
         name: name if len(name) <= most else f"{middle_cut(name, room)} ({place})"
         for place, name in enumerate(different, 1)
     }
+
+
+NAME_LENGTH = 40
+"""Characters of a name in sentences and tables on several systems."""
+
+LONG_NAME = 16
+"""Characters up to which names are short enough to be shown whole."""
+
+_SEPARATORS = "/\\_-.:| "
+
+
+def names_in_short(names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Short forms of names, of several without the beginning and the end that all share, and a sentence on those.
+
+    What is shared ends, or begins, at a separator.
+
+    >>> short, said = names_in_short(["runs/mmlu_llama-3-70b_cot", "runs/mmlu_qwen-2-72b_cot", "runs/mmlu_gemma-2_cot"])
+    >>> list(short.values()), said
+    (['llama-3-70b', 'qwen-2-72b', 'gemma-2'], 'names share the prefix "runs/mmlu_" and the suffix "_cot"')
+    """
+    prefix = suffix = ""
+    if len(names) > 2 and max(map(len, names)) > LONG_NAME:
+        prefix, suffix = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
+        if min(map(len, names)) <= len(prefix) + len(suffix):
+            suffix = ""
+    bare = {name: name[len(prefix) : len(name) - len(suffix)] for name in names}
+    cut = shortened(list(bare.values()), NAME_LENGTH)
+    parts = [f'the {kind} "{part}"' for kind, part in (("prefix", prefix), ("suffix", suffix)) if part]
+    said = f"names share {listed(parts)}" if parts else ""
+    return {name: cut[part] for name, part in bare.items()}, said
+
+
+def _shared_start(names: Sequence[str]) -> str:
+    """The beginning that all names share, up to its last separator."""
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
+    shared = "".join(column[0] for column in alike)
+    return shared[: max(shared.rfind(mark) for mark in _SEPARATORS) + 1]
 
 
 def middle_cut(name: str, most: int = MOST_CHARACTERS, *, tail: int | None = None) -> str:

@@ -17,6 +17,9 @@ from demur.core.show.safe import terminal_line
 LEAST_CHARACTERS = 9
 """Characters of a word that is not cut any shorter to make a table fit."""
 
+LEAST_OF_SYSTEM = 10
+"""Characters of the name of a system that is not cut any shorter to have each row in one line."""
+
 
 def show(presentation: Presentation, console: Console, *, tables: bool = True) -> None:
     """Print the sentences of a result, then its tables and parts."""
@@ -24,7 +27,8 @@ def show(presentation: Presentation, console: Console, *, tables: bool = True) -
         console.print(terminal_line(sentence), markup=False)
     for table in presentation.tables if tables else ():
         console.print()
-        fitting = with_short_words(_fitting(_in_lines(table), console.width), console.width)
+        fitting = with_short_systems(_fitting(_in_lines(table), console.width), console.width)
+        fitting = with_short_words(fitting, console.width)
         console.print(fitting.title, style="bold", markup=False)
         console.print(_rich_table(fitting, console.width))
     for part in presentation.parts:
@@ -42,10 +46,8 @@ def _in_lines(table: ResultTable) -> ResultTable:
 
 def _fitting(table: ResultTable, room: int) -> ResultTable:
     """The table, or its brief form where it holds many systems or would not fit."""
-    if table.brief is None:
-        return table
-    wide = sum(_natural_widths(table)) + _gaps(table) > room
-    return table.brief if table.crowded or wide else table
+    wide = sum(_line_widths(with_short_systems(table, room))) + _gaps(table) > room
+    return _fitting(table.brief, room) if table.brief is not None and (table.crowded or wide) else table
 
 
 def _rich_table(table: ResultTable, room: int) -> RichTable:
@@ -55,6 +57,21 @@ def _rich_table(table: ResultTable, room: int) -> RichTable:
     for row in table.rows:
         shown.add_row(*map(Text, row))
     return shown
+
+
+def with_short_systems(table: ResultTable, room: int) -> ResultTable:
+    """The table with the names of systems cut in the middle as far as rows of one line need, if that helps."""
+    if "system" not in table.columns:
+        return table
+    place = table.columns.index("system")
+    names = [row[place] for row in table.rows]
+    for characters in range(max(map(len, [*names, ""])), LEAST_OF_SYSTEM - 1, -1):
+        short = shortened(names, characters)
+        rows = tuple((*row[:place], short[row[place]], *row[place + 1 :]) for row in table.rows)
+        narrower = replace(table, rows=rows)
+        if sum(_line_widths(narrower)) + _gaps(table) <= room:
+            return narrower
+    return table
 
 
 def with_short_words(table: ResultTable, room: int) -> ResultTable:
@@ -74,11 +91,11 @@ def with_short_words(table: ResultTable, room: int) -> ResultTable:
 
 def column_widths(table: ResultTable, room: int) -> list[int] | list[None]:
     """Widths that break cells between words only; None where even the longest words do not fit side by side."""
-    wanted, least = _natural_widths(table), _least_widths(table)
-    spare = room - _gaps(table) - sum(least)
+    wanted, least, lines = _natural_widths(table), _least_widths(table), _line_widths(table)
+    widths = lines if sum(lines) + _gaps(table) <= room else least
+    spare = room - _gaps(table) - sum(widths)
     if spare < 0:
         return [None] * len(wanted)
-    widths = least
     while spare and widths != wanted:
         breaking = [column for column, width in enumerate(widths) if width < wanted[column]]
         place = 0 if breaking[0] == 0 else min(breaking, key=lambda column: widths[column])  # names come first
@@ -88,6 +105,15 @@ def column_widths(table: ResultTable, room: int) -> list[int] | list[None]:
 
 def _natural_widths(table: ResultTable) -> list[int]:
     return [max(map(cell_len, cells)) for cells in _cells_by_column(table)]
+
+
+def _line_widths(table: ResultTable) -> list[int]:
+    """Widths at which each row is one line, though headings may break between words."""
+    headings = _least_widths(replace(table, rows=()))
+    if not table.rows:
+        return headings
+    cells = _natural_widths(replace(table, columns=tuple("" for _ in table.columns)))
+    return [max(pair) for pair in zip(headings, cells, strict=True)]
 
 
 def _least_widths(table: ResultTable) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from demur.core.show.numbers import names_in_short
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import check_level, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
@@ -18,6 +20,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.comparison.contrasts import (
     Contrast,
+    Pair,
     PairTests,
     Side,
     area_contrast,
@@ -237,6 +240,51 @@ class Comparison(Shown):
     level: float
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def in_short(self) -> tuple[Comparison, str]:
+        """The comparison with short names, as it is shown, and a sentence on what all names share."""
+        labels, said = names_in_short([one.system for one in self.evaluations])
+        if all(name == label for name, label in labels.items()):
+            return self, said
+        return self._renamed(labels), said
+
+    def _renamed(self, labels: Mapping[str, str]) -> Comparison:
+        """The comparison with other names of its systems."""
+        long_first = sorted(labels, key=len, reverse=True)
+
+        def reworded(text: str) -> str:
+            for name in long_first:
+                text = text.replace(name, labels[name])
+            return text
+
+        def renamed(pair: Pair) -> Pair:
+            return replace(pair, a=labels[pair.a], b=labels[pair.b])
+
+        def renamed_pair(pair: PairComparison) -> PairComparison:
+            one, two = (replace(curve, name=labels[curve.name]) for curve in pair.curves)
+            test = reworded(pair.mcnemar) if isinstance(pair.mcnemar, str) else pair.mcnemar
+            return replace(renamed(pair), curves=(one, two), mcnemar=test)
+
+        def renamed_region(lead: RankingRegion) -> RankingRegion:
+            also, absent = (tuple(labels[name] for name in names) for names in (lead.also, lead.absent))
+            return replace(lead, best=labels[lead.best], also=also, absent=absent)
+
+        board = self.leaderboard
+        return replace(
+            self,
+            evaluations=tuple(replace(one, system=labels[one.system]) for one in self.evaluations),
+            pairs=tuple(map(renamed_pair, self.pairs)),
+            ranking=tuple(map(renamed_region, self.ranking)),
+            leaderboard=replace(
+                board,
+                standings=tuple(replace(one, system=labels[one.system]) for one in board.standings),
+                baseline=labels[board.baseline],
+                pairs=tuple(map(renamed, board.pairs)),
+            ),
+            notes=tuple(map(reworded, self.notes)),
+            warnings=tuple(map(reworded, self.warnings)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""

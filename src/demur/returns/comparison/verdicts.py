@@ -15,6 +15,9 @@ SHORT_GAP = 0.05
 """Ranges of non-return rates closer than this are taken as one."""
 
 
+NOBODY = "no system"
+
+
 def mcnemar(pair: PairComparison) -> str:
     """The exact test at the operating point, or why there is none."""
     test = pair.mcnemar
@@ -72,7 +75,9 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     if len(comparison.evaluations) == 2:
         return pair_sentences(comparison.pairs[0])
     lead = _leaders(comparison)
-    return [f"{lead[:1].upper()}{lead[1:]}.", _against_baseline(comparison), *_silent_systems(comparison)]
+    if lead.startswith(NOBODY):
+        lead = lead[:1].upper() + lead[1:]
+    return [f"{lead}.", _against_baseline(comparison), *_silent_systems(comparison)]
 
 
 def _leaders(comparison: Comparison) -> str:
@@ -81,7 +86,7 @@ def _leaders(comparison: Comparison) -> str:
     if len(first) == 1:
         return f"{first[0]} is significantly better than all others"
     named = listed(first) if len(first) <= MOST_PAIRED else f"{len(first)} systems, among them {listed(first[:3])}"
-    return f"no system is significantly better than {named}"
+    return f"{NOBODY} is significantly better than {named}"
 
 
 def _against_baseline(comparison: Comparison) -> str:
