@@ -93,16 +93,14 @@ def pages() -> dict[Path, str]:
 
 def figures() -> None:
     """The figures of the README and the guide, from the demo and the experiments."""
-    import demur
+    from demur.core.options import Sampling
     from demur.core.show.page import save_chart
-    from demur.lab.corpora import museum
-    from demur.lab.demo import CONDITIONS, answer_museum
+    from demur.lab.demo import demonstrate, of_demonstration
     from demur.returns.presentation import of_comparison
 
-    table = answer_museum(museum())
-    for condition in CONDITIONS:
-        comparison = demur.compare(table.filter(condition=condition))
-        save_chart(of_comparison(comparison).main_figure(), DOCS / "images" / f"demo-{condition}.svg")
+    found = demonstrate(Sampling(), None)
+    save_chart(of_demonstration(found).main_figure(), DOCS / "images" / "demo-noisy.svg")
+    save_chart(of_comparison(found.comparisons["clean"]).main_figure(), DOCS / "images" / "demo-clean.svg")
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
     understanding_figures()
     nbest_figures()

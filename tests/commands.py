@@ -18,14 +18,19 @@ Done = subprocess.CompletedProcess[str]
 Demur = Callable[..., Done]
 
 
-def run_in(folder: Path, *arguments: str, piped: str = "") -> Done:
-    """Runs the command once in a folder, for fixtures that several tests share; `piped` is its standard input."""
+def run_in(folder: Path, *arguments: str, piped: str = "", columns: int | None = None) -> Done:
+    """Runs the command once in a folder, for fixtures that several tests share.
+
+    `piped` is its standard input; `columns` is the width of its terminal.
+    """
     printed, said = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with chdir(folder), redirect_stdout(printed), redirect_stderr(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["demur", *arguments])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped.encode()), encoding="utf-8"))
         for name in ("COLUMNS", "FORCE_COLOR"):  # a runner of tests may set them, a pipe has neither width nor colour
             patch.delenv(name, raising=False)
+        if columns is not None:
+            patch.setenv("COLUMNS", str(columns))
         with pytest.raises(SystemExit) as left:
             run()
     texts = [stream.buffer.getvalue().decode() for stream in (printed, said)]

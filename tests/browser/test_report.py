@@ -11,7 +11,9 @@ import pytest
 import demur
 from apps.web.logs import MARKUP, QUOTES, answers
 from browser.audit import OF_LOOKS, serious_faults, shorten_tables
+from demur.core.show.page import presentation_page
 from demur.lab import tutor
+from demur.returns.presentation import of_comparison
 
 SECTIONS = (
     "Errors and non-returns",
@@ -50,13 +52,16 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(open_one: Callable[..., Any], path: Path, **options: Any) -> Any:
-    """The report opened without a network; it asks for nothing besides itself."""
+    """The report opened without a network, and unfolded; it asks for nothing besides itself."""
     page = open_one(offline=True, **options)
     asked: list[str] = []
     page.on("request", lambda one: None if one.url.startswith("data:") else asked.append(one.url))
     page.goto(path.as_uri())
     if options.get("java_script_enabled", True):
         page.locator(".explorer-alive").wait_for()
+    for fold in page.locator("section > details > summary").all():
+        fold.click()
+    if options.get("java_script_enabled", True):
         page.wait_for_function("() => !document.querySelector('.chart > img')")
     assert asked == [path.as_uri()]
     return page
@@ -130,3 +135,20 @@ def test_it_fits_a_telephone_in_the_dark_and_a_sheet_of_paper(open_page: Callabl
     page.emulate_media(media="print")
     assert not page.locator(".contents").is_visible()
     assert page.locator("figure").first.is_visible()
+
+
+def test_table_and_plot_of_three_systems_fill_the_first_screen(
+    open_page: Callable[..., Any], tmp_path: Path, tables: dict[str, Any]
+) -> None:
+    compared = demur.compare(*tables.values(), replicates=50)
+    (tmp_path / "compare.html").write_text(presentation_page(of_comparison(compared)), encoding="utf-8")
+    page = open_page(viewport={"width": 1280, "height": 800})
+    page.goto((tmp_path / "compare.html").as_uri())
+    assert page.locator(".lead > .scroll tbody tr").count() == 3
+    plot = page.locator(".lead svg.marks").bounding_box()
+    assert plot["y"] + plot["height"] <= 800
+    edges = page.evaluate(
+        "[...document.querySelectorAll('.verdict, .lead figure, .lead .scroll, section > p, section .scroll')]"
+        ".filter((part) => part.offsetWidth).map((part) => part.getBoundingClientRect().width)"
+    )
+    assert len(set(edges)) == 1

@@ -12,7 +12,7 @@ import polars as pl
 from demur.core.io.writing import write_whole
 from demur.core.options import Sampling
 from demur.core.show import numbers
-from demur.core.show.presentation import Presentation
+from demur.core.show.presentation import Presentation, drawing
 from demur.core.show.results import Step, silent
 from demur.core.stats.resampling import Rows, Sample
 from demur.lab.corpora import Corpus, museum
@@ -33,6 +33,9 @@ WER = 0.3
 """Word error rate of noisy questions."""
 
 PROMISE, DELTA = 0.1, 0.05
+
+TITLES = {"noisy": "Questions through a noisy recogniser", "clean": "Questions as typed"}
+"""What the conditions are called, the one that leads first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,25 +103,28 @@ def write_logs(table: pl.DataFrame, folder: Path) -> None:
 
 
 def of_demonstration(found: Demonstration) -> Presentation:
-    """The whole of it, as it is shown."""
+    """The whole of it, as it is shown: noisy questions lead, and the details of both conditions follow."""
     choice, noisy = found.choice, found.comparisons["noisy"]
     evaluation = next(one for one in noisy.evaluations if one.system == choice.system)
-    titles = {"clean": "Questions as asked", "noisy": "Questions as a recogniser heard them"}
-    parts = {
-        name: replace(presentation.of_comparison(one), title=titles[name]) for name, one in found.comparisons.items()
-    }
-    chosen = replace(
-        presentation.of_choice(choice, evaluation), title="A threshold for questions as a recogniser heard them"
-    )
-    leaders = (f"{titles[name]}: {verdicts.ranking_sentence(one.ranking)}" for name, one in found.comparisons.items())
+    shown = {name: presentation.of_comparison(one) for name, one in found.comparisons.items()}
+    boards = {name: replace(one.tables[0], title=TITLES[name]) for name, one in shown.items()}
+    chosen = replace(presentation.of_choice(choice, evaluation), title="The threshold for noisy questions")
+    plot = drawing(f"{presentation.CURVES}.comparison_chart", noisy, region=None, choices=(choice,))
     return Presentation(
         title="A museum guide that may say it does not understand",
-        sentences=(*leaders, words.choice_sentences(choice)[0]),
-        tables=(),
-        figures=(parts["noisy"].main_figure,),
+        sentences=(f"Through a noisy recogniser {verdicts.baseline_verdict(noisy)}.", words.recommendation(choice)),
+        tables=tuple(
+            one if one.brief is None else replace(one.brief, title=one.title)
+            for one in (boards["noisy"], boards["clean"])
+        ),
+        figures=(plot,),
         data=lambda: found.table,
         document=found.to_dict(),
         notes=found.notes,
-        signatures=(*parts["clean"].signatures, *parts["noisy"].signatures),
-        parts=(*parts.values(), chosen),
+        signatures=(*shown["clean"].signatures, *shown["noisy"].signatures),
+        appendix=(
+            replace(shown["noisy"], title=TITLES["noisy"], figures=shown["noisy"].figures[1:]),
+            replace(shown["clean"], title=TITLES["clean"]),
+            chosen,
+        ),
     )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
+from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, warning_mark
 from demur.core.show.page import Section, page
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import plain
@@ -92,7 +92,6 @@ class Report:
             warnings=self.warnings,
             signatures=making.signatures,
             seed=self.analyses.options.seed,
-            contents=True,
             style=explorer.STYLE if live else "",
             script=explorer.explorer_script() if live else "",
         )
@@ -102,7 +101,7 @@ class Report:
         parts = [f"# {plain_mark(self.title)}", bullets(self.verdict), *map(warning_mark, self.warnings)]
         for shown in (part.shown for part in self.parts):
             parts += [f"## {plain_mark(shown.title)}", paragraph(shown.sentences)]
-            parts += [table_mark(one.title, one.columns, one.rows, most_rows=MOST_ROWS) for one in shown.tables]
+            parts += [one.markdown(most_rows=MOST_ROWS) for one in shown.tables]
         making = self.parts[-1].shown
         parts += ["### Notes", bullets(making.notes)] if making.notes else []
         signatures = "\n".join(f"- {code_mark(one)}" for one in making.signatures)

@@ -133,7 +133,7 @@ def _advice_sentence(advice: Advice) -> str:
     first, advised = advice.choices[0], advice.advised
     if advice.why is None:
         return " ".join(words.choice_sentences(first))
-    refusal = f"{advice.system}: {no_threshold(first)}."
+    refusal = f"{advice.system}: {words.no_threshold(first)}."
     if math.isnan(advised.threshold):
         return refusal
     return (
@@ -141,18 +141,6 @@ def _advice_sentence(advice: Advice) -> str:
         f"withholds {percent(advised.nonreturn)} and leaves {percent(advised.error)} errors, "
         f"{percent(advised.risk)} of the answers returned."
     )
-
-
-def no_threshold(choice: Choice) -> str:
-    """Why a rule gives no threshold: a promise may only need more inputs.
-
-    It does where even answers without a single error would not be enough to make it.
-    """
-    promise = choice.guarantee
-    n = choice.curve.sweep.n
-    if promise is not None and 0 < promise.bound < 1 and n * math.log1p(-promise.bound) > math.log(promise.delta):
-        return f"{n:,} inputs are too few to promise an error rate of at most {percent(promise.bound)} at any threshold"
-    return f"no threshold keeps to the rule ({choice.rule})" if choice.limited is not None else str(choice.why)
 
 
 def _choice_table(advice: Sequence[Advice]) -> ResultTable:
@@ -519,7 +507,7 @@ def _system_sentence(one: Evaluation, advice: Advice) -> str:
         return f"{start}; its confidences do not differ, so no threshold can choose among its answers."
     choice = advice.choices[0]
     if math.isnan(choice.threshold):
-        return f"{start}; {no_threshold(choice)}."
+        return f"{start}; {words.no_threshold(choice)}."
     promise = ""
     if choice.guarantee is not None:
         promise = f", and promises errors of at most {percent(choice.guarantee.bound)} of all new inputs"

@@ -326,7 +326,7 @@ def leaderboard_table(comparison: Comparison) -> ResultTable:
         half.append((rank, one.system, area, gap, p, *values[1:]))
         brief.append((rank, one.system, area, gap, p))
     names = tuple(measure_name(name, measures[name]) for name in shown[1:])
-    columns = ("rank", "system", "AUGRC", "less baseline", "p", *names)
+    columns = ("rank", "system", "AUGRC", "difference", "p", *names)
     level = numbers.percent(comparison.level)
     title = f"Leaderboard with {level} intervals, and the ranks that {board.tests:,} tests of every two leave open"
     least = ResultTable(title, columns[:5], tuple(brief))

@@ -10,6 +10,7 @@ import numpy as np
 
 from demur.core.show.numbers import inputs, interval, listed, number, percent, with_interval
 from demur.core.stats.measure import Measure
+from demur.core.stats.promises import Guarantee
 from demur.returns.classes import ClassReport
 from demur.returns.curves import NEAR_ENOUGH, Band, CutoffPoint, ErrorReturnCurve
 from demur.returns.evaluate import AtCutoff, Evaluation, figure_of, slices_at_one_threshold
@@ -129,6 +130,35 @@ def choice_sentences(choice: Choice) -> list[str]:
     return [*choice_effect(choice), *extras, *_promise(choice)]
 
 
+def recommendation(choice: Choice, *, alone: bool = False) -> str:
+    """The threshold to set, what it does in this sample, and what is promised, in one sentence or two.
+
+    `alone` leaves out the name of the only system there is.
+    """
+    of = "" if alone else f" for {choice.system}"
+    if choice.returns_nothing:
+        return f"No threshold{of} can be recommended: {no_threshold(choice)}."
+    draw = "" if choice.randomise is None else ", with a draw among ties"
+    promise = choice.guarantee
+    kept = "" if promise is None else f"; {promise_words(promise)}"
+    return (
+        f"Recommended threshold{of}: {choice.printed_threshold}{draw}. It withholds {percent(choice.nonreturn)} of the "
+        f"inputs and answers {percent(choice.error)} wrongly ({percent(choice.risk)} of those returned){kept}."
+    )
+
+
+def no_threshold(choice: Choice) -> str:
+    """Why a rule gives no threshold: a promise may only need more inputs.
+
+    It does where even answers without a single error would not be enough to make it.
+    """
+    promise = choice.guarantee
+    n = choice.curve.sweep.n
+    if promise is not None and 0 < promise.bound < 1 and n * math.log1p(-promise.bound) > math.log(promise.delta):
+        return f"{n:,} inputs are too few to promise an error rate of at most {percent(promise.bound)} at any threshold"
+    return f"no threshold keeps to the rule ({choice.rule})" if choice.limited is not None else str(choice.why)
+
+
 def _tie_sentence(choice: Choice) -> list[str]:
     """The cutoff just beyond a limit, where ties keep the one chosen well within it; otherwise nothing."""
     point = _beyond_limit(choice)
@@ -162,17 +192,22 @@ def _promise(choice: Choice) -> list[str]:
     if promise is None:
         plea = "Nothing is promised about new inputs: add --delta 0.05 for a threshold with a guarantee."
         return [] if choice.limited is None else [plea]
-    bound, sure = percent(promise.bound), percent(1 - promise.delta)
-    kept = {
-        "error": f"the error rate stays at or under {bound} of all inputs",
-        "risk": f"at most {bound} of the answers returned are wrong",
-        "nonreturn": f"at most {bound} of the inputs are withheld",
-    }[promise.of]
-    every = " in every group" if choice.groups else ""
-    sentence = f"On new inputs of the same kind {kept}{every} with {sure} confidence ({promise.method})."
+    every, kept = " in every group" if choice.groups else "", promise_words(promise)
+    sentence = f"{kept[0].upper()}{kept[1:]}{every}, if they are like those seen ({promise.method})."
     small = [f"{one.group} ({one.n:,} inputs)" for one in choice.groups if one.promised is False]
     left = f"Too small for a promise even without an error, and left out of it: {listed(small)}." if small else ""
     return [sentence, left] if left else [sentence]
+
+
+def promise_words(promise: Guarantee) -> str:
+    """What is promised, and how surely."""
+    bound = percent(promise.bound)
+    kept = {
+        "error": f"at most {bound} of all new inputs are answered wrongly",
+        "risk": f"at most {bound} of the answers returned to new inputs are wrong",
+        "nonreturn": f"at most {bound} of all new inputs are withheld",
+    }[promise.of]
+    return f"with {percent(1 - promise.delta)} confidence, {kept}"
 
 
 def choice_effect(choice: Choice) -> list[str]:

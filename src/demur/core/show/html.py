@@ -34,9 +34,11 @@ def paragraphs(sentences: Sequence[str]) -> str:
 
 
 def table_html(table: ResultTable) -> str:
-    """A table of text with its title as caption; the first column names the rows."""
+    """A table of text with its title as caption; the first column names the rows, numbers are to the right."""
+    starts = ['<td class="n">' if one else "<td>" for one in table.numeric]
     body = "".join(
-        f'<tr><th scope="row">{written(row[0])}</th>{"".join(f"<td>{written(cell)}</td>" for cell in row[1:])}</tr>'
+        f'<tr><th scope="row">{written(row[0])}</th>'
+        f"{''.join(f'{start}{written(cell)}</td>' for start, cell in zip(starts[1:], row[1:], strict=True))}</tr>"
         for row in table.rows
     )
     return _scrolling(table, body)
@@ -48,8 +50,13 @@ def text_table(table: ResultTable) -> str:
     Cells break after the underscores that join words in labels, before they break within a word. Columns are as wide
     as their longest cells, within bounds.
     """
+    starts = ['<td class="n">' if one else "<td>" for one in table.numeric]
     cells = (
-        "".join(f"<td><bdi>{written(cell).replace('_', '_<wbr>')}</bdi></td>" for cell in row) for row in table.rows
+        "".join(
+            f"{start}<bdi>{written(cell).replace('_', '_<wbr>')}</bdi></td>"
+            for start, cell in zip(starts, row, strict=True)
+        )
+        for row in table.rows
     )
     longest = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
     bounded = [min(max(length + 1, _NARROWEST), _WIDEST) for length in longest]
@@ -60,7 +67,10 @@ def text_table(table: ResultTable) -> str:
 
 def _scrolling(table: ResultTable, body: str, *, kind: str = "", columns: str = "") -> str:
     """A table that scrolls by itself where it is wide, also with the keyboard."""
-    head = "".join(f'<th scope="col">{written(column)}</th>' for column in table.columns)
+    head = "".join(
+        f'<th scope="col"{" class=n" if one else ""}>{written(column)}</th>'
+        for column, one in zip(table.columns, table.numeric, strict=True)
+    )
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(table.title))}">'
         f"<table{kind}><caption>{written(table.title)}</caption>{columns}"

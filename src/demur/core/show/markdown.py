@@ -44,12 +44,18 @@ def code_mark(text: str) -> str:
 
 
 def table_mark(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, most_rows: int | None = None
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numeric: Sequence[bool],
+    most_rows: int | None = None,
 ) -> str:
-    """A table under its title; of more rows than are wanted the first, and how many are left."""
+    """A table under its title, numbers to the right; of more rows than are wanted the first, and how many are left."""
     shown = rows[:most_rows]
+    sides = ["---:" if one else "---" for one in numeric]
     cells = [[plain_mark(cell) for cell in row] for row in (columns, *shown)]
-    lines = [f"| {' | '.join(row)} |" for row in (cells[0], ["---"] * len(columns), *cells[1:])]
+    lines = [f"| {' | '.join(row)} |" for row in (cells[0], sides, *cells[1:])]
     more = ["", f"… and {len(rows) - len(shown):,} more rows."] if len(shown) < len(rows) else []
     return "\n".join([f"### {plain_mark(title)}", "", *lines, *more])
 

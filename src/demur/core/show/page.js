@@ -7,7 +7,7 @@ function described(live, about) {
   live.querySelector("summary")?.setAttribute("aria-label", "Save this figure");
 }
 
-for (const place of document.querySelectorAll("[data-spec]")) {
+function draw(place) {
   const spec = JSON.parse(document.getElementById(place.dataset.spec).textContent);
   const picture = place.querySelector("img");
   const live = document.createElement("div");
@@ -17,6 +17,13 @@ for (const place of document.querySelectorAll("[data-spec]")) {
   vegaEmbed(live, spec, { ast: true, actions, renderer: "svg", downloadFileName: place.dataset.spec.replace("spec", "figure") })
     .then(() => { described(live, picture.alt); picture.remove(); })
     .catch((fault) => { live.remove(); console.error(fault); });
+}
+
+// A figure that is folded has no width yet, so it is drawn when it is first unfolded by hand; on paper its picture stands.
+for (const place of document.querySelectorAll("[data-spec]")) {
+  const fold = place.closest("details");
+  if (!fold || fold.open) draw(place);
+  else fold.querySelector("summary").addEventListener("click", () => requestAnimationFrame(() => draw(place)), { once: true });
 }
 const folded = () => document.querySelectorAll("section > details, footer > details");
 addEventListener("beforeprint", () => folded().forEach((part) => { part.dataset.shut = String(!part.open); part.open = true; }));

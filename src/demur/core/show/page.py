@@ -31,13 +31,18 @@ from demur.core.show.presentation import Presentation, ResultTable
 from demur.errors import UsageError
 
 DRAW = files("demur.core.show").joinpath("page.js").read_text(encoding="utf-8")
-MOST_OPEN_ROWS = 30
+MOST_OPEN_ROWS = 12
+"""Rows up to which a table in a section is open; a longer one is folded."""
+
+MOST_VERDICT = 3
+"""Sentences that stand over the first table and figure; the others follow below."""
+
 STYLE = files("demur.core.show").joinpath("page.css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page: sentences, then a fragment, then charts, then tables.
+    """A part of a page: sentences, then a fragment, then charts, all but the first folded, then tables.
 
     `texts` are tables whose cells hold what people wrote, so they break anywhere. `fragment` is HTML that was made
     here, with its own figures; nothing in it is escaped again.
@@ -51,11 +56,10 @@ class Section:
     fragment: str = ""
 
     @classmethod
-    def of(cls, presentation: Presentation, *, title: str | None = None, sentences: bool = True) -> Section:
-        """The section that shows a result; `sentences=False` where the page's verdict already says them."""
+    def of(cls, presentation: Presentation, *, title: str | None = None) -> Section:
+        """The section that shows a result."""
         charts = tuple(figure() for figure in presentation.figures)
-        shown = presentation.sentences if sentences else ()
-        return cls(presentation.title if title is None else title, shown, charts, presentation.tables)
+        return cls(presentation.title if title is None else title, presentation.sentences, charts, presentation.tables)
 
 
 def page(
@@ -63,38 +67,35 @@ def page(
     sections: Sequence[Section],
     *,
     verdict: Sequence[str] = (),
+    lead: Section | None = None,
     notes: Sequence[str] = (),
     warnings: Sequence[str] = (),
     signatures: Sequence[str] = (),
     seed: int | None = None,
-    contents: bool = False,
     style: str = "",
     script: str = "",
 ) -> str:
     """A whole HTML document that needs nothing from outside: it reads offline, without scripts and on paper.
 
-    Figures are there as pictures; where scripts run they become interactive. Whatever comes from data is escaped, and
-    the page's own content policy lets no other script run. With `contents` the sections are listed, with links.
-    `style` and `script` are what fragments need besides; `vegaEmbed` is there already.
+    Every page has one layout: the verdict, then the table and the figure of `lead`, which fill the first screen, then
+    links to the sections, the sections, notes, and how the numbers were made. Figures are there as pictures; where
+    scripts run they become interactive. Whatever comes from data is escaped, and the page's own content policy lets no
+    other script run. `style` and `script` are what fragments need besides; `vegaEmbed` is there already.
     """
-    drawn = script or any(section.charts for section in sections)
+    shown = [*([] if lead is None else [lead]), *sections]
+    drawn = script or any(section.charts for section in shown)
     code = pictures.javascript(DRAW + script).replace("</script", "<\\/script") if drawn else ""
-    links = "".join(
-        f'<li><a href="#section-{place}">{written(section.title)}</a></li>'
-        for place, section in enumerate(sections, start=1)
-    )
     conclusion = f'<div class="verdict">{paragraphs(verdict)}</div>' if verdict else ""
-    caution = f'<aside class="warnings" aria-label="Warnings"><strong>Warnings</strong>{_list(warnings)}</aside>'
     listed = _list(signatures, "<li><code>{}</code></li>")
     made = f"Made by demur {__version__}" + ("" if seed is None else f" with seed {seed}") + "."
     sources = f"<details><summary>Signatures: how each number was made</summary>{listed}</details>"
+    first = "" if lead is None else f'<div class="lead">{_body(lead, 1, tables_first=True)}</div>'
     parts = [
         _head(title, code, style),
-        '<body class="report">' if contents else "<body>",
-        '<a class="skip" href="#main">Skip to the contents</a>' if contents else "",
-        f"<header><h1>{written(title)}</h1>{conclusion}{caution if warnings else ''}</header>",
-        f'<nav class="contents" aria-label="Contents"><ol>{links}</ol></nav>' if contents else "",
-        f'<main id="main">{_sections(sections)}'
+        '<body><a class="skip" href="#main">Skip to the contents</a>',
+        f"<header><h1>{written(title)}</h1>{conclusion}</header>",
+        f'<main id="main">{first}{_warnings(warnings)}{_contents(sections)}'
+        + _sections(sections, 1 + (0 if lead is None else len(lead.charts)))
         + (f"<section><h2>Notes</h2>{_list(notes)}</section></main>" if notes else "</main>"),
         f"<footer>{sources if signatures else ''}<p>{made}</p></footer>",
         f"<script>{code}</script>" if code else "",
@@ -103,19 +104,36 @@ def page(
     return "\n".join(part for part in parts if part) + "\n"
 
 
+def _warnings(warnings: Sequence[str]) -> str:
+    caution = f'<aside class="warnings" aria-label="Warnings"><strong>Warnings</strong>{_list(warnings)}</aside>'
+    return caution if warnings else ""
+
+
+def _contents(sections: Sequence[Section]) -> str:
+    """Links to the sections, where there are some to choose from."""
+    links = "".join(
+        f'<li><a href="#section-{place}">{written(section.title)}</a></li>'
+        for place, section in enumerate(sections, start=1)
+    )
+    return f'<nav class="contents" aria-label="Contents"><ol>{links}</ol></nav>' if len(sections) > 2 else ""
+
+
 def _list(texts: Sequence[str], item: str = "<li>{}</li>") -> str:
     return f"<ul>{''.join(item.format(written(text)) for text in texts)}</ul>"
 
 
 def presentation_page(presentation: Presentation, *, seed: int | None = None) -> str:
-    """The page that shows one result; of one made of parts, its own tables and figures before those of the parts."""
-    parts = [Section.of(part) for part in presentation.parts]
-    if presentation.tables or not parts:
-        parts.insert(0, Section.of(presentation, title="Figures and measures", sentences=False))
+    """The page that shows one result: its verdict, first table and main figure lead, the rest and its parts follow."""
+    table = lead_table(presentation)
+    tables = tuple(one for one in presentation.tables if one is not table)
+    figures = [figure() for figure in presentation.figures]
+    details = Section("Details", presentation.sentences[MOST_VERDICT:], tuple(figures[1:]), tables)
+    own = [details] if any((details.sentences, details.charts, details.tables)) else []
     return page(
         presentation.title,
-        parts,
-        verdict=presentation.sentences,
+        [*own, *map(Section.of, (*presentation.parts, *presentation.appendix))],
+        verdict=presentation.sentences[:MOST_VERDICT],
+        lead=Section("", charts=tuple(figures[:1]), tables=() if table is None else (table,)),
         notes=presentation.notes,
         warnings=presentation.warnings,
         signatures=presentation.signatures,
@@ -123,10 +141,18 @@ def presentation_page(presentation: Presentation, *, seed: int | None = None) ->
     )
 
 
+def lead_table(presentation: Presentation) -> ResultTable | None:
+    """The table that leads a page: the first in brief, or as it is where it is short."""
+    first = next(iter(presentation.tables), None)
+    if first is None or first.brief is not None:
+        return None if first is None else first.brief
+    return first if len(first.rows) <= MOST_OPEN_ROWS else None
+
+
 def chart_page(chart: Any) -> str:
     """The page that shows one figure."""
     title, _ = pictures.titles(spec_of(chart))
-    return page(title or "Figure", [Section("Figure", charts=(chart,))])
+    return page(title or "Figure", [], lead=Section("", charts=(chart,)))
 
 
 def _head(title: str, script: str, style: str) -> str:
@@ -146,37 +172,47 @@ def _head(title: str, script: str, style: str) -> str:
     )
 
 
-def _sections(sections: Sequence[Section]) -> str:
-    parts, number = [], 0
+def _sections(sections: Sequence[Section], number: int) -> str:
+    """The sections, their figures numbered from `number` on."""
+    parts = []
     for place, section in enumerate(sections, start=1):
-        body = [f"<h2>{written(section.title)}</h2>", paragraphs(section.sentences), section.fragment]
-        for chart in section.charts:
-            number += 1
-            body.append(_figure(chart, number))
-        for table in section.tables:
-            rows, shown = len(table.rows), table_html(table)
-            body.append(shown if rows <= MOST_OPEN_ROWS else _folded(f"{table.title} ({rows} rows)", shown))
-        for before, table in enumerate(section.texts):  # they take much room, so all but the first are folded
-            body.append(_folded(table.title, text_table(table)) if before else text_table(table))
-        parts.append(f'<section id="section-{place}">{"".join(body)}</section>')
+        heading = f"<h2>{written(section.title)}</h2>"
+        parts.append(f'<section id="section-{place}">{heading}{_body(section, number)}</section>')
+        number += len(section.charts)
     return "\n".join(parts)
+
+
+def _body(section: Section, number: int, *, tables_first: bool = False) -> str:
+    """What a section holds."""
+    charts = [_figure(chart, number + place, folded=place > 0) for place, chart in enumerate(section.charts)]
+    tables = []
+    for table in section.tables:
+        rows, shown = len(table.rows), table_html(table)
+        is_open = tables_first or rows <= MOST_OPEN_ROWS
+        tables.append(shown if is_open else _folded(f"{table.title} ({rows} rows)", shown))
+    for before, table in enumerate(section.texts):  # they take much room, so all but the first are folded
+        tables.append(_folded(table.title, text_table(table)) if before else text_table(table))
+    parts = [*tables, section.fragment, *charts] if tables_first else [section.fragment, *charts, *tables]
+    return paragraphs(section.sentences) + "".join(parts)
 
 
 def _folded(title: str, content: str) -> str:
     return f"<details><summary>{written(title)}</summary>{content}</details>"
 
 
-def _figure(chart: Any, number: int) -> str:
+def _figure(chart: Any, number: int, *, folded: bool) -> str:
     spec, words = _pieces(chart)
-    about = words["description"]
-    return (
-        f'<figure id="figure-{number}"><figcaption><h3>Figure {number}. {written(words["title"])}</h3>'
+    about, title = words["description"], f"Figure {number}. {words['title']}"
+    heading = "" if folded else f"<h3>{written(title)}</h3>"
+    shown = (
+        f'<figure id="figure-{number}"><figcaption>{heading}'
         f'<p class="subtitle">{written(words["subtitle"])}</p></figcaption>'
         f'<div class="chart" data-spec="spec-{number}">{pictures.embedded(pictures.svg_of(spec), about)}</div>'
         f"{data_block(_in_its_place(spec), f'spec-{number}')}"
         f'<p class="description">{written(about)}</p>'
         f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"
     )
+    return _folded(title, shown) if folded else shown
 
 
 def _pieces(chart: Any) -> tuple[dict[str, Any], dict[str, str]]:

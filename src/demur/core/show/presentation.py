@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,6 +11,12 @@ from typing import Any
 import polars as pl
 
 from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
+
+_NUMBER = re.compile(r"(?:[pz] = |[pz]? ?< )?[-−+]?[\d.,]+(?:e-?\d+)?(?: ?%)?(?: points)?(?:[ –,:(].*)?")
+"""A number as cells have it: with a sign, a unit, and its interval or where it was read."""
+
+_NO_WORD = re.compile(rf"{_NUMBER.pattern}|[-–]?|baseline|undefined.*|return nothing|none:.*")
+"""What stands in a column of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +31,22 @@ class ResultTable:
     crowded: bool = False
     """Whether it has so many columns that a terminal shows it in brief however wide it is."""
 
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        return table_mark(self.title, self.columns, self.rows)
+    @property
+    def numeric(self) -> tuple[bool, ...]:
+        """Which columns hold numbers, so that they are aligned to the right; the first names the rows.
+
+        >>> ResultTable("", ("system", "error"), (("a", "3.2 % (1.0 to 5.0)"), ("b", "–"))).numeric
+        (False, True)
+        """
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
+        return (
+            False,
+            *(any(map(_NUMBER.fullmatch, cells)) and all(map(_NO_WORD.fullmatch, cells)) for cells in columns[1:]),
+        )
+
+    def markdown(self, *, most_rows: int | None = None) -> str:
+        """The table in Markdown, or the first rows of it."""
+        return table_mark(self.title, self.columns, self.rows, numeric=self.numeric, most_rows=most_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +82,8 @@ class Presentation:
     signatures: tuple[str, ...] = ()
     parts: tuple[Presentation, ...] = ()
     """Results that this one is made of, each shown in a section of its own."""
+    appendix: tuple[Presentation, ...] = ()
+    """Results behind this one that a terminal has no room for: sections of a page, and of Markdown."""
 
     @property
     def headline(self) -> str:
@@ -89,7 +111,7 @@ class Presentation:
         """The result in Markdown: verdict, tables, notes, signatures."""
         parts = [f"## {plain_mark(self.title)}", paragraph(self.sentences)]
         parts += [table.markdown() for table in self.tables]
-        parts += [part.markdown() for part in self.parts]
+        parts += [part.markdown() for part in (*self.parts, *self.appendix)]
         parts += [warning_mark(warning) for warning in self.warnings]
         parts += [bullets([note]) for note in self.notes]
         parts += [code_mark(signature) for signature in self.signatures]

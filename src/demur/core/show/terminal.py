@@ -52,8 +52,8 @@ def _fitting(table: ResultTable, room: int) -> ResultTable:
 
 def _rich_table(table: ResultTable, room: int) -> RichTable:
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column, width in zip(table.columns, column_widths(table, room), strict=True):
-        shown.add_column(Text(column), overflow="fold", width=width)
+    for column, width, numeric in zip(table.columns, column_widths(table, room), table.numeric, strict=True):
+        shown.add_column(Text(column), overflow="fold", width=width, justify="right" if numeric else "left")
     for row in table.rows:
         shown.add_row(*map(Text, row))
     return shown

@@ -74,11 +74,17 @@ def error_return_chart(
     return _chart(baseline_first(evaluations, baseline), look)
 
 
-def comparison_chart(comparison: Comparison, *, region: tuple[float, float] | None = (0.15, 0.25)) -> Any:
+def comparison_chart(
+    comparison: Comparison,
+    *,
+    region: tuple[float, float] | None = (0.15, 0.25),
+    choices: Sequence[Choice] = (),
+) -> Any:
     """The error-return plot of compared systems: its title is the verdict, crossings that are shown are marked."""
     return error_return_chart(
         comparison.evaluations,
         region=region,
+        choices=choices,
         title=verdicts.comparison_title(comparison),
         crossings=[crossing for pair in comparison.pairs for crossing in verdicts.supported_crossings(pair)],
     )

@@ -15,9 +15,6 @@ SHORT_GAP = 0.05
 """Ranges of non-return rates closer than this are taken as one."""
 
 
-NOBODY = "no system"
-
-
 def mcnemar(pair: PairComparison) -> str:
     """The exact test at the operating point, or why there is none."""
     test = pair.mcnemar
@@ -30,13 +27,7 @@ def comparison_title(comparison: Comparison) -> str:
     """The verdict on a comparison in a few words, for a title."""
     if len(comparison.pairs) == 1:
         return pair_title(comparison.pairs[0])
-    if not comparison.ranking:
-        return f"{len(comparison.evaluations)} systems: {_leaders(comparison)}"
-    first = comparison.ranking[0]
-    reach = f"up to {percent(first.stop)} non-return" if len(comparison.ranking) > 1 else "throughout"
-    if first.also:
-        return f"{first.best} is lowest {reach}, not significantly different from {listed(first.also)}"
-    return f"{first.best} makes the fewest errors {reach}{_but(first)}"
+    return f"{len(comparison.evaluations)} systems: {_leaders(comparison)}"
 
 
 def pair_title(pair: PairComparison) -> str:
@@ -74,32 +65,42 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     """What a comparison shows: of two systems their verdict, of more who leads and who differs from the baseline."""
     if len(comparison.evaluations) == 2:
         return pair_sentences(comparison.pairs[0])
-    lead = _leaders(comparison)
-    if lead.startswith(NOBODY):
-        lead = lead[:1].upper() + lead[1:]
-    return [f"{lead}.", _against_baseline(comparison), *_silent_systems(comparison)]
+    tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
+    against = f"{baseline_verdict(comparison)}, the baseline ({tests})."
+    return [f"{_leaders(comparison)}.", against, *_silent_systems(comparison)]
 
 
 def _leaders(comparison: Comparison) -> str:
     """The systems that no test shows to be behind another."""
-    first = [one.system for one in comparison.leaderboard.standings if one.rank[0] == 1]
+    first = [one for one in comparison.leaderboard.standings if one.rank[0] == 1]
+    names = [one.system for one in first]
     if len(first) == 1:
-        return f"{first[0]} is significantly better than all others"
-    named = listed(first) if len(first) <= MOST_PAIRED else f"{len(first)} systems, among them {listed(first[:3])}"
-    return f"{NOBODY} is significantly better than {named}"
+        clear = first[0].rank == (1, 1)
+        rest = (
+            "is significantly better than all others" if clear else "leads, not significantly better than every other"
+        )
+        return f"{names[0]} {rest}"
+    named = listed(names) if len(names) <= MOST_PAIRED else f"{len(names)} systems, among them {listed(names[:3])},"
+    return f"{named} lead, with no significant difference between them"
 
 
-def _against_baseline(comparison: Comparison) -> str:
-    """How many systems differ from the baseline, which way."""
-    board = comparison.leaderboard
-    sides = {"better": 0, "worse": 0, "neither": 0}
-    for pair in (one for one in comparison.pairs if board.baseline in (one.a, one.b)):
-        better = None if pair.better is None else pair.a if pair.better == "a" else pair.b
-        sides["neither" if better is None else "worse" if better == board.baseline else "better"] += 1
-    counts = f"{sides['better']:,} significantly better, {sides['worse']:,} significantly worse"
-    others = f"{sides['neither']:,} not significantly different"
-    tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
-    return f"Against {board.baseline}, the baseline: {counts}, {others} ({tests})."
+def baseline_verdict(comparison: Comparison) -> str:
+    """Which systems differ from the baseline, which way; of many systems how many."""
+    baseline = comparison.leaderboard.baseline
+    sides: dict[str, list[str]] = {f"significantly {kind} than": [] for kind in ("better", "worse")}
+    better, worse, neither = (*sides, "not significantly different from")
+    sides[neither] = []
+    for pair in (one for one in comparison.pairs if baseline in (one.a, one.b)):
+        own, other = ("a", pair.b) if pair.a == baseline else ("b", pair.a)
+        sides[neither if pair.better is None else worse if pair.better == own else better].append(other)
+    if len(comparison.evaluations) > MOST_PAIRED:
+        return f"{', '.join(f'{len(names):,} {kind}' for kind, names in sides.items())} {baseline}"
+    found = (
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {kind} {baseline}"
+        for kind, names in sides.items()
+        if names
+    )
+    return "; ".join(found)
 
 
 def _silent_systems(comparison: Comparison) -> list[str]:
