@@ -224,7 +224,7 @@ def test_validate_says_what_was_recognised(demur: Demur, tmp_path: Path) -> None
     assert document["systems"][0]["answered"] == 10
 
 
-@pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf", "json", "csv", "md", "parquet"])
+@pytest.mark.parametrize("suffix", ["html", "svg", "png", "pdf", "json", "csv", "md", "tex", "parquet"])
 def test_every_format_is_written(demur: Demur, tmp_path: Path, suffix: str) -> None:
     log(tmp_path / "a.jsonl", n=60)
     done = demur("score", "a.jsonl", "-o", f"deep/folder/out.{suffix}", *QUICK)
@@ -239,7 +239,7 @@ def test_every_format_is_written(demur: Demur, tmp_path: Path, suffix: str) -> N
 def test_an_unknown_extension_is_refused_before_any_work(demur: Demur) -> None:
     done = demur("score", "missing.jsonl", "-o", "plot.gif")
     assert done.returncode == 2
-    assert "the extension must be one of .sweep .html .svg .png .pdf .json .csv .md .parquet" in done.stderr
+    assert "the extension must be one of .sweep .html .svg .png .pdf .json .csv .md .tex .parquet" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -502,3 +502,23 @@ def test_the_list_of_commands_is_the_same_without_their_options(
     brief = demur(asked)
     assert brief.stdout.splitlines() == whole.stdout.splitlines()
     assert whole.returncode == 0
+
+
+def test_figures_are_listed_and_chosen_by_name(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", skill=3)
+    log(tmp_path / "b.jsonl", skill=1)
+    listed = demur("compare", "a.jsonl", "b.jsonl", *QUICK, "--list-figures")
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert names[:2] == ["comparison", "difference"]
+    assert {"missed_chance", "missed_chance:2", "risk_coverage", "reliability", "roc", "det"} <= set(names)
+    chosen = ("--figure", "roc", "--figure", "missed_chance:2", "--width", "3in", "--no-title", "--grey")
+    done = demur("compare", "a.jsonl", "b.jsonl", *QUICK, *chosen, "-o", "x.svg")
+    assert done.returncode == 0, done.stderr
+    assert "wrote x-roc.svg" in done.stderr
+    assert {path.name for path in tmp_path.glob("*.svg")} == {"x-roc.svg", "x-missed_chance-2.svg"}
+    assert 'width="3in"' in (tmp_path / "x-roc.svg").read_text()
+
+
+def test_a_look_that_no_file_has_is_refused_before_any_work(demur: Demur) -> None:
+    assert "go with -o FILE.svg" in demur("score", "nowhere.jsonl", "--grey").stderr
+    assert "--width is from 1 to 40" in demur("score", "nowhere.jsonl", "--width", "3ft", "-o", "x.svg").stderr

@@ -21,7 +21,7 @@ from commands import Demur, log
 from demur.apps.cli import commands
 from demur.apps.cli.app import app_of
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
-from demur.apps.cli.output import OutputOptions, as_json, parameters_of
+from demur.apps.cli.output import FigureOptions, OutputOptions, as_json, parameters_of
 from demur.apps.cli.report_command import run_report
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
@@ -47,7 +47,7 @@ JOBS = tuple(job for jobs in (*QUESTIONS, lab_jobs.JOBS) for job in jobs)
 
 IMPORTS = (*DSTC_JOBS, *SLF_JOBS)
 each_job = pytest.mark.parametrize("job", [*JOBS, *IMPORTS], ids=lambda job: job.name)
-GENERAL = {one.name for one in parameters_of(OutputOptions)}
+GENERAL = {one.name for group in (OutputOptions, FigureOptions) for one in parameters_of(group)}
 QUICK = {"replicates": 50, "seed": 1}
 
 

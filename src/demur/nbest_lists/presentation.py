@@ -204,7 +204,8 @@ def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation
             for one in answered
         ]
         figures.append(drawing("returns.charts.readings.reliability_chart", items, what="items"))
-        figures += [partial(_top_chart, name, answered) for name in ("error_return.error_return", "readings.roc")]
+        tops = ("error_return.error_return", "readings.roc")
+        figures += [Drawing(name.partition(".")[2], partial(_top_chart, name, answered)) for name in tops]
     return tuple(figures)
 
 

@@ -25,6 +25,7 @@ from demur.core.show.charts import (
     most_honest,
     name_axis,
     number_axis,
+    plot_size,
     refuse_repeats,
     renamed,
     rimmed_text,
@@ -211,7 +212,8 @@ def _predicted_layers(marked: pl.DataFrame, outcome: str, naive: Figure) -> list
     ]
     lost = marked.filter(pl.col("predicted").is_nan())
     if not lost.is_empty():  # why nothing is predicted, in place of a dot
-        reasons = pl.Series([middle_cut(text, REASON_LENGTH, tail=0) for text in lost["text"]])
+        length = int(REASON_LENGTH * plot_size()[0] / WIDTH)
+        reasons = pl.Series([middle_cut(text, length, tail=0) for text in lost["text"]])
         data = inline(lost.select("system", "text").with_columns(reason=reasons))
         reason = Plot(data).encode(y=up, x=alt.XValue(8), text=alt.Text("reason:N"))
         rim, text = rimmed_text(reason, 4, INK, align="left", fontSize=11, fontStyle="italic")

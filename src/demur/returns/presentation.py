@@ -82,10 +82,7 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
     figures = _curve_drawings(evaluations, whole, tuple(choices))
     if evaluations.sliced:
         figures.append(drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn"))
-    figures += [drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[:1]]
-    kinds = ("risk_coverage", "reliability", "roc", "det")
-    calibrated = all(one.reliability is not None for one in whole)
-    figures += [drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if calibrated or kind != "reliability"]
+    figures += _reading_drawings(whole)
     sentences = [
         sentence
         for one in whole
@@ -101,7 +98,18 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
         notes=evaluations.notes,
         warnings=evaluations.warnings,
         signatures=tuple(one.signature for one in evaluations),
+        further=tuple(drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[1:]),
     )
+
+
+def _reading_drawings(whole: Sequence[Evaluation]) -> list[Drawing]:
+    """The other readings of the curves: missed chances of the first system, and the curves of all."""
+    kinds = ("risk_coverage", "reliability", "roc", "det")
+    calibrated = all(one.reliability is not None for one in whole)
+    figures = [drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[:1]]
+    return figures + [
+        drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if calibrated or kind != "reliability"
+    ]
 
 
 def one_threshold_table(evaluations: Sequence[Evaluation]) -> tuple[ResultTable, ...]:
@@ -146,6 +154,10 @@ def of_comparison(comparison: Comparison) -> Presentation:
         notes=(*([shared] if shared else []), *short.notes),
         warnings=short.warnings,
         signatures=tuple(one.signature for one in systems),
+        further=(
+            *_reading_drawings(systems),
+            *(drawing(f"{READINGS}.missed_chance_chart", one) for one in systems[1:]),
+        ),
     )
 
 

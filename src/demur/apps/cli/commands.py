@@ -15,7 +15,7 @@ import typer
 
 from demur import __version__
 from demur.apps.cli import output
-from demur.apps.cli.output import OutputOptions, RowOptions, parameters_of, steps
+from demur.apps.cli.output import FigureOptions, OutputOptions, RowOptions, parameters_of, steps
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Parameter, check_values, load, with_flags
 from demur.core.show.results import path_text
 from demur.errors import DemurError, Interrupted, UsageError
@@ -23,7 +23,7 @@ from demur.errors import DemurError, Interrupted, UsageError
 TYPES = (bool, int, float, Path)
 """Types that the command line reads itself; anything else is a text that the option parses."""
 
-Group = TypeVar("Group", OutputOptions, RowOptions)
+Group = TypeVar("Group", OutputOptions, FigureOptions, RowOptions)
 Run = Callable[[Job, dict[str, Any]], None]
 """Runs a job with what its command was given, and delivers the result."""
 
@@ -85,6 +85,8 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
     ]
     if run is not call or job.takes("outputs"):
         declared += parameters_of(RowOptions if run is run_import else OutputOptions)
+    if run is run_job and job.figures:
+        declared += parameters_of(FigureOptions)
 
     def command(**given: Any) -> None:
         try:
@@ -95,6 +97,7 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
         except DemurError as fault:
             flags = {one.name: one.flag.partition("/")[0] for one in job.parameters}
             flags |= {one.name: one.flag for one in job.outputs}
+            flags |= {"width": "--width", "font_size": "--font-size"}
             raise with_flags(fault, flags) from None
 
     command.__name__, command.__doc__ = job.name.replace(" ", "_"), job.help
@@ -106,7 +109,9 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
 def run_job(job: Job, given: dict[str, Any]) -> None:
     """Call the function of a job with what the command was given, write and show its result."""
     outputs = options_from(OutputOptions, given)
+    figures = options_from(FigureOptions, given) if job.figures else output.AS_THEY_COME
     extra, rest = _split_outputs(outputs, job)
+    output.check_figures(figures, rest.output)
     files = [(one, path) for one in job.outputs if (path := given.pop(one.name)) is not None]
     for one, path in files:
         _refuse_path(path, one.flag, one.ending)
@@ -116,16 +121,19 @@ def run_job(job: Job, given: dict[str, Any]) -> None:
     result = result_of(job, given, quiet=outputs.quiet or outputs.json)
     if job.says_files:
         result.files = tuple(str(path) for path in outputs.output)
-    if outputs.json and not (outputs.output or files):
+    if figures.list_figures:
+        output.list_figures(load(job.present)(result), as_document=outputs.json)
+    elif outputs.json and not (outputs.output or files):
         output.print_json(result.to_dict(), outputs)
     else:
         shown = load(job.present)(result)
         output.refuse_undeliverable(shown, rest)
+        shown.chosen(figures.figure)
         for path, write in [*extra, *((path, one.write) for one, path in files)]:
             load(write)(result, path)
             if not (outputs.quiet or outputs.json):
                 output.print_aside(f"wrote {path}")
-        output.deliver(shown, rest)
+        output.deliver(shown, rest, figures)
     if job.fails(result):
         raise typer.Exit(1)
 

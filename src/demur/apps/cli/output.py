@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 PATIENCE = 1.0
 """Seconds of work before anything is shown."""
 
-FORMATS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".md", ".parquet")
+PICTURES = (".svg", ".png", ".pdf")
+FORMATS = (".html", *PICTURES, ".json", ".csv", ".md", ".tex", ".parquet")
 
 SWEEP = ".sweep"
 """The ending of totals that can be merged; only commands that count a log write them."""
@@ -46,8 +47,8 @@ class OutputOptions:
         typer.Option(
             "-o",
             "--output",
-            help="Write to FILE: .html .svg .png .pdf .json .csv .md .parquet; score, merge and follow also .sweep. "
-            "Repeatable.",
+            help="Write to FILE: .html .svg .png .pdf .json .csv .md .tex .parquet; score, merge and follow also "
+            ".sweep. Repeatable.",
             metavar="FILE",
         ),
     ] = field(default_factory=list)
@@ -60,6 +61,44 @@ class OutputOptions:
             "--fail-if", help='Exit with 1 if this holds: "error_at_nonreturn > 0.05". Repeatable.', metavar="CONDITION"
         ),
     ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureOptions:
+    """Which figures go into picture files, and how they look."""
+
+    figure: Annotated[
+        list[str],
+        typer.Option(
+            "--figure",
+            help="Write this figure to .svg, .png or .pdf instead of the first; all for every one. Repeatable: of "
+            "several each gets a file of its own, FILE-NAME.",
+            metavar="NAME",
+        ),
+    ] = field(default_factory=list)
+    list_figures: Annotated[bool, typer.Option("--list-figures", help="List the figures of the result by name.")] = (
+        False
+    )
+    width: Annotated[
+        str | None,
+        typer.Option("--width", help="Width of picture files, such as 3.3in, 84mm or 240pt.", metavar="WIDTH"),
+    ] = None
+    font_size: Annotated[
+        float | None,
+        typer.Option("--font-size", help="Points of the type in picture files, at least 6; with --width 8."),
+    ] = None
+    no_title: Annotated[bool, typer.Option("--no-title", help="Picture files without title and subtitle.")] = False
+    grey: Annotated[
+        bool, typer.Option("--grey", help="Picture files in grey: dashes and markers tell systems apart.")
+    ] = False
+
+    @property
+    def given(self) -> bool:
+        """Whether any of them asks for something."""
+        return self != AS_THEY_COME
+
+
+AS_THEY_COME = FigureOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +178,7 @@ def check(options: OutputOptions, own: Sequence[str] = ()) -> None:
 def refuse_figures(options: OutputOptions) -> None:
     """Refuse figures of a result that has none, before any work is done."""
     for path in options.output:
-        if path.suffix.lower() in (".svg", ".png", ".pdf"):
+        if path.suffix.lower() in PICTURES:
             raise UsageError(f"-o {path}: this result has no figure; write it as .json, .csv, .md, .parquet or .html")
 
 
@@ -150,14 +189,39 @@ def refuse_undeliverable(presentation: Presentation, options: OutputOptions) -> 
         refuse_figures(options)
 
 
-def deliver(presentation: Presentation, options: OutputOptions) -> None:
+def check_figures(options: FigureOptions, paths: Sequence[Path]) -> None:
+    """Refuse a look that cannot be had, and one that no file is written in, before any work is done."""
+    if not options.given:
+        return
+    from demur.core.show.papers import FigureLook
+
+    FigureLook.of(options.width, font_size=options.font_size)
+    if not options.list_figures and not any(path.suffix.lower() in PICTURES for path in paths):
+        raise UsageError("--figure, --width, --font-size, --no-title and --grey go with -o FILE.svg, .png or .pdf")
+
+
+def list_figures(presentation: Presentation, *, as_document: bool) -> None:
+    """Print the names of all figures, with what each shows."""
+    from demur.core.show.charts import spec_of
+    from demur.core.show.pictures import titles
+
+    shown = {name: titles(spec_of(draw()))[0] for name, draw in presentation.drawings().items()}
+    if as_document:
+        typer.echo(as_json({"figures": [{"name": name, "title": title} for name, title in shown.items()]}))
+        return
+    widest = max(map(len, shown), default=0)
+    for name, title in shown.items():
+        typer.echo(terminal_line(f"{name:<{widest}}  {title}"))
+
+
+def deliver(presentation: Presentation, options: OutputOptions, figures: FigureOptions = AS_THEY_COME) -> None:
     """Write the files, show the result, and exit with 1 if a gate does not hold."""
     broken = failures(options.fail_if, presentation.document)
-    write_all(presentation, options.output)
+    files = write_all(presentation, options.output, figures)
     if options.json:
         typer.echo(as_json({**presentation.document, **_notes_and_warnings(presentation)}))
     else:
-        _show(presentation, options)
+        _show(presentation, options, files)
     _exit_if(broken)
 
 
@@ -180,13 +244,34 @@ def print_aside(line: str) -> None:
     typer.echo(terminal_line(line), err=True)
 
 
-def write_all(presentation: Presentation, paths: list[Path]) -> None:
-    """Write the result in the format of each path's extension: everything is rendered before anything is written."""
+def write_all(presentation: Presentation, paths: list[Path], figures: FigureOptions = AS_THEY_COME) -> list[Path]:
+    """Write the result in the format of each path's extension, all of it after everything is rendered; the files."""
     from demur.core.io.writing import write_whole
 
-    contents = [(path, render(presentation, path.suffix.lower())) for path in paths]
+    contents: list[tuple[Path, str | bytes]] = []
+    for path in paths:
+        if figures.given and path.suffix.lower() in PICTURES:
+            contents += _pictures(presentation, path, figures)
+        else:
+            contents.append((path, render(presentation, path.suffix.lower())))
     for path, content in contents:
         write_whole(path, content)
+    return [path for path, _ in contents]
+
+
+def _pictures(presentation: Presentation, path: Path, options: FigureOptions) -> list[tuple[Path, str | bytes]]:
+    """The figures asked for, each with its file: that of the path where it is one, otherwise one named after it."""
+    from demur.core.show.page import figure_file
+    from demur.core.show.papers import FigureLook
+
+    look = FigureLook.of(options.width, font_size=options.font_size, title=not options.no_title, grey=options.grey)
+    chosen = presentation.chosen(options.figure)
+    if len(chosen) == 1:
+        return [(path, figure_file(draw, path, look)) for draw in chosen.values()]
+    return [
+        (path.with_stem(f"{path.stem}-{name.replace(':', '-')}"), figure_file(draw, path, look))
+        for name, draw in chosen.items()
+    ]
 
 
 def as_json(document: dict[str, Any]) -> str:
@@ -207,6 +292,10 @@ def render(presentation: Presentation, suffix: str) -> str | bytes:
         buffer = BytesIO()
         presentation.data().write_parquet(buffer)
         return buffer.getvalue()
+    if suffix == ".tex":
+        from demur.core.show.latex import latex_of
+
+        return latex_of(presentation)
     from demur.core.show import page
 
     if suffix == ".html":
@@ -220,7 +309,7 @@ def _notes_and_warnings(presentation: Presentation) -> dict[str, Any]:
     return {"notes": list(presentation.notes), "warnings": list(presentation.warnings)}
 
 
-def _show(presentation: Presentation, options: OutputOptions) -> None:
+def _show(presentation: Presentation, options: OutputOptions, files: Sequence[Path]) -> None:
     from rich.console import Console
 
     from demur.core.show import terminal
@@ -235,5 +324,5 @@ def _show(presentation: Presentation, options: OutputOptions) -> None:
         aside.print(terminal_line(f"warning: {warning}"), style="yellow", markup=False)
     for note in presentation.notes:
         aside.print(terminal_line(f"note: {note}"), style="dim", markup=False)
-    for path in options.output:
+    for path in files:
         aside.print(terminal_line(f"wrote {path_text(path)}"), style="dim", markup=False)

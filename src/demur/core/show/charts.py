@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -192,6 +194,25 @@ def without_hover(spec: dict[str, Any]) -> dict[str, Any]:
 LINE, LETTER = 15.0, 6.6
 """Height of a label and width of a character in pixels."""
 
+_narrowing: ContextVar[tuple[float, float]] = ContextVar("narrowing", default=(1.0, 1.0))
+
+
+@contextmanager
+def drawn_in(width: float) -> Iterator[None]:
+    """A block in which labels are placed for plots of this width instead of the usual one; letters keep their size."""
+    share = min(1.0, width / WIDTH)
+    before = _narrowing.set((share, math.sqrt(share)))
+    try:
+        yield
+    finally:
+        _narrowing.reset(before)
+
+
+def plot_size() -> tuple[float, float]:
+    """Pixels of the plot that labels are placed in."""
+    across, down = _narrowing.get()
+    return WIDTH * across, HEIGHT * down
+
 
 def placed_labels(
     marks: pl.DataFrame,
@@ -207,10 +228,11 @@ def placed_labels(
     """
     if marks.is_empty():
         return []
-    scale = HEIGHT / (domain[1] - domain[0])
-    spots = _spread([(x * WIDTH, (y - domain[0]) * scale, len(text)) for x, y, text in marks.iter_rows()], shift)
+    width, height = plot_size()
+    scale = height / (domain[1] - domain[0])
+    spots = _spread([(x * width, (y - domain[0]) * scale, len(text)) for x, y, text in marks.iter_rows()], shift)
     rows = marks.with_columns(
-        label_x=pl.Series([across / WIDTH for across, _ in spots]),
+        label_x=pl.Series([across / width for across, _ in spots]),
         label_y=pl.Series([domain[0] + up / scale for _, up in spots]),
     )
     base = Plot(inline(rows))
@@ -240,7 +262,7 @@ def _spread(points: list[tuple[float, float, int]], shift: tuple[float, float]) 
     for place in sorted(range(len(points)), key=lambda place: -points[place][0]):
         x, y, characters = points[place]
         width = characters * LETTER
-        left, up = min(x + shift[0], WIDTH - width), y + shift[1]
+        left, up = max(0.0, min(x + shift[0], plot_size()[0] - width)), y + shift[1]
         while any(
             abs(up - other_up) < LINE and left <= other_left + other_width and other_left <= left + width
             for other_left, other_up, other_width in spots.values()
@@ -360,7 +382,7 @@ def legend_corner(x: Array, low: Array, high: Array, domain: Span, *, rows: int)
         return CORNERS[0], domain
     gaps = {corner: _gap(corner, x, low, high, domain) for corner in CORNERS}
     corner = max(CORNERS, key=lambda one: gaps[one])
-    share = min((FRAME + ROW * rows) / HEIGHT, 0.6)
+    share = min((FRAME + ROW * rows) / HEIGHT, 0.6) if _narrowing.get() == (1.0, 1.0) else 0.0  # the legend is below
     bottom, top = domain
     more = max(0.0, (share * (top - bottom) - gaps[corner]) / (1 - share))
     return corner, (bottom, top + more) if corner.startswith("top") else (bottom - more, top)
@@ -408,7 +430,7 @@ def name_axis(field: str, names: Sequence[str], *, characters: int, **more: Any)
             domain=False,
             labelPadding=8,
             labelLimit=340,
-            labelExpr=renamed(shortened(names, characters)),
+            labelExpr=renamed(shortened(names, max(16, int(characters * _narrowing.get()[0])))),
             **{"grid": True, **more},
         ),
     )

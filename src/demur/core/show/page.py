@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from demur import __version__
 from demur.core.io.writing import write_whole
@@ -29,6 +29,9 @@ from demur.core.show.html import (
 )
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.errors import UsageError
+
+if TYPE_CHECKING:
+    from demur.core.show.papers import FigureLook
 
 DRAW = files("demur.core.show").joinpath("page.js").read_text(encoding="utf-8")
 MOST_OPEN_ROWS = 12
@@ -295,7 +298,20 @@ FORMATS: dict[str, Callable[[Any], str | bytes]] = {
 
 def save_chart(chart: Any, path: str | Path) -> None:
     """Writes a figure to a file; the ending says in which form."""
+    write_whole(path, figure_file(lambda: chart, path))
+
+
+def figure_file(draw: Callable[[], Any], path: str | Path, look: FigureLook | None = None) -> str | bytes:
+    """A figure as the content of a file of this name, as the look has it; a page shows it as it comes."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise UsageError(f'figures can be saved as {", ".join(FORMATS)}; got "{Path(path).name}"')
-    write_whole(path, FORMATS[ending](chart))
+    if look is None or look.is_usual or ending == ".html":
+        return FORMATS[ending](draw())
+    from demur.core.show import papers
+
+    picture = papers.laid_out(draw, look, pictures.svg_of)
+    if ending == ".svg":
+        return picture
+    in_points = papers.sized(picture, look, unit="")
+    return pictures.pdf_of(in_points) if ending == ".pdf" else pictures.png_of(in_points)

@@ -99,6 +99,16 @@ def pdf(chart: Any) -> bytes:
     return _drawing_process.draw("vegalite_to_pdf", static_spec(chart), vl_version=_version())
 
 
+def pdf_of(picture: str) -> bytes:
+    """An SVG picture, a pixel of which is a point, as a PDF page."""
+    return _drawing_process.draw("svg_to_pdf", picture)
+
+
+def png_of(picture: str) -> bytes:
+    """An SVG picture, a pixel of which is a point, as a PNG image of 300 pixels an inch."""
+    return _drawing_process.draw("svg_to_png", picture, ppi=300)
+
+
 def static_spec(chart: Any) -> dict[str, Any]:
     """The Vega-Lite spec without what only a pointer can use."""
     return without_hover(spec_of(chart))

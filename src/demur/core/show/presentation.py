@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
+from demur.errors import UsageError
 
 _NUMBER = re.compile(r"(?:[pz] = |[pz]? ?< )?[-−+]?[\d.,]+(?:e-?\d+)?(?: ?%)?(?: points)?(?:[ –,:(].*)?")
 """A number as cells have it: with a sign, a unit, and its interval or where it was read."""
@@ -84,6 +85,8 @@ class Presentation:
     """Results that this one is made of, each shown in a section of its own."""
     appendix: tuple[Presentation, ...] = ()
     """Results behind this one that a terminal has no room for: sections of a page, and of Markdown."""
+    further: tuple[Drawing, ...] = ()
+    """Figures that are drawn only where they are asked for by name."""
 
     @property
     def headline(self) -> str:
@@ -106,6 +109,25 @@ class Presentation:
     def figures_but(self, *names: str) -> tuple[Drawing, ...]:
         """The figures without those of these names."""
         return tuple(one for one in self.figures if one.name not in names)
+
+    def drawings(self) -> dict[str, Drawing]:
+        """Every figure, of parts and further ones too, by a name of its own: `roc`, and `roc:2` for the second."""
+        parts = [one for part in (*self.parts, *self.appendix) for one in part.drawings().values()]
+        named: dict[str, Drawing] = {}
+        for one in (*self.figures, *parts, *self.further):
+            taken = sum(name.partition(":")[0] == one.name for name in named)
+            named[f"{one.name}:{taken + 1}" if taken else one.name] = one
+        return named
+
+    def chosen(self, names: Sequence[str]) -> dict[str, Drawing]:
+        """The figures of these names, "all" for every one; none stands for the main one."""
+        known = self.drawings()
+        asked = [name.lower().replace("-", "_").replace(" ", "_") for name in names]
+        wanted = [one for name in asked for one in (known if name == "all" else (name,))] or list(known)[:1]
+        for name in wanted:
+            if name not in known:
+                raise UsageError(f'there is no figure "{name}" here; there are: {", ".join(known) or "none"}')
+        return {name: known[name] for name in wanted}
 
     def markdown(self) -> str:
         """The result in Markdown: verdict, tables, notes, signatures."""

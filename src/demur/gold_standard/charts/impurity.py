@@ -22,6 +22,7 @@ from demur.core.show.charts import (
     legend_in,
     name_axis,
     number_axis,
+    plot_size,
     refuse_repeats,
     renamed,
     rimmed_text,
@@ -172,7 +173,7 @@ def _inner_edges(parts: pl.DataFrame) -> list[float]:
 def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
     """Bars under the plot: which system is nearer to the gold standard over each range."""
     colours = {name: style.colour for name, style in scheme.styles.items()}
-    pixels = WIDTH / (wide[1] - wide[0])
+    pixels = plot_size()[0] / (wide[1] - wide[0])
     labels = shortened(parts["nearer"].to_list(), 30)
     bars = parts.with_columns(
         colour=pl.col("nearer").replace_strict(colours, default=GREY),
@@ -431,8 +432,9 @@ def _domain_labels(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     if known.is_empty() or known.height > MOST_LABELS:
         return []
     cut = shortened(known["system"].to_list(), 22)
+    width, height = plot_size()
     dots = [
-        ((x - wide[0]) / (wide[1] - wide[0]) * WIDTH, (high[1] - y) / (high[1] - high[0]) * HEIGHT)
+        ((x - wide[0]) / (wide[1] - wide[0]) * width, (high[1] - y) / (high[1] - high[0]) * height)
         for x, y in known.select("complexity", "relative_mass").iter_rows()
     ]
     boxes = _placed(dots, [EFFECT_CHARACTER * len(cut[name]) for name in known["system"]])
@@ -456,7 +458,7 @@ def _placed(dots: list[tuple[float, float]], widths: list[float]) -> list[Box]:
     for (x, y), width in zip(dots, widths, strict=True):
         left, right = x - AWAY - width, x + AWAY
         spots = [(side, y + lift) for lift in (-LINE, 2.0, -2 * LINE, LINE + 2) for side in (right, left)]
-        boxes = [(at, top, at + width, top + LINE) for at, top in spots if at >= 0 and at + width <= WIDTH]
+        boxes = [(at, top, at + width, top + LINE) for at, top in spots if at >= 0 and at + width <= plot_size()[0]]
         box = next((one for one in boxes if not any(overlap(one, other) for other in taken)), None)
         chosen = box or (boxes[0] if boxes else (0.0, y - LINE, width, y))
         taken.append(chosen)

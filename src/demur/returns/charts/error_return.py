@@ -155,7 +155,9 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         *_cutoff_layer(ordered),
         *_start_layer(ordered, intervals=look.bands != "none"),
         *_mark_layers(promises, look.crossings, domain),
-        *placed_labels(pl.DataFrame(points, schema=MARKS, orient="row"), domain),
+        *placed_labels(
+            pl.DataFrame(points, schema=MARKS, orient="row"), domain, shift=(26.0, 44.0 if promises else 26.0)
+        ),
         hover_layer(pl.concat([_hover_rows(one) for one in ordered]), "nonreturn", "error"),
     ]
     title = look.title

@@ -1,0 +1,91 @@
+import re
+
+import pytest
+
+from demur.core.show import papers
+from demur.core.show.charts import spec_of
+from demur.core.show.latex import latex_of, text_latex
+from demur.core.show.page import figure_file
+from demur.core.show.papers import FigureLook
+from demur.core.show.presentation import Drawing, Presentation, ResultTable
+from demur.errors import UsageError
+from demur.returns.charts.error_return import comparison_chart, error_return_chart
+from demur.returns.charts.readings import reliability_chart, roc_chart
+
+CHARTS = {"curves": error_return_chart, "roc": roc_chart, "reliability": reliability_chart}
+
+
+def drawn(chart, look, ending="svg"):
+    return figure_file(lambda: chart, f"figure.{ending}", look)
+
+
+@pytest.mark.parametrize("kind", CHARTS)
+@pytest.mark.parametrize("font_size", [6, 8])
+def test_type_is_never_under_six_points_at_the_width_asked_for(eight, kind, font_size):
+    picture = drawn(CHARTS[kind](eight), FigureLook.of("3.3in", font_size=font_size, grey=True))
+    head = picture.split(">", 1)[0]
+    pixels = float(re.search(r'viewBox="0 0 ([\d.]+)', head)[1])
+    assert 'width="3.3in"' in head
+    sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', picture)]
+    assert min(sizes) * 3.3 * 72 / pixels >= 5.999
+    assert pixels == pytest.approx(3.3 * 72 * 12 / font_size)
+
+
+def test_in_grey_every_colour_is_grey_and_every_system_has_a_marker_of_its_own(eight):
+    picture = drawn(error_return_chart(eight), FigureLook.of("3.3in", grey=True))
+    colours = set(re.findall(r"#[0-9a-fA-F]{6}", picture))
+    assert colours
+    assert all(len({one[1:3], one[3:5], one[5:7]}) == 1 for one in colours)
+    view = papers.with_markers(papers.in_grey(spec_of(error_return_chart(eight))))
+    shapes = view["usermeta"]["shapes"]
+    assert list(shapes) == [one.name for one in eight]
+    assert len(set(shapes.values())) == 8
+
+
+@pytest.mark.parametrize(("title", "there"), [(True, True), (False, False)])
+def test_a_title_is_there_unless_it_is_not_wanted(comparison, title, there):
+    picture = drawn(comparison_chart(comparison), FigureLook.of("84mm", title=title))
+    assert ("role-title-text" in picture) is there
+
+
+def test_a_pdf_and_a_png_have_the_width_asked_for(comparison):
+    chart, look = comparison_chart(comparison), FigureLook.of("3.3in", title=False)
+    box = re.search(rb"MediaBox ?\[0 0 ([\d.]+)", drawn(chart, look, "pdf"))
+    assert float(box[1]) == pytest.approx(3.3 * 72, abs=0.1)
+    assert int.from_bytes(drawn(chart, look, "png")[16:20], "big") == 990
+
+
+@pytest.mark.parametrize("width", ["3.3 feet", "wide", "0.2in", -3])
+def test_a_width_that_is_none_is_refused(width):
+    with pytest.raises(UsageError, match=r"`width` is from 1 to 40 inches"):
+        FigureLook.of(width)
+
+
+def test_type_that_cannot_be_read_is_refused():
+    with pytest.raises(UsageError, match=r"`font_size` is from 6 to 24 points; got 5"):
+        FigureLook.of(font_size=5)
+
+
+def shown(*names, **more):
+    figures = tuple(Drawing(name, lambda: None) for name in names)
+    return Presentation("t", (), (), figures, data=lambda: None, document={}, **more)
+
+
+def test_every_figure_has_a_name_of_its_own():
+    whole = shown("roc", "roc", parts=(shown("roc", "det"),), further=(Drawing("cost", lambda: None),))
+    assert list(whole.drawings()) == ["roc", "roc:2", "roc:3", "det", "cost"]
+    assert list(whole.chosen(["ROC:2", "cost"])) == ["roc:2", "cost"]
+    assert list(whole.chosen(["all"])) == list(whole.drawings())
+    assert list(whole.chosen([])) == ["roc"]
+    with pytest.raises(UsageError, match=r'no figure "rok" here; there are: roc, roc:2, roc:3, det, cost'):
+        whole.chosen(["rok"])
+
+
+def test_names_and_numbers_read_in_latex_as_they_are():
+    assert text_latex("R&D_1 {50 %} -0.5 a-1") == r"R\&D\_1 \{50\,\%\} $-$0.5 a-1"
+    table = ResultTable("Errors", ("system", "error", "p"), (("a_b", "1.0 %", "p < 0.001"), ("c", "–", "p = 0.2")))
+    text = latex_of(Presentation("t", (), (table,), (), data=lambda: None, document={}))
+    assert r"\begin{tabular}{lrr}" in text
+    assert r"a\_b & 1.0\,\% & p $<$ 0.001 \\" in text
+    with pytest.raises(UsageError, match=r"no table for \.tex"):
+        latex_of(shown("roc"))
