@@ -166,6 +166,10 @@ BROKEN = {
     "covariance": ({**MINIMAL, "covariance": [[1.0]]}, "the covariance must be 2 by 2, as there are coefficients"),
     "ragged": ({**MINIMAL, "covariance": [[1.0, 0.0], [0.0]]}, "the covariance must be 2 by 2"),
     "range": ({**MINIMAL, "ranges": {"recall.a": [1, 0]}}, "a range must go from the least to the greatest"),
+    "a key twice": (
+        json.dumps(MINIMAL).replace('"coefficients": {', '"coefficients": {"recall.a": 9.0, '),
+        'has the key "recall.a" 2 times',
+    ),
     "long range": ({**MINIMAL, "ranges": {"recall.a": [1, 2, 3]}}, "form of an outcome model"),
 }
 

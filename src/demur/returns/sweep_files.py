@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from demur import __version__
 from demur.core.engines.engine import BUCKETS, NUMBERS, as_engine_fault
+from demur.core.io.panics import quiet_panics
 from demur.core.io.sources import expand, refuse_repeats, stem_of
 from demur.core.io.untrusted import MOST_JSON, Archive, PlainOption, decode_json, read_bounded
 from demur.core.io.writing import write_whole
@@ -218,14 +219,14 @@ def _cut_table(archive: Archive, member: str, columns: Sequence[str], sizes: Seq
     _demand(rows <= MOST_ROWS, f"has {rows:,} rows, and at most {MOST_ROWS:,} can be read", where)
     content = archive.read(member, 16 * rows * len(columns) + SMALLEST_TABLE)
     stated = f"must hold the rows that {HEADER} says, in the order of its tallies"
-    with as_engine_fault(where):
+    with quiet_panics(), as_engine_fault(where):
         table = pl.scan_parquet(BytesIO(content))
         _demand(table.select(pl.len()).collect().item() == rows, stated, where)
         schema = table.collect_schema()
     for column in columns:
         if schema.get(column) not in NUMBER_TYPES:
             raise DataError(f'must have a column "{column}" of numbers', where=where, fix=AGAIN)
-    with as_engine_fault(where):
+    with quiet_panics(), as_engine_fault(where):
         read = table.select(pl.col(list(columns))).collect()
     in_order = read.height == rows and np.array_equal(read["tally"], np.repeat(np.arange(len(sizes)), sizes))
     _demand(in_order, stated, where)

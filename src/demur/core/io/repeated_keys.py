@@ -118,6 +118,16 @@ def keeps_all_keys(text: bytes, value: Any) -> bool:
         return False
 
 
+def refuse_repeats_in(document: bytes, where: str) -> None:
+    """Refuses a document of JSON with a key twice in any of its objects."""
+    try:
+        sound = keeps_all_keys(document, msgspec.json.decode(document))
+    except NOT_JSON:
+        sound = False
+    if not sound:
+        _refuse_row(document, where, None)
+
+
 def _keeps_all_rows(text: bytes, rows: Sequence[Mapping[str, msgspec.Raw]]) -> bool:
     """Whether rows certainly have all keys of a text: a colon that is not in a cell is that of a key."""
     names = Counter(chain.from_iterable(rows))

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from demur.core.io.repeated_keys import refuse_repeats_in
 from demur.core.io.sources import NOT_JSON
 from demur.errors import DataError
 
@@ -58,9 +59,11 @@ def read_bounded(path: Path, most: int = MOST_JSON) -> bytes:
 
 
 def decode_json(content: bytes, form: type[T], where: str, what: str) -> T:
-    """What JSON spells, in the form of a type, which limits how deeply it can be nested."""
+    """What JSON spells, in the form of a type, which limits how deeply it can be nested; no key may come twice."""
     try:
-        return msgspec.json.decode(content, type=form)
+        value = msgspec.json.decode(content, type=form)
+        refuse_repeats_in(content, where)
+        return value
     except NOT_JSON as fault:
         reason = "it is nested too deeply" if isinstance(fault, RecursionError) else str(fault)[:LONGEST_REASON]
         raise DataError(f"does not have the form of {what}: {reason}", where=where) from None
