@@ -66,7 +66,7 @@ def apart(tmp_path: Path) -> Demur:
     """Runs the command as a user does, in a process of its own: for streams, exit codes and what a process inherits."""
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from demur.apps.cli.main import run; run()", *arguments]
+        command = [sys.executable, "-m", "demur", *arguments]
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120, **options)
 
     return run
