@@ -172,6 +172,12 @@ def test_rows_that_nothing_names_are_in_no_bucket_and_have_no_least_number():
     assert read.tallies[0].units["least"].to_list() == columns["least"]
 
 
+def test_small_types_of_numbers_are_read_as_others_are():
+    wide = parsed_sweep(WITH_UNITS, name="part.sweep").tallies[0].units
+    narrow = with_column(WITH_UNITS, "units.parquet", bucket=pl.Series([0, 1, 2, 3, 4, 5], dtype=pl.Int8))
+    assert parsed_sweep(narrow, name="part.sweep").tallies[0].units.schema == wide.schema
+
+
 def test_more_weight_than_the_rows_can_have_is_refused():
     refused(with_header(WITH_UNITS, n=5), "the weights and their squares cannot be those of 5 rows")
 

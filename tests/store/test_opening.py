@@ -338,6 +338,8 @@ def test_a_run_without_the_digest_of_its_file_is_verified_by_its_content(two: Pa
         {"sha256": "0" * 64},
         {"sha256": "../../etc"},
         {"file_sha256": "no"},
+        {"columns": ["id", "prediction", "id"]},
+        {"about": {"slices": ["domain", "domain"]}},
     ],
     ids=json.dumps,
 )

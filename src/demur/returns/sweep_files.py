@@ -277,7 +277,8 @@ def _sweep(entry: SweepEntry, levels: pl.DataFrame, where: str) -> Sweep:
 
 
 def _units(entry: SweepEntry, units: pl.DataFrame, where: str) -> pl.DataFrame:
-    sound = bool(units["bucket"].is_between(0, BUCKETS - 1).all())  # rows that nothing names are in no bucket
+    bucket = units["bucket"].cast(pl.Float64)
+    sound = bool(bucket.is_between(0, BUCKETS - 1).all())  # rows that nothing names are in no bucket
     _demand(sound, f"a bucket must be a number from 0 to {BUCKETS - 1}", where)
     least = units["least"].cast(pl.Float64)
     sound = bool(((least >= 0) & (least < NUMBERS)).fill_null(units["bucket"].is_null()).all())

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -272,6 +273,9 @@ def decoded(text: bytes) -> Run:
         about = {name: facts[name] for name in run.about if name in facts}
         if lacking := [name for name in _ANSWER_FACTS if run.kind == "responses" and name not in about]:
             raise DamagedError(f"its {RUN} lacks {', '.join(lacking)}")
+        for names in (run.columns, about.get("slices", ())):
+            if repeated := [name for name, times in Counter(names).items() if times > 1]:
+                raise DamagedError(f'its {RUN} has the column "{repeated[0]}" more than once')
     except DataError as fault:
         raise DamagedError(f"its {RUN} {fault.rule}") from None
     except msgspec.ValidationError as fault:
