@@ -128,7 +128,7 @@ def test_imports_point_one_way():
         for names in imported(path)
         if len(names) > 1
         and names[1] not in ("__version__", part_of(path))
-        and part_of(path) != "__init__"
+        and part_of(path) not in ("__init__", "__main__")
         and names[1] in BELOW
         and names[1] not in BELOW[part_of(path)]
     ]
