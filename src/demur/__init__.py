@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from demur.core.show.citations import cite
     from demur.core.stats.measure import Measure, Score
     from demur.core.stats.sweep import Sweep
     from demur.errors import DataError, DemurError, UsageError
@@ -60,6 +61,7 @@ _HOMES = {
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
     "understanding.jobs": ("respond", "train", "tune"),
     "reports.jobs": ("report",),
+    "core.show.citations": ("cite",),
     "store.jobs": ("add_runs", "remove_runs", "runs"),
     "nbest_lists.table": ("NBest", "NBestReading"),
     "returns.table": ("Reading", "Responses"),
@@ -98,6 +100,7 @@ __all__ = [  # noqa: RUF022
     "runs",
     "remove_runs",
     "verify_engine",
+    "cite",
     "train",
     "tune",
     "respond",

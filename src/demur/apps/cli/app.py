@@ -145,6 +145,23 @@ def chat(
     talk(model_in(model, threshold), json=json, quiet=quiet)
 
 
+def cite(
+    *commands: Annotated[
+        str,
+        Argument("Commands, such as score or compare; all of them unless named.", metavar="COMMANDS", optional=True),
+    ],
+    json: Annotated[bool, Option("One JSON document instead of BibTeX.")] = False,
+    seed: NoSeed = 0,  # noqa: ARG001
+) -> None:
+    """What to cite, as BibTeX: demur itself and the methods that commands use."""
+    from demur.apps.cli.output import as_json
+    from demur.core.show import citations
+
+    references = citations.references_of(*commands)
+    entries = [one.to_dict() for one in references]
+    typer.echo(as_json({"references": entries}) if json else citations.cite(*commands), nl=json)
+
+
 GROUPS = {
     "recalibrate": "Confidences that mean what they say: fit a map on one log, apply it to others.",
     "outcome": "Which misunderstandings cost the outcome: models of what dialogues achieve, and predictions from them.",
@@ -157,6 +174,7 @@ GROUPS = {
 
 FOLLOW = Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")
 SERVE = Job("serve", serve, present="", example="demur serve --port 8400")
+CITE = Job("cite", cite, present="", example="demur cite compare > methods.bib")
 CHAT = Job(
     "understand chat",
     chat,
@@ -175,6 +193,7 @@ COMMANDS: tuple[tuple[Sequence[Job], Run], ...] = (
     ([CHAT], call),
     (LAB_JOBS, run_job),
     ((*DSTC_JOBS, *SLF_JOBS), run_import),
+    ([CITE], call),
 )
 """Every job with what runs it, in the order of `demur --help`."""
 
