@@ -15,7 +15,7 @@ from demur.returns.comparison.compare import compare
 from demur.returns.comparison.contrasts import Contrast, area_difference, region_contrast, right_contrast
 from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import Estimate, curve_at
-from demur.returns.table import pair as paired
+from demur.returns.pairing import pair as paired
 from reference import returns as plain
 from reference.answers import answers, made_up, shuffled, silent, table
 from reference.rows import SCORES, arrays, tables

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
+from demur.returns import judging
 from demur.returns.table import Reading, read_responses, responses
 from returns.logs import JUDGED, jsonl, judged, row
 
@@ -125,10 +126,42 @@ def test_a_file_of_unknown_columns_is_refused_with_their_names(tmp_path, ending)
 
 
 @pytest.mark.parametrize("other", [{}, {"target": "a"}, {"prediction": "a"}])
-def test_an_answer_that_nothing_judges_is_refused_with_its_row(other):
-    rows = [{"correct": True, "confidence": 1} | other, {"correct": None, "confidence": 1} | other]
-    with pytest.raises(DataError, match=r"row 2: correct must be given for every answer, as there is no column"):
-        judged(*rows)
+def test_a_table_of_which_nothing_judges_any_answer_is_refused(other):
+    with pytest.raises(DataError, match=r"row 1: correct must be given for every answer, as there is no column"):
+        judged({"correct": None, "confidence": 1} | other)
+
+
+@pytest.mark.parametrize("other", [{}, {"target": "a"}, {"prediction": "a"}])
+def test_an_answer_that_nothing_judges_is_left_out_and_said_so(other):
+    rows = [{"id": k, "correct": given, "confidence": 1} | other for k, given in enumerate([True, None, False, None])]
+    rows[3]["abstained"] = True
+    found = responses(rows)
+    assert found.frame["id"].to_list() == ["0", "2", "3"]  # what was withheld needs no judgement
+    assert found.left_out["id"].to_list() == ["1"]
+    assert found.warnings[0].startswith("1 answer is not judged and left out")
+
+
+def graded(*others):
+    """Free texts that a grader marked, five of them right though no text equals its target, and other rows."""
+    rows = [row(id=k, target=f"the {k}", prediction=f"a {k}", correct=k < 5, confidence=k / 10) for k in range(10)]
+    return responses([*rows, *(row(id=10 + k, **one) for k, one in enumerate(others))])
+
+
+def test_targets_that_do_not_compare_judge_no_answer_that_the_grader_left():
+    found = graded({"target": "the 11", "prediction": "an 11", "correct": None})
+    assert len(found) == 10
+    assert found.warnings[0].startswith("1 answer is not judged")
+
+
+def test_an_answer_to_what_is_out_of_scope_is_wrong_without_a_grader():
+    assert len(graded({"target": "oos", "prediction": "x", "correct": None})) == 11
+
+
+def test_correct_that_marks_a_few_rows_corrects_what_comparing_says():
+    rows = [row(correct=True, prediction=f"b{k}") for k in range(6)]
+    found = judged(*rows, *(row(correct=None, prediction="c") for _ in range(10)), row())
+    assert found.height == 17
+    assert found["right"].sum() == 7
 
 
 def test_labels_of_other_types_are_compared_as_text():
@@ -283,17 +316,32 @@ def test_labels_that_are_near_only_across_rows_are_not_warned_of():
 
 
 @pytest.mark.parametrize(
-    ("cell", "hint"),
+    ("cells", "numbers"),
     [
-        ("0,3", "write a decimal point, not a comma"),
-        (" -1,25", "write a decimal point, not a comma"),
-        ("58%", "write it without the percent sign, as a fraction"),
-        ("58.5 %", "write it without the percent sign, as a fraction"),
+        (["77.1 %", " 5%", None], [0.771, 0.05, judging.LOWEST]),
+        (["0,25", "-1,5", "1"], [0.25, -1.5, 1]),
+        (["77,5\N{NO-BREAK SPACE}%", "100 %", "0%"], [0.775, 1, 0]),
+        (["0.5", " 1e-2 ", "1"], [0.5, 0.01, 1]),
     ],
 )
-def test_a_decimal_comma_and_a_percent_sign_are_named(cell, hint):
-    with pytest.raises(DataError, match=rf'confidence must be a number; got "{cell}" \({hint}\)'):
-        judged(row(confidence=cell))
+def test_percent_signs_and_decimal_commas_are_read_where_all_cells_have_them(cells, numbers):
+    rows = [row(confidence=cell) for cell in cells]
+    assert judged(*rows, missing_confidence="lowest")["confidence"].to_list() == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize(
+    ("cells", "rule"),
+    [
+        (["77 %", "50%", "0.4"], 'row 3: confidence must be written alike: 2 of 3 .* percent sign; got "0.4"'),
+        (["0.1", "0.2", "50%"], 'row 3: confidence must be written alike: 1 of 3 .* percent sign; got "50%"'),
+        (["0,1", "0,2", "0.4"], 'row 3: confidence must be written alike: 2 of 3 .* decimal comma; got "0.4"'),
+        (["0,1", "high", None], 'row 2: confidence must be a number; got "high"'),
+        (["1,2,3"], 'row 1: confidence must be a number; got "1,2,3"'),
+    ],
+)
+def test_signs_and_commas_in_some_cells_only_are_refused_at_the_first_of_the_fewer(cells, rule):
+    with pytest.raises(DataError, match=rule):
+        judged(*(row(confidence=cell) for cell in cells), missing_confidence="lowest")
 
 
 def test_confidence_must_not_be_nan_even_where_nothing_was_answered():
@@ -322,7 +370,7 @@ def test_confidences_outside_0_1_are_noted_with_the_first_of_their_lines(tmp_pat
     path = jsonl(tmp_path / "run.jsonl", [row(id=k, confidence=strays.get(k, 0.5)) for k in range(10)])
     places = ", ".join(f"{path}:{line}" for line in (2, 4, 5))
     (note,) = (note for note in read_responses(path).notes if "outside" in note)
-    assert note.endswith(f"4 of 10 confidences lie outside [0, 1] ({places} ...); calibration is read from the others")
+    assert note.endswith(f"are of 6 of 10 answers: 4 confidences lie outside [0, 1] ({places} ...)")
 
 
 def test_scores_that_are_no_probabilities_at_all_are_not_noted():

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DataError
-from demur.returns.table import pair, responses
+from demur.returns.pairing import pair
+from demur.returns.table import responses
 
 
 def rows(system, ids, **cells):

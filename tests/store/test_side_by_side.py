@@ -2,7 +2,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from demur.returns.table import Responses, pair
+from demur.returns.pairing import pair
+from demur.returns.table import Responses
 from demur.store.rows import apart, numbers_of, side_by_side
 from store.tables import write
 

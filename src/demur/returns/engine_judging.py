@@ -15,6 +15,7 @@ from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refu
 from demur.core.show.numbers import counted
 from demur.errors import DataError
 from demur.returns import judging
+from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, settle_scales, take_anyway
 from demur.returns.table import FLAGS, Reading
 
 MOST_GROUPS = 100 * (MOST_SLICES + 1)
@@ -46,7 +47,7 @@ class Survey:
     """Counts by system and slice, the sums of the counts, and what follows for how rows are drawn."""
 
     table: pl.DataFrame
-    counts: Mapping[str, int]
+    counts: dict[str, int]
     weighted: bool
     clustered: bool
     named: bool
@@ -119,7 +120,13 @@ def judge_lazily(
     stage = _stage_columns(nw.from_native(frame).lazy(), reading, by, where, tuple(names))
     judged = judging.judge_rows(stage.frame, reading.rules(), stage.cells.columns, lists=stage.lists)
     survey = _survey_of(judged, stage, reading, system=system, by=by)
+    amended = _amend(judged, survey, stage, reading)
+    if amended.rows is not judged:
+        rows, judged = survey.counts["rows"], amended.rows
+        survey = _survey_of(judged, stage, reading, system=system, by=by)
+        survey.counts["unjudged"] = rows - survey.counts["rows"]
     notes, warnings = _conclusions(survey, judged, stage, reading, check_ids=check_ids)
+    notes, warnings = (*amended.notes, *notes), (*amended.warnings, *warnings)
     columns: dict[str, Any] = {
         name: nw.col(name) for name in ("answered", "right", "failed", "out_of_scope", "confidence")
     }
@@ -222,6 +229,45 @@ def _survey_of(judged: Lazy, stage: StagedLog, reading: Reading, *, system: str,
     return Survey(table, counts, weighted, clustered, is_named)
 
 
+@dataclass(frozen=True, slots=True)
+class _Amended:
+    """Judged rows after what their whole column says was heeded, and what is to say of it."""
+
+    rows: Lazy
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _amend(judged: Lazy, survey: Survey, stage: StagedLog, reading: Reading) -> _Amended:
+    """Leaves out rows that nothing judges, drops a guess that is correctness, and reads percentages as rates."""
+    rules, cells, counts = reading.rules(), stage.cells, survey.counts
+    rows, notes, warnings = judged, [], []
+    if counts.get("bad_confidence", 0):
+        return _Amended(judged)  # to be refused
+    if judging.leaves_unjudged(judged, cells.columns, counts):
+        rows = rows.filter(~judging.UNJUDGED)
+    if is_guess(cells.columns, reading.columns) and looks_like_correctness(rows):
+        column = cells.columns["confidence"]
+        if not rules.missing_is_lowest:
+            raise DataError(not_taken(column), where=f"{cells.where}:", fix=take_anyway(column))
+        none = nw.lit(None, dtype=nw.Float64)
+        rows = rows.with_columns(number=none, confidence=nw.when(nw.col("answered")).then(nw.lit(judging.LOWEST)))
+        return _Amended(rows, warnings=(not_taken(column),))
+    ends = survey.table["lowest"].min(), survey.table["highest"].max()
+    if ends[1] is not None and ends[0] >= 0 and ends[1] > 1:  # type: ignore[operator]
+        scaled, notes, warnings = settle_scales(
+            rows,
+            keys=("system",) if survey.named else (),
+            missing_is_lowest=rules.missing_is_lowest,
+            where=cells.where,
+            places=lambda _: "",
+        )
+        if scaled is not rows:
+            own = nw.when(nw.col("confidence") > judging.LOWEST).then(nw.col("confidence"))
+            rows = scaled.with_columns(number=nw.when(nw.col("answered")).then(own).otherwise(nw.col("number")))
+    return _Amended(rows, tuple(notes), tuple(warnings))
+
+
 def _conditions(stage: StagedLog, reading: Reading) -> dict[str, nw.Expr]:
     """What is counted of the judged rows: what the rules of judging ask for, and what engines refuse besides."""
     found = {
@@ -265,7 +311,7 @@ def _conclusions(
         notes.append("ids were not checked for repeats; --check-ids, or check_ids=True, does, in a pass of its own")
     if not rules.missing_is_lowest:
         notes += judging.unranked_notes(unranked, survey.table["system"].n_unique())
-    notes += [*counted([judging.recognised_in(counts, rules)]), *judging.improbable_notes(counts, cells.where)]
+    notes += [*counted([judging.recognised_in(counts, rules)]), *judging.calibration_notes(counts, cells.where)]
     return tuple(notes), (*counted([judging.cautions_in(counts)]), *warnings)
 
 

@@ -21,6 +21,7 @@ from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
 
 LOWEST = float("-inf")
+"""The confidence of an answer that has none."""
 
 OUT_OF_SCOPE = "out_of_scope"
 """The label under which rows without any right answer stand in a confusion table and among slices."""
@@ -41,8 +42,14 @@ _ABSTAINED = Wording("row read as abstained", "rows read as abstained")
 _READ_AS_LOWEST = Wording(
     "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
 )
+_LACKING = Wording("has no confidence", "have no confidence")
+_OUTSIDE_UNIT = Wording("confidence lies outside [0, 1]", "confidences lie outside [0, 1]")
 _EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
+_NOT_JUDGED = "`correct` is empty there, and predictions do not compare with targets"
 _CAUTIONS = {
+    "unjudged": Wording(
+        f"answer is not judged and left out: {_NOT_JUDGED}", f"answers are not judged and left out: {_NOT_JUDGED}"
+    ),
     "failed": Wording("row failed and counts as a non-return", "rows failed and count as non-returns"),
     "empty_returned": Wording(
         f"prediction is empty text and counts as returned; if it means {_EMPTY_WITHHELD}",
@@ -123,8 +130,18 @@ _MISSING = nw.col("answered") & _NUMBER.is_null()
 """Where an answer lacks a confidence."""
 
 _UNMARKED = nw.col("answered") & nw.col("correct").is_null()
+UNJUDGED = _UNMARKED & (~nw.col("outside") | nw.col("target").is_null())
+"""Which answers nothing judges, where targets do not compare with predictions."""
 
-IMPROBABLE = nw.col("answered") & ((nw.col("confidence") < -ROUNDING) | (nw.col("confidence") > 1 + ROUNDING))
+COMPARABLE = 0.95
+"""Share of the answers marked as right that equal their target, from which unequal ones may be taken for wrong."""
+
+ENOUGH_UNEQUAL = 5
+"""Answers marked as right that differ from their target, from which this is no slip of the labels."""
+
+IMPROBABLE = ~_NUMBER.is_null() & (
+    nw.col("answered") & ((nw.col("confidence") < -ROUNDING) | (nw.col("confidence") > 1 + ROUNDING))
+)
 """Where the confidence of an answer is no probability."""
 
 
@@ -222,19 +239,22 @@ def recognised_in(counts: Mapping[str, int], rules: Rules) -> Counter[Wording]:
     return found
 
 
-def improbable_notes(counts: Mapping[str, int], where: str, places: Sequence[str] = ()) -> list[str]:
-    """Says how many confidences are no probabilities where most are, and where the first of them stand.
+def calibration_notes(counts: Mapping[str, int], where: str, places: Iterable[str] = ()) -> list[str]:
+    """Says on how many answers calibration is computed where some have no confidence, or one that is no probability.
 
-    >>> improbable_notes({"answers": 900, "improbable": 2}, "log.csv", ["log.csv:7", "log.csv:9"])
-    ['log.csv: 2 of 900 confidences lie outside [0, 1] (log.csv:7, log.csv:9); calibration is read from the others']
+    >>> calibration_notes({"answers": 900, "improbable": 2, "missing": 0}, "a.csv", ["a.csv:7", "a.csv:9"])
+    ['a.csv: Brier score, ECE and NCE are of 898 of 900 answers: 2 confidences lie outside [0, 1] (a.csv:7, a.csv:9)']
     """
-    count, answers = counts["improbable"], counts["answers"]
-    if not 0 < 2 * count <= answers:
+    outside, missing, answers = counts["improbable"], counts["missing"], counts["answers"]
+    left = answers - outside - missing
+    if left == answers or 2 * left < answers:
         return []
-    first = "" if not places else f" ({', '.join(places)}{'' if count == len(places) else ' ...'})"
-    return [
-        f"{where}: {count:,} of {answers:,} confidences lie outside [0, 1]{first}; calibration is read from the others"
-    ]
+    why = [_LACKING.with_count(missing)] if missing else []
+    if outside:
+        first = list(places)
+        more = "" if outside == len(first) else " ..."
+        why.append(_OUTSIDE_UNIT.with_count(outside) + (f" ({', '.join(first)}{more})" if first else ""))
+    return [f"{where}: Brier score, ECE and NCE are of {left:,} of {answers:,} answers: {' and '.join(why)}"]
 
 
 def cautions_in(counts: Mapping[str, int]) -> Counter[Wording]:
@@ -266,11 +286,30 @@ def _naming(part: str, columns: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:
-    """Refuses answers that nothing judges: without `correct`, in a table without targets or predictions."""
+    """Refuses a table of which nothing judges any answer: without `correct`, and without targets or predictions."""
     lacking = [part for part in ("target", "prediction") if part not in table.columns]
-    if lacking and counts["unmarked"]:
+    if lacking and counts["unmarked"] == counts["answers"] > 0:
         rule = f"must be given for every answer, as there is no column {lacking[0]}"
         raise table.fault("correct", _UNMARKED, rule, count=counts["unmarked"], got="null")
+
+
+def leaves_unjudged(judged: Lazy, parts: Collection[str], counts: Mapping[str, int]) -> bool:
+    """Whether answers without `correct` are not judged, as comparing predictions with targets does not tell.
+
+    Most answers are marked, and of those marked as right too few equal their target, or no answer does; or there is
+    nothing to compare. Where few are marked, `correct` only corrects what comparing says.
+    """
+    if not 0 < counts["unmarked"] < counts["answers"]:
+        return False
+    if not {"target", "prediction"} <= set(parts):
+        return True
+    if 2 * counts["unmarked"] > counts["answers"]:
+        return False
+    marked, matches = nw.col("answered") & nw.col("correct"), nw.col("matches")
+    wanted = {"right": marked, "equal": marked & matches, "hits": _UNMARKED & matches}
+    found = collected(judged.select(**{name: nw.when(one).then(1).count() for name, one in wanted.items()}))
+    right, equal, hits = found.row(0)
+    return bool(right - equal >= ENOUGH_UNEQUAL and equal < COMPARABLE * right) or equal + hits == 0
 
 
 def unranked_systems(survey: pl.DataFrame) -> list[str]:

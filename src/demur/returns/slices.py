@@ -105,6 +105,16 @@ class SliceDifferences:
         return values
 
 
+def tells_correctness(frame: pl.DataFrame, name: str) -> bool:
+    """Whether a column of judged rows is a function of correctness: of no value both right and wrong answers.
+
+    Values of fewer than five answers are not looked at, and of the others some must be right and some wrong.
+    """
+    values = frame.lazy().filter("answered").group_by(named_column(name).alias("value"))
+    shares = values.agg(n=pl.len(), share=pl.col("right").mean()).filter(pl.col("n") >= LEAST_ERRORS).collect()["share"]
+    return set(shares) == {0.0, 1.0}
+
+
 def slice_columns(responses: Responses) -> tuple[str, ...]:
     """The columns worth slicing by: 2 to 20 values, two of them with 30 inputs each in some system.
 
@@ -120,7 +130,7 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     for name in frame.columns:
         if name in (*JUDGED, "input", "nbest") or frame[name].dtype.is_nested():
             continue
-        if not FEWEST <= frame[name].n_unique() <= MOST:
+        if not FEWEST <= frame[name].n_unique() <= MOST or tells_correctness(frame, name):
             continue
         sizes = frame.group_by("system", value=named_column(name)).agg(n=pl.len(), mixed=pl.col("right").n_unique())
         large = sizes.filter(pl.col("n") >= LEAST)

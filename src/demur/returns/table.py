@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from demur.core.engines.engine import collected
-from demur.core.io.alignment import Places, align, gathered, hashed, unpaired_note
 from demur.core.io.columns import (
     JUDGED,
     check_mapping,
@@ -28,9 +27,11 @@ from demur.core.io.columns import (
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
-from demur.core.show.numbers import ROWS, SUCH_IDS, Wording, counted
+from demur.core.show.numbers import ROWS, Wording, counted
+from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
 from demur.returns import judging
+from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, settle_scales, take_anyway
 
 FLAGS = ("correct", "abstained", "failed")
 """Columns of yes and no."""
@@ -40,6 +41,8 @@ SOURCE = "demur:source"
 
 CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
+
+NONE_LEFT_OUT = pl.DataFrame(schema={"system": pl.String, "id": pl.String})
 
 SHOWN = 3
 """Rows that a note names."""
@@ -107,6 +110,8 @@ class Responses:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     judged: bool = True
+    left_out: pl.DataFrame = field(default_factory=lambda: NONE_LEFT_OUT)
+    """System and id of the rows that nothing judges."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -164,7 +169,7 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
     judged = all(part.judged for part in parts)
-    return replace(parts[0], frame=frame, notes=notes, warnings=warnings, judged=judged)
+    return Responses(frame, notes, warnings, judged, pl.concat([part.left_out for part in parts]))
 
 
 def named_systems(data: Any) -> bool:
@@ -204,7 +209,8 @@ def named(judged: Responses, name: str | None) -> Responses:
     if name is None:
         return judged
     refuse_several(name, judged.systems)
-    return replace(judged, frame=judged.frame.with_columns(system=pl.lit(name)))
+    frame, left_out = (one.with_columns(system=pl.lit(name)) for one in (judged.frame, judged.left_out))
+    return replace(judged, frame=frame, left_out=left_out)
 
 
 def refuse_several(name: str | None, systems: Sequence[str]) -> None:
@@ -236,13 +242,17 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
         if cells.table.frame.is_empty():
             warnings.append(f"{table.name}: no row is left where {reading.condition}")
             continue
-        judged = judge(cells, reading.rules(), name, source=number)
-        parts.append(replace(judged, frame=judged.frame.with_columns(extras(cells, reading.keep))))
+        guessed = is_guess(cells.columns, reading.columns)
+        judged = judge(cells, reading.rules(), name, source=number, guessed=guessed)
+        parts.append(replace(judged, frame=judged.frame.with_columns(extras(judged.cells, reading.keep))))
     if not parts:
         raise _nothing_left(tables[0], reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     refuse_duplicates(frame, tables)
+    frame, found, doubts = _settle_scales(frame, tables, reading)
+    notes += [*found, *_calibration_notes(frame, tables)]
     judgeable = all(part.judged for part in parts)
+    warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
     warnings += counted(part.cautions for part in parts)
     warnings += _foreign_labels(frame) + near_matches(frame) if judgeable else []
     notes += [*counted(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
@@ -251,7 +261,51 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
         _refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, frame["system"].n_unique())
     frame = frame.drop(ROW, SOURCE, CORRECT).rechunk()
-    return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable)
+    left_out = pl.concat([part.left_out for part in parts])
+    return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out)
+
+
+def _settle_scales(
+    frame: pl.DataFrame, tables: Sequence[Table], reading: Reading
+) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Reads percentages as rates, system by system; see `settle_scales`."""
+    if not frame.select((pl.col("confidence") > 1).any()).item():
+        return frame, [], []
+
+    def places(bad: nw.Expr) -> str:
+        rows = nw.from_native(frame).filter(bad).select(SOURCE, ROW).rows()
+        listed = [tables[source].place(row) for source, row in rows[:SHOWN]]
+        return ", ".join(listed) + (" ..." if len(rows) > SHOWN else "")
+
+    rows, notes, warnings = settle_scales(
+        nw.from_native(frame.lazy()),
+        keys=("system",),
+        missing_is_lowest=reading.missing_confidence == "lowest",
+        where=", ".join(dict.fromkeys(table.name for table in tables)) if len(tables) <= SHOWN else "the logs",
+        places=places,
+    )
+    return rows.collect().to_polars(), notes, warnings
+
+
+def _calibration_notes(frame: pl.DataFrame, tables: Sequence[Table]) -> list[str]:
+    """Says of each table on how many answers calibration is computed, where not on all."""
+    notes = []
+    odd = pl.col("answered") & ~pl.col("confidence").is_between(-ROUNDING, 1 + ROUNDING)
+    counts = (
+        frame.lazy()
+        .group_by(SOURCE)
+        .agg(
+            pl.col("answered").sum().alias("answers"),
+            odd.sum().alias("odd"),
+            (pl.col("answered") & (pl.col("confidence") == judging.LOWEST)).sum().alias("missing"),
+        )
+    )
+    for row in counts.filter(pl.col("odd") > 0).sort(SOURCE).collect().iter_rows(named=True):
+        table, outside = tables[row[SOURCE]], odd & (pl.col("confidence") != judging.LOWEST)
+        bad = frame.lazy().filter(pl.col(SOURCE) == row[SOURCE], outside).select(ROW).head(SHOWN).collect().to_series()
+        few = {**row, "improbable": row["odd"] - row["missing"]}
+        notes += judging.calibration_notes(few, table.name, map(table.place, bad))
+    return notes
 
 
 def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
@@ -291,32 +345,42 @@ def _nothing_left(table: Table, reading: Reading) -> DataError:
 class Judged:
     """The judged rows of one table, and how often each thing worth telling happened.
 
-    `unranked` are the systems that answered but of which no row has a confidence.
+    `unranked` are the systems that answered but of which no row has a confidence, `left_out` the system and id of rows
+    that nothing judges; `cells` has the other rows as they were read.
     """
 
     frame: pl.DataFrame
+    cells: Cells
     recognised: Counter[Wording]
     cautions: Counter[Wording]
     unranked: tuple[str, ...]
     judged: bool
     """Whether there is a column that tells right from wrong."""
+    left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
-def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0) -> Judged:
-    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are raised together."""
+def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0, guessed: bool = False) -> Judged:
+    """Judges the rows of a table as `judge_rows` says; the faults of all its columns are raised together.
+
+    A column of confidences that was only `guessed` is not taken if it is correctness; rows that nothing judges are left
+    out.
+    """
     try:
-        return _judge(cells, rules, system, source)
+        return _judge(cells, rules, system, source, guessed, NONE_LEFT_OUT)
     except DataError as fault:
         unjudged = () if rules.judge(cells.columns) else ("target",)
         raise DataError.joined([fault, *_column_faults(cells, unjudged)]) from None
 
 
-def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judged:
+def _judge(
+    cells: Cells, rules: judging.Rules, system: str, source: int, guessed: bool, left_out: pl.DataFrame
+) -> Judged:
     judgeable = rules.judge(cells.columns)
     if judgeable:
         judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
-    staged, lists, several = _stage_cells(cells, rules, system)
+    staged, lists, several, notes = _stage_cells(cells, rules, system)
     judged = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
 
     def fault(part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = "") -> DataError:
@@ -329,6 +393,13 @@ def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judg
     counts = dict(zip(wanted, map(int, sums), strict=True))
     if judgeable:
         judging.refuse_unmarked(counts, table)
+        aside = judging.leaves_unjudged(judged.lazy(), cells.columns, counts)
+        if aside and not (rows := judged.with_columns(aside=judging.UNJUDGED).to_polars()).filter("aside").is_empty():
+            kept = replace(cells, table=replace(cells.table, frame=cells.table.frame.filter(~rows["aside"])))
+            return _judge(kept, rules, system, source, guessed, rows.filter("aside")["system", "id"])
+        if guessed and looks_like_correctness(judged.lazy()):
+            found = _judge(_without_guess(cells, rules), rules, system, source, guessed=False, left_out=left_out)
+            return replace(found, warnings=(f"{cells.table.name}: {not_taken(cells.columns['confidence'])}",))
     unranked: list[str] = []
     if counts["missing"]:
         by_system = judged.with_columns(ranked=wanted["ranked"], missing=wanted["missing"]).group_by("system")
@@ -338,16 +409,20 @@ def _judge(cells: Cells, rules: judging.Rules, system: str, source: int) -> Judg
     targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
     frame = judged.to_polars().with_columns(target=targets)
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
-    improbable: list[str] = []
-    if 0 < 2 * counts["improbable"] <= counts["answers"]:
-        bad = judged.select(bad=wanted["improbable"]).to_polars()["bad"].fill_null(value=False).arg_true()
-        improbable = judging.improbable_notes(counts, cells.table.name, [cells.place(row) for row in bad.head(SHOWN)])
-    told = (judging.recognised_in(counts, rules), judging.cautions_in(counts))
-    return Judged(frame, *told, tuple(unranked), judgeable, tuple(improbable))
+    told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
+    return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes))
 
 
-def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool]:
-    """Gives the cells as text, flags and numbers under canonical names; the targets as lists; whether any was one."""
+def _without_guess(cells: Cells, rules: judging.Rules) -> Cells:
+    """The cells without the column that was guessed to hold confidences; refused unless they may be missing."""
+    column = cells.columns["confidence"]
+    if not rules.missing_is_lowest:
+        raise DataError(not_taken(column), where=f"{cells.table.name}:", fix=take_anyway(column))
+    return replace(cells, columns={part: name for part, name in cells.columns.items() if part != "confidence"})
+
+
+def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool, list[str]]:
+    """Gives the cells under canonical names; the targets as lists, whether any was one; how confidences are written."""
     targets, predictions = cells.labels("target"), cells.text("prediction")
     aside = (*rules.out_of_scope, *rules.withheld)
     labels, predictions = comparable(targets, predictions, aside), comparable(predictions, targets, aside)
@@ -355,6 +430,7 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
     ids, systems = _complete(cells, "id"), _complete(cells, "system")
     height = cells.table.frame.height
     alike = pl.Series("weight", [1.0]).new_from_index(0, height)
+    confidences, spelled = cells.spelled_numbers("confidence")
     columns = [
         cells.table.frame[ROW],
         ids,
@@ -363,10 +439,10 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
         predictions,
         lists.alias("target") if several else labels,
         *(cells.flags(part) for part in FLAGS),
-        _numbers(cells, judging.CONFIDENCE_RULE),
-        _numbers(cells, judging.WEIGHT_RULE) if "weight" in cells else alike,
+        _checked(cells, confidences, judging.CONFIDENCE_RULE),
+        _checked(cells, cells.numbers("weight"), judging.WEIGHT_RULE) if "weight" in cells else alike,
     ]
-    return pl.DataFrame(columns), lists, several
+    return pl.DataFrame(columns), lists, several, [f"{cells.table.name}: {spelled}"] if spelled else []
 
 
 def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataError]:
@@ -390,7 +466,11 @@ def _complete(cells: Cells, part: str) -> pl.Series:
 
 
 def _numbers(cells: Cells, rule: judging.CellRule) -> pl.Series:
-    numbers = cells.numbers(rule.part).alias(rule.column)
+    return _checked(cells, cells.spelled_numbers(rule.part)[0], rule)
+
+
+def _checked(cells: Cells, numbers: pl.Series, rule: judging.CellRule) -> pl.Series:
+    numbers = numbers.alias(rule.column)
     position = _first_where(nw.from_native(numbers.to_frame()), rule.bad)
     if position is not None:
         got = "null" if numbers[position] is None else numbers[position]
@@ -484,85 +564,6 @@ def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
         texts = values.list.sort().list.join(" or ")
         values = texts.set(values.list.len() == 0, judging.OUT_OF_SCOPE)
     return as_text(values).fill_null(judging.NONE)
-
-
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """The rows of each system: when paired, the same ids in the same order, without targets and predictions.
-
-    `note` says how the rows were brought together, `dropped` how many rows of each system have no
-    counterpart.
-    """
-
-    frames: Mapping[str, pl.DataFrame]
-    paired: bool
-    note: str
-    dropped: Mapping[str, int]
-
-
-def pair(
-    responses: Responses,
-    *,
-    systems: tuple[str, ...] | None = None,
-    matched: bool = False,
-    unpaired: bool = False,
-) -> Pairing:
-    """Brings the responses of two or more systems together by id.
-
-    Ids must be the same in all systems; `matched` keeps those that are. Without ids, or with `unpaired`, each
-    system's rows stand on their own. The order of the rows in the files never matters.
-    """
-    names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
-    if len(names) < 2:
-        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
-    frames = {name: responses.of(name).frame for name in names}
-    unnamed = [name for name, frame in frames.items() if frame["id"].null_count() > 0]
-    if unpaired or unnamed:
-        frames = {name: _in_canonical_order(frame) for name, frame in frames.items()}
-        return Pairing(frames, paired=False, note=unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
-    alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
-    ids = frames[names[0]]["id"].gather(alignment.places[names[0]])
-    _refuse_other_targets(frames, ids, alignment.places)
-    paired = {}
-    for name, frame in frames.items():
-        others = frame.drop("id", "target", "prediction", strict=False)  # labels are only looked at to pair the rows
-        paired[name] = gathered(others, alignment.places[name]).insert_column(0, ids)
-    return Pairing(paired, paired=True, note=alignment.note, dropped=alignment.dropped)
-
-
-def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
-    if frame["id"].null_count() > 0:
-        figures = ("confidence", "right", "answered", "out_of_scope", "failed", "weight")
-        return frame.sort("id", *figures, "dialogue", "prediction")
-    return frame if frame["id"].is_sorted() else frame.sort("id")
-
-
-def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, places: Mapping[str, Places]) -> None:
-    """Refuses an id that has one target here and another there; only those whose hashes differ are looked at."""
-    (name, frame), *others = frames.items()
-    own = hashed(frame["target"])[places[name]]
-    for other_name, other_frame in others:
-        unlike = np.flatnonzero(own != hashed(other_frame["target"])[places[other_name]])
-        both = pl.DataFrame(
-            [
-                ids.gather(unlike).alias("id"),
-                frame["target"].gather(places[name][unlike]),
-                other_frame["target"].gather(places[other_name][unlike]).alias("other"),
-            ]
-        )
-        apart = both.filter(pl.col("target").list.sort() != pl.col("other").list.sort())
-        if not apart.is_empty():
-            row = apart.row(0, named=True)
-            rule = (
-                f'the id "{row["id"]}" has the target {_target_text(row["target"])} in {name} '
-                f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.with_count(apart.height)} in all)"
-            )
-            fix = "do the ids mean the same inputs? `unpaired` compares without pairing"
-            raise DataError(rule, fix=fix)
-
-
-def _target_text(target: list[str]) -> str:
-    return " or ".join(f'"{label}"' for label in sorted(target)) or "out of scope"
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from demur.importers import importer_of
 from demur.importers.kinds import columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBestReading, read_nbest
 from demur.outcome.table import DialogueReading, read_dialogues
+from demur.returns.slices import tells_correctness
 from demur.returns.table import Reading, read_responses
 from demur.store.records import canonical
 
@@ -236,7 +237,11 @@ def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
         "has_ids": frame["id"].null_count() < frame.height,
         "weighted": bool((weight != 1).any()),
         "dialogues": frame["dialogue"].drop_nulls().n_unique(),
-        "slices": [one.name for one in others if 0 < one.alias("cell").drop_nulls().n_unique() <= MOST_SLICES],
+        "slices": [
+            one.name
+            for one in others
+            if 0 < one.alias("cell").drop_nulls().n_unique() <= MOST_SLICES and not tells_correctness(frame, one.name)
+        ],
     }
 
 

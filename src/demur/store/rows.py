@@ -21,7 +21,7 @@ from demur.core.io.sources import UNREADABLE, exactly
 from demur.core.io.tables import ROW, named_column
 from demur.core.options import Kind
 from demur.errors import DataError
-from demur.returns.table import Pairing
+from demur.returns.pairing import Pairing
 from demur.store.index import IndexEntry
 from demur.store.intake import BULKY
 from demur.store.records import DamagedError, Run, decode_cell, read_rows

@@ -33,7 +33,7 @@ TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 """How yes and no may be written, in any letter case."""
 
 _WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_DECIMAL_COMMA = r"^\s*[-+]?\d*,\d+\s*%?\s*$"
 _PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _EXACT = 2.0**53
@@ -187,6 +187,34 @@ class Cells:
         self._refuse(part, series.is_not_null() & numbers.is_null(), NOT_NUMBER, _number_hint)
         return numbers.alias(part)
 
+    def spelled_numbers(self, part: str) -> tuple[pl.Series, str]:
+        """Gives a column of numbers, with percent signs or decimal commas where all cells have them, and what was read.
+
+        Signs or commas in some cells only are refused at the first cell of the rarer kind.
+        """
+        texts = self._series(part, pl.Float64()).alias("cell")
+        if texts.dtype != pl.String:
+            return self.numbers(part), ""
+        texts = texts.str.strip_chars()
+        signed, commas = texts.str.ends_with("%"), texts.str.contains(_DECIMAL_COMMA)
+        points = texts.str.contains(".", literal=True)
+        given = len(texts) - texts.null_count()
+        read = []
+        if signs := int(signed.sum()):
+            rarer = signed if 2 * signs < given else texts.is_not_null() & ~signed
+            self._refuse(part, rarer, f"must be written alike: {signs:,} of {given:,} cells have a percent sign")
+            texts, read = texts.str.strip_suffix("%").str.strip_chars(), ["percent signs"]
+        if count := int(commas.sum()):
+            rarer = commas if 2 * count < given else points
+            if points.any():
+                self._refuse(part, rarer, f"must be written alike: {count:,} of {given:,} cells have a decimal comma")
+            texts, read = texts.str.replace(",", ".", literal=True), [*read, "decimal commas"]
+        if not read:
+            return self.numbers(part), ""
+        numbers = texts.cast(pl.Float64, strict=False)
+        self._refuse(part, texts.is_not_null() & numbers.is_null(), NOT_NUMBER)
+        return ((numbers / 100).round(12) if signs else numbers).alias(part), f"{part} read with {' and '.join(read)}"
+
     def fault(self, part: str, position: int, rule: str, *, got: object = None, fix: str = "") -> DataError:
         """Gives the fault of one cell: where it stands, the rule it breaks, and how its column was found."""
         column = self.columns.get(part, part)
@@ -329,7 +357,7 @@ def has_value(column: str, kind: Any, value: str, where: str) -> nw.Expr:
 def _number_hint(got: object) -> str:
     if not isinstance(got, str):
         return ""
-    if _DECIMAL_COMMA.fullmatch(got):
+    if re.match(_DECIMAL_COMMA, got) and "%" not in got:
         return "write a decimal point, not a comma"
     return "write it without the percent sign, as a fraction" if _PERCENTAGE.fullmatch(got) else ""
 

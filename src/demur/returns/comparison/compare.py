@@ -40,7 +40,8 @@ from demur.returns.curves import (
 )
 from demur.returns.evaluate import Evaluation, evaluate
 from demur.returns.options import EVERYWHERE, SortKey
-from demur.returns.table import Pairing, Responses, pair
+from demur.returns.pairing import Pairing, pair
+from demur.returns.table import Responses
 
 Verdict = Literal[
     "a dominates", "b dominates", "a better", "b better", "crossing", "equivalent", "no significant difference"

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from demur.core.show.results import Shown, plain
-from demur.core.stats.calibration import ECE
+from demur.core.stats.calibration import ECE, ROUNDING
 from demur.core.stats.intervals import Difference, Figure, check_level
 from demur.core.stats.permutation import FEWEST_DEALS
 from demur.core.stats.resampling import Sample
@@ -201,6 +202,7 @@ def drift(
             raise DataError(
                 "is too small to be compared", where=f"{log.name}:", got=f"{log.rows.units} input or dialogue"
             )
+    _refuse_scales(old, new, aim.threshold)
     logs = TwoLogs(old, new)
     choice = aim.choose(old)
     threshold = aim.threshold if choice is None else choice.threshold
@@ -220,6 +222,20 @@ def drift(
         level,
         tests,
     )
+
+
+def _refuse_scales(old: Log, new: Log, threshold: float | None) -> None:
+    """Refuses confidences from 0 to 1 in one log and above 1 in the other, and a threshold of the other scale."""
+    largest = [float(log.rows.confidence[log.rows.answered].max(initial=-math.inf)) for log in (old, new)]
+    medians = [
+        float(np.median(log.rows.confidence[log.rows.answered])) for log in (old, new) if log.rows.answered.any()
+    ]
+    if min(largest) > 0 and min(largest) <= 1 + ROUNDING < min(max(largest), max(medians)):
+        low, high = sorted((old, new), key=lambda log: log.rows.confidence[log.rows.answered].max())
+        rule = f"confidences of {low.name} lie within 0 and 1, and most of {high.name} above 1"
+        raise DataError(rule, fix="write both on one scale, as all from 0 to 1")
+    if threshold is not None and threshold > 1 + ROUNDING and 0 < max(largest) <= 1 + ROUNDING:
+        raise UsageError(f"confidences are read from 0 to 1, so `threshold` is at most 1; got {threshold:g}")
 
 
 def _changes(logs: TwoLogs, labels: LabelShares, deals: int, seed: int) -> Iterator[Change]:

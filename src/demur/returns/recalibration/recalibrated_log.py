@@ -24,6 +24,7 @@ from demur.core.stats.intervals import Difference
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
+from demur.returns.confidences import rates_of
 from demur.returns.recalibration.recalibration import Calibration, OutOfFold, answered_rows, order_values
 from demur.returns.table import Reading, Responses, chosen_system, one_system, read_data
 
@@ -147,9 +148,10 @@ def recalibrate_log(
     if f"{column}_before" in table.columns:
         rule = f'there is a column "{column}_before" already: was this log recalibrated before?'
         raise DataError(rule, where=f"{table.name}:", fix="recalibrate the log as it was, or rename the column")
-    numbers, own = cells.numbers("confidence"), _rows_of(cells, system)
+    numbers, own = cells.spelled_numbers("confidence")[0], _rows_of(cells, system)
     chosen = (own & numbers.is_not_null()).to_numpy()
-    given = numbers.fill_null(0.0).to_numpy()
+    given = numbers.fill_null(0.0).to_numpy().copy()
+    given[chosen] = rates_of(numbers.filter(chosen)).to_numpy()
     _refuse_outside(recalibration, given[chosen], cells)
     mapped = pl.Series(np.where(chosen, recalibration(np.where(chosen, given, 0.5)), given))
     new = pl.select(pl.when(numbers.is_not_null()).then(mapped)).to_series().alias(column)

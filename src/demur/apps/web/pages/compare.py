@@ -22,8 +22,9 @@ from demur.returns.comparison.compare import Comparison
 from demur.returns.comparison.compare import compare as compare_systems
 from demur.returns.evaluate import Evaluation, returns_measures
 from demur.returns.jobs import compare
+from demur.returns.pairing import Pairing, pair
 from demur.returns.presentation import of_comparison
-from demur.returns.table import Pairing, Responses, pair
+from demur.returns.table import Responses
 from demur.store.records import Run
 from demur.store.rows import apart, numbers_of, rows_of, side_by_side
 from demur.store.runs import Store
