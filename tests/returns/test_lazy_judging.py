@@ -216,7 +216,7 @@ FAULTS = {
     "fraction": (with_column("target", 1.5, 2.0, 3.0), r"target must be text or whole numbers \(1 such row in all\)"),
     "spelled": (with_column("target", '["a"]', "b", "b"), "target is text that looks like a list.*as a list column"),
     "unmarked": (
-        {"correct": [True, None], "confidence": [0.5, 0.4]},
+        {"correct": pl.Series([None, None], dtype=pl.Boolean), "confidence": [0.5, 0.4]},
         "correct must be given for every answer, as there is no column target",
     ),
     "no target": ({"prediction": ["a"], "confidence": [0.5]}, "needs a column target or correct"),

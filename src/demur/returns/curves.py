@@ -424,8 +424,8 @@ def difference_bands(
         difference = curves[one].error_at(x) - curves[two].error_at(x)
         drawn = curve_at(samples[one], x) - curve_at(samples[two], x)
         units = min(rows[one].units, rows[two].units)
-        heaviest = max(rows[name].weight.size / rows[name].units for name in (one, two))
-        discordant = heaviest / min(rows[one].effective_n, rows[two].effective_n)  # one further: no deviation is 0
+        sides = (rows[one], rows[two])
+        discordant = max(side.weight.size / side.units / side.effective_n for side in sides)  # no deviation is 0
         deviation = np.sqrt(drawn.var(axis=0) * units / max(units - 1, 1) + discordant**2)
         deviation = np.maximum(deviation, 2 * discordant)  # six inputs that all differ alike are shown, five are not
         parts[one, two] = (x, difference, deviation)

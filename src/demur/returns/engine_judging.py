@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -37,6 +38,8 @@ class StagedLog:
     """Whether targets are lists of acceptable labels."""
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    trials: bool = False
+    """Whether rows have an id and a trial."""
 
     def __contains__(self, part: str) -> bool:
         return part in self.cells
@@ -135,6 +138,9 @@ def judge_lazily(
             columns[name] = nw.col(name)
     if labels:
         columns |= _labelled(stage)
+    if _repeats_ids(survey, judged, stage):
+        survey = replace(survey, clustered=True)
+        notes = (*notes, "inputs were tried several times: rows are grouped by id")
     if survey.clustered or survey.weighted:
         units = [nw.col(part) for part in ("dialogue", "id") if part in stage]
         judged = add_buckets(judged.with_columns(unit=nw.coalesce(*units)), "unit")
@@ -165,6 +171,9 @@ def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, na
     selected |= {part: flag for part, (flag, _) in flags.items()}
     if "weight" in columns:
         selected["weight"] = columns.number("weight")
+    if "trial" in columns and "id" in columns:
+        with suppress(DataError):  # times and the like number no trials
+            selected["trial"] = columns.text("trial")
     if by is not None:
         read[by] = column_named(by, names, columns.columns, where)
         text = text_of(read[by], schema[read[by]], f"{where}: {by}")
@@ -179,7 +188,8 @@ def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, na
     for name, value in reading.where:
         column = column_named(name, names, columns.columns, where)
         frame = frame.filter(has_value(column, schema[column], value, f"{where}: {column}"))
-    return StagedLog(frame.select(**selected, **faults), columns, lists, tuple(faults), resolution.notes)
+    rows = frame.select(**selected, **faults)
+    return StagedLog(rows, columns, lists, tuple(faults), resolution.notes, "trial" in selected)
 
 
 def _label_lists(columns: LazyColumns) -> nw.Expr:
@@ -198,6 +208,8 @@ def _survey_of(judged: Lazy, stage: StagedLog, reading: Reading, *, system: str,
     finite = nw.when(nw.col("answered") & number.is_finite()).then(number)
     sums: dict[str, Any] = {name: nw.when(condition).then(1).count() for name, condition in asked.items()}
     sums |= {"rows": nw.len(), "lowest": finite.min(), "highest": finite.max()}
+    if stage.trials:
+        sums |= {"first_trial": nw.col("trial").min(), "last_trial": nw.col("trial").max()}
     if "weight" in stage:
         sums |= {"squares": (weight * weight).sum(), "lightest": weight.min(), "heaviest": weight.max()}
     keys = [part for part, there in (("system", "system" in stage), ("slice", by is not None)) if there]
@@ -241,7 +253,9 @@ class _Amended:
 def _amend(judged: Lazy, survey: Survey, stage: StagedLog, reading: Reading) -> _Amended:
     """Leaves out rows that nothing judges, drops a guess that is correctness, and reads percentages as rates."""
     rules, cells, counts = reading.rules(), stage.cells, survey.counts
-    rows, notes, warnings = judged, [], []
+    rows = judged
+    notes: list[str] = []
+    warnings: list[str] = []
     if counts.get("bad_confidence", 0):
         return _Amended(judged)  # to be refused
     if judging.leaves_unjudged(judged, cells.columns, counts):
@@ -354,15 +368,35 @@ def _refuse_units(survey: Survey, stage: StagedLog) -> None:
 def _refuse_repeated_ids(survey: Survey, judged: Lazy, stage: StagedLog) -> None:
     if "id" not in stage:
         raise DataError("there is no column id to check for repeats", where=stage.cells.where)
-    keys = ("id", "system") if survey.named else ("id",)
-    repeated = judged.group_by(*keys).agg(rows=nw.len()).filter(nw.col("rows") > 1)
-    found = collected(repeated.select("rows", *keys).head(1))
+    found = _repeated(survey, judged, *(("trial",) if stage.trials else ()))
     if not found.is_empty():
-        rows, name, *system = found.row(0)
+        rows, name, *system = found.drop("trial", strict=False).row(0)
         of_which = f' in system "{system[0]}"' if system else ""
         rule = f'the id "{name}" occurs {rows:,} times{of_which}'
         fix = "is a part of the log there twice? several systems in one log need a column system"
         raise DataError(rule, where=f"{stage.cells.where}:", fix=fix)
+
+
+def _repeated(survey: Survey, judged: Lazy, *further: str) -> pl.DataFrame:
+    """An id that is there twice within a system, and how often, if there is any; further columns tell rows apart."""
+    keys = (*(("id", "system") if survey.named else ("id",)), *further)
+    repeated = judged.group_by(*keys).agg(rows=nw.len()).filter(nw.col("rows") > 1)
+    return collected(repeated.select("rows", *keys).head(1))
+
+
+def _repeats_ids(survey: Survey, judged: Lazy, stage: StagedLog) -> bool:
+    """Whether inputs were tried several times, looked for where the trials of rows differ."""
+    table = survey.table
+    if not stage.trials or table["first_trial"].min() == table["last_trial"].max():
+        return False
+    if survey.counts["no_id"] or _repeated(survey, judged).is_empty():
+        return False
+    if survey.clustered:
+        rule = "inputs that were tried several times cannot be grouped by id and by dialogue inside an engine"
+        raise DataError(rule, where=stage.cells.where, fix="leave out the column dialogue, or use --engine memory")
+    if not _repeated(survey, judged, "trial").is_empty():
+        _refuse_repeated_ids(survey, judged, stage)
+    return True
 
 
 def _labelled(stage: StagedLog) -> dict[str, Any]:

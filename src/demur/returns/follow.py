@@ -25,7 +25,7 @@ from demur.errors import DataError
 from demur.returns import judging
 from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate
-from demur.returns.table import CORRECT, SOURCE, Judged, Reading, judge, near_matches, refuse_duplicates
+from demur.returns.table import CORRECT, SOURCE, TRIAL, Judged, Reading, judge, near_matches, refuse_duplicates
 from demur.returns.tally import UNITS, Tally, grid_for
 
 MOST_LABELS = 1000
@@ -70,7 +70,9 @@ class BatchReader:
                 return None
             rows = judge(cells, self._reading.rules(), batch.stem)
             frame = rows.frame
-            refuse_duplicates(frame, [table])
+            if refuse_duplicates(frame, [table]):
+                rule = "an input was tried several times, which a log that is followed cannot group by id"
+                raise DataError(rule, where=batch.lines, fix="read the log as a whole with demur score")
             self._refuse_disagreement(cells, rows, batch)
         self._read += table.frame.height
         self._kept += frame.height
@@ -79,7 +81,7 @@ class BatchReader:
         if grouped:  # a row without an id goes by its number in the log, so that no two batches share a row
             number = pl.concat_str(pl.lit("row "), (pl.col(ROW) + batch.before).cast(pl.String))
             frame = frame.with_columns(id=pl.coalesce("id", number))
-        return JudgedBatch(frame.drop(ROW, SOURCE, CORRECT), grouped)
+        return JudgedBatch(frame.drop(ROW, SOURCE, CORRECT, TRIAL), grouped)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from demur.returns.options import (
     NoLabels,
     NonreturnLimit,
     OutOfScope,
+    PairBy,
     PromiseChance,
     RecalibrationMethod,
     RiskLimit,
@@ -45,6 +46,7 @@ from demur.returns.options import (
     System,
     TieChoice,
     Withheld,
+    key_columns,
 )
 
 if TYPE_CHECKING:
@@ -209,6 +211,7 @@ def compare(
     region: ComparedRegion = EVERYWHERE,
     matched: Annotated[bool, Option("Compare only the ids that all systems have.")] = False,
     unpaired: Annotated[bool, Option("Ignore ids: different inputs for each system.")] = False,
+    pair_by: PairBy = None,
     margin: Annotated[
         float | None,
         Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
@@ -232,7 +235,8 @@ def compare(
 ) -> "Comparison":
     """Is the difference real, and where: paired curves, dominance, crossings, tests.
 
-    Systems are paired by id. Data are what `read` takes: files, frames, or a dict of names to them.
+    Systems are paired by id, or as `pair_by` says; inputs that were tried several times (a column trial) are paired and
+    grouped by id. Data are what `read` takes: files, frames, or a dict of names to them.
     """
     from demur.returns.comparison.compare import compare as compare_systems
     from demur.returns.evaluate import heap_notes, returns_measures
@@ -240,13 +244,15 @@ def compare(
 
     step("reading", 0, 1)
     sampling = Sampling(level, replicates, seed)
-    judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence))
+    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
+    judged = read_data(data, replace(reading, pair_by=key_columns(pair_by)))
     notes, warnings = judged.notes, judged.warnings
     found = compare_systems(
         judged,
         systems=systems,
         matched=matched,
         unpaired=unpaired,
+        by_row=key_columns(pair_by) == ("row",),
         at=sum(at_nonreturn) / 2 if isinstance(at_nonreturn, tuple) else at_nonreturn,
         measures=returns_measures(at=at_nonreturn),
         region=region,

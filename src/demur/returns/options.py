@@ -24,6 +24,16 @@ def labels(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(label for label in given if label)
 
 
+def key_columns(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The columns of a key, written with commas or given one by one.
+
+    >>> key_columns("question, option"), key_columns(("a,b",)), key_columns(None)
+    (('question', 'option'), ('a,b',), ())
+    """
+    names = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(name.strip() for name in names)
+
+
 LOGS = (
     "Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; - for standard input; "
     "with score, threshold and classes also folders and URLs of Parquet."
@@ -39,6 +49,16 @@ NoLabels = Annotated[tuple[str, ...], Option(f"{_OUT_OF_SCOPE}by default every l
 Withheld = Annotated[
     tuple[str, ...],
     Option('Prediction that means "I withhold". Repeatable; replaces nlu_fallback. "" for none.', **_LABELS),
+]
+PairBy = Annotated[
+    str | tuple[str, ...] | None,
+    Option(
+        "Pair inputs by these columns in place of id, such as question,option; row: by the place of a row, in logs of "
+        "one length and the same targets.",
+        metavar="COLUMNS",
+        parse=str,
+        python='columns, or "row"',
+    ),
 ]
 MissingConfidence = Annotated[
     Literal["error", "lowest"], Option("An answer without confidence: refuse it, or rank it lowest.")

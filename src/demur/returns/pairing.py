@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from demur.core.io.alignment import Places, align, gathered, hashed, unpaired_note
-from demur.core.show.numbers import SUCH_IDS
+from demur.core.io.alignment import Places, align, gathered, hashed, paired_note, unpaired_note
+from demur.core.show.numbers import INPUTS, SUCH_IDS
 from demur.errors import DataError
 from demur.returns.table import Responses
+
+_FIGURES = ("confidence", "right", "answered", "out_of_scope", "failed", "weight")
+_PAIR_BY = (
+    "`pair_by` takes columns that name the inputs too, such as question,option; `unpaired` compares without pairing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,13 @@ class Pairing:
     paired: bool
     note: str
     dropped: Mapping[str, int]
+    trials: bool = False
+    """Whether inputs were tried several times: pairs are inputs then, which the column dialogue names, not rows."""
+
+    @property
+    def aligned(self) -> bool:
+        """Whether the rows at one place are of one input in all systems."""
+        return self.paired and not self.trials
 
 
 def pair(
@@ -34,11 +46,14 @@ def pair(
     systems: tuple[str, ...] | None = None,
     matched: bool = False,
     unpaired: bool = False,
+    by_row: bool = False,
 ) -> Pairing:
     """Brings the responses of two or more systems together by id.
 
     Ids must be the same in all systems; `matched` keeps those that are. Without ids, or with `unpaired`, each
-    system's rows stand on their own. The order of the rows in the files never matters.
+    system's rows stand on their own. The order of the rows in the files matters only where ids are places of rows,
+    `by_row`: then systems must have as many rows and the same targets. An input that nothing judges in one system is
+    left out of all.
     """
     names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
     if len(names) < 2:
@@ -48,20 +63,73 @@ def pair(
     if unpaired or unnamed:
         frames = {name: _in_canonical_order(frame) for name, frame in frames.items()}
         return Pairing(frames, paired=False, note=unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
+    left_out = responses.left_out.filter(pl.col("system").is_in(names))
+    if by_row:
+        _refuse_other_rows(frames, left_out)
+    frames, note = _without_unjudged(frames, left_out)
+    if any(frame["id"].n_unique() < frame.height for frame in frames.values()):
+        paired = _pair_trials(frames, matched=matched)
+        return replace(paired, note=f"{paired.note}{note}")
     alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
     ids = frames[names[0]]["id"].gather(alignment.places[names[0]])
     _refuse_other_targets(frames, ids, alignment.places)
-    paired = {}
+    aligned = {}
     for name, frame in frames.items():
         others = frame.drop("id", "target", "prediction", strict=False)  # labels are only looked at to pair the rows
-        paired[name] = gathered(others, alignment.places[name]).insert_column(0, ids)
-    return Pairing(paired, paired=True, note=alignment.note, dropped=alignment.dropped)
+        aligned[name] = gathered(others, alignment.places[name]).insert_column(0, ids)
+    how = alignment.note.replace("by id", "by row", 1) if by_row else alignment.note
+    return Pairing(aligned, paired=True, note=f"{how}{note}", dropped=alignment.dropped)
+
+
+def _without_unjudged(
+    frames: Mapping[str, pl.DataFrame], left_out: pl.DataFrame
+) -> tuple[dict[str, pl.DataFrame], str]:
+    """The rows without the inputs that some system has no judged answer to, and what to note of them."""
+    gone = [
+        left_out.filter(pl.col("system") == name).join(frame.select("id"), on="id", how="anti")["id"]
+        for name, frame in frames.items()
+    ]
+    ids = pl.concat(gone).unique()
+    if ids.is_empty():
+        return dict(frames), ""
+    kept = {name: frame.filter(~pl.col("id").is_in(ids.implode())) for name, frame in frames.items()}
+    return kept, f"; {INPUTS.with_count(len(ids))} left out as some system's answer is not judged"
+
+
+def _refuse_other_rows(frames: Mapping[str, pl.DataFrame], left_out: pl.DataFrame) -> None:
+    """Refuses to pair rows by their place where logs are not of one length, or no target shows that inputs agree."""
+    lengths = {name: frame.height + (left_out["system"] == name).sum() for name, frame in frames.items()}
+    if len(set(lengths.values())) > 1:
+        got = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        raise DataError("rows are paired by their place only in logs of one length", got=got, fix=_PAIR_BY)
+    for name, frame in frames.items():
+        if frame["target"].null_count():
+            rule = f"rows are paired by their place only where every one has a target, and some of {name} have none"
+            raise DataError(rule, fix=_PAIR_BY)
+
+
+def _pair_trials(frames: Mapping[str, pl.DataFrame], *, matched: bool) -> Pairing:
+    """The rows of the inputs that all systems tried, each as often as it was tried, grouped by input."""
+    tried = {name: frame.unique("id", keep="first", maintain_order=True) for name, frame in frames.items()}
+    alignment = align({name: frame["id"] for name, frame in tried.items()}, matched=matched)
+    first, *_ = frames
+    ids = tried[first]["id"].gather(alignment.places[first])
+    _refuse_other_targets(tried, ids, alignment.places)
+    groups = next(
+        (one for one in tried.values() if one["dialogue"].null_count() == 0 and (one["dialogue"] != one["id"]).any()),
+        tried[first].with_columns(dialogue="id"),
+    ).select("id", "dialogue")
+    kept, dropped = {}, {}
+    for name, frame in frames.items():
+        own = frame.filter(pl.col("id").is_in(ids.implode())).drop("dialogue", "target", "prediction", strict=False)
+        kept[name] = own.join(groups, on="id", how="left").sort("id", *_FIGURES)
+        dropped[name] = frame.height - own.height
+    return Pairing(kept, paired=True, note=paired_note(len(ids), dropped), dropped=dropped, trials=True)
 
 
 def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
     if frame["id"].null_count() > 0:
-        figures = ("confidence", "right", "answered", "out_of_scope", "failed", "weight")
-        return frame.sort("id", *figures, "dialogue", "prediction")
+        return frame.sort("id", *_FIGURES, "dialogue", "prediction")
     return frame if frame["id"].is_sorted() else frame.sort("id")
 
 

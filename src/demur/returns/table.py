@@ -17,6 +17,7 @@ from demur.core.engines.engine import collected
 from demur.core.io.columns import (
     JUDGED,
     check_mapping,
+    column_named,
     extras,
     filtered,
     nearest,
@@ -39,6 +40,15 @@ FLAGS = ("correct", "abstained", "failed")
 SOURCE = "demur:source"
 """The column that numbers the table a row came from."""
 
+KEY = "demur:key"
+"""The column that names inputs where others than id do."""
+
+BY_ROW = ("row",)
+"""What says that rows are paired by their place."""
+
+TRIAL = "demur:trial"
+"""The column that holds the trial of a row, where an input was tried several times."""
+
 CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
 
@@ -50,8 +60,8 @@ SHOWN = 3
 _REPEATED = Wording("id is repeated", "ids are repeated")
 
 _WAYS_OUT = (
-    "several systems in one file need a column system; "
-    "if an input was tried several times, make the id unique, e.g. from task and trial"
+    "several systems in one file need a column system; if an input was tried several times, a column trial (or epoch, "
+    "repeat, seed) must tell rows apart; --map trial=COLUMN names it"
 )
 
 _NEAR = Wording(
@@ -67,7 +77,8 @@ class Reading:
     `columns` maps canonical columns to those of the file. `out_of_scope` are targets to which no answer is
     right, `withheld` predictions that are no answer. `missing_confidence` says what becomes of an answer
     without one. `where` keeps the rows whose column has the value. `keep` names further columns to carry
-    along, `*` all of them. `unjudged` takes tables too that do not tell right from wrong.
+    along, `*` all of them. `unjudged` takes tables too that do not tell right from wrong. `pair_by` are the columns
+    that name an input in place of id; the only column "row" stands for the place of a row in its log.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -77,11 +88,13 @@ class Reading:
     where: tuple[tuple[str, str], ...] = ()
     keep: tuple[str, ...] = ()
     unjudged: bool = False
+    pair_by: tuple[str, ...] = ()
 
     def request(self) -> Request:
         """Gives what must be read of a file."""
         check_mapping(self.columns)
-        return request_for(dict(self.columns), self.keep, self.where)
+        key = () if self.pair_by == BY_ROW else self.pair_by
+        return request_for(dict(self.columns), self.keep, self.where, key)
 
     def rules(self) -> judging.Rules:
         """Gives how rows are judged."""
@@ -248,7 +261,9 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
     if not parts:
         raise _nothing_left(tables[0], reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    refuse_duplicates(frame, tables)
+    if refuse_duplicates(frame, tables):
+        frame, note = _grouped_by_id(frame)
+        notes.append(note)
     frame, found, doubts = _settle_scales(frame, tables, reading)
     notes += [*found, *_calibration_notes(frame, tables)]
     judgeable = all(part.judged for part in parts)
@@ -260,7 +275,7 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, frame["system"].n_unique())
-    frame = frame.drop(ROW, SOURCE, CORRECT).rechunk()
+    frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL).rechunk()
     left_out = pl.concat([part.left_out for part in parts])
     return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out)
 
@@ -326,10 +341,34 @@ def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
     if faults:
         raise DataError.joined([*faults.values(), *_column_faults(cells, faults)])
     notes = list(resolution.notes)
+    if reading.pair_by:
+        cells = _keyed(cells, reading.pair_by)
     if reading.where:
         kept = f"{cells.table.frame.height:,} of {ROWS.with_count(table.frame.height)} kept where {reading.condition}"
         notes.append(f"{table.name}: {kept}")
     return cells, notes
+
+
+def _keyed(cells: Cells, columns: tuple[str, ...]) -> Cells:
+    """The cells with the place of a row within its system, or the values of several columns, as its id."""
+    table = cells.table
+    if columns == BY_ROW and "row" not in table.columns:
+        place = pl.int_range(1, pl.len() + 1).over("system").cast(pl.String)
+        key = cells.text("system").to_frame().select(pl.concat_str(pl.lit("row "), place)).to_series()
+    else:
+        named = [column_named(name, table.columns, cells.columns, table.name) for name in columns]
+        texts = [as_text(table.frame[name]).alias(f"{place}") for place, name in enumerate(named)]
+        for name, text in zip(columns, texts, strict=True):
+            if (position := first(text.is_null())) is not None:
+                raise cells.fault(name, position, "must be there in every row to pair by it", got="null")
+        if len(texts) > 1:  # so that no two keys are written alike
+            texts = [
+                text.str.replace_all("\\", r"\\", literal=True).str.replace_all(",", r"\,", literal=True)
+                for text in texts
+            ]
+        key = pl.DataFrame(texts).select(pl.concat_str(pl.all(), separator=", ")).to_series()
+    frame = table.frame.with_columns(key.alias(KEY))
+    return Cells(replace(table, frame=frame), {**cells.columns, "id": KEY})
 
 
 def _nothing_left(table: Table, reading: Reading) -> DataError:
@@ -408,7 +447,7 @@ def _judge(
         judging.refuse_missing(survey, unranked, rules, table)
     targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
     frame = judged.to_polars().with_columns(target=targets)
-    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT))
+    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT), TRIAL)
     told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
     return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes))
 
@@ -436,6 +475,7 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
         ids,
         pl.Series("system", [system]).new_from_index(0, height) if systems.null_count() else systems,
         cells.text("dialogue"),
+        cells.text("trial").alias(TRIAL),
         predictions,
         lists.alias("target") if several else labels,
         *(cells.flags(part) for part in FLAGS),
@@ -482,23 +522,46 @@ def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
     return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
 
 
-def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> None:
-    """Refuses an id that occurs twice within a system.
+def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
+    """Refuses an id that occurs twice in one trial of a system; gives whether any occurs in several trials.
 
     Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
     """
     systems = frame["system"].unique(maintain_order=True)
+    trials = False
     for system in systems:
         rows = frame.filter(pl.col("system") == system) if len(systems) > 1 else frame
         ids = rows["id"]
         if ids.null_count() == 0 and _may_repeat(ids) and ids.n_unique() < len(ids):
-            repeated = rows.filter(pl.col("id").is_duplicated())
-            name = repeated["id"][0]
-            pair = repeated.filter(pl.col("id") == name).head(2)
+            trials = True
+            repeated = rows.filter(pl.struct("id", TRIAL).is_duplicated())
+            if repeated.is_empty():
+                continue
+            name, trial = repeated.select("id", TRIAL).row(0)
+            pair = repeated.filter(pl.col("id") == name, pl.col(TRIAL).eq_missing(trial)).head(2)
             places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
             count = _REPEATED.with_count(repeated["id"].n_unique())
-            rule = f'the id "{name}" occurs twice in system "{system}", first at {places[0]} ({count} in all)'
+            within = "" if trial is None else f' in trial "{trial}"'
+            rule = f'the id "{name}" occurs twice in system "{system}"{within}, first at {places[0]} ({count} in all)'
             raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
+    return trials
+
+
+def _grouped_by_id(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """The rows with trials of one input in one group, as turns of a dialogue are, and what to note of them.
+
+    Dialogues stay the groups where they hold all trials of their inputs; where they are parts of a trial, inputs are.
+    """
+    pairs = frame.lazy().filter(pl.col("dialogue").is_not_null()).select("id", "dialogue").unique().collect()
+    if pairs["id"].is_duplicated().any() and pairs["dialogue"].is_duplicated().any():
+        rule = "inputs that were tried several times lie in dialogues of other inputs, differently named in each trial"
+        raise DataError(rule, fix="give a dialogue the same name in every trial, or leave the column out")
+    if pairs["id"].is_duplicated().any() or pairs.is_empty():
+        frame = frame.with_columns(dialogue="id")
+    counts = sorted(set(frame.group_by("system", "id").len()["len"]))
+    most = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    note = f"{frame['id'].n_unique():,} inputs were tried {most} times: rows are paired and grouped by id"
+    return frame, note
 
 
 def _may_repeat(ids: pl.Series) -> bool:

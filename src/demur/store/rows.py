@@ -307,8 +307,10 @@ def side_by_side(runs: Sequence[Filed], *, matched: bool = False) -> Pairing | N
     """The rows of runs as `pair` brings them together, but for the ids themselves.
 
     None where that needs a closer look: ids are missing, are not the same in all runs (with `matched`, none is common
-    to all), or have other targets here than there.
+    to all), are there several times, or have other targets here than there.
     """
+    if any(run.about.get("trials") for run, _ in runs):
+        return None
     common: pl.DataFrame | None = None
     if matched:  # the hashes of the ids that all runs have
         first, *others = (_hashes(_column(*one, "id")) for one in runs)

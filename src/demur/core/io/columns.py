@@ -20,6 +20,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "failed": (),
     "system": ("run", "model"),
     "dialogue": ("dialogue_id", "session", "conversation"),
+    "trial": ("epoch", "repeat", "repetition", "seed"),
     "weight": (),
     "nbest": (),
 }
@@ -141,6 +142,8 @@ def resolve(
         if part in explicit and not found:
             rule = f'there is no column "{explicit[part]}" to map {part} from'
             faults[part] = DataError(rule, where=where, fix=nearest(explicit[part], names))
+        elif len(found) > 1 and part == "trial":
+            continue  # it matters only where ids repeat, which is refused then
         elif len(found) > 1:
             rule = f"{part} may be any of the columns " + ", ".join(f'"{name}"' for name in found)
             fix = f"choose one, for example {mapping_of(part, found[0])}"
@@ -149,7 +152,8 @@ def resolve(
             columns[part] = found[0]
     if faults and not keep_faults:
         raise DataError.joined(faults.values())
-    notes = [f"{part} <- {name}" for part, name in columns.items() if name != part and part not in explicit]
+    guessed = {part: name for part, name in columns.items() if name != part and part not in (*explicit, "trial")}
+    notes = [f"{part} <- {name}" for part, name in guessed.items()]
     return Resolution(columns, tuple(notes), faults)
 
 
@@ -208,10 +212,10 @@ def parts_wanted(keep: Collection[str], where: Where) -> tuple[str, ...]:
     return tuple(part for part in ALIASES if part not in _ON_REQUEST or part in named or EVERYTHING in keep)
 
 
-def request_for(explicit: dict[str, str], keep: Collection[str], where: Where) -> Request:
-    """Gives what must be read of a file so that its rows can be judged, filtered and sliced."""
+def request_for(explicit: dict[str, str], keep: Collection[str], where: Where, key: Sequence[str] = ()) -> Request:
+    """Gives what must be read of a file so that its rows can be judged, filtered, sliced and paired by a key."""
     parts = parts_wanted(keep, where)
-    named = [column for column, _ in where] + [column for column in keep if column != EVERYTHING]
+    named = [*(column for column, _ in where), *(column for column in keep if column != EVERYTHING), *key]
 
     def wanted(names: Collection[str]) -> Collection[str]:
         playing = [column for part in parts for column in candidates(names, part, explicit)]

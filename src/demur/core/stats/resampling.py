@@ -216,11 +216,15 @@ class Rows:
 
     def pulled(self, influence: Array) -> Array:
         """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""
+        return np.sort(self.pulled_by_unit(influence))  # a fixed order of summing, so row order moves no digit
+
+    def pulled_by_unit(self, influence: Array) -> Array:
+        """What each unit adds to a statistic; `influence` is what each row adds."""
         pull = influence * self.weight / np.sort(self.weight).sum()
         if self.unit is not None and self.units < pull.size:
             order = np.lexsort((pull, self.unit))
             pull = np.bincount(self.unit[order], weights=pull[order])
-        return np.sort(pull)  # a fixed order of summing, so row order cannot move the last digit
+        return np.asarray(pull, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,14 +445,16 @@ def replicate_together(systems: list[Rows], *, replicates: int, seed: int, level
 
 
 def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates: int, seed: int) -> list[Sweep]:
-    unit = numbered_units(systems[0])
-    count = int(unit.max()) + 1
+    first = numbered_units(systems[0])
+    units = [first if rows.unit is None or rows.unit is systems[0].unit else rows.unit for rows in systems]
+    count = int(first.max()) + 1
     if count > MOST_UNITS:  # dealt at random but by number, so that row order plays no part
-        unit = np.random.default_rng([seed, 1]).permutation(count)[unit] % MOST_UNITS
+        dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
+        units = [dealt[unit] for unit in units]
         count = MOST_UNITS
     tables = [
         units_by_cell(rows.cells(threshold), unit, rows.weight, cells=2 * threshold.size + 1, units=count)
-        for rows, threshold in zip(systems, thresholds, strict=True)
+        for rows, unit, threshold in zip(systems, units, thresholds, strict=True)
     ]
     of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
     most = math.inf if any(rows.weighted for rows in systems) else max(table.sum(axis=1).max() for table in tables)

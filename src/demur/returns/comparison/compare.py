@@ -312,6 +312,7 @@ def compare(
     systems: tuple[str, ...] | None = None,
     matched: bool = False,
     unpaired: bool = False,
+    by_row: bool = False,
     at: float = 0.2,
     level: float = 0.95,
     region: tuple[float, float] = EVERYWHERE,
@@ -339,7 +340,7 @@ def compare(
     if isinstance(answers, Pairing):
         pairing = answers
     else:
-        pairing = pair(answers, systems=systems, matched=matched, unpaired=unpaired)
+        pairing = pair(answers, systems=systems, matched=matched, unpaired=unpaired, by_row=by_row)
     del answers  # with its texts, which take most of the room
     check_level(level)
     if not 0 <= at <= 1:
@@ -347,7 +348,7 @@ def compare(
     check_region(region)
     step("resampling", 0, len(pairing.frames) + 1)
     rows = read = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
-    if pairing.paired:  # all systems share their units: dialogues, or the inputs by their ids
+    if pairing.aligned:  # all systems share their units: dialogues, or the inputs by their ids
         named = [part.unit for part in rows.values() if part.unit is not None]
         unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
         rows = {name: part.drawn_by(unit) for name, part in rows.items()}
@@ -426,7 +427,7 @@ def _compare_pair(
         a=names[0],
         b=names[1],
         paired=paired,
-        n=a.weight.size if paired else min(a.weight.size, b.weight.size),
+        n=min(a.weight.size, b.weight.size),
         intervals=_better_intervals(band, (one, two)),
         crossings=_crossings(one, two, band),
         overall=overall_contrast(a, b, region, **how),
@@ -486,6 +487,8 @@ def _mcnemar(
     rows: Mapping[str, Rows], curves: Mapping[str, ErrorReturnCurve], pair: tuple[str, str], at: float
 ) -> McNemar | str:
     """The exact test at the cutoffs nearest below the share asked for, where both withhold about the same."""
+    if rows[pair[0]].unit is not rows[pair[1]].unit:
+        return "inputs were tried several times, so single answers are no pairs"
     places = [int(np.searchsorted(curves[name].nonreturn, at + 1e-12, side="right")) - 1 for name in pair]
     errs, reached = [], []
     for name, place in zip(pair, places, strict=True):

@@ -231,8 +231,11 @@ def estimated_difference(
     value: float, rows: tuple[Rows, Rows], influence: tuple[Array, Array], *, paired: bool
 ) -> Estimate:
     """A difference with its standard error; `influence` is what each row adds to the figure of its system."""
-    if paired:
+    if paired and rows[0].unit is rows[1].unit:  # row by row
         return Estimate.of_units(value, rows[0].pulled(influence[0] - influence[1]))
+    if paired:  # input by input, however often each was tried
+        sides = (side.pulled_by_unit(part) for side, part in zip(rows, influence, strict=True))
+        return Estimate.of_units(value, np.sort(np.subtract(*sides)))
     one, two = (Estimate.of_units(0.0, side.pulled(part)) for side, part in zip(rows, influence, strict=True))
     total, freedom = one.error**2 + two.error**2, min(one.freedom, two.freedom)
     if total > 0:  # Welch's degrees of freedom
