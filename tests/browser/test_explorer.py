@@ -1,5 +1,7 @@
 """The interactive plot in a real browser: dragged, stepped, typed into, touched, and read."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -129,7 +131,19 @@ def show(strict_page, content):
 
 def table(page):
     rows = page.locator(ROWS).all()
-    names = ("system", "threshold", "nonreturn", "error", "returned", "right", "wrong", "withheld", "missed", "cost")
+    names = (
+        "system",
+        "at_share",
+        "threshold",
+        "nonreturn",
+        "error",
+        "returned",
+        "right",
+        "wrong",
+        "withheld",
+        "missed",
+        "cost",
+    )
     return [
         dict(zip(names, [plain(cell) for cell in row.locator("th, td").all_inner_texts()], strict=True)) for row in rows
     ]
@@ -203,8 +217,26 @@ def test_a_share_that_ties_put_out_of_reach_is_told_with_the_cutoff_below(open_p
             page.locator(".explorer-alive").wait_for()
         sentences.append(plain(page.locator("[data-part=said]").inner_text()))
     assert sentences[0] == sentences[1]
-    assert sentences[0].startswith("Withholding at most 20 % of the inputs, base answers ")
-    assert " non-return)" in sentences[0]
+    assert re.match(
+        r"Withholding 20 % of the inputs, base answers [\d.]+ % wrongly and better [\d.]+ %\. ", sentences[0]
+    )
+    assert " That takes chance among tied answers; the next threshold withholds less: " in sentences[0]
+    assert table(still) == table(live)
+
+
+def test_a_row_that_is_pointed_at_or_picked_has_its_line_in_colour(show):
+    page = show()
+    row = page.locator(ROWS).nth(1)
+
+    def lines():
+        settled(page)
+        return page.locator(".explorer-plot path[stroke-width='3.2']").count()
+
+    seen = [lines()]
+    for move in (row.hover, row.click, lambda: page.mouse.move(1, 1), row.click, lambda: page.mouse.move(1, 1)):
+        move()
+        seen.append(lines())
+    assert seen == [0, 1, 1, 1, 1, 0]
 
 
 def test_dragging_moves_table_handles_and_sentence(show, document):

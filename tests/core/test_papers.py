@@ -9,7 +9,8 @@ from demur.core.show.page import figure_file
 from demur.core.show.papers import FigureLook
 from demur.core.show.presentation import Drawing, Presentation, ResultTable
 from demur.errors import UsageError
-from demur.returns.charts.error_return import comparison_chart, error_return_chart
+from demur.returns.charts.comparison import comparison_chart
+from demur.returns.charts.error_return import error_return_chart
 from demur.returns.charts.readings import reliability_chart, roc_chart
 
 CHARTS = {"curves": error_return_chart, "roc": roc_chart, "reliability": reliability_chart}

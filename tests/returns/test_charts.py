@@ -13,11 +13,11 @@ from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns import words
+from demur.returns.charts.comparison import comparison_chart
 from demur.returns.charts.confusion import confusion_chart
 from demur.returns.charts.cost import cost_path_chart
 from demur.returns.charts.error_return import (
     bare_curve_chart,
-    comparison_chart,
     difference_chart,
     error_return_chart,
     slices_chart,

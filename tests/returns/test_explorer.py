@@ -69,6 +69,7 @@ def test_at_an_operating_point_every_count_follows():
     told = reading_at(system_points(one, 0, 0.2, 1500), 0.6, 0.5)
     assert told == {
         "name": "guide",
+        "error_at_share": pytest.approx(0.15),  # 0.4 of the way from (0.5, 0.25) to (0.75, 0)
         "threshold": 0.8,
         "nonreturn": 0.5,
         "error": 0.25,
@@ -229,7 +230,7 @@ def test_of_many_systems_the_sentence_tells_the_best_and_the_worst(eight):
     document = explorer_document(eight)
     points = [reading_at(one, 0.2, 0.3) for one in document["systems"]]
     said = operating_sentence(document, points)
-    best, worst = (chosen(points, key=lambda one: one["error"]) for chosen in (min, max))
+    best, worst = (chosen(points, key=lambda one: one["error_at_share"]) for chosen in (min, max))
     assert said.startswith(
         f"Withholding 20 % of the inputs, {best['name']} answers fewest wrongly, {best['wrong']} of 80 ("
     )

@@ -105,7 +105,7 @@ def test_of_many_systems_the_terminal_has_one_table_and_at_most_three_sentences(
     assert len(shown.sentences) <= 3
     assert len(shown.tables) == 1
     assert shown.tables[0].columns[:2] == ("rank", "system")
-    assert [figure.name for figure in shown.figures] == ["comparison"]
+    assert [figure.name for figure in shown.figures] == ["comparison", "forest", "pair_matrix"]
     assert shown.data().height == 7
 
 

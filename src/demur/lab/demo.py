@@ -109,7 +109,7 @@ def of_demonstration(found: Demonstration) -> Presentation:
     shown = {name: presentation.of_comparison(one) for name, one in found.comparisons.items()}
     boards = {name: replace(one.tables[0], title=TITLES[name]) for name, one in shown.items()}
     chosen = replace(presentation.of_choice(choice, evaluation), title="The threshold for noisy questions")
-    plot = drawing(f"{presentation.CURVES}.comparison_chart", noisy, region=None, choices=(choice,))
+    plot = drawing(f"{presentation.COMPARED}.comparison_chart", noisy, region=None, choices=(choice,))
     return Presentation(
         title="A museum guide that may say it does not understand",
         sentences=(f"Through a noisy recogniser {verdicts.baseline_verdict(noisy)}.", words.recommendation(choice)),

@@ -502,6 +502,6 @@ def _against_the_first(experiment: UnderstandingExperiment) -> list[str]:
 
 register(
     UnderstandingExperiment,
-    chart=drawn("returns.charts.error_return.comparison_chart", lambda one: one.comparison),
+    chart=drawn("returns.charts.comparison.comparison_chart", lambda one: one.comparison),
     page=presented(of_experiment),
 )

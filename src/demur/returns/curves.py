@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import Any, Literal
 
 import numpy as np
@@ -214,11 +215,18 @@ class ErrorReturnCurve(Shown):
         clear = self.floor + self.error[0]
         return np.array([self.floor, clear, 1.0]), np.array([self.error[0], 0.0, 0.0])
 
+    def outline(self, points: int) -> pl.DataFrame:
+        """The curve as a table of at most so many rows, which looks the same in a small plot with many others."""
+        height = max(float(self.error[0]), 1e-12)
+        return self._frame(outline(self.nonreturn, self.error, tolerance=height / 1000, points=points))
+
     def frame(self, *, points: int | None = None) -> pl.DataFrame:
         """The curve as a table; `points` thins it to about that many rows that look the same when drawn."""
         if points is not None and points not in self._kept:
             self._kept[points] = thinned(self.nonreturn, self.error, points=points)
-        kept = slice(None) if points is None else self._kept[points]
+        return self._frame(slice(None) if points is None else self._kept[points])
+
+    def _frame(self, kept: slice | NDArray[np.int64]) -> pl.DataFrame:
         nonreturn, error, missed = (part[kept] for part in (self.nonreturn, self.error, self.missed_chance))
         return pl.DataFrame(
             {
@@ -306,6 +314,38 @@ def thinned(x: Array, y: Array, *, points: int) -> NDArray[np.int64]:
     order = np.lexsort((up, np.cumsum(np.diff(column, prepend=column[0]) != 0)))
     ends = np.append(starts[1:], x.size) - 1
     return np.unique(np.concatenate([starts, ends, order[starts], order[ends]]))
+
+
+def outline(x: Array, y: Array, *, tolerance: float, points: int) -> NDArray[np.int64]:
+    """Places to keep so that straight lines between them are nowhere further from the curve than `tolerance`.
+
+    The place that lies furthest from its line is added first (Ramer 1972, Douglas and Peucker 1973, along y), until
+    none is too far, or `points` are kept.
+
+    >>> outline(np.array([0.0, 0.1, 0.2, 0.6, 1.0]), np.array([1.0, 0.8, 0.6, 0.2, 0.0]), tolerance=0.11, points=9)
+    array([0, 2, 4])
+    """
+    last = x.size - 1
+    kept, waiting = [0, last], [_furthest(x, y, 0, last)]
+    while waiting and len(kept) < points:
+        distance, place, first, end = heappop(waiting)
+        if -distance <= tolerance:
+            break
+        kept.append(place)
+        for part in ((first, place), (place, end)):
+            heappush(waiting, _furthest(x, y, *part))
+    return np.unique(kept)
+
+
+def _furthest(x: Array, y: Array, first: int, last: int) -> tuple[float, int, int, int]:
+    """How far below 0 the greatest distance from the line between two places is, where that is, and the two places."""
+    width = x[last] - x[first]
+    if last - first < 2 or width <= 0:
+        return 0.0, first, first, last
+    line = y[first] + (x[first : last + 1] - x[first]) * ((y[last] - y[first]) / width)
+    apart = np.abs(y[first : last + 1] - line)
+    place = int(np.argmax(apart))
+    return -float(apart[place]), first + place, first, last
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -59,6 +59,7 @@ SHORT_NAMES = {
 """How measures without parameters of their own are called in tables; others by what they are asked."""
 
 CURVES, READINGS = "returns.charts.error_return", "returns.charts.readings"
+COMPARED = "returns.charts.comparison"
 
 MOST_IN_COLUMNS = 4
 """Systems or slices that a terminal shows side by side; more get a row each."""
@@ -142,13 +143,17 @@ def of_comparison(comparison: Comparison) -> Presentation:
     many = len(systems) > MOST_PAIRED
     board = (leaderboard_table(short),) if len(systems) > 2 else ()
     details = () if many else (pair_table(short), measure_table(systems), count_table(systems))
-    together = drawing(f"{CURVES}.comparison_chart", comparison, region=region_of(systems))
-    differences = [] if many else [drawing(f"{CURVES}.difference_chart", pair) for pair in short.pairs]
+    together = drawing(f"{COMPARED}.comparison_chart", comparison, region=region_of(systems))
+    below = [drawing(f"{COMPARED}.forest_chart", comparison)] if board else []
+    if many:
+        below.append(drawing(f"{COMPARED}.pair_matrix_chart", comparison))
+    else:
+        below += [drawing(f"{CURVES}.difference_chart", pair) for pair in short.pairs]
     return Presentation(
         title="Comparison of systems",
         sentences=tuple(verdicts.comparison_sentences(short)),
         tables=(*board, *details),
-        figures=(together, *differences),
+        figures=(together, *below),
         data=comparison.leaderboard.frame if many else lambda: pl.concat([pair.frame() for pair in comparison.pairs]),
         document=comparison.to_dict(),
         notes=(*([shared] if shared else []), *short.notes),
@@ -443,7 +448,7 @@ register(
     chart=drawn("returns.charts.confusion.confusion_chart", lambda several: several[0]),
     page=presented(of_classes),
 )
-register(Comparison, chart=drawn(f"{CURVES}.comparison_chart"), page=comparison_notebook)
+register(Comparison, chart=drawn(f"{COMPARED}.comparison_chart"), page=comparison_notebook)
 register(
     PairComparison,
     chart=drawn(f"{CURVES}.difference_chart"),

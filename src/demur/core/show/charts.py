@@ -272,7 +272,7 @@ def _spread(points: list[tuple[float, float, int]], shift: tuple[float, float]) 
     return [spots[place][:2] for place in range(len(points))]
 
 
-Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left", "top"]
+Corner = Literal["top-right", "top-left", "bottom-right", "bottom-left", "top", "right"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ def style_channels(
 
 
 def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:
-    """A legend in the corner that the curves leave free, or above the plot; `labels` stand for names that are long."""
+    """A legend in the corner that the curves leave free, above the plot or beside it; `labels` stand for long names."""
     relabel = renamed(labels or {})
     expression: dict[str, Any] = {} if relabel == "datum.label" else {"labelExpr": relabel}
     return alt.Legend(

@@ -203,6 +203,15 @@ def _folded(title: str, content: str) -> str:
     return f"<details><summary>{written(title)}</summary>{content}</details>"
 
 
+LARGEST_DRAWING = 150_000
+"""Characters up to which a figure is drawn as SVG on a page; one of more, such as a heat map of many cells, as PNG."""
+
+
+def _picture(spec: dict[str, Any]) -> str | bytes:
+    drawing = pictures.svg_of(spec)
+    return drawing if len(drawing) <= LARGEST_DRAWING else pictures.compressed(pictures.spec_png(spec))
+
+
 def _figure(chart: Any, number: int, *, folded: bool) -> str:
     spec, words = _pieces(chart)
     about, title = words["description"], f"Figure {number}. {words['title']}"
@@ -210,7 +219,7 @@ def _figure(chart: Any, number: int, *, folded: bool) -> str:
     shown = (
         f'<figure id="figure-{number}"><figcaption>{heading}'
         f'<p class="subtitle">{written(words["subtitle"])}</p></figcaption>'
-        f'<div class="chart" data-spec="spec-{number}">{pictures.embedded(pictures.svg_of(spec), about)}</div>'
+        f'<div class="chart" data-spec="spec-{number}">{pictures.embedded(_picture(spec), about)}</div>'
         f"{data_block(_in_its_place(spec), f'spec-{number}')}"
         f'<p class="description">{written(about)}</p>'
         f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"

@@ -9,11 +9,13 @@ import re
 import subprocess
 import sys
 import threading
+import zlib
 from contextlib import suppress
 from functools import cache
 from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
+from struct import pack, unpack
 from typing import Any
 
 from demur.core.show.charts import alt, spec_of, without_hover
@@ -24,6 +26,7 @@ from demur.errors import UsageError
 if find_spec("vl_convert") is None:
     raise UsageError("figures need the extra: pip install 'demur[plots]'")
 
+_PNG = b"\x89PNG\r\n\x1a\n"
 _CLIP = re.compile(r"\bclip\d+\b")
 
 
@@ -91,7 +94,26 @@ def svg_of(spec: dict[str, Any]) -> str:
 
 def png(chart: Any, *, scale: float = 2.0) -> bytes:
     """The figure as a PNG image, at twice its size unless said otherwise."""
-    return _drawing_process.draw("vegalite_to_png", static_spec(chart), vl_version=_version(), scale=scale)
+    return spec_png(spec_of(chart), scale=scale)
+
+
+def spec_png(spec: dict[str, Any], *, scale: float = 2.0) -> bytes:
+    """The figure of a Vega-Lite spec as a PNG image."""
+    return _drawing_process.draw("vegalite_to_png", without_hover(spec), vl_version=_version(), scale=scale)
+
+
+def compressed(png: bytes) -> bytes:
+    """The same PNG image with its pixels compressed as far as zlib can: a few times smaller than vl-convert's."""
+    chunks, place = [], len(_PNG)
+    while place < len(png):
+        (length,) = unpack(">I", png[place : place + 4])
+        chunks.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + length]))
+        place += length + 12
+    pixels = zlib.compress(zlib.decompress(b"".join(content for kind, content in chunks if kind == b"IDAT")), 9)
+    kept = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
+    kept.insert(-1, (b"IDAT", pixels))  # the last one is IEND
+    parts = (pack(">I", len(part)) + kind + part + pack(">I", zlib.crc32(kind + part)) for kind, part in kept)
+    return _PNG + b"".join(parts)
 
 
 def pdf(chart: Any) -> bytes:

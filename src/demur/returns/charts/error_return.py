@@ -13,6 +13,7 @@ from demur.core.io.columns import nearest
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Corner,
     Plot,
     alt,
     finished,
@@ -31,7 +32,7 @@ from demur.core.stats.promises import Limited
 from demur.errors import UsageError
 from demur.returns import words
 from demur.returns.comparison import verdicts
-from demur.returns.comparison.compare import Comparison, Crossing, PairComparison
+from demur.returns.comparison.compare import Crossing, PairComparison
 from demur.returns.comparison.contrasts import Side
 from demur.returns.curves import ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
@@ -48,6 +49,9 @@ MARKS = {"x": pl.Float64, "y": pl.Float64, "text": pl.String}
 MOST_BANDS = 4
 """Systems up to which bands are drawn unless asked for: more of them hide each other."""
 
+MOST_POINTS = 200
+"""Points of a curve that is drawn with many others."""
+
 
 def error_return_chart(
     evaluations: Sequence[Drawn],
@@ -61,33 +65,19 @@ def error_return_chart(
     crossings: Sequence[Crossing] = (),
     marks: Sequence[Mark] = (),
     limits: Sequence[float] = (),
+    facts: Sequence[str] = (),
 ) -> Any:
     """The error-return plot: the baseline (the first, unless named) thick and black, lower curves are better.
 
     `region` shades the non-return rates that matter. `choices` marks operating points with their thresholds,
-    `crossings` the points where the better system changes, `marks` further points, `limits` promised error rates.
+    `crossings` the points where the better system changes, `marks` further points, `limits` promised error rates;
+    `facts` go into the subtitle.
     Bands hold for a whole curve at once; `"pointwise"` ones at any single non-return rate. Without a `title` the figure
     says what it shows, and not which system is better.
     """
-    further: dict[str, Any] = {"marks": tuple(marks), "limits": tuple(limits)}
+    further: dict[str, Any] = {"marks": tuple(marks), "limits": tuple(limits), "facts": tuple(facts)}
     look = _Look(region, tuple(choices), bands, references, title, tuple(crossings), **further)
     return _chart(baseline_first(evaluations, baseline), look)
-
-
-def comparison_chart(
-    comparison: Comparison,
-    *,
-    region: tuple[float, float] | None = (0.15, 0.25),
-    choices: Sequence[Choice] = (),
-) -> Any:
-    """The error-return plot of compared systems: its title is the verdict, crossings that are shown are marked."""
-    return error_return_chart(
-        comparison.evaluations,
-        region=region,
-        choices=choices,
-        title=verdicts.comparison_title(comparison),
-        crossings=[crossing for pair in comparison.pairs for crossing in verdicts.supported_crossings(pair)],
-    )
 
 
 def slices_chart(
@@ -131,6 +121,7 @@ class _Look:
     left_out: int = 0
     marks: tuple[Mark, ...] = ()
     limits: tuple[float, ...] = ()
+    facts: tuple[str, ...] = ()
 
 
 def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
@@ -149,11 +140,11 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
     domain = headroom(max(*(float(height or 0.0) for height in heights), *tops))  # type: ignore[arg-type]
     layers = [
-        *_region_layer(look.region, domain),
-        *([_band_layer(names, band_rows)] if band_rows is not None else []),
+        *region_layer(look.region, domain),
+        *([band_layer(names, band_rows)] if band_rows is not None else []),
         *_lines(ordered, look, domain),
-        *_cutoff_layer(ordered),
-        *_start_layer(ordered, intervals=look.bands != "none"),
+        *cutoff_layer(ordered),
+        *start_layer(ordered, intervals=look.bands != "none"),
         *_mark_layers(promises, look.crossings, domain),
         *placed_labels(
             pl.DataFrame(points, schema=MARKS, orient="row"), domain, shift=(26.0, 44.0 if promises else 26.0)
@@ -171,6 +162,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         subtitle=[
             *words.subtitle(ordered, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
             *([words.choice_rates(look.choices[0])] if len(look.choices) == 1 else []),
+            *look.facts,
         ],
         description=words.description(ordered, look.region, look.choices),
         table=table,
@@ -188,9 +180,10 @@ def baseline_first(evaluations: Sequence[T], baseline: str | None = None) -> lis
 
 
 def curve_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
-    """The curves as they are drawn: about 2,000 points each, 1,000 where there are many."""
-    points = 2000 if len(evaluations) <= MOST_BANDS else 1000
-    frames = [printed_frame(one.curve, one.curve.frame(points=points)) for one in evaluations]
+    """The curves as they are drawn: about 2,000 points each; where there are many only what shows of them."""
+    few = len(evaluations) <= MOST_BANDS
+    kept = (one.curve.frame(points=2000) if few else one.curve.outline(MOST_POINTS) for one in evaluations)
+    frames = [printed_frame(one.curve, frame) for one, frame in zip(evaluations, kept, strict=True)]
     return pl.concat(frames).select("system", "threshold", "nonreturn", "error", "returned", "wrong_returned")
 
 
@@ -204,14 +197,20 @@ def _banded(ordered: Sequence[Drawn], look: _Look) -> Sequence[Drawn]:
     return [one for one in ordered if one.band is not None] if drawn else []
 
 
-def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -> list[Any]:
-    kinds = reference_names(ordered[0].name) if look.references else ()
-    names = [one.name for one in ordered]
-    channels = line_channels(names, corner="top-right", references=kinds, labels=look.labels)
-    axes = (
+def curve_axes(domain: tuple[float, float]) -> tuple[Any, Any]:
+    """The axes of the error-return plot."""
+    return (
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "error", "error rate (share of inputs answered wrongly)", domain=domain),
     )
+
+
+def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -> list[Any]:
+    kinds = reference_names(ordered[0].name) if look.references else ()
+    names = [one.name for one in ordered]
+    corner: Corner = "right" if look.labels is None and len(names) > MOST_BANDS else "top-right"
+    channels = line_channels(names, corner=corner, references=kinds, labels=look.labels)
+    axes = curve_axes(domain)
     curves = Plot().mark_line(interpolate="linear", clip=True).encode(*axes, *channels, order=alt.Order("nonreturn:Q"))
     if not look.references:
         return [curves]
@@ -222,7 +221,7 @@ def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -
     return [Plot(inline(table)).mark_line().encode(*axes, *channels), curves]
 
 
-def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
+def band_layer(names: list[str], rows: pl.DataFrame) -> Any:
     """The bands in the colours of their lines; these stand in the data, since a scale would take the legend away."""
     colour = pl.col("system").replace_strict(names, _colours(len(names))).alias("colour")
     area = Plot(inline(rows.with_columns(colour))).mark_area(opacity=0.16, clip=True)
@@ -232,7 +231,8 @@ def _band_layer(names: list[str], rows: pl.DataFrame) -> Any:
     )
 
 
-def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float]) -> list[Any]:
+def region_layer(region: tuple[float, float] | None, domain: tuple[float, float]) -> list[Any]:
+    """The shaded strip of the non-return rates that matter."""
     if region is None:
         return []
     if not 0 <= region[0] <= region[1] <= 1:
@@ -244,7 +244,7 @@ def _region_layer(region: tuple[float, float] | None, domain: tuple[float, float
     return [shade.encode(x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"))]
 
 
-def _cutoff_layer(evaluations: Sequence[Drawn]) -> list[Any]:
+def cutoff_layer(evaluations: Sequence[Drawn]) -> list[Any]:
     """A dot at each cutoff of the curves that have few: the line between two is reached by chance alone."""
     rows = [
         {"nonreturn": float(x), "error": float(y), "colour": colour}
@@ -258,7 +258,7 @@ def _cutoff_layer(evaluations: Sequence[Drawn]) -> list[Any]:
     return [dots.encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"), color=alt.Color("colour:N", scale=None))]
 
 
-def _start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
+def start_layer(evaluations: Sequence[Drawn], *, intervals: bool) -> list[Any]:
     """Open circles where curves start that do not start at 0, with the intervals of the error rate there."""
     rows = []
     for one, colour in zip(evaluations, _colours(len(evaluations)), strict=True):

@@ -248,7 +248,9 @@ class Comparison(Shown):
         labels, said = names_in_short([one.system for one in self.evaluations])
         if all(name == label for name, label in labels.items()):
             return self, said
-        return self._renamed(labels), said
+        short = self._renamed(labels)
+        short.__dict__["in_short"] = short, said  # short names are short enough
+        return short, said
 
     def _renamed(self, labels: Mapping[str, str]) -> Comparison:
         """The comparison with other names of its systems."""

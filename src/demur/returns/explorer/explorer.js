@@ -12,34 +12,42 @@ const MOST_NAMED = 4;
 function words(facts, state, points) {
   if (state.align === "cost") return costWords(facts, state, points);
   if (state.x === null) return "Nothing is returned.";
-  const tied = points.some((point) => point.tied);
-  const lead = state.align === "share"
-    ? `Withholding ${tied ? "at most " : ""}${percent(state.x)} of the inputs, `
-    : `At a threshold of ${cutoffWords(state.x)}, `;
-  const after = state.align === "share" ? lateWords(facts, state) + (tied ? "" : shownBetter(facts, state, points)) : "";
-  return `${lead}${errorWords(state, points)}.${after}`;
+  if (state.align === "threshold") return `At a threshold of ${cutoffWords(state.x)}, ${errorWords(state, points, [])}.`;
+  const tied = points.filter((point) => point.tied);
+  const lead = `Withholding ${percent(state.x)} of the inputs, ${errorWords(state, points, tied)}.`;
+  return `${lead}${reachedWords(tied)}${lateWords(facts, state)}${shownBetter(facts, state, points, tied)}`;
 }
 
-function errorWords(state, points) {
-  const inputs = ` of ${count(points[0].returned + points[0].withheld)}`;
-  const rate = (one) => `(${percent(one.error)}${one.tied ? ` at ${percent(one.nonreturn)} non-return` : ""})`;
-  const errors = (one, of = "") => `${count(one.wrong)}${of} ${rate(one)}`;
+function errorWords(state, points, tied) {
+  const inputs = tied.length ? "" : ` of ${count(points[0].returned + points[0].withheld)}`;
+  const rate = (one) => percent(rateOf(one, tied));
+  const errors = (one, of = "") => (tied.length ? rate(one) : `${count(one.wrong)}${of} (${rate(one)})`);
   if (points.length > MOST_NAMED) {
-    const [best, worst] = extremes(points);
+    const [best, worst] = extremes(points, tied);
     return `${best.name} answers fewest wrongly, ${errors(best, inputs)}, and ${worst.name} most, ${errors(worst)}`;
   }
   const told = points.map((one, place) => {
     const kept = state.align === "share" ? "" : ` withholds ${percent(one.nonreturn)} and`;
     if (place && state.align === "share") return `${one.name} ${errors(one)}`;
-    return `${one.name}${kept} answers ${count(one.wrong)}${place ? "" : inputs} wrongly ${rate(one)}`;
+    if (tied.length) return `${one.name} answers ${rate(one)} wrongly`;
+    return `${one.name}${kept} answers ${count(one.wrong)}${place ? "" : inputs} wrongly (${rate(one)})`;
   });
   return listed(told);
 }
 
-function extremes(points) {
+function reachedWords(tied) {
+  if (!tied.length) return "";
+  const told = tied.map((one) => `${one.name} ${percent(one.nonreturn)} (${percent(one.error)} wrong)`);
+  const named = told.length <= MOST_NAMED ? listed(told) : `${told[0]} and ${told.length - 1} more`;
+  return ` That takes chance among tied answers; the next threshold withholds less: ${named}.`;
+}
+
+const rateOf = (point, tied) => (tied.length ? point.error_at_share : point.error);
+
+function extremes(points, tied) {
   return [
-    points.reduce((least, one) => (one.error < least.error ? one : least)),
-    points.reduce((most, one) => (one.error > most.error ? one : most)),
+    points.reduce((least, one) => (rateOf(one, tied) < rateOf(least, tied) ? one : least)),
+    points.reduce((most, one) => (rateOf(one, tied) > rateOf(most, tied) ? one : most)),
   ];
 }
 
@@ -49,9 +57,9 @@ function lateWords(facts, state) {
   return late.length ? ` More is withheld by the system itself: ${listed(told)}.` : "";
 }
 
-function shownBetter(facts, state, points) {
-  if (!facts.pairs.length) return "";
-  const best = extremes(points)[0].name;
+function shownBetter(facts, state, points, tied) {
+  const best = extremes(points, tied)[0].name;
+  if (!facts.pairs.some((pair) => pair.a === best || pair.b === best)) return "";
   const leads = (pair) => pair.intervals.some(
     (part) => pair[part.better] === best && part.from <= state.x && state.x <= part.to);
   const worse = facts.pairs.filter(leads).map((pair) => (pair.a === best ? pair.b : pair.a));
@@ -87,7 +95,9 @@ function regionWords(points) {
 function handleRows(facts, state, points, scales) {
   const top = scales.y.domain()[1];
   const rows = facts.systems.map((system, place) => {
-    const { nonreturn, error } = points[place];
+    const same = state.align === "share";
+    const nonreturn = same ? Math.max(points[place].nonreturn, state.x) : points[place].nonreturn;
+    const error = points[place].error_at_share;
     const [across, at] = [scales.x(nonreturn), scales.y(error)];
     return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_NAMED ? "" : percent(error), across, at, own: at };
   });
@@ -106,7 +116,7 @@ function handleRows(facts, state, points, scales) {
 
 function cellTexts(point) {
   const counts = [point.returned, point.right, point.wrong, point.withheld, point.missed].map(count);
-  return [cutoffWords(point.threshold), tabledPercent(point.nonreturn), tabledPercent(point.error), ...counts, number(point.cost)];
+  return [tabledPercent(point.error_at_share), cutoffWords(point.threshold), tabledPercent(point.nonreturn), tabledPercent(point.error), ...counts, number(point.cost)];
 }
 
 // The wanted state made sound: whatever it lacks, or has wrong, is as at the start.
@@ -294,6 +304,29 @@ export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = 
     else change({ region: [Math.min(drag.from, share), Math.max(drag.from, share)] });
   }
 
+  // The lines of the rows that are pointed at or picked, in colour.
+  const picked = new Set();
+  let over = null;
+  function drawPicked() {
+    const shown = facts.systems.filter((system, place) => picked.has(place) || place === over);
+    const rows = shown.flatMap((system) => system.nonreturn.map((nonreturn, place) => (
+      { system: system.name, nonreturn, error: system.error[place], colour: system.picked })));
+    view?.data("picked", rows).run();
+  }
+
+  function rowOf(event) {
+    const row = event.target.closest("tr");
+    return row && facts.systems.length > 1 ? [...parts.rows.rows].indexOf(row) : null;
+  }
+
+  function pick(event) {
+    const place = rowOf(event);
+    if (place === null) return;
+    if (!picked.delete(place)) picked.add(place);
+    parts.rows.rows[place].setAttribute("aria-selected", String(picked.has(place)));
+    drawPicked();
+  }
+
   function marked() {
     const ends = [parts.from, parts.to].map((input) => input.value).filter((value) => value !== "");
     if (ends.length === 2) change({ region: ends.map((end) => Number(end) / 100).sort((one, two) => one - two) });
@@ -303,6 +336,9 @@ export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = 
     parts.plot.addEventListener("pointerdown", grabbed);
     parts.plot.addEventListener("pointermove", dragged);
     for (const end of ["pointerup", "pointercancel"]) parts.plot.addEventListener(end, () => { drag = null; });
+    parts.rows.addEventListener("pointerover", (event) => { over = rowOf(event); drawPicked(); });
+    parts.rows.addEventListener("pointerleave", () => { over = null; drawPicked(); });
+    parts.rows.addEventListener("click", pick);
     parts.x.addEventListener("input", () => moveTo(Number(parts.x.value)));
     parts.x.addEventListener("keydown", pressed);
     parts.typed.addEventListener("change", typed);

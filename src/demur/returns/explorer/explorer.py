@@ -19,13 +19,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.show import page, pictures
-from demur.core.show.charts import HEIGHT, INK, WIDTH, spec_of, style_of, unchecked, without_hover
+from demur.core.show.charts import HEIGHT, INK, OTHERS, WIDTH, LineStyle, spec_of, style_of, unchecked, without_hover
 from demur.core.show.html import data_block, data_table, written
 from demur.core.show.notebook import FRAME_HEIGHT, ROW_HEIGHT
 from demur.core.show.numbers import count, listed, number, percent, shortened, tabled_percent
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
-from demur.returns.charts.error_return import comparison_chart, error_return_chart
+from demur.returns.charts.comparison import GREY, comparison_chart, line_styles
+from demur.returns.charts.error_return import error_return_chart
 from demur.returns.comparison.compare import Comparison
 from demur.returns.curves import NEAR_ENOUGH, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
@@ -41,9 +42,11 @@ Stretch = tuple[float, float, str | None]
 """A range of non-return rates and the system that leads there, if one does."""
 
 
-def system_points(evaluation: Evaluation, order: int, at: float, points: int) -> dict[str, Any]:
+def system_points(
+    evaluation: Evaluation, order: int, at: float, points: int, style: LineStyle | None = None
+) -> dict[str, Any]:
     """A system as the explorer shows it: counts at its cutoffs, its cost path, and the style of its line."""
-    curve, style = evaluation.curve, style_of(order)
+    curve, style = evaluation.curve, style or style_of(order)
     path = cost_path(curve)
     vertices = np.searchsorted(curve.nonreturn, [stretch.nonreturn for stretch in path])
     kept = kept_places(curve, vertices, at, points)
@@ -61,6 +64,7 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
         **{kind: getattr(evaluation, kind) for kind in ("withheld", "failed", "out_of_scope")},
         "right": _tidy(float(curve.sweep.right.sum())),
         "style": {"colour": style.colour, "width": style.width, "dash": list(style.dash)},
+        "picked": style.colour if style != GREY else OTHERS[order % len(OTHERS)].colour,
         "whole": kept.size == curve.threshold.size,
         "threshold": short_thresholds(curve, curve.threshold[kept]),
         "returned": returned,
@@ -70,19 +74,19 @@ def system_points(evaluation: Evaluation, order: int, at: float, points: int) ->
 
 
 def kept_places(curve: ErrorReturnCurve, vertices: Places, at: float, points: int) -> Places:
-    """Places of the cutoffs that are kept: the ends, those of the cost path, that at `at`, and others evenly by weight.
+    """Places of the cutoffs that are kept: the ends, the cost path, those around `at`, and others evenly by weight.
 
     >>> from demur.returns.curves import error_return
     >>> from demur.core.stats.sweep import Sweep
     >>> curve = error_return(Sweep.of([k / 100 for k in range(100)], [k % 3 > 0 for k in range(100)]))
     >>> kept_places(curve, np.array([], dtype=np.int64), 0.2, 6).tolist()
-    [0, 20, 50, 100]
+    [0, 20, 21, 100]
     """
     last = curve.threshold.size - 1
     if last < points:
         return np.arange(last + 1)
     here = max(0, int(np.searchsorted(curve.nonreturn, at + 1e-12, side="right")) - 1)
-    wanted = np.union1d(vertices, [0, here, last])
+    wanted = np.union1d(vertices, [0, here, min(here + 1, last), last])
     spaced = np.linspace(curve.floor, 1.0, max(0, points - wanted.size))
     return np.union1d(wanted, np.minimum(np.searchsorted(curve.nonreturn, spaced), last))
 
@@ -100,13 +104,23 @@ def _tidy(value: float) -> float:
 
 
 def reading_at(system: Mapping[str, Any], x: float, ratio: float) -> dict[str, Any]:
-    """What a system does at the cutoff that withholds most without going beyond `x`, else at its first."""
+    """What a system does at the cutoff that withholds most without going beyond `x`, else at its first.
+
+    `error_at_share` is the error rate at `x` itself, which is the same share for every system: between two cutoffs it
+    lies on the straight line, as where tied answers are returned by chance.
+    """
     total = system["total"]
     place = max(0, bisect_right(system["returned"], x + 1e-9, key=lambda kept: (total - kept) / total) - 1)
     returned, wrong = system["returned"][place], system["wrong"][place]
     nonreturn, error = (total - returned) / total, wrong / total
+    at_share = error
+    if x > nonreturn and place + 1 < len(system["returned"]):
+        kept, false = system["returned"][place + 1], system["wrong"][place + 1]
+        step = min(1.0, (x - nonreturn) * total / (returned - kept))
+        at_share = error + step * (false - wrong) / total
     return {
         "name": system["name"],
+        "error_at_share": at_share,
         "threshold": system["threshold"][place],
         "nonreturn": nonreturn,
         "error": error,
@@ -147,8 +161,8 @@ LAYERS: dict[str, list[dict[str, Any]]] = json.loads(Template(_text_of("layers.j
 """What is drawn besides the curves.
 
 `lead`: a tint over the whole height where one system is shown better, and the strip under it that says which.
-`region`: the range that was marked. `points`: a rule from the axis up, the point on each curve and its error rate,
-which stands clear of its neighbours.
+`region`: the range that was marked. `picked`: lines of the rows that are pointed at or picked. `points`: a rule from
+the axis up, the point on each curve and its error rate, which stands clear of its neighbours.
 """
 
 FRAMED = "html { font-size: 14px; } body { max-width: none; padding: 0 0.25rem; } .explorer { margin: 0; }"
@@ -168,23 +182,45 @@ RATIO = 0.3
 MOST_NAMED = 4
 """Systems up to which each has its part in the sentence, and its label in the plot."""
 
+MOST_ROWS_OPEN = 12
+"""Systems up to which the table does not scroll."""
+
 COUNTS = ("returned", "right", "wrong", "withheld")
-COLUMNS = ("system", "threshold", "non-return", "error", *COUNTS, "missed chances", "cost")
-"""What the live table shows of each system."""
+COLUMNS = (
+    "system",
+    "error at this share",
+    "threshold",
+    "share reached",
+    "error there",
+    *COUNTS,
+    "missed chances",
+    "cost",
+)
+"""What the live table shows of each system: at the same share for all, then at the cutoff that each has near it."""
+
+MOST_CUTOFFS, LEAST_CUTOFFS = 12_000, 100
+"""Cutoffs kept of all systems together where there are many, and of each at least."""
 
 
 def explorer_spec(drawn: Mapping[str, Any], lead: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The spec of a drawn chart with the named data sets in place of its curves; `lead` is shaded where known.
 
-    The script fills the data sets "curves", "handles" and "region" from the document, so no point is written twice.
+    The script fills "curves", "picked", "handles" and "region" from the document, so that no point is written twice.
     Its marks say nothing to screen readers: the description, the sentence and the table say it all, and in order.
     """
     spec = {key: value for key, value in without_hover(dict(drawn)).items() if key != "title"}
     layers = [_lowered(layer) if lead else layer for layer in spec["layer"]]
     used = {layer["data"]["name"] for layer in layers if "data" in layer}
     kept = {name: rows for name, rows in spec["datasets"].items() if name in used}
-    datasets = {**kept, "curves": [], "handles": [], "region": [], **({"lead": list(lead)} if lead else {})}
-    layers = [*(LAYERS["lead"] if lead else []), *LAYERS["region"], *layers, *LAYERS["points"]]
+    datasets = {
+        **kept,
+        "curves": [],
+        "picked": [],
+        "handles": [],
+        "region": [],
+        **({"lead": list(lead)} if lead else {}),
+    }
+    layers = [*(LAYERS["lead"] if lead else []), *LAYERS["region"], *layers, *LAYERS["picked"], *LAYERS["points"]]
     return {
         **spec,
         "config": {**spec["config"], "aria": False},
@@ -200,7 +236,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     if comparison is None or not comparison.pairs:
         return []
     names = [one.name for one in evaluations]
-    labels = shortened(names, 24)
+    labels, styles = shortened(names, 24), line_styles(comparison)
     undecided: dict[str, Any] = {"better": None, "colour": "#dddddd", "tint": 0.0}
     undecided["label"] = "no significant difference" if len(names) == 2 else "none shown best of all"
     stretches: list[Stretch] = []
@@ -218,7 +254,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     for start, stop, best in _joined(stretches):
         side = undecided
         if best is not None:
-            colour, label = style_of(names.index(best)).colour, f"{labels[best]} is better"
+            colour, label = styles[best].colour, f"{labels[best]} is better"
             side = {"better": best, "colour": colour, "tint": 0.09, "label": label}
         rows.append({"start": round(start, 7), "stop": round(stop, 7), **side})
     return rows
@@ -249,15 +285,21 @@ def explorer_document(
 ) -> dict[str, Any]:
     """Everything the explorer needs as plain values: counts of each system, pairs, words and the Vega-Lite spec.
 
-    Of each system at most `points` cutoffs are kept (more only where its cost path alone has more), evenly by the
-    weight between them; the counts at each of them are exact. Thresholds have as few digits as split the answers the
-    same way; null means: return nothing.
+    Of each system at most `points` cutoffs are kept (fewer of each of many systems, more only where its cost path alone
+    has more), evenly by the weight between them; the counts at each of them are exact. Thresholds have as few digits as
+    split the answers the same way; null means: return nothing.
     """
     if not evaluations:
         raise UsageError("an explorer needs at least one evaluation; got none")
     names = [one.name for one in evaluations]
     if comparison is not None and names != [one.name for one in comparison.evaluations if one.part is None]:
         raise UsageError(f"the comparison is not one of these systems: {listed(names)}")
+    styles: Mapping[str, LineStyle] = {}
+    if comparison is not None:
+        comparison, _ = replace(comparison, evaluations=tuple(evaluations)).in_short
+        evaluations, styles = comparison.evaluations, line_styles(comparison)
+        names = [one.name for one in evaluations]
+    points = min(points, max(LEAST_CUTOFFS, MOST_CUTOFFS // len(names)))
     asked = evaluations[0].measures.get("error_at_nonreturn", ErrorAtNonreturn())
     assert isinstance(asked, ErrorAtNonreturn)
     point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
@@ -266,7 +308,7 @@ def explorer_document(
         if comparison is None:
             chart = error_return_chart(evaluations, region=None)
         else:
-            chart = comparison_chart(replace(comparison, evaluations=tuple(evaluations)), region=None)
+            chart = comparison_chart(comparison, region=None)
     drawn = spec_of(chart)
     title, subtitle = pictures.titles(drawn)
     lead = lead_rows(evaluations, comparison)
@@ -283,7 +325,9 @@ def explorer_document(
             "description": str(drawn.get("description", "")),
             "at": at,
             "ratio": RATIO,
-            "systems": [system_points(one, place, at, points) for place, one in enumerate(evaluations)],
+            "systems": [
+                system_points(one, place, at, points, styles.get(one.name)) for place, one in enumerate(evaluations)
+            ],
             "pairs": [{key: pair[key] for key in kept} for pair in pairs],
             "spec": explorer_spec(drawn, lead),
         }
@@ -324,31 +368,44 @@ def explorer_script() -> str:
 
 
 def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
-    """What the systems do when each withholds the same share; of many the best and the worst."""
-    inputs = f" of {count(points[0]['returned'] + points[0]['withheld'])}"
-    sizes = {one["name"]: one["n"] for one in document["systems"]}
-    tied = {one["name"] for one in points if is_out_of_reach(one, document["at"], sizes[one["name"]])}
+    """What the systems do when each withholds the same share; of many the best and the worst.
 
-    def rate(point: Mapping[str, Any]) -> str:
-        at = f" at {percent(point['nonreturn'])} non-return" if point["name"] in tied else ""
-        return f"({percent(point['error'])}{at})"
+    Where ties keep a system from that share, error rates are those of tied answers returned by chance, and it is told
+    how much the cutoffs there are withhold.
+    """
+    sizes = {one["name"]: one["n"] for one in document["systems"]}
+    tied = [one for one in points if is_out_of_reach(one, document["at"], sizes[one["name"]])]
+    inputs = "" if tied else f" of {count(points[0]['returned'] + points[0]['withheld'])}"
+
+    rate_of = "error_at_share" if tied else "error"
 
     def errors(point: Mapping[str, Any], total: str = "") -> str:
-        return f"{count(point['wrong'])}{total} {rate(point)}"
+        rate = percent(point[rate_of])
+        return rate if tied else f"{count(point['wrong'])}{total} ({rate})"
 
     if len(points) > MOST_NAMED:
-        best, worst = (chosen(points, key=lambda one: float(one["error"])) for chosen in (min, max))
+        best, worst = (chosen(points, key=lambda one: float(one[rate_of])) for chosen in (min, max))
         fewest = f"{best['name']} answers fewest wrongly, {errors(best, inputs)}"
         counts = f"{fewest}, and {worst['name']} most, {errors(worst)}"
     else:
         first, *others = points
-        wrong = f"{first['name']} answers {count(first['wrong'])}{inputs} wrongly {rate(first)}"
-        counts = listed([wrong, *(f"{one['name']} {errors(one)}" for one in others)])
+        wrong, rate = f"{count(first['wrong'])}{inputs}", percent(first[rate_of])
+        lead = f"{first['name']} answers " + (f"{rate} wrongly" if tied else f"{wrong} wrongly ({rate})")
+        counts = listed([lead, *(f"{one['name']} {errors(one)}" for one in others)])
     floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
     late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
     more = f" More is withheld by the system itself: {listed(late)}." if late else ""
-    lead = f"Withholding {'at most ' if tied else ''}{percent(document['at'])} of the inputs"
-    return f"{lead}, {counts}.{more}{_shown_better(document, points, bool(tied))}"
+    lead = f"Withholding {percent(document['at'])} of the inputs"
+    return f"{lead}, {counts}.{_reached(tied)}{more}{_shown_better(document, points, rate_of)}"
+
+
+def _reached(tied: Sequence[Mapping[str, Any]]) -> str:
+    """The shares that systems reach whose ties keep them from the one asked for."""
+    if not tied:
+        return ""
+    parts = [f"{one['name']} {percent(one['nonreturn'])} ({percent(one['error'])} wrong)" for one in tied]
+    named = listed(parts) if len(parts) <= MOST_NAMED else f"{listed(parts[:1])} and {len(parts) - 1} more"
+    return f" That takes chance among tied answers; the next threshold withholds less: {named}."
 
 
 def is_out_of_reach(point: Mapping[str, Any], at: float, n: int) -> bool:
@@ -356,14 +413,14 @@ def is_out_of_reach(point: Mapping[str, Any], at: float, n: int) -> bool:
     return bool(at - point["nonreturn"] > max(NEAR_ENOUGH, 1 / n) + 1e-9)
 
 
-def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]], tied: bool) -> str:
+def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]], rate_of: str) -> str:
     """Whether the system with the fewest errors is shown to be better here, and than which.
 
-    Nothing is said where ties keep a system from this share: the curves are compared between cutoffs too.
+    The curves are compared between cutoffs too.
     """
-    if not document["pairs"] or tied:
+    best = min(points, key=lambda one: float(one[rate_of]))["name"]
+    if not any(best in (pair["a"], pair["b"]) for pair in document["pairs"]):
         return ""
-    best = min(points, key=lambda one: float(one["error"]))["name"]
     worse = [
         str(pair["b"] if pair["a"] == best else pair["a"])
         for pair in document["pairs"]
@@ -379,12 +436,12 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
 
 def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
-    rows = ""
+    rows, tall = "", " explorer-tall" if len(points) > MOST_ROWS_OPEN else ""
     for system, point in zip(document["systems"], points, strict=True):
         cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
-        rates = [tabled_percent(point[name]) for name in ("nonreturn", "error")]
+        share, *rates = [tabled_percent(point[name]) for name in ("error_at_share", "nonreturn", "error")]
         counts = [count(point[name]) for name in (*COUNTS, "missed")]
-        cells = "".join(f"<td>{written(cell)}</td>" for cell in (cutoff, *rates, *counts, number(point["cost"])))
+        cells = "".join(f"<td>{written(cell)}</td>" for cell in (share, cutoff, *rates, *counts, number(point["cost"])))
         style = system["style"]
         rows += (
             '<tr><th scope="row">'
@@ -394,7 +451,7 @@ def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
             f"{written(system['name'])}</th>{cells}</tr>"
         )
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="At the operating point">'
+        f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="At the operating point">'
         '<table class="explorer-table"><caption>At the operating point '
         f'<span class="explorer-quiet">(cost: error + <span data-part="rated">{document["ratio"]:g}</span> × '
         f"non-return)</span></caption><thead><tr>{head}</tr></thead>"
@@ -407,9 +464,9 @@ def static_spec(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
     rows = points_frame(document).select("system", "nonreturn", "error").to_dicts()
     handles = [
         {
-            "nonreturn": point["nonreturn"],
-            "error": point["error"],
-            "top": point["error"],
+            "nonreturn": max(point["nonreturn"], document["at"]),
+            "error": point["error_at_share"],
+            "top": point["error_at_share"],
             "colour": system["style"]["colour"],
         }
         for system, point in zip(document["systems"], points, strict=True)

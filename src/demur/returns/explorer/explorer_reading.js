@@ -46,12 +46,21 @@ function shownThreshold(system, place, state) {
 const isOutOfReach = (system, nonreturn, state) =>
   state.align === "share" && state.x - nonreturn > Math.max(0.005, 1 / system.n) + 1e-9;
 
+// The error rate at a share itself, the same for every system: between two cutoffs on the straight line, as where tied
+// answers are returned by chance.
+function errorAtShare(system, place, share) {
+  const [from, to] = [system.nonreturn[place], system.nonreturn[place + 1]];
+  if (to === undefined || share <= from) return system.error[place];
+  return system.error[place] + Math.min(1, (share - from) / (to - from)) * (system.error[place + 1] - system.error[place]);
+}
+
 export function reading(system, state) {
   const place = placeOf(system, state);
   const [returned, wrong] = [system.returned[place], system.wrong[place]];
   const [nonreturn, error] = [system.nonreturn[place], system.error[place]];
   return {
     name: system.name,
+    error_at_share: state.align === "share" ? errorAtShare(system, place, state.x) : error,
     threshold: shownThreshold(system, place, state),
     nonreturn,
     error,
