@@ -171,7 +171,7 @@ def _direct_labels(drawn: Sequence[Evaluation], domain: tuple[float, float]) -> 
         x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"), text=alt.Text("text:N"), color=alt.Color("colour:N", scale=None)
     )
     look: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 7, "dy": -2, "fontSize": 11, "fontWeight": 600}
-    rim = labels.encode(color=alt.value("white"))
+    rim = labels.encode(color=alt.ColorValue("white"))
     return [rimmed_text(rim, 3, "white", **look)[0], labels.mark_text(**look)]
 
 
@@ -204,13 +204,17 @@ def _under_the_pointer(comparison: Comparison, names: Sequence[str]) -> list[Any
     coloured = alt.Color("colour:N", scale=None)
     return [
         area.mark_area(opacity=0.22, clip=True).encode(
-            x=line["x"], y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail="system:N", fill=alt.Fill("colour:N", scale=None)
+            x=line["x"],
+            y=alt.Y("low:Q"),
+            y2=alt.Y2("high:Q"),
+            detail=alt.Detail("system:N"),
+            fill=alt.Fill("colour:N", scale=None),
         ),
-        curves.mark_line(strokeWidth=2.8, clip=True).encode(**line, detail="system:N", color=coloured),
+        curves.mark_line(strokeWidth=2.8, clip=True).encode(**line, detail=alt.Detail("system:N"), color=coloured),
         rim.properties(name=f"{HOVER}_rim"),
         text,
         catch.mark_line(strokeWidth=9, opacity=0.001, clip=True)
-        .encode(**line, detail="system:N", tooltip=tooltip)
+        .encode(**line, detail=alt.Detail("system:N"), tooltip=tooltip)
         .add_params(
             alt.selection_point(name=over, fields=["system"], on="pointerover", clear="pointerout", empty=False),
             alt.selection_point(name=picked, fields=["system"], on="click", toggle="true", empty=False),
