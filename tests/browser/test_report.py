@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,14 @@ def test_table_and_plot_of_three_systems_fill_the_first_screen(
         ".filter((part) => part.offsetWidth).map((part) => part.getBoundingClientRect().width)"
     )
     assert len(set(edges)) == 1
+
+
+def test_a_report_in_brief_prints_on_one_sheet(open_page: Callable[..., Any], tmp_path: Path) -> None:
+    long = [{**row, "input": f"{row.get('input', '')} and so on" * 40} for row in answers(180)]
+    report = demur.report([{**row, "system": "x" * 120} for row in long], replicates=50, brief=True)
+    report.save(tmp_path / "brief.html")
+    page = open_page()
+    page.goto((tmp_path / "brief.html").as_uri())
+    page.wait_for_function("() => !document.querySelector('.chart > img')")
+    sheets = page.pdf(format="A4", prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page[^s]", sheets)) == 1

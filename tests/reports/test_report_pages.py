@@ -97,7 +97,7 @@ def test_the_story_is_told_in_order(whole):
 
 def test_the_verdict_speaks_of_every_part(whole):
     said = " ".join(whole[0].verdict)
-    for words in ("one is better than two", "when all is returned", "ICE", "gold standard"):
+    for words in ("one is better than two", "Recommended threshold for one: ", "ICE", "gold standard"):
         assert words in said
     assert "Normalised gain follows from how turns are understood" in " ".join(whole[1].verdict)
 
@@ -108,7 +108,7 @@ def test_the_page_is_one_document_with_contents_and_headings_in_order(whole):
     assert len(reader.ids) == len(set(reader.ids))
     assert {link.removeprefix("#") for link in reader.links} <= set(reader.ids)
     assert reader.links[0] == "#main", "the first link skips to the contents"
-    assert len(reader.links) == 1 + len(whole[0].parts)
+    assert len(reader.links) == 2 + len(whole[0].parts), "the further findings and every part"
     assert reader.headings[0] == 1
     assert all(after - before <= 1 for before, after in zip(reader.headings, reader.headings[1:], strict=False))
     assert not re.findall(r'(?:src|href)="(?!data:|#)', re.sub("<script.*?</script>", "", page, flags=re.DOTALL))
@@ -221,7 +221,7 @@ def test_confidences_that_heap_are_noted():
 
 
 def test_too_few_inputs_for_a_promise_are_told():
-    (said,) = reported("no errors").verdict
+    said = reported("no errors").verdict[1]
     assert "50 inputs are too few to promise an error rate of at most 5 % at any threshold" in said
 
 
@@ -258,7 +258,52 @@ def test_thresholds_are_advised_for_what_is_asked(options, rule):
     (advice,) = demur.report(log(), **options, **QUICK).to_dict()["thresholds"]
     (choice,) = advice["choices"]
     assert choice["rule"].startswith(rule)
-    assert advice["advised"] == choice["threshold"]
+    assert advice["recommended"] == advice["shown_at"] == choice["threshold"]
+
+
+def test_the_page_stands_at_the_threshold_it_recommends():
+    report = demur.report(log(name="one"), log(name="two", seed=1), **QUICK)
+    page, advice = report.html(), report.to_dict()["thresholds"]
+    (document,) = re.findall(r'id="explorer-document">(.*?)</script>', page, flags=re.DOTALL)
+    systems = json.loads(document)["systems"]
+    for system, one in zip(systems, advice, strict=True):
+        place = system["advised"]
+        assert 1 - system["returned"][place] / system["total"] == pytest.approx(one["choices"][0]["nonreturn"])
+        assert f"threshold {system['threshold'][place]:g}" in document
+    assert "At the recommended thresholds, one withholds" in page
+    assert report.to_dict()["target"] == {"max_error": 0.05, "delta": 0.05, "assumed": True}
+    assert any("error target of 5 % is assumed" in sentence for sentence in report.said.lead)
+
+
+def test_a_target_that_cannot_be_met_is_told_and_no_other_rule_takes_its_place():
+    report = demur.report(log(), max_error=0.001, delta=0.05, **QUICK)
+    (advice,) = report.to_dict()["thresholds"]
+    assert advice["recommended"] is None
+    assert "No threshold can be recommended" in report.verdict[1]
+    assert "which is not recommended" in report.verdict[1]
+    assert not any("assumed" in sentence for sentence in report.verdict)
+    assert report.summary().tables[0].rows[0][4] == "none"
+
+
+def test_gates_stand_in_markdown_and_on_the_page():
+    held = {"condition": "n < 1", "subject": "one", "passed": True, "failure": None}
+    failed = {"condition": "augrc > 0", "subject": "one", "passed": False, "failure": "one: augrc > 0 holds: it is 0.2"}
+    report = demur.report(log(name="one"), **QUICK).with_gates([held, failed])
+    text = report.markdown()
+    places = [text.index(part) for part in ("| pass | one | not n &lt; 1 |", "| FAIL | one |", "## Errors and")]
+    assert places == sorted(places)
+    assert ">FAIL</th>" in report.html()
+
+
+@pytest.mark.parametrize("logs", [("one",), ("one", "two")])
+def test_in_brief_there_are_a_verdict_a_plot_three_numbers_and_five_examples(logs):
+    tables = [log(name=name, seed=seed) for seed, name in enumerate(logs)]
+    report = demur.report(*tables, brief=True, **QUICK)
+    page = report.html()
+    assert page.count("<figure ") == 1
+    assert page.count("<dd>") == 3
+    assert page.count("<tr><td><bdi>") == 5
+    assert report.markdown().count("\n") < 40
 
 
 def test_slices_are_those_asked_for():
@@ -270,7 +315,7 @@ def test_slices_are_those_asked_for():
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"cost_ratio": 0.3, "max_error": 0.1}, "advised for one aim; got `cost_ratio` and `max_error`"),
+        ({"cost_ratio": 0.3, "max_error": 0.1}, "advised for one aim; got `max_error` and `cost_ratio`"),
         ({"delta": 0.1}, "`delta` goes with `max_error`"),
         ({"at_nonreturn": 2}, "`at_nonreturn` must be at least 0 and at most 1"),
         ({"examples": -1}, "`examples` must be at least 0"),

@@ -107,16 +107,12 @@ def of_demonstration(found: Demonstration) -> Presentation:
     choice, noisy = found.choice, found.comparisons["noisy"]
     evaluation = next(one for one in noisy.evaluations if one.system == choice.system)
     shown = {name: presentation.of_comparison(one) for name, one in found.comparisons.items()}
-    boards = {name: replace(one.tables[0], title=TITLES[name]) for name, one in shown.items()}
     chosen = replace(presentation.of_choice(choice, evaluation), title="The threshold for noisy questions")
     plot = drawing(f"{presentation.COMPARED}.comparison_chart", noisy, region=None, choices=(choice,))
     return Presentation(
         title="A museum guide that may say it does not understand",
         sentences=(f"Through a noisy recogniser {verdicts.baseline_verdict(noisy)}.", words.recommendation(choice)),
-        tables=tuple(
-            one if one.brief is None else replace(one.brief, title=one.title)
-            for one in (boards["noisy"], boards["clean"])
-        ),
+        tables=tuple(shown[name].tables[0].titled(title) for name, title in TITLES.items()),
         figures=(plot,),
         data=lambda: found.table,
         document=found.to_dict(),

@@ -34,6 +34,10 @@ PROMISED, CHANCE = 0.05, 0.05
 """The error rate that a threshold is looked for to promise, and the chance that the promise fails, by default."""
 
 
+AIMS = ("max_error", "max_nonreturn", "cost_ratio")
+"""Options that say how thresholds are chosen; one at a time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions(Sampling):
     """How tables are analysed.
@@ -52,9 +56,14 @@ class ReportOptions(Sampling):
     features: str = "conf+scores.f"
     matched: bool = True
 
+    @property
+    def aim(self) -> str | None:
+        """The option that says how thresholds are chosen; None where none does, and a limit on errors is assumed."""
+        return next((name for name in AIMS if getattr(self, name) is not None), None)
+
     def check(self) -> None:
         """Refuses what cannot be, before any work is done."""
-        given = [name for name in ("cost_ratio", "max_error", "max_nonreturn") if getattr(self, name) is not None]
+        given = [name for name in AIMS if getattr(self, name) is not None]
         if len(given) > 1:
             named = " and ".join(f"`{name}`" for name in given)
             raise UsageError(f"a threshold is advised for one aim; got {named}")
@@ -64,13 +73,17 @@ class ReportOptions(Sampling):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The thresholds looked at for one system; the one advised is what examples and slices are shown at."""
+    """The thresholds looked at for one system; the first is recommended, unless it returns nothing."""
 
     system: str
     choices: tuple[Choice, ...]
-    advised: Choice
-    why: str | None = None
-    """Why it is not the first choice."""
+    shown: Choice
+    """Where slices and examples are shown: at the recommended threshold; where there is none, at another."""
+
+    @property
+    def recommended(self) -> Choice | None:
+        """The choice that keeps the target; None where no threshold does."""
+        return None if self.choices[0].returns_nothing else self.choices[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +165,7 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
     else:
         evaluations = evaluate(responses, measures=measures, step=step, **options.sampling)
     advice = tuple(_advise(one.sample, one.system, options) for one in evaluations)
-    thresholds = {one.system: one.advised.threshold for one in advice}
+    thresholds = {one.system: one.shown.threshold for one in advice}
     columns = slice_columns(responses) if options.by is None else options.by
     step("slices", 0, 1)
     calibrations = [
@@ -236,7 +249,7 @@ def _advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
         return Advice(system, tuple(choices), first)
     cheapest, everything = threshold_by_cost(sample, 0.0, name=system), threshold_by_error(sample, 1.0, name=system)
     kept = (choice for choice in (*choices, cheapest, everything) if not math.isnan(choice.threshold))
-    return Advice(system, tuple(choices), next(kept, cheapest), "no threshold keeps the first limit")
+    return Advice(system, tuple(choices), next(kept, cheapest))
 
 
 def _analyse_lists(

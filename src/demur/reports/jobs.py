@@ -69,6 +69,10 @@ CostRatio = Annotated[
 MaxError = Annotated[float | None, Option("Advise the threshold for at most this share of errors.", metavar="E")]
 Delta = Annotated[float | None, Option("With --max-error: promise it on new data but for this chance.", metavar="D")]
 MaxNonreturn = Annotated[float | None, Option("Advise the threshold for at most this share withheld.", metavar="X")]
+Brief = Annotated[
+    bool,
+    Option("One page of paper: verdict, plot, three numbers, five examples. Applies to .html and .md.", flag="--brief"),
+]
 ExampleRows = Annotated[int, Option("Rows to show of each kind, for each system.", minimum=0, metavar="N")]
 
 
@@ -84,6 +88,7 @@ def report(
     delta: Delta = None,
     max_nonreturn: MaxNonreturn = None,
     examples: ExampleRows = 10,
+    brief: Brief = False,
     outcome: OutcomeColumn = None,
     x: TrialX = None,
     y: TrialY = None,
@@ -134,7 +139,7 @@ def report(
         x=x,
         y=y,
     )
-    return report_of(analyse_tables(read_mixture(*data, reading=reading), options, step=step), title=title)
+    return report_of(analyse_tables(read_mixture(*data, reading=reading), options, step=step), title=title, brief=brief)
 
 
 JOBS = (

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
+from demur.core.show.html import figures_html
 from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, warning_mark
 from demur.core.show.page import Section, page
-from demur.core.show.presentation import Presentation
+from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import plain
 from demur.core.show.safe import json_text
 from demur.errors import UsageError
@@ -20,9 +22,14 @@ from demur.nbest_lists.presentation import of_nbest, of_nbest_comparison
 from demur.nbest_lists.ranks import of_ranks
 from demur.nbest_lists.reward import of_smooths
 from demur.outcome.presentation import of_fit
-from demur.reports.analyses import AnswerAnalyses, ReportAnalyses
+from demur.reports.analyses import AnswerAnalyses, ReportAnalyses, ReportOptions
 from demur.reports.sections import (
+    Verdict,
     advice_section,
+    advice_table,
+    brief_examples,
+    brief_figures,
+    brief_plot,
     calibration_section,
     can_be_chosen,
     can_be_drawn,
@@ -48,12 +55,18 @@ POINTS = 800
 """Cutoffs of each system that the explorer can stop at: about one for each pixel, however long the log is."""
 
 
+MOST_BRIEF = 4
+"""Sentences of a report in brief that has no answers."""
+
+BRIEF_STYLE = files("demur.reports").joinpath("brief.css").read_text(encoding="utf-8")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportPart:
-    """A section of a report, and how the page shows it: with the explorer, or with tables of texts."""
+    """A section of a report, and how the page shows it: its tables may hold texts."""
 
     shown: Presentation
-    layout: Literal["plain", "explorer", "texts"] = "plain"
+    layout: Literal["plain", "texts"] = "plain"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +74,7 @@ class Report:
     """Analyses of tables, ready to be shown."""
 
     title: str
-    verdict: tuple[str, ...]
+    said: Verdict
     parts: tuple[ReportPart, ...]
     """The sections; the last says how the numbers were made."""
     document: dict[str, Any]
@@ -69,25 +82,42 @@ class Report:
     """What gates are asked of: answers, N-best lists, outcomes, gold standards, each by itself."""
     warnings: tuple[str, ...]
     analyses: ReportAnalyses
+    brief: bool = False
+    """Whether it is one page: verdict, plot, three numbers, five examples."""
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What is shown, in a few sentences."""
+        return self.said.sentences
+
+    def with_gates(self, gates: Sequence[Mapping[str, Any]]) -> Report:
+        """The report with the results of gates: for each its condition, its subject, and its failure, or None."""
+        return replace(self, document={**self.document, "gates": list(gates)})
 
     def html(self) -> str:
         """The report as one page that needs nothing from outside, reads without scripts, and on paper."""
+        if self.brief:
+            return self._brief_html()
         answers, live = self.analyses.answers, ""
         if answers is not None and can_be_drawn(answers.evaluations):
-            document = explorer.explorer_document(answers.evaluations, answers.comparison, points=POINTS)
+            choices = [one.choices[0] for one in answers.advice] if can_be_chosen(answers.evaluations) else []
+            document = explorer.explorer_document(
+                answers.evaluations, answers.comparison, points=POINTS, choices=choices
+            )
             live = explorer.explorer_html(document)
-        sections = []
+        sections = [Section("Further findings", self.said.findings)] if self.said.findings else []
+        sections += [Section("Gates", tables=(gates,)) for gates in self._gate_tables()]
         for part in self.parts:
             shown = part.shown
             charts = tuple(figure() for figure in shown.figures)
             tables, texts = ((), shown.tables) if part.layout == "texts" else (shown.tables, ())
-            fragment = live if part.layout == "explorer" else ""
-            sections.append(Section(shown.title, shown.sentences, charts, tables, texts, fragment))
+            sections.append(Section(shown.title, shown.sentences, charts, tables, texts))
         making = self.parts[-1].shown
         return page(
             self.title,
             sections,
-            verdict=self.verdict,
+            verdict=self.said.lead,
+            lead=Section("", tables=self.summary().tables, fragment=live),
             notes=making.notes,
             warnings=self.warnings,
             signatures=making.signatures,
@@ -96,9 +126,44 @@ class Report:
             script=explorer.explorer_script() if live else "",
         )
 
+    def _brief_html(self) -> str:
+        """One page, also of paper: verdict, three numbers, the plot with the recommended threshold, five examples."""
+        answers, lead = self.analyses.answers, Section("")
+        if answers is not None:
+            charts = (brief_plot(answers),) if can_be_drawn(answers.evaluations) else ()
+            lead = Section(
+                "", charts=charts, texts=brief_examples(answers), fragment=figures_html(brief_figures(answers))
+            )
+        return page(
+            self.title,
+            [Section("Gates", tables=(gates,)) for gates in self._gate_tables()],
+            verdict=self.said.lead if answers is not None else self.verdict[:MOST_BRIEF],
+            lead=lead,
+            warnings=self.warnings[:1],
+            seed=self.analyses.options.seed,
+            style=BRIEF_STYLE,
+        )
+
+    def _gate_tables(self) -> list[ResultTable]:
+        """The gates and whether they are passed; none where none was asked."""
+        rows = tuple(
+            (
+                "pass" if gate["failure"] is None else "FAIL",
+                gate["subject"],
+                gate["failure"] or f"not {gate['condition']}",
+            )
+            for gate in self.document["gates"]
+        )
+        return [ResultTable("Gates", ("result", "of", "condition"), rows)] if rows else []
+
     def markdown(self) -> str:
-        """The report in Markdown, figures described in words."""
+        """The report in Markdown, figures described in words; gates stand under the verdict."""
         parts = [f"# {plain_mark(self.title)}", bullets(self.verdict), *map(warning_mark, self.warnings)]
+        parts += [gates.markdown() for gates in self._gate_tables()]
+        if self.brief:
+            answers = self.analyses.answers
+            tables = () if answers is None else (*self.summary().tables, *brief_examples(answers))
+            return "\n\n".join([*parts, *(one.markdown() for one in tables)]) + "\n"
         for shown in (part.shown for part in self.parts):
             parts += [f"## {plain_mark(shown.title)}", paragraph(shown.sentences)]
             parts += [one.markdown(most_rows=MOST_ROWS) for one in shown.tables]
@@ -116,7 +181,10 @@ class Report:
     def summary(self) -> Presentation:
         """The verdict and one small table, for a terminal."""
         answers = self.analyses.answers
-        tables = (replace(brief_table(answers.evaluations), title="Systems"),) if answers is not None else ()
+        tables: tuple[ResultTable, ...] = ()
+        if answers is not None:
+            chosen = can_be_chosen(answers.evaluations)
+            tables = (advice_table(answers) if chosen else brief_table(answers.evaluations).titled("Systems"),)
         return Presentation(self.title, self.verdict, tables, (), pl.DataFrame, self.document, warnings=self.warnings)
 
     def save(self, path: str | Path) -> None:
@@ -146,10 +214,10 @@ def summary_of(report: Report) -> Presentation:
     return report.summary()
 
 
-def report_of(analyses: ReportAnalyses, *, title: str | None = None) -> Report:
+def report_of(analyses: ReportAnalyses, *, title: str | None = None, brief: bool = False) -> Report:
     """The report on analyses of tables."""
     answers = analyses.answers
-    parts = [] if answers is None else _answer_parts(answers)
+    parts = [] if answers is None else _answer_parts(answers, analyses.options)
     answer_document: dict[str, Any] = {}
     if answers is not None:
         answer_document = {key: value for part in parts for key, value in part.shown.document.items()}
@@ -167,10 +235,10 @@ def report_of(analyses: ReportAnalyses, *, title: str | None = None) -> Report:
         *(f"{name} left out: {why}" for name, why in analyses.omitted),
     )
     making = making_section(analyses, notes, signatures)
-    sentences = verdict(analyses, others)
+    said = verdict(analyses, others)
     document = {
         "title": title or _default_title(analyses),
-        "verdict": sentences,
+        "verdict": list(said.sentences),
         **answer_document,
         **other_documents,
         **making.document,
@@ -180,20 +248,21 @@ def report_of(analyses: ReportAnalyses, *, title: str | None = None) -> Report:
     }
     return Report(
         str(document["title"]),
-        tuple(sentences),
+        said,
         (*parts, ReportPart(making)),
         document,
         tuple(one for one in (answer_document, *(part.document for part in others)) if one),
         warnings,
         analyses,
+        brief,
     )
 
 
-def _answer_parts(answers: AnswerAnalyses) -> list[ReportPart]:
+def _answer_parts(answers: AnswerAnalyses, options: ReportOptions) -> list[ReportPart]:
     """The sections on answers, in order; a section is added here, after its function."""
-    parts = [ReportPart(curve_section(answers), "explorer")]
+    parts = [ReportPart(curve_section(answers))]
     if can_be_chosen(answers.evaluations):
-        parts.append(ReportPart(advice_section(answers)))
+        parts.append(ReportPart(advice_section(answers, options)))
     if answers.comparison is not None:
         parts.append(ReportPart(comparison_section(answers.comparison)))
     if answers.slices is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -14,10 +14,11 @@ import polars as pl
 from demur import __version__
 from demur.core.show.numbers import listed, p_value, percent, tabled_percent
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
+from demur.core.show.results import threshold_text
 from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
-from demur.reports.analyses import Advice, AnswerAnalyses, ReportAnalyses
+from demur.reports.analyses import CHANCE, PROMISED, Advice, AnswerAnalyses, ReportAnalyses, ReportOptions
 from demur.returns import words
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import Comparison
@@ -26,7 +27,14 @@ from demur.returns.drift.periods import order_notes
 from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, heap_notes, joined_notes
 from demur.returns.examples import Example, Examples
-from demur.returns.presentation import count_table, measure_table, of_comparison, pair_table, tabled_risk
+from demur.returns.presentation import (
+    count_table,
+    leaderboard_table,
+    measure_table,
+    of_comparison,
+    pair_table,
+    tabled_risk,
+)
 from demur.returns.recalibration.recalibration import Calibration
 from demur.returns.recalibration.recalibration_views import (
     calibration_sentence,
@@ -50,7 +58,8 @@ MOST_STRETCHES = 40
 
 MEANING = (
     "The curve shows what share of all inputs is answered wrongly (up) when a share of them is not answered at all "
-    "(across), the least sure first. Lower is better; the left end is a system that answers everything it can."
+    "(across), the least sure first. Lower is better; the left end is a system that answers everything it can. AUGRC "
+    "is the area under the curve. Missed chances are right answers that are withheld."
 )
 
 
@@ -79,34 +88,79 @@ def can_be_chosen(evaluations: Sequence[Evaluation]) -> bool:
     return any(one.sample.sweep.threshold.size > 1 for one in evaluations)
 
 
-def advice_section(answers: AnswerAnalyses) -> Presentation:
+def advice_section(answers: AnswerAnalyses, options: ReportOptions) -> Presentation:
     """Which threshold to take, and what it costs; the cost path is that of the system with the least area."""
     advice = answers.advice
-    with_path = [one for one in advice if len(one.advised.path) > 1 and one.advised.curve.threshold.size > 2]
+    with_path = [one for one in advice if len(one.shown.path) > 1 and one.shown.curve.threshold.size > 2]
     tables, figures = [_choice_table(advice)], []
     if with_path:
-        areas = {one.system: one.figures["augrc"].value for one in answers.evaluations}
-        leader = min(with_path, key=lambda one: areas[one.system])
+        leader = leader_of(answers, with_path)
         tables.append(_price_table(with_path))
-        figures.append(drawing("returns.charts.cost.cost_path_chart", leader.advised, most=MOST_STRETCHES))
+        figures.append(drawing("returns.charts.cost.cost_path_chart", leader.shown, most=MOST_STRETCHES))
     thresholds = [
         {
             "system": one.system,
-            "advised": one.advised.to_dict()["threshold"],
-            **({} if one.why is None else {"why": one.why}),
+            "recommended": None if one.recommended is None else one.recommended.to_dict()["threshold"],
+            "shown_at": one.shown.to_dict()["threshold"],
             "choices": [choice.to_dict() for choice in one.choices],
         }
         for one in advice
     ]
+    assumed = {"max_error": PROMISED, "delta": CHANCE, "assumed": True}
+    target = assumed if options.aim is None else {options.aim: getattr(options, options.aim), "delta": options.delta}
     return Presentation(
         title="Which threshold",
-        sentences=tuple(map(_advice_sentence, advice)),
+        sentences=(*(" ".join(_advice_sentences(one)) for one in advice), *assumption(options)),
         tables=tuple(tables),
         figures=tuple(figures),
-        data=lambda: pl.concat([one.advised.frame() for one in advice]),
-        document={"thresholds": thresholds},
+        data=lambda: pl.concat([one.shown.frame() for one in advice]),
+        document={"target": target, "thresholds": thresholds},
         notes=("the cost path is drawn for the system with the least area",) if len(with_path) > 1 else (),
     )
+
+
+def assumption(options: ReportOptions) -> list[str]:
+    """That nobody named an error target, so that one is assumed; nothing where one was named."""
+    if options.aim is not None:
+        return []
+    return [f"An error target of {percent(PROMISED)} is assumed; --max-error, --max-nonreturn or --cost-ratio set one."]
+
+
+def leader_of(answers: AnswerAnalyses, advice: Sequence[Advice]) -> Advice:
+    """The advice for the system with the least area."""
+    areas = {one.system: one.figures["augrc"].value for one in answers.evaluations}
+    return min(advice, key=lambda one: (math.isnan(areas[one.system]), areas[one.system]))
+
+
+def advice_table(answers: AnswerAnalyses) -> ResultTable:
+    """Each system at the threshold that is recommended for it."""
+    rows = []
+    for one, advice in zip(answers.evaluations, answers.advice, strict=True):
+        choice, cells = advice.recommended, ("none", "–", "–", "–")
+        if choice is not None:
+            rates = (tabled_percent(choice.nonreturn), tabled_percent(choice.error), tabled_risk(choice.risk))
+            cells = (choice.printed_threshold, *rates)
+        area = one.figures["augrc"]
+        rows.append(
+            (
+                one.system,
+                f"{one.n:,}",
+                f"{area.value:.4f}" if area.defined else "–",
+                tabled_percent(one.figures["forced_error"].value),
+                *cells,
+            )
+        )
+    columns = (
+        "system",
+        "inputs",
+        "AUGRC",
+        "error, all returned",
+        "threshold",
+        "non-return",
+        "error",
+        "wrong of returned",
+    )
+    return ResultTable("Systems, and the threshold recommended for each", columns, tuple(rows))
 
 
 def comparison_section(comparison: Comparison) -> Presentation:
@@ -117,11 +171,8 @@ def comparison_section(comparison: Comparison) -> Presentation:
     return replace(
         shown,
         title="Which system",
-        sentences=(
-            *([verdicts.ranking_sentence(comparison.ranking)] if several else []),
-            *(" ".join(verdicts.pair_sentences(pair)) for pair in comparison.pairs),
-        ),
-        tables=(pair_table(comparison),),
+        sentences=tuple(verdicts.comparison_sentences(comparison)),
+        tables=(*([leaderboard_table(comparison)] if several else []), pair_table(comparison)),
         figures=shown.figures_named("difference")[:MOST_PAIRS],
         warnings=shown.notes if any(comparison.dropped.values()) else (),
         notes=(*shown.notes, *([f"the differences of the first {MOST_PAIRS} pairs are drawn"] if few else [])),
@@ -129,18 +180,23 @@ def comparison_section(comparison: Comparison) -> Presentation:
     )
 
 
-def _advice_sentence(advice: Advice) -> str:
-    first, advised = advice.choices[0], advice.advised
-    if advice.why is None:
-        return " ".join(words.choice_sentences(first))
-    refusal = f"{advice.system}: {words.no_threshold(first)}."
-    if math.isnan(advised.threshold):
-        return refusal
-    return (
-        f"{refusal} Slices and examples are shown at {advised.printed_threshold} instead ({advised.rule}), which "
-        f"withholds {percent(advised.nonreturn)} and leaves {percent(advised.error)} errors, "
-        f"{percent(advised.risk)} of the answers returned."
-    )
+def _advice_sentences(advice: Advice) -> list[str]:
+    """The threshold that is recommended, or that there is none, and where slices and examples are shown then."""
+    if advice.recommended is not None:
+        return words.choice_sentences(advice.recommended)
+    return [f"{advice.system}: {words.no_threshold(advice.choices[0])}.", *_instead(advice)]
+
+
+def _instead(advice: Advice) -> list[str]:
+    """Where slices and examples are shown, if no threshold is recommended."""
+    shown = advice.shown
+    if advice.recommended is not None or math.isnan(shown.threshold):
+        return []
+    return [
+        f"Slices and examples are shown at {shown.printed_threshold}, which is not recommended ({shown.rule}): it "
+        f"withholds {percent(shown.nonreturn)} and leaves {percent(shown.error)} errors, {percent(shown.risk)} of the "
+        "answers returned."
+    ]
 
 
 def _choice_table(advice: Sequence[Advice]) -> ResultTable:
@@ -152,14 +208,21 @@ def _choice_table(advice: Sequence[Advice]) -> ResultTable:
             *map(tabled_percent, (choice.nonreturn, choice.error)),
             tabled_risk(choice.risk),
             tabled_percent(choice.missed_chance),
-            "yes" if choice is one.advised else "",
+            _use(one, choice),
         )
         for one in advice
-        for choice in (*one.choices, *(() if any(c is one.advised for c in one.choices) else (one.advised,)))
+        for choice in (*one.choices, *(() if any(c is one.shown for c in one.choices) else (one.shown,)))
     )
     rates = ("non-return", "error", "wrong of returned", "right but withheld")
-    columns = ("system", "rule", "threshold", *rates, "shown here")
+    columns = ("system", "rule", "threshold", *rates, "use")
     return ResultTable("Thresholds", columns, rows)
+
+
+def _use(advice: Advice, choice: Choice) -> str:
+    """What a threshold in the table is for."""
+    if choice is advice.recommended:
+        return "recommended"
+    return "slices and examples" if choice is advice.shown else ""
 
 
 def _price_table(advice: Sequence[Advice]) -> ResultTable:
@@ -169,13 +232,54 @@ def _price_table(advice: Sequence[Advice]) -> ResultTable:
         best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
         return f"{_cutoff(best)} (withholds {tabled_percent(best.nonreturn)}, errs {tabled_percent(best.error)})"
 
-    rows = tuple((f"{ratio:g}", *(cheapest(one.advised.path, ratio) for one in advice)) for ratio in RATIOS)
+    rows = tuple((f"{ratio:g}", *(cheapest(one.shown.path, ratio) for one in advice)) for ratio in RATIOS)
     columns = ("cost", *(one.system for one in advice))
     return ResultTable("Cheapest threshold by what a non-return costs, an error being 1", columns, rows)
 
 
 def _cutoff(choice: Choice | Stretch) -> str:
     return "return nothing" if math.isnan(choice.threshold) else choice.printed_threshold
+
+
+MOST_BRIEF_EXAMPLES = 5
+"""Examples that a report in brief shows."""
+
+
+def brief_plot(answers: AnswerAnalyses) -> Any:
+    """The error-return plot with the threshold recommended for the system with the least area."""
+    recommended = leader_of(answers, answers.advice).recommended
+    choices = () if recommended is None else (recommended,)
+    if answers.comparison is not None:
+        return drawing("returns.charts.comparison.comparison_chart", answers.comparison, region=None, choices=choices)()
+    return drawing(
+        "returns.charts.error_return.error_return_chart", answers.evaluations, region=None, choices=choices
+    )()
+
+
+def brief_figures(answers: AnswerAnalyses) -> list[tuple[str, str]]:
+    """Three numbers of the system with the least area, each with what it is."""
+    leader = leader_of(answers, answers.advice)
+    of = "" if len(answers.advice) == 1 else f" by {leader.system}"
+    choice = leader.recommended
+    if choice is None:
+        one = next(one for one in answers.evaluations if one.system == leader.system)
+        names = {"forced_error": "of all inputs answered wrongly", "nonreturn_floor": "never answered"}
+        rates = [(percent(one.figures[name].value), f"{text}{of}, all returned") for name, text in names.items()]
+        return [*rates, ("none", "threshold keeps the target")]
+    return [
+        (percent(choice.error), f"of all inputs answered wrongly{of} at {choice.printed_threshold}"),
+        (percent(choice.nonreturn), "of all inputs withheld"),
+        ("–" if math.isnan(choice.risk) else percent(choice.risk), "of the answers returned are wrong"),
+    ]
+
+
+def brief_examples(answers: AnswerAnalyses) -> tuple[ResultTable, ...]:
+    """The surest errors of the system with the least area, five of them; none where it makes none."""
+    leader = leader_of(answers, answers.advice).system
+    one = next(one for one in answers.examples if one.system == leader)
+    rows = [replace(row, nbest=()) for row in (*one.confident_errors, *one.out_of_scope_returned)]
+    rows = sorted(rows, key=lambda row: -row.confidence)[:MOST_BRIEF_EXAMPLES]
+    return (_example_table(f"{leader}: surest errors", rows, one.errors),) if rows else ()
 
 
 def calibration_section(calibrations: Sequence[Calibration], evaluations: Sequence[Evaluation]) -> Presentation:
@@ -243,12 +347,12 @@ def _example_sentence(one: Examples) -> str:
     if math.isnan(one.threshold):
         return f"{one.system} returns nothing, so there is nothing to look at but the right answers it withholds."
     if one.errors == 0:
-        return f"{one.system}: no wrong answer is returned at the threshold advised."
+        return f"{one.system}: no wrong answer is returned at {threshold_text(one.threshold)}."
     wrong, right = ("answer is" if count == 1 else "answers are" for count in (one.errors, one.missed))
     scope = f", {one.out_of_scope:,} of them to inputs out of scope" if one.out_of_scope else ""
     return (
-        f"{one.system}: at the threshold advised, {one.errors:,} wrong {wrong} returned{scope}, and "
-        f"{one.missed:,} right {right} withheld."
+        f"{one.system}: at a threshold of {threshold_text(one.threshold)}, {one.errors:,} wrong {wrong} "
+        f"returned{scope}, and {one.missed:,} right {right} withheld."
     )
 
 
@@ -328,7 +432,7 @@ def slice_section(slices: SliceDifferences) -> Presentation:
     returns_nothing = [system for system, cutoff in slices.thresholds.items() if math.isnan(cutoff)]
     nothing = f" ({listed(returns_nothing)} would return nothing)" if returns_nothing else ""
     how_made = (
-        f"slices by {listed(slices.columns)} at one threshold for all slices of a system, the one advised for it"
+        f"slices by {listed(slices.columns)} at one threshold for all slices of a system, the recommended one if any"
         f"{nothing}; intervals and p-values corrected together for all {len(tests):,} tests of the table (Sidak)"
     )
     worse = sum(test.what == "error" and test.difference > 0 for test in slices.shown)
@@ -466,27 +570,53 @@ def _row_table(analyses: ReportAnalyses) -> ResultTable:
 
 
 MOST_SYSTEMS = 6
-"""Systems that the verdict tells of one by one."""
+"""Systems without a recommended threshold that the verdict describes one by one."""
 
 
-def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a report says first: the lead, which stands over the plot, and what else was found."""
+
+    lead: tuple[str, ...]
+    findings: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*self.lead, *self.findings)
+
+
+def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> Verdict:
     """What the answers show, then the first sentence of every other part."""
-    sentences = [] if analyses.answers is None else _answer_sentences(analyses.answers)
-    return [*sentences, *(part.headline for part in others if part.headline)]
-
-
-def _answer_sentences(answers: AnswerAnalyses) -> list[str]:
-    sentences = []
-    if answers.comparison is not None:
-        sentences.append(f"{verdicts.comparison_title(answers.comparison)}.")
+    headlines = [part.headline for part in others if part.headline]
+    answers = analyses.answers
+    if answers is None:
+        return Verdict(tuple(headlines), ())
+    compared = answers.comparison
+    lead = [] if compared is None else [f"{verdicts.comparison_title(compared)}."]
     pairs = list(zip(answers.evaluations, answers.advice, strict=True))
-    sentences += [_system_sentence(one, advice) for one, advice in pairs[:MOST_SYSTEMS]]
-    if len(pairs) > MOST_SYSTEMS:
-        sentences.append(f"{len(pairs) - MOST_SYSTEMS} more systems are described below.")
-    sentences += _worst_slice_sentence(answers)
+    assumed = assumption(analyses.options) if can_be_chosen(answers.evaluations) else []
+    findings = [*_answer_findings(answers), *headlines]
+    if len(pairs) == 1:
+        return Verdict((*lead, *_system_sentences(*pairs[0]), *assumed), tuple(findings))
+    leader = leader_of(answers, answers.advice)
+    without = [" ".join(_system_sentences(one, advice)) for one, advice in pairs if advice.recommended is None]
+    if len(without) > MOST_SYSTEMS:
+        without = [
+            *without[:MOST_SYSTEMS],
+            f"No threshold is recommended for {len(without) - MOST_SYSTEMS} more systems.",
+        ]
+    if can_be_chosen(answers.evaluations):
+        lead.append(words.recommendation(leader.choices[0]))
+    return Verdict((*lead, *assumed), (*without, *findings))
+
+
+def _answer_findings(answers: AnswerAnalyses) -> list[str]:
+    """The worst slice, what has changed, and whose confidences to recalibrate."""
+    sentences = _worst_slice_sentence(answers)
     for system, drift in answers.drifts:
         if (headline := change_headline(drift)) is not None:
-            sentences.append(headline if len(pairs) == 1 else f"{system}: {headline}")
+            sentences.append(headline if len(answers.evaluations) == 1 else f"{system}: {headline}")
     if off := [one for one in answers.calibrations if one.advice == "recalibrate"]:
         worst = percent(max(one.before["ece"].value for one in off))
         whose, much = ("its", worst) if len(off) == 1 else ("their", f"up to {worst}")
@@ -495,26 +625,17 @@ def _answer_sentences(answers: AnswerAnalyses) -> list[str]:
     return sentences
 
 
-def _system_sentence(one: Evaluation, advice: Advice) -> str:
-    """What one system does when it answers everything, and at the threshold advised."""
+def _system_sentences(one: Evaluation, advice: Advice) -> list[str]:
+    """What one system does when it answers everything, and at the threshold recommended."""
     forced = one.figures["forced_error"]
     start = f"{one.system}: {percent(forced.value)} of {one.n:,} inputs are answered wrongly when all is returned"
     if one.withheld + one.failed == one.n:
-        return f"{one.system} answers none of {one.n:,} inputs."
+        return [f"{one.system} answers none of {one.n:,} inputs."]
     if one.curve.floor > 0:
         start += f", and {percent(one.curve.floor)} not at all"
     if one.sample.sweep.threshold.size < 2:
-        return f"{start}; its confidences do not differ, so no threshold can choose among its answers."
-    choice = advice.choices[0]
-    if math.isnan(choice.threshold):
-        return f"{start}; {words.no_threshold(choice)}."
-    promise = ""
-    if choice.guarantee is not None:
-        promise = f", and promises errors of at most {percent(choice.guarantee.bound)} of all new inputs"
-    return (
-        f"{start}; returning answers from confidence {choice.printed_threshold} on leaves {percent(choice.error)} "
-        f"errors ({percent(choice.risk)} of the answers returned), withholds {percent(choice.nonreturn)}{promise}."
-    )
+        return [f"{start}; its confidences do not differ, so no threshold can choose among its answers."]
+    return [f"{start}.", " ".join([words.recommendation(advice.choices[0], alone=True), *_instead(advice)])]
 
 
 def outcome_sentence(fit: OutcomeFit) -> str:

@@ -58,6 +58,14 @@ SHORT_NAMES = {
 }
 """How measures without parameters of their own are called in tables; others by what they are asked."""
 
+MEANINGS = {
+    "augrc": "area under the error-return curve",
+    "ranking_skill": "0 random, 1 perfect",
+    "qald_precision": "right of those returned",
+    "qald_recall": "right of all inputs",
+}
+"""What the table of all measures says beside a name that does not speak for itself."""
+
 CURVES, READINGS = "returns.charts.error_return", "returns.charts.readings"
 COMPARED = "returns.charts.comparison"
 
@@ -270,7 +278,8 @@ def measure_table(evaluations: Sequence[Evaluation], only: Sequence[str] | None 
                 _figure_text(name, one.figures[name], words.cutoff_words(one, name)) if name in one.figures else "–"
                 for one in evaluations
             )
-            rows.append((measure_name(name, measure), *cells))
+            meaning = f" ({MEANINGS[name]})" if name in MEANINGS else ""
+            rows.append((f"{measure_name(name, measure)}{meaning}", *cells))
             if not all(words.randomising_agrees(one, name) for one in evaluations if name in one.figures):
                 mixed = (_figure_text(name, one.randomised[name]) for one in evaluations)
                 rows.append((f"{measure_name(name, measure)}, ties by chance", *mixed))

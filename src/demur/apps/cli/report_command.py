@@ -38,7 +38,8 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     report: Report = result_of(job, given, quiet=outputs.quiet or outputs.json)
     gates = gate_results(outputs.fail_if, report.documents)
     seconds = time.monotonic() - began
-    document = output.as_json({**report.document, "gates": [_gate_values(gate) for gate in gates]})
+    report = report.with_gates([_gate_values(gate) for gate in gates])
+    document = output.as_json(report.document)
 
     def content(suffix: str) -> str:
         if suffix == ".json":

@@ -78,6 +78,12 @@ def _scrolling(table: ResultTable, body: str, *, kind: str = "", columns: str = 
     )
 
 
+def figures_html(figures: Sequence[tuple[str, str]]) -> str:
+    """A few numbers, large, each with what it is; nothing of none."""
+    parts = "".join(f"<div><dd>{written(number)}</dd><dt>{written(what)}</dt></div>" for number, what in figures)
+    return f'<dl class="figures">{parts}</dl>' if figures else ""
+
+
 def data_table(frame: pl.DataFrame, title: str) -> str:
     """A frame to be unfolded: all of it up to 250 rows, otherwise 200 of them."""
     if frame.height <= MOST_ROWS:

@@ -92,7 +92,11 @@ def page(
     listed = _list(signatures, "<li><code>{}</code></li>")
     made = f"Made by demur {__version__}" + ("" if seed is None else f" with seed {seed}") + "."
     sources = f"<details><summary>Signatures: how each number was made</summary>{listed}</details>"
-    first = "" if lead is None else f'<div class="lead">{_body(lead, 1, tables_first=True)}</div>'
+    first = (
+        ""
+        if lead is None
+        else f'<div class="lead"><h2 class="unseen">Overview</h2>{_body(lead, 1, tables_first=True)}</div>'
+    )
     parts = [
         _head(title, code, style),
         '<body><a class="skip" href="#main">Skip to the contents</a>',

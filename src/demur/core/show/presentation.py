@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +16,7 @@ from demur.errors import UsageError
 _NUMBER = re.compile(r"(?:[pz] = |[pz]? ?< )?[-−+]?[\d.,]+(?:e-?\d+)?(?: ?%)?(?: points)?(?:[ –,:(].*)?")
 """A number as cells have it: with a sign, a unit, and its interval or where it was read."""
 
-_NO_WORD = re.compile(rf"{_NUMBER.pattern}|[-–]?|baseline|undefined.*|return nothing|none:.*")
+_NO_WORD = re.compile(rf"{_NUMBER.pattern}|[-–]?|baseline|undefined.*|return nothing|none.*")
 """What stands in a column of numbers."""
 
 
@@ -32,6 +32,10 @@ class ResultTable:
     crowded: bool = False
     """Whether it has so many columns that a terminal shows it in brief however wide it is."""
 
+    def titled(self, title: str) -> ResultTable:
+        """The table, and what matters of it, under another title."""
+        return replace(self, title=title, brief=None if self.brief is None else self.brief.titled(title))
+
     @property
     def numeric(self) -> tuple[bool, ...]:
         """Which columns hold numbers, so that they are aligned to the right; the first names the rows.
@@ -42,7 +46,10 @@ class ResultTable:
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return (
             False,
-            *(any(map(_NUMBER.fullmatch, cells)) and all(map(_NO_WORD.fullmatch, cells)) for cells in columns[1:]),
+            *(
+                any(cell == "–" or _NUMBER.fullmatch(cell) for cell in cells) and all(map(_NO_WORD.fullmatch, cells))
+                for cells in columns[1:]
+            ),
         )
 
     def markdown(self, *, most_rows: int | None = None) -> str:

@@ -134,7 +134,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         frames = [one.band.frame() for one in banded if one.band is not None]
         band_rows = pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in frames])
     promises = [(one.guarantee.of, one.guarantee.bound) for one in look.choices if one.guarantee is not None]
-    promises += [("error", bound) for bound in look.limits]
+    promises = list(dict.fromkeys([*promises, *(("error", bound) for bound in look.limits)]))
     tops = [bound for of, bound in promises if of != "nonreturn"]
     points = [*((one.nonreturn, one.error, words.choice_text(one)) for one in look.choices), *look.marks]
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
@@ -298,9 +298,9 @@ def _mark_layers(
             "nonreturn": [(bound, domain[0]), (bound, domain[1])],
         }[of]
         rule = Plot(inline(pl.DataFrame(line, schema=["nonreturn", "error"], orient="row")))
-        label = {"error": line[1], "risk": (1.0, 0.42 * bound), "nonreturn": (bound, 0.97 * domain[1])}[of]
+        label = {"error": line[0], "risk": (1.0, 0.42 * bound), "nonreturn": (bound, 0.97 * domain[1])}[of]
         place = Plot(inline(pl.DataFrame([(*label, text)], schema=["nonreturn", "error", "promise"], orient="row")))
-        side: dict[str, Any] = {"align": "left", "dx": 4} if of == "nonreturn" else {"align": "right", "dx": -4}
+        side: dict[str, Any] = {"align": "right", "dx": -4} if of == "risk" else {"align": "left", "dx": 4}
         words_of = place.mark_text(baseline="bottom", dy=-3, fontSize=12, color="#444444", **side)
         layers += [
             rule.mark_line(color="#444444", strokeWidth=1, strokeDash=[5, 3], clip=True).encode(

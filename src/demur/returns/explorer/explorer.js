@@ -12,6 +12,7 @@ const MOST_NAMED = 4;
 function words(facts, state, points) {
   if (state.align === "cost") return costWords(facts, state, points);
   if (state.x === null) return "Nothing is returned.";
+  if (state.align === "advised") return `At the recommended thresholds, ${errorWords(state, points, [])}.`;
   if (state.align === "threshold") return `At a threshold of ${cutoffWords(state.x)}, ${errorWords(state, points, [])}.`;
   const tied = points.filter((point) => point.tied);
   const lead = `Withholding ${percent(state.x)} of the inputs, ${errorWords(state, points, tied)}.`;
@@ -99,7 +100,7 @@ function handleRows(facts, state, points, scales) {
     const nonreturn = same ? Math.max(points[place].nonreturn, state.x) : points[place].nonreturn;
     const error = points[place].error_at_share;
     const [across, at] = [scales.x(nonreturn), scales.y(error)];
-    return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_NAMED ? "" : percent(error), across, at, own: at };
+    return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_NAMED || state.align === "advised" ? "" : percent(error), across, at, own: at };
   });
   const bottom = scales.y(0) - 8;
   const sorted = [...rows].sort((one, two) => two.at - one.at);
@@ -122,7 +123,7 @@ function cellTexts(point) {
 // The wanted state made sound: whatever it lacks, or has wrong, is as at the start.
 function soundState(facts, wanted) {
   const rate = (value, most) => (typeof value === "number" && value >= 0 && value <= most ? value : null);
-  const align = ["share", "threshold", "cost"].includes(wanted.align) ? wanted.align : "share";
+  const align = ["share", "threshold", "cost", ...(facts.advised ? ["advised"] : [])].includes(wanted.align) ? wanted.align : facts.advised ? "advised" : "share";
   const marked = Array.isArray(wanted.region) && wanted.region.every((end) => rate(end, 1) !== null) && wanted.region[0] < wanted.region[1];
   const known = align === "threshold" ? (wanted.x === null || Number.isFinite(wanted.x)) : rate(wanted.x, 1) !== null;
   return {
@@ -150,7 +151,8 @@ function lowerLegends(part) {
 }
 
 // Brings a figure made by `explorer_html` to life. `state` is {x, ratio, align, region}: x is the share withheld, or with
-// align "threshold" the threshold (null: return nothing); with align "cost" each system is at its cheapest threshold.
+// align "threshold" the threshold (null: return nothing); with align "cost" each system is at its cheapest threshold,
+// with align "advised", where there is advice, at the one recommended for it.
 // `onchange` hears the state and what each system does there. Gives {state(), points(), set(state), ready}.
 export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = () => {} } = {}) {
   const systems = told.systems.map(prepared);

@@ -31,7 +31,7 @@ from demur.returns.comparison.compare import Comparison
 from demur.returns.curves import NEAR_ENOUGH, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn
-from demur.returns.threshold import cost_path, short_thresholds
+from demur.returns.threshold import Choice, cost_path, short_thresholds
 
 Places = NDArray[np.int64]
 
@@ -43,13 +43,22 @@ Stretch = tuple[float, float, str | None]
 
 
 def system_points(
-    evaluation: Evaluation, order: int, at: float, points: int, style: LineStyle | None = None
+    evaluation: Evaluation,
+    order: int,
+    at: float,
+    points: int,
+    style: LineStyle | None = None,
+    advised: float | None = None,
 ) -> dict[str, Any]:
-    """A system as the explorer shows it: counts at its cutoffs, its cost path, and the style of its line."""
+    """A system as the explorer shows it: counts at its cutoffs, its cost path, and the style of its line.
+
+    The cutoff of an `advised` threshold is kept, and its place given; NaN returns nothing.
+    """
     curve, style = evaluation.curve, style or style_of(order)
     path = cost_path(curve)
     vertices = np.searchsorted(curve.nonreturn, [stretch.nonreturn for stretch in path])
-    kept = kept_places(curve, vertices, at, points)
+    advice = [] if advised is None else [int(np.searchsorted(curve.threshold, advised))]
+    kept = kept_places(curve, np.append(vertices, advice).astype(np.int64), at, points)
     returned, wrong = _counts(curve, kept)
     thresholds = short_thresholds(curve, curve.threshold[vertices])
     stretches = []
@@ -70,6 +79,7 @@ def system_points(
         "returned": returned,
         "wrong": wrong,
         "path": stretches,
+        "advised": int(np.searchsorted(kept, advice[0])) if advice else None,
     }
 
 
@@ -111,6 +121,20 @@ def reading_at(system: Mapping[str, Any], x: float, ratio: float) -> dict[str, A
     """
     total = system["total"]
     place = max(0, bisect_right(system["returned"], x + 1e-9, key=lambda kept: (total - kept) / total) - 1)
+    return _reading(system, place, ratio, x)
+
+
+def first_readings(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each system does at first: at the threshold advised for it, or at the share withheld that was asked for."""
+    ratio = document["ratio"]
+    if document["advised"]:
+        return [_reading(system, system["advised"], ratio) for system in document["systems"]]
+    return [reading_at(system, document["at"], ratio) for system in document["systems"]]
+
+
+def _reading(system: Mapping[str, Any], place: int, ratio: float, x: float = 0.0) -> dict[str, Any]:
+    """What a system does at one of its cutoffs, and on the way to the next one up to a share of `x`."""
+    total = system["total"]
     returned, wrong = system["returned"][place], system["wrong"][place]
     nonreturn, error = (total - returned) / total, wrong / total
     at_share = error
@@ -193,7 +217,7 @@ COLUMNS = (
     "share reached",
     "error there",
     *COUNTS,
-    "missed chances",
+    "missed chances (right, withheld)",
     "cost",
 )
 """What the live table shows of each system: at the same share for all, then at the cutoff that each has near it."""
@@ -238,7 +262,9 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     names = [one.name for one in evaluations]
     labels, styles = shortened(names, 24), line_styles(comparison)
     undecided: dict[str, Any] = {"better": None, "colour": "#dddddd", "tint": 0.0}
-    undecided["label"] = "no significant difference" if len(names) == 2 else "none shown best of all"
+    undecided["label"] = (
+        "no significant difference" if len(names) == 2 else "no system significantly better than all others"
+    )
     stretches: list[Stretch] = []
     if len(comparison.pairs) == 1:
         pair = comparison.pairs[0]
@@ -281,9 +307,15 @@ def _lowered(layer: dict[str, Any]) -> dict[str, Any]:
 
 
 def explorer_document(
-    evaluations: Sequence[Evaluation], comparison: Comparison | None = None, *, points: int = POINTS
+    evaluations: Sequence[Evaluation],
+    comparison: Comparison | None = None,
+    *,
+    points: int = POINTS,
+    choices: Sequence[Choice] = (),
 ) -> dict[str, Any]:
     """Everything the explorer needs as plain values: counts of each system, pairs, words and the Vega-Lite spec.
+
+    With `choices`, one for each system, it starts at these thresholds and marks them.
 
     Of each system at most `points` cutoffs are kept (fewer of each of many systems, more only where its cost path alone
     has more), evenly by the weight between them; the counts at each of them are exact. Thresholds have as few digits as
@@ -304,11 +336,16 @@ def explorer_document(
     assert isinstance(asked, ErrorAtNonreturn)
     point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
     at = max(point, min(one.curve.floor for one in evaluations))
+    made = [choice for choice in choices if not choice.returns_nothing]
+    thresholds = {choice.system: choice.threshold for choice in choices} if made else {}
+    if made and len(evaluations) == 1:
+        at = made[0].nonreturn
+    marked = made if len(choices) <= MOST_NAMED else []
     with unchecked():
         if comparison is None:
-            chart = error_return_chart(evaluations, region=None)
+            chart = error_return_chart(evaluations, region=None, choices=marked)
         else:
-            chart = comparison_chart(comparison, region=None)
+            chart = comparison_chart(comparison, region=None, choices=marked)
     drawn = spec_of(chart)
     title, subtitle = pictures.titles(drawn)
     lead = lead_rows(evaluations, comparison)
@@ -324,9 +361,11 @@ def explorer_document(
             "subtitle": " · ".join([subtitle, *shade]),
             "description": str(drawn.get("description", "")),
             "at": at,
+            "advised": bool(made) and len(evaluations) > 1,
             "ratio": RATIO,
             "systems": [
-                system_points(one, place, at, points, styles.get(one.name)) for place, one in enumerate(evaluations)
+                system_points(one, place, at, points, styles.get(one.name), thresholds.get(one.system))
+                for place, one in enumerate(evaluations)
             ],
             "pairs": [{key: pair[key] for key in kept} for pair in pairs],
             "spec": explorer_spec(drawn, lead),
@@ -342,7 +381,8 @@ def explorer_html(
 
     With `embed` the figure holds its document, otherwise the page has it elsewhere.
     """
-    points = [reading_at(system, document["at"], document["ratio"]) for system in document["systems"]]
+    points = first_readings(document)
+    advised = "" if document["advised"] else " hidden"
     alone = " hidden" if len(document["systems"]) == 1 else ""
     plot = ""
     if picture:
@@ -352,7 +392,7 @@ def explorer_html(
         f"<figcaption><h3>{written(document['title'])}</h3>"
         f'<p class="subtitle">{written(document["subtitle"])}</p></figcaption>'
         f'<div class="chart explorer-plot" data-part="plot">{plot}</div>'
-        f"{CONTROLS.format(ident=escape(ident), alone=alone)}"
+        f"{CONTROLS.format(ident=escape(ident), alone=alone, advised=advised)}"
         f'<p class="explorer-said" data-part="said">{written(operating_sentence(document, points))}</p>'
         '<p class="explorer-unseen" role="status" data-part="status"></p>'
         f"{_live_table(document, points)}"
@@ -368,13 +408,14 @@ def explorer_script() -> str:
 
 
 def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
-    """What the systems do when each withholds the same share; of many the best and the worst.
+    """What the systems do at the thresholds advised, or at the same share withheld; of many the best and the worst.
 
     Where ties keep a system from that share, error rates are those of tied answers returned by chance, and it is told
     how much the cutoffs there are withhold.
     """
     sizes = {one["name"]: one["n"] for one in document["systems"]}
-    tied = [one for one in points if is_out_of_reach(one, document["at"], sizes[one["name"]])]
+    far = [one for one in points if is_out_of_reach(one, document["at"], sizes[one["name"]])]
+    tied = [] if document["advised"] else far
     inputs = "" if tied else f" of {count(points[0]['returned'] + points[0]['withheld'])}"
 
     rate_of = "error_at_share" if tied else "error"
@@ -392,6 +433,10 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
         wrong, rate = f"{count(first['wrong'])}{inputs}", percent(first[rate_of])
         lead = f"{first['name']} answers " + (f"{rate} wrongly" if tied else f"{wrong} wrongly ({rate})")
         counts = listed([lead, *(f"{one['name']} {errors(one)}" for one in others)])
+    if document["advised"]:
+        if len(points) <= MOST_NAMED:
+            counts = listed([_advised_words(one, "" if place else inputs) for place, one in enumerate(points)])
+        return f"At the recommended thresholds, {counts}."
     floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
     late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
     more = f" More is withheld by the system itself: {listed(late)}." if late else ""
@@ -406,6 +451,12 @@ def _reached(tied: Sequence[Mapping[str, Any]]) -> str:
     parts = [f"{one['name']} {percent(one['nonreturn'])} ({percent(one['error'])} wrong)" for one in tied]
     named = listed(parts) if len(parts) <= MOST_NAMED else f"{listed(parts[:1])} and {len(parts) - 1} more"
     return f" That takes chance among tied answers; the next threshold withholds less: {named}."
+
+
+def _advised_words(point: Mapping[str, Any], inputs: str) -> str:
+    """What a system does at the threshold advised for it."""
+    wrong = f"{count(point['wrong'])}{inputs} wrongly ({percent(point['error'])})"
+    return f"{point['name']} withholds {percent(point['nonreturn'])} and answers {wrong}"
 
 
 def is_out_of_reach(point: Mapping[str, Any], at: float, n: int) -> bool:

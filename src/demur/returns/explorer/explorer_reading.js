@@ -32,6 +32,7 @@ const placeAtThreshold = (system, threshold) =>
 export const stretchAt = (system, ratio) => system.path.find((part) => part.from <= ratio && ratio <= part.to) ?? system.path[0];
 
 export function placeOf(system, state) {
+  if (state.align === "advised") return system.advised;
   if (state.align === "cost") return stretchAt(system, state.ratio).place;
   return state.align === "threshold" ? placeAtThreshold(system, state.x) : placeAtShare(system, state.x);
 }
