@@ -26,7 +26,7 @@ from demur.core.engines.scanning import Scan, is_remote, scan
 from demur.core.io.columns import spellings
 from demur.core.io.files import table_of
 from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import UNREADABLE, expand
+from demur.core.io.sources import UNREADABLE, expand, file_and_column
 from demur.core.io.tables import ROW, Request
 from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
@@ -100,7 +100,7 @@ def _too_much_for_memory(files: list[str]) -> bool:
     """Whether only an engine can, or should, read the files; what is wrong with them is said by what reads them."""
     if any(is_remote(file) or Path(file).is_dir() for file in files):
         return True
-    if "-" in files:
+    if "-" in files or any(file_and_column(file)[1] is not None for file in files):
         return False
     paths = [path for file in files for path in expand(file)]
     if not all(path.suffix.lower() in (".parquet", ".pq") for path in paths):
@@ -242,7 +242,7 @@ def sweep_of_rows(judged: Responses, reading: Reading, data: Sequence[Any], by: 
     frame = judged.frame[keep + ([] if by is None or by in keep else [by])]
 
     def made() -> SweepFile:
-        files = [str(one) for one in data if isinstance(one, str | Path)]
+        files = [str(file_and_column(one)[0]) for one in data if isinstance(one, str | Path)]
         paths = [["<stdin>"] if file == "-" else map(path_text, expand(file)) for file in files]
         found = tuple(tallies_of_frame(frame, by=by))
         return SweepFile(found, rules_of(reading), tuple(chain(*paths)), judged.notes, judged.warnings)

@@ -24,6 +24,7 @@ from demur.returns.options import (
     CheckIds,
     Columns,
     ComparedRegion,
+    ConfidenceColumns,
     CostRatio,
     Curve,
     EngineName,
@@ -62,8 +63,9 @@ if TYPE_CHECKING:
     from demur.returns.recalibration.recalibrated_log import RecalibratedLog
     from demur.returns.recalibration.recalibration import Calibration
     from demur.returns.sweep_files import SweepFile
-    from demur.returns.table import Reading, Responses, ValidatedTable
+    from demur.returns.table import Reading, Responses
     from demur.returns.threshold import Choice
+    from demur.returns.validated import ValidatedTable
     from demur.returns.verify import Verification
 
 
@@ -212,6 +214,7 @@ def compare(
     matched: Annotated[bool, Option("Compare only the ids that all systems have.")] = False,
     unpaired: Annotated[bool, Option("Ignore ids: different inputs for each system.")] = False,
     pair_by: PairBy = None,
+    confidence: ConfidenceColumns = (),
     margin: Annotated[
         float | None,
         Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
@@ -236,17 +239,17 @@ def compare(
     """Is the difference real, and where: paired curves, dominance, crossings, tests.
 
     Systems are paired by id, or as `pair_by` says; inputs that were tried several times (a column trial) are paired and
-    grouped by id. Data are what `read` takes: files, frames, or a dict of names to them.
+    grouped by id. `confidence` names several columns of confidences, or a dict gives names to them: the same answers
+    ranked by each are compared as systems. Data are what `read` takes: files, frames, or a dict of names to them.
     """
     from demur.returns.comparison.compare import compare as compare_systems
+    from demur.returns.confidence_columns import read_by_confidence
     from demur.returns.evaluate import heap_notes, returns_measures
-    from demur.returns.table import read_data
 
     step("reading", 0, 1)
     sampling = Sampling(level, replicates, seed)
     reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
-    judged = read_data(data, replace(reading, pair_by=key_columns(pair_by)))
-    notes, warnings = judged.notes, judged.warnings
+    judged = read_by_confidence(data, replace(reading, pair_by=key_columns(pair_by)), confidence)
     found = compare_systems(
         judged,
         systems=systems,
@@ -263,8 +266,8 @@ def compare(
         step=step,
         **asdict(sampling),
     )
-    notes = (*found.notes, *heap_notes(found.evaluations), *notes, sampling.note)
-    return replace(found, notes=notes, warnings=(*found.warnings, *warnings))
+    notes = (*found.notes, *heap_notes(found.evaluations), *judged.notes, sampling.note)
+    return replace(found, notes=notes, warnings=(*found.warnings, *judged.warnings))
 
 
 @job
@@ -508,7 +511,8 @@ def validate(
 ) -> "ValidatedTable":
     """Read and check tables, and say what was recognised in them."""
     from demur.returns.drift.periods import order_notes
-    from demur.returns.table import ValidatedTable, read_data
+    from demur.returns.table import read_data
+    from demur.returns.validated import ValidatedTable
 
     judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",)))
     return ValidatedTable(replace(judged, notes=(*order_notes(judged), *judged.notes)))

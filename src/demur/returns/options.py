@@ -60,6 +60,16 @@ PairBy = Annotated[
         python='columns, or "row"',
     ),
 ]
+ConfidenceColumns = Annotated[
+    tuple[str, ...] | dict[str, str],
+    Option(
+        "Compare the answers as ranked by this column of confidences. Repeatable; FILE:COLUMN does it for one file.",
+        metavar="COLUMN",
+        repeat=True,
+        python="columns, or a dict of names to columns",
+        check=lambda value: not isinstance(value, str),
+    ),
+]
 MissingConfidence = Annotated[
     Literal["error", "lowest"], Option("An answer without confidence: refuse it, or rank it lowest.")
 ]

@@ -31,8 +31,8 @@ from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.recalibration.recalibrated_log import RecalibratedLog
 from demur.returns.recalibration.recalibration import Calibration
 from demur.returns.recalibration.recalibration_views import of_calibration, of_recalibrated_log
-from demur.returns.table import ValidatedTable
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
+from demur.returns.validated import ValidatedTable
 
 SHORT_NAMES = {
     "forced_error": "error, all returned",

@@ -26,7 +26,7 @@ from demur.core.io.columns import (
     resolve,
 )
 from demur.core.io.files import read_source, table_of
-from demur.core.io.sources import Source, opened, system_names
+from demur.core.io.sources import Source, file_and_column, opened, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
 from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.calibration import ROUNDING
@@ -157,7 +157,8 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
     """The judged responses of files, frames, rows, tables read before, or a mixture; a dict names its systems."""
     if not data:
         raise UsageError("there is nothing to read: give a file, a frame or a list of rows")
-    if all(isinstance(one, str | Path) for one in data):
+    columns = {place: column for place, one in enumerate(data) if (column := confidence_column(one)) is not None}
+    if not columns and all(isinstance(one, str | Path) for one in data):
         return read_responses(*data, reading=reading)
     parts = []
     if len(data) == 1 and named_systems(data[0]):
@@ -172,17 +173,35 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
         for place, one in enumerate(data, 1):
             if isinstance(one, Responses):
                 parts.append(one)
+            elif place - 1 in columns:
+                parts.append(_read_column(file_and_column(one)[0], columns[place - 1], reading))
             elif isinstance(one, str | Path):
                 parts.append(read_responses(one, reading=reading))
             else:
                 parts.append(responses(one, system=f"system {place}" if unnamed > 1 else None, reading=reading))
     if len(parts) == 1:
         return parts[0]
+    names = Counter(system for part in parts for system in part.systems)
+    if columns and (twice := [name for name, times in names.items() if times > 1]):
+        raise UsageError(f'two systems are called "{twice[0]}"; rename a file, or name systems in Python with a dict')
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
     judged = all(part.judged for part in parts)
     return Responses(frame, notes, warnings, judged, pl.concat([part.left_out for part in parts]))
+
+
+def confidence_column(data: Any) -> str | None:
+    """The column of confidences that FILE:COLUMN names; None where no column is named."""
+    return file_and_column(data)[1] if isinstance(data, str | Path) else None
+
+
+def _read_column(file: str | Path, column: str, reading: Reading) -> Responses:
+    """The responses of a file with the confidences of one column, each system with the column in its name."""
+    judged = read_responses(file, reading=replace(reading, columns={**reading.columns, "confidence": column}))
+    own = pl.concat_str("system", pl.lit(f":{column}"))
+    frame, left_out = (one.with_columns(system=own) for one in (judged.frame, judged.left_out))
+    return replace(judged, frame=frame, left_out=left_out)
 
 
 def named_systems(data: Any) -> bool:
@@ -627,62 +646,3 @@ def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
         texts = values.list.sort().list.join(" or ")
         values = texts.set(values.list.len() == 0, judging.OUT_OF_SCOPE)
     return as_text(values).fill_null(judging.NONE)
-
-
-@dataclass(frozen=True, eq=False)
-class ValidatedTable:
-    """What was recognised in tables that have no faults."""
-
-    responses: Responses
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-        return len(self.responses)
-
-    @property
-    def slices(self) -> list[str]:
-        """The columns to slice by."""
-        columns = self.responses.frame.columns
-        return columns[columns.index("weight") + 1 :]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was recognised while reading."""
-        listed = (f"columns to slice by: {', '.join(self.slices)}",) if self.slices else ()
-        return (*listed, *self.responses.notes)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What may be wrong all the same."""
-        return self.responses.warnings
-
-    def frame(self) -> pl.DataFrame:
-        """A row for each system: its rows by what became of them, its dialogues and its confidences."""
-        frame = self.responses.frame
-        counts = frame.group_by("system", maintain_order=True).agg(
-            pl.len().alias("rows"),
-            pl.col("answered").sum(),
-            (~pl.col("answered") & ~pl.col("failed")).sum().alias("withheld"),
-            pl.col("failed").sum(),
-            pl.col("out_of_scope").sum(),
-            pl.col("right").sum(),
-            pl.col("dialogue").n_unique().alias("dialogues"),
-            pl.col("confidence").min().alias("lowest_confidence"),
-            pl.col("confidence").max().alias("highest_confidence"),
-            pl.col("confidence").drop_nulls().n_unique().alias("distinct_confidences"),
-            pl.col("confidence").drop_nulls().mode().min().alias("most_frequent_confidence"),
-            pl.col("confidence").drop_nulls().unique_counts().max().alias("most_frequent_rows"),
-        )
-        return counts.with_columns(dialogues=pl.when(frame["dialogue"].null_count() < frame.height).then("dialogues"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """What was recognised as plain values."""
-        return {
-            "valid": True,
-            "n": self.n,
-            "systems": self.frame().to_dicts(),
-            "slices": self.slices,
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }

@@ -235,7 +235,7 @@ def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
         "has_input": "input" in frame.columns,
         "has_nbest": "nbest" in frame.columns,
         "has_ids": frame["id"].null_count() < frame.height,
-        "trials": bool(frame["id"].drop_nulls().is_duplicated().any()),
+        "repeats_ids": bool(frame["id"].drop_nulls().is_duplicated().any()),
         "weighted": bool((weight != 1).any()),
         "dialogues": frame["dialogue"].drop_nulls().n_unique(),
         "slices": [

@@ -206,7 +206,7 @@ _ANSWER_FACTS = ("answered", "right", "failed", "out_of_scope", "forced_error", 
 _FACT_TYPES: dict[Any, tuple[str, ...]] = {
     Count: (*_ANSWER_FACTS[:4], "dialogues", "utterances", "hypotheses", "trials"),
     float | None: ("forced_error", "mean"),
-    bool: ("has_input", "has_nbest", "has_ids", "weighted", "has_asr", "has_cnet", "grouped"),
+    bool: ("has_input", "has_nbest", "has_ids", "repeats_ids", "weighted", "has_asr", "has_cnet", "grouped"),
     list[str]: ("slices", "systems", "studies", "performers"),
     str: ("outcome", "x", "y"),
 }

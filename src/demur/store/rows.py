@@ -309,7 +309,7 @@ def side_by_side(runs: Sequence[Filed], *, matched: bool = False) -> Pairing | N
     None where that needs a closer look: ids are missing, are not the same in all runs (with `matched`, none is common
     to all), are there several times, or have other targets here than there.
     """
-    if any(run.about.get("trials") for run, _ in runs):
+    if any(run.about.get("repeats_ids") for run, _ in runs):
         return None
     common: pl.DataFrame | None = None
     if matched:  # the hashes of the ids that all runs have

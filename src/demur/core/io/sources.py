@@ -234,6 +234,19 @@ def expand(item: str | Path) -> list[Path]:
     raise DataError(rule, where=str(item), fix=_near_misses(path))
 
 
+def file_and_column(item: str | Path) -> tuple[str | Path, str | None]:
+    """The two sides of FILE:COLUMN where FILE exists and what is named as a whole does not; otherwise no column.
+
+    >>> file_and_column("no-such-file.csv:score")
+    ('no-such-file.csv:score', None)
+    """
+    file, colon, column = str(item).rpartition(":")
+    if not colon or not column or not file or Path(item).exists():
+        return item, None
+    there = file == "-" or Path(file).is_file() or (glob.has_magic(file) and bool(glob.glob(file, recursive=True)))
+    return (file, column) if there else (item, None)
+
+
 def _near_misses(path: Path) -> str:
     """Names the files that are called much alike, endings apart, as any two of a kind share these."""
     folder = path.parent
