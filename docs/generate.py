@@ -86,9 +86,77 @@ def _option_row(parameter: Any) -> str:
     return f"| {names} | {(getattr(parameter, 'help', '') or '').replace('|', chr(92) + '|')} | {default} |"
 
 
+def python_page() -> str:
+    """The reference of the public names, from their signatures and docstrings, in the order of `demur.__all__`."""
+    import demur
+
+    parts = ["# Python", HERE, "`import demur`. What functions give shows itself in notebooks, has `chart()`, `save()`"]
+    parts[-1] += " for its figures and `to_dict()` for all its numbers; `repr` is a few lines."
+    for name in demur.__all__:
+        found = getattr(demur, name)
+        if not name.startswith("_"):
+            parts += _reference(name, found)
+            parts += [part for method, one in _methods(found) for part in _reference(f"{name}.{method}", one, "###")]
+    return "\n\n".join(parts) + "\n"
+
+
+def _reference(name: str, found: Any, heading: str = "##") -> Iterator[str]:
+    """A public name: its signature and its docstring, examples as they are typed."""
+    about, _, example = (inspect.getdoc(found) or "").partition(">>>")
+    yield f"{heading} {name}"
+    yield f"```text\n{_signature(name, found)}\n```"
+    yield about.strip()
+    if inspect.isfunction(found) and (options := _options(found)):
+        yield "\n".join(["| option | meaning |", "|---|---|", *options])
+    if example:
+        yield f"```pycon\n>>>{example.rstrip()}\n```"
+
+
+def _options(function: Any) -> list[str]:
+    """A row for each option of a job, with what its declaration says of it."""
+    from demur.core.jobs import Option, parameters
+
+    declared = [(one.name, one.option.help) for one in parameters(function) if isinstance(one.option, Option)]
+    flags = [(name, re.sub(r" ?Repeatable[.;]", "", text).replace("|", "\\|")) for name, text in declared]
+    rows = [(name, re.sub(r"--([a-z][a-z-]+)", lambda flag: flag[1].replace("-", "_"), text)) for name, text in flags]
+    return [f"| `{name}` | {text} |" for name, text in rows]
+
+
+def _signature(name: str, found: Any) -> str:
+    """How a function is called, one option a line; the defaults stand for the types."""
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except ValueError:  # of a class that is made of C
+        return name
+    plain = [one.replace(annotation=one.empty) for one in parameters if one.name not in ("self", "step", "confirm")]
+    kinds = [one.kind for one in plain]
+    texts = [f"{one}" for one in plain]
+    first = next((place for place, kind in enumerate(kinds) if kind is inspect.Parameter.KEYWORD_ONLY), None)
+    if first is not None and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        texts.insert(first, "*")
+    short = f"{name}({', '.join(texts)})"
+    return short if len(short) <= 100 else f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + ")"
+
+
+def _methods(found: Any) -> list[tuple[str, Any]]:
+    """The public methods that a class itself defines and explains."""
+    own = vars(found).items() if inspect.isclass(found) else ()
+    methods = [(name, getattr(found, name)) for name, one in own if not name.startswith("_") and _is_method(one)]
+    return [(name, one) for name, one in methods if inspect.getdoc(one)]
+
+
+def _is_method(one: Any) -> bool:
+    return inspect.isfunction(one) or isinstance(one, classmethod | staticmethod)
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with its content."""
-    return {DOCS / "measures.md": measures_page(), DOCS / "commands.md": commands_page(), DOCS / "cost.md": cost.page()}
+    return {
+        DOCS / "measures.md": measures_page(),
+        DOCS / "commands.md": commands_page(),
+        DOCS / "python.md": python_page(),
+        DOCS / "cost.md": cost.page(),
+    }
 
 
 def figures() -> None:

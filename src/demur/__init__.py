@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
     from demur.reports.jobs import report
+    from demur.returns.display import ErrorReturnDisplay
     from demur.returns.jobs import (
         apply_recalibration,
         classes,
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
         threshold,
         validate,
         verify_engine,
+    )
+    from demur.returns.predictions import (
+        augrc_score,
+        aurc_score,
+        e_aurc_score,
+        error_at_nonreturn_score,
+        nonreturn_at_error_score,
+        predictions,
+        ranking_skill_score,
     )
     from demur.returns.table import Reading, Responses
     from demur.store.jobs import add_runs, remove_runs, runs
@@ -62,6 +72,16 @@ _HOMES = {
     "understanding.jobs": ("respond", "train", "tune"),
     "reports.jobs": ("report",),
     "core.show.citations": ("cite",),
+    "returns.display": ("ErrorReturnDisplay",),
+    "returns.predictions": (
+        "predictions",
+        "augrc_score",
+        "aurc_score",
+        "e_aurc_score",
+        "ranking_skill_score",
+        "error_at_nonreturn_score",
+        "nonreturn_at_error_score",
+    ),
     "store.jobs": ("add_runs", "remove_runs", "runs"),
     "nbest_lists.table": ("NBest", "NBestReading"),
     "returns.table": ("Reading", "Responses"),
@@ -83,6 +103,14 @@ __all__ = [  # noqa: RUF022
     "fit_recalibration",
     "apply_recalibration",
     "validate",
+    "predictions",
+    "augrc_score",
+    "aurc_score",
+    "e_aurc_score",
+    "ranking_skill_score",
+    "error_at_nonreturn_score",
+    "nonreturn_at_error_score",
+    "ErrorReturnDisplay",
     "read_nbest",
     "nbest",
     "compare_nbest",

@@ -282,7 +282,7 @@ class StudyDesign:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GoldPlan(Shown):
     """Designs that were tried, smallest first, and what was taken from the pilot."""
 

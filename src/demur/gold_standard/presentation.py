@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.show.html import paragraphs
-from demur.core.show.notebook import pictured, presented
+from demur.core.show.notebook import pictured
 from demur.core.show.numbers import p_value, percent, short
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
@@ -385,10 +385,10 @@ def of_plan(plan: GoldPlan) -> Presentation:
     )
 
 
-register(GoldStudy, chart=lambda study, **options: benchmark(study, **options)(), page=presented(of_study))
+register(GoldStudy, chart=lambda study, **options: benchmark(study, **options)(), present=of_study)
 register(
     GoldPlan,
     chart=lambda plan, **options: plan_figure(plan, **options)(),
     page=pictured(lambda plan: paragraphs([plan.words()])),
 )
-register(GoldStudies, chart=lambda studies, **options: main_figure(studies, **options)(), page=presented(of_gold))
+register(GoldStudies, chart=lambda studies, **options: main_figure(studies, **options)(), present=of_gold)

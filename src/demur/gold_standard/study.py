@@ -114,7 +114,7 @@ class GoldOptions(Sampling):
 DEFAULT_OPTIONS = GoldOptions()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GoldStudy(Shown):
     """How far systems are from the gold standard of a study."""
 
@@ -404,6 +404,9 @@ class GoldStudies(tuple[GoldStudy, ...], Shown):
     """One or more studies, each with a gold standard of its own, which show themselves together."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return Shown.__repr__(self)
 
     @property
     def domains(self) -> tuple[Domain, ...]:

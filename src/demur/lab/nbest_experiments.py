@@ -14,7 +14,7 @@ import polars as pl
 
 from demur.core.io.files import read_table
 from demur.core.options import Sampling
-from demur.core.show.notebook import drawn, presented
+from demur.core.show.notebook import drawn
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
@@ -96,7 +96,7 @@ def study_files(files: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(files) or (restaurant_folder() / "turns.jsonl.gz",)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScorerTable(Shown):
     """Scorers by measures (Table 3), all from the same sentences."""
 
@@ -114,7 +114,7 @@ class ScorerTable(Shown):
         return {"sentences": self.sentences, "systems": systems, "notes": list(self.notes), "warnings": []}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LengthSweep(Shown):
     """Measures by condition and number of sentences kept (figure 1): `condition`, `kept`, `measure`, value, ends."""
 
@@ -138,7 +138,7 @@ class LengthSweep(Shown):
         return {"scorer": self.scorer, "by": self.by, "rows": rows, "notes": list(self.notes), "warnings": []}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CurveExperiment(Shown):
     """One quantity of dialogues against another (figures 2 and 3)."""
 
@@ -398,17 +398,17 @@ def of_curves(found: CurveExperiment) -> Presentation:
 register(
     CurveExperiment,
     chart=lambda found, **options: found.smooths.chart(**options),
-    page=presented(of_curves),
+    present=of_curves,
 )
 register(
     ScorerTable,
     chart=drawn(
         "nbest_lists.charts.scorer_chart", scorer_rows, lambda table: {"level": table.evaluations[0].settings.level}
     ),
-    page=presented(of_scorers),
+    present=of_scorers,
 )
 register(
     LengthSweep,
     chart=drawn("nbest_lists.charts.sweep_chart", lambda sweep: sweep.of("ice"), sweep_titles),
-    page=presented(of_lengths),
+    present=of_lengths,
 )

@@ -16,7 +16,7 @@ from demur.core.io.sources import opened
 from demur.core.io.tables import Cells, Request, Table, first
 from demur.core.options import Sampling
 from demur.core.show import numbers
-from demur.core.show.notebook import drawn, presented
+from demur.core.show.notebook import drawn
 from demur.core.show.numbers import ROWS, Wording, tabled_percent
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, plain, register, silent
@@ -201,7 +201,7 @@ class SystemSummary:
     """AUROC of the confidence: whether a question with an answer has more of it than one without."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnderstandingExperiment(Shown):
     """What several systems answered to the same questions, and how they compare."""
 
@@ -503,5 +503,5 @@ def _against_the_first(experiment: UnderstandingExperiment) -> list[str]:
 register(
     UnderstandingExperiment,
     chart=drawn("returns.charts.comparison.comparison_chart", lambda one: one.comparison),
-    page=presented(of_experiment),
+    present=of_experiment,
 )

@@ -78,7 +78,7 @@ class NBestSettings(Sampling):
         return replace(measure, **{name: value for name, value in chosen.items() if hasattr(measure, name)})
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NBestEvaluation(Shown):
     """What the N-best lists of one system show."""
 
@@ -380,7 +380,7 @@ _UTTERANCES = Wording("utterance", "utterances")
 NBestVerdict = Literal["a better", "b better", "no significant difference"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NBestPair(Shown):
     """Two systems' lists against each other; differences are those of a less those of b."""
 
@@ -422,7 +422,7 @@ class NBestPair(Shown):
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NBestComparison(Shown):
     """The lists of two or more systems against each other."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.show.html import paragraphs
-from demur.core.show.notebook import drawn, pictured, presented
+from demur.core.show.notebook import drawn, pictured
 from demur.core.show.numbers import (
     Wording,
     count,
@@ -354,12 +354,12 @@ def _pair_titles(pair: NBestPair) -> dict[str, Any]:
 register(
     NBestEvaluation,
     chart=drawn(PARTS_CHART, lambda one: parts_frame([one]), lambda one: {"level": one.settings.level}),
-    page=presented(lambda one: of_nbest(NBestEvaluations([one]).with_notes((one.settings.note,)))),
+    present=lambda one: of_nbest(NBestEvaluations([one]).with_notes((one.settings.note,))),
 )
 register(
     NBestEvaluations,
     chart=drawn(PARTS_CHART, parts_frame, lambda several: {"level": several[0].settings.level}),
-    page=presented(of_nbest),
+    present=of_nbest,
 )
 register(
     NBestPair,
@@ -369,5 +369,5 @@ register(
 register(
     NBestComparison,
     chart=drawn(PARTS_CHART, lambda one: parts_frame(one.evaluations), lambda one: {"level": one.level}),
-    page=presented(of_nbest_comparison),
+    present=of_nbest_comparison,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.io.tables import named_column
-from demur.core.show.notebook import drawn, presented
+from demur.core.show.notebook import drawn
 from demur.core.show.numbers import Wording, number
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, register
@@ -31,7 +31,7 @@ _TRUTH = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Smooths(Shown):
     """One quantity of dialogues against another, a smooth curve with its standard error per group (figures 2 and 3)."""
 
@@ -208,4 +208,4 @@ def _smooth_table(smooths: Smooths) -> ResultTable:
     return ResultTable("Along the curves", columns, tuple(rows))
 
 
-register(Smooths, chart=drawn("core.show.smooth_chart.smooth_chart", named_curves, axes), page=presented(of_smooths))
+register(Smooths, chart=drawn("core.show.smooth_chart.smooth_chart", named_curves, axes), present=of_smooths)

@@ -55,7 +55,7 @@ class Procedure:
         return None if groups is None else folds_of_groups(groups.tolist())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regression(Shown):
     """A stepwise regression with all that says how far to trust it."""
 
@@ -171,7 +171,7 @@ class SetResult:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OutcomeFit(Shown):
     """A model of the outcome of dialogues, with the prices of confusions where it is made of turns.
 

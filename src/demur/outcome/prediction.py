@@ -48,7 +48,7 @@ class LeftOut:
         return f"{self.turns:,} of {self.of:,} turns are left out{whole}, as they have {unknown}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction(Shown):
     """The outcome that a model predicts for one system, beside the naive guess, or why it does not."""
 
@@ -374,7 +374,7 @@ def what_if(
     return WhatIf(now, then, difference, moved)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OutcomeComparison(Shown):
     """Systems by predicted outcome; one that is unlike the training data is refused and takes part in no pair."""
 

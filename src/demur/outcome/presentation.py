@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.notebook import drawn, presented
+from demur.core.show.notebook import drawn
 from demur.core.show.numbers import interval, number, p_value, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import plain, register
@@ -308,12 +308,12 @@ def _predicted_settings(found: Prediction | OutcomeComparison) -> dict[str, Any]
     return {"outcome": found.model.outcome, "naive": found.predictions[0].naive}
 
 
-register(Regression, chart=drawn(OBSERVED, observed_frame, _observed_settings), page=presented(of_regression))
+register(Regression, chart=drawn(OBSERVED, observed_frame, _observed_settings), present=of_regression)
 register(
     OutcomeFit,
     chart=drawn(OBSERVED, lambda fit: observed_frame(fit.regression), lambda fit: _observed_settings(fit.regression)),
-    page=presented(of_fit),
+    present=of_fit,
 )
 for _kind in (Prediction, OutcomeComparison):
     chart = drawn(PREDICTED, lambda found: predicted_frame(found.predictions), _predicted_settings)
-    register(_kind, chart=chart, page=presented(of_predictions))
+    register(_kind, chart=chart, present=of_predictions)

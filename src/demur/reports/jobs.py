@@ -4,7 +4,7 @@ Only light modules are imported here, as every command loads this one for its he
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from demur.core.jobs import Job, Option, job
 from demur.core.options import (
@@ -100,12 +100,14 @@ def report(
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
+    classes: Any = None,
     step: Step = silent,
 ) -> "Report":
     """One page on one or more tables: answers, N-best lists, dialogues and trials; also Markdown, JSON and JUnit XML.
 
-    What each table is, its columns say; `kinds={"log.csv": "trials"}` says it where they do not. `by` names the columns
-    to slice by, by default all that suit. Thresholds are advised for a cost ratio, a limit on errors (promised with
+    Data are what `compare` takes, a dict of names to tables, arrays and estimators too, and tables of other kinds. What
+    each table is, its columns say; `kinds={"log.csv": "trials"}` says it where they do not. `by` names the columns to
+    slice by, by default all that suit. Thresholds are advised for a cost ratio, a limit on errors (promised with
     `delta`) or on non-returns; by default one is looked for that promises at most 5 % errors.
 
     The report has `.html()`, `.markdown()`, `.to_dict()` and `.save("report.html")`.
@@ -128,6 +130,10 @@ def report(
     )
     options.check()
     step("reading", 0, 1)
+    if classes is not None or not all(isinstance(one, str) for one in data):
+        from demur.returns.predictions import tables_of
+
+        data = tables_of(data, classes)
     reading = MixtureReading(
         kinds=dict(kinds or {}),
         columns=dict(columns or {}),

@@ -14,7 +14,7 @@ from demur.core.show.html import figures_html
 from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, warning_mark
 from demur.core.show.page import Section, page
 from demur.core.show.presentation import Presentation, ResultTable
-from demur.core.show.results import plain
+from demur.core.show.results import in_few_lines, plain
 from demur.core.show.safe import json_text
 from demur.errors import UsageError
 from demur.gold_standard.presentation import of_gold
@@ -69,7 +69,7 @@ class ReportPart:
     layout: Literal["plain", "texts"] = "plain"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Report:
     """Analyses of tables, ready to be shown."""
 
@@ -93,6 +93,9 @@ class Report:
     def with_gates(self, gates: Sequence[Mapping[str, Any]]) -> Report:
         """The report with the results of gates: for each its condition, its subject, and its failure, or None."""
         return replace(self, document={**self.document, "gates": list(gates)})
+
+    def __repr__(self) -> str:
+        return in_few_lines(self.title, self.verdict)
 
     def html(self) -> str:
         """The report as one page that needs nothing from outside, reads without scripts, and on paper."""

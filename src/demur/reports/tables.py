@@ -23,7 +23,7 @@ from demur.importers import importer_of
 from demur.importers.kinds import columns_in, columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, joined, nbest, read_nbest
 from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues
-from demur.returns.table import Reading, Responses, read_responses, responses
+from demur.returns.table import Reading, Responses, named_systems, read_data, read_responses, responses
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -140,6 +140,9 @@ def _given_tables(source: Any, reading: MixtureReading, pipes: Mapping[str, Sour
         return [_Given(one, "trials", ()) for one in source]
     if type(source) in _READ:
         return [_Given(source, _READ[type(source)], ())]
+    if named_systems(source):
+        how = _answers_reading(reading, dict(reading.columns), reading.where)
+        return [_Given(read_data((source,), how), "responses", ())]
     if not isinstance(source, str | Path):
         columns = table_of(source, Request()).columns
         return [_Given(source, kind_of(columns, where="data:"), columns)]
@@ -217,17 +220,21 @@ def _by_source(given: Sequence[_Given]) -> tuple[list[Any], list[Any], list[Any]
     return files, [one.data for one in given if not any(one.data is each for each in (*files, *read))], read
 
 
-def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses | None:
-    if not given:
-        return None
-    how = Reading(
-        columns=_columns(given, reading),
-        where=_where(given, reading),
+def _answers_reading(reading: MixtureReading, columns: dict[str, str], where: tuple[tuple[str, str], ...]) -> Reading:
+    return Reading(
+        columns=columns,
+        where=where,
         out_of_scope=reading.out_of_scope,
         withheld=reading.withheld,
         missing_confidence=reading.missing_confidence,
         keep=(EVERYTHING,),
     )
+
+
+def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses | None:
+    if not given:
+        return None
+    how = _answers_reading(reading, _columns(given, reading), _where(given, reading))
     files, frames, read = _by_source(given)
     parts = [read_responses(*files, reading=how)] if files else []
     for place, frame in enumerate(frames, start=1):

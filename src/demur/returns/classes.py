@@ -423,7 +423,7 @@ MEASURES: dict[str, Measure] = {**RETURNS, **SCOPE, **CLASSES}
 """Measures of responses."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassReport(Shown):
     """Per-class scores of one system, with averages and agreement."""
 

@@ -104,7 +104,7 @@ class Heaps:
         return f"{name} has {values}; {most}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ErrorReturnCurve(Shown):
     """Error rate against non-return rate at every cutoff of one system, from returning all to returning nothing.
 
@@ -248,7 +248,7 @@ class ErrorReturnCurve(Shown):
         return {"system": self.name, "n": self.sweep.n, **plain(columns)}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curve(Shown):
     """Another reading of the sweep: `x` and `y` at every cutoff, with axes named by `kind`."""
 

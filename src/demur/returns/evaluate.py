@@ -297,7 +297,7 @@ class Joined:
         return f"{name}: {joined}; at its {self.cutoffs:,} cutoffs the curve is exact, between them it is {off}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Shown):
     """What the answers of one system show: its curve with bands, and its measures with intervals."""
 

@@ -136,18 +136,21 @@ def score(
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
+    classes: Any = None,
     step: Step = silent,
 ) -> "Evaluations":
     """Error-return curve, areas and operating points of each system, with intervals.
 
-    Data are what `read` takes. A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that holds it, and
-    never brought here.
+    Data are what `read` takes, or arrays: `score(y_true, proba, classes=...)`, as `predictions` takes them, and
+    `score(estimator, X, y)` of scikit-learn. A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that
+    holds it, and never brought here.
     """
     from demur.returns.counting import Counting, count, sweep_of_rows
     from demur.returns.drift.periods import order_notes
     from demur.returns.evaluate import evaluate, returns_measures
     from demur.returns.table import named, read_data
 
+    data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
@@ -234,19 +237,23 @@ def compare(
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
+    classes: Any = None,
     step: Step = silent,
 ) -> "Comparison":
     """Is the difference real, and where: paired curves, dominance, crossings, tests.
 
     Systems are paired by id, or as `pair_by` says; inputs that were tried several times (a column trial) are paired and
     grouped by id. `confidence` names several columns of confidences, or a dict gives names to them: the same answers
-    ranked by each are compared as systems. Data are what `read` takes: files, frames, or a dict of names to them.
+    ranked by each are compared as systems. Data are what `read` takes: files, frames, or a dict of names to them; or
+    arrays, `compare(y_true, {"a": proba, "b": other}, classes=...)`, and estimators, `compare({"a": one, "b": two}, X,
+    y)`.
     """
     from demur.returns.comparison.compare import compare as compare_systems
     from demur.returns.confidence_columns import read_by_confidence
     from demur.returns.evaluate import heap_notes, returns_measures
 
     step("reading", 0, 1)
+    data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
     judged = read_by_confidence(data, replace(reading, pair_by=key_columns(pair_by)), confidence)
@@ -295,6 +302,7 @@ def threshold(
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
+    classes: Any = None,
     step: Step = silent,
 ) -> "Choice":
     """The threshold for a cost, or for a limit on errors or on non-returns, which can be promised for new inputs.
@@ -306,6 +314,7 @@ def threshold(
     from demur.returns.evaluate import Joined
     from demur.returns.threshold import aim
 
+    data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     choose = aim(
         cost_ratio=cost_ratio,
@@ -402,6 +411,7 @@ def classes(
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
+    classes: Any = None,
     step: Step = silent,
 ) -> "ClassReports":
     """Precision, recall and F of each class, averages, kappa, confusion; rejected inputs counted honestly.
@@ -412,6 +422,7 @@ def classes(
     from demur.returns.counting import Counting, count_labels
     from demur.returns.table import named, read_data
 
+    data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
     reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
@@ -571,6 +582,15 @@ def _one_system(
     samples = {one.part: tally_sample(one, *drawn) for one in parts}
     evaluated = partial(evaluate, [tally], **asdict(sampling))
     return OneSystem(counted, counted.notes, tally.system, samples, evaluated)
+
+
+def _tables(data: tuple[Any, ...], classes: Any) -> tuple[Any, ...]:
+    """Data in which arrays and estimators are tables; files need nothing of the kind."""
+    if classes is None and all(isinstance(one, str | Path) for one in data):
+        return data
+    from demur.returns.predictions import tables_of
+
+    return tables_of(data, classes)
 
 
 def _reading(

@@ -11,7 +11,7 @@ import polars as pl
 
 from demur.core.show import numbers
 from demur.core.show.html import curve_points, notebook, paragraphs, table_html
-from demur.core.show.notebook import drawn, figure, pictured, presented
+from demur.core.show.notebook import drawn, figure, pictured
 from demur.core.show.numbers import tabled_percent, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
@@ -449,15 +449,15 @@ def comparison_notebook(comparison: Comparison) -> str:
 register(
     Evaluation,
     chart=drawn(f"{CURVES}.error_return_chart", lambda one: [one]),
-    page=presented(lambda one: of_scores([one])),
+    present=lambda one: of_scores([one]),
 )
-register(Evaluations, chart=drawn(f"{CURVES}.error_return_chart"), page=presented(of_scores))
+register(Evaluations, chart=drawn(f"{CURVES}.error_return_chart"), present=of_scores)
 register(
     ClassReports,
     chart=drawn("returns.charts.confusion.confusion_chart", lambda several: several[0]),
-    page=presented(of_classes),
+    present=of_classes,
 )
-register(Comparison, chart=drawn(f"{COMPARED}.comparison_chart"), page=comparison_notebook)
+register(Comparison, chart=drawn(f"{COMPARED}.comparison_chart"), page=comparison_notebook, present=of_comparison)
 register(
     PairComparison,
     chart=drawn(f"{CURVES}.difference_chart"),
@@ -466,16 +466,17 @@ register(
 register(
     Choice,
     chart=drawn("returns.charts.cost.cost_path_chart"),
+    present=of_choice,
     page=pictured(lambda choice: paragraphs(words.choice_sentences(choice)) + table_html(path_table(choice))),
 )
 register(
     ClassReport,
     chart=drawn("returns.charts.confusion.confusion_chart"),
-    page=presented(lambda report: of_classes([report])),
+    present=lambda report: of_classes([report]),
 )
-register(Calibration, chart=drawn(f"{READINGS}.recalibration_chart"), page=presented(of_calibration))
-register(Drift, chart=drawn("returns.charts.drift.confidence_drift_chart"), page=presented(of_drift))
-register(RecalibratedLog, chart=drawn(f"{READINGS}.recalibration_chart"), page=presented(of_recalibrated_log))
+register(Calibration, chart=drawn(f"{READINGS}.recalibration_chart"), present=of_calibration)
+register(Drift, chart=drawn("returns.charts.drift.confidence_drift_chart"), present=of_drift)
+register(RecalibratedLog, chart=drawn(f"{READINGS}.recalibration_chart"), present=of_recalibrated_log)
 register(
     ErrorReturnCurve,
     chart=drawn(f"{CURVES}.bare_curve_chart"),

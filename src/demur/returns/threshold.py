@@ -166,7 +166,7 @@ class GroupRates:
     risk: Figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Choice(Shown):
     """A threshold and what it gives; a threshold of NaN means: return nothing, or nothing for sure with a draw."""
 

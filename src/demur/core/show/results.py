@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from decimal import Decimal
 from importlib import import_module
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+if TYPE_CHECKING:
+    from demur.core.show.presentation import Presentation
 
 T = TypeVar("T")
 
@@ -18,6 +22,7 @@ Step = Callable[[str, int, int], None]
 
 _charts: dict[type, Callable[..., Any]] = {}
 _pages: dict[type, Callable[[Any], str]] = {}
+_presentations: dict[type, Callable[[Any], Presentation]] = {}
 
 
 def path_text(path: str | PathLike[str]) -> str:
@@ -67,16 +72,24 @@ def threshold_text(threshold: float) -> str:
     return min(positional, scientific, key=len)
 
 
-def register(kind: type, *, chart: Callable[..., Any] | None = None, page: Callable[[Any], str] | None = None) -> None:
-    """Say how results of a kind are drawn and shown as HTML."""
+def register(
+    kind: type,
+    *,
+    chart: Callable[..., Any] | None = None,
+    page: Callable[[Any], str] | None = None,
+    present: Callable[[Any], Presentation] | None = None,
+) -> None:
+    """Say how results of a kind are drawn and presented, and how they are shown as HTML where that is not all."""
     if chart is not None:
         _charts[kind] = chart
     if page is not None:
         _pages[kind] = page
+    if present is not None:
+        _presentations[kind] = present
 
 
 class Shown:
-    """A result that can draw itself and show itself in a notebook."""
+    """A result that can draw itself, write its figures, and show itself in a notebook and in a few lines."""
 
     __slots__ = ()
 
@@ -85,9 +98,64 @@ class Shown:
         _load_views(type(self))
         return _charts[type(self)](self, **options)
 
+    def figure_names(self) -> tuple[str, ...]:
+        """The names of all figures that `save` can write."""
+        _load_views(type(self))
+        present = _presentations.get(type(self))
+        return ("figure",) if present is None else tuple(present(self).drawings())
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        figure: str | None = None,
+        *,
+        width: str | float | None = None,
+        font_size: float | None = None,
+        title: bool = True,
+        grey: bool = False,
+    ) -> None:
+        """Writes a figure, the first unless named, to .svg, .png, .pdf or .html.
+
+        For print: `width` such as "3.3in" or "84mm" (a number is in inches), `font_size` in points, without a `title`,
+        in `grey` with dashes and markers.
+        """
+        _load_views(type(self))
+        look = import_module("demur.core.show.papers").FigureLook.of(width, font_size=font_size, title=title, grey=grey)
+        present: Any = _presentations.get(type(self))
+        draw: Any = self.chart
+        if present is not None:
+            (draw,) = present(self).chosen([figure] if figure else []).values()
+        content = import_module("demur.core.show.page").figure_file(draw, path, look)
+        import_module("demur.core.io.writing").write_whole(path, content)
+
     def _repr_html_(self) -> str:
         _load_views(type(self))
-        return _pages[type(self)](self)
+        if type(self) in _pages:
+            return _pages[type(self)](self)
+        return str(import_module("demur.core.show.notebook").presented(_presentations[type(self)])(self))
+
+    def __repr__(self) -> str:
+        _load_views(type(self))
+        if type(self) not in _presentations:
+            name = getattr(self, "name", "")
+            return f"<{type(self).__name__}{f' of {name}' if name else ''}>"
+        shown = _presentations[type(self)](self)
+        return in_few_lines(f"{type(self).__name__}: {shown.title}", shown.sentences)
+
+
+def in_few_lines(title: str, sentences: Sequence[str]) -> str:
+    """A title and the first sentences of a result, each in a line.
+
+    >>> print(in_few_lines("Threshold", ["Return from 0.5 on."]))
+    <Threshold
+      Return from 0.5 on.>
+    """
+    lines = [textwrap.shorten(one, 200, placeholder=" ...") for one in sentences[:MOST_SENTENCES]]
+    return "\n  ".join([f"<{title}", *lines]) + ">"
+
+
+MOST_SENTENCES = 3
+"""Sentences of a result that its `repr` has."""
 
 
 def _load_views(kind: type) -> None:
@@ -108,6 +176,9 @@ class Results(tuple[T, ...], Shown):
         made = super().__new__(cls, results)
         made._notes = made._warnings = ()
         return made
+
+    def __repr__(self) -> str:
+        return Shown.__repr__(self)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -168,7 +168,7 @@ class Process:
     noise: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Smooth(Shown):
     """A curve over a grid of x with the standard error of its height.
 

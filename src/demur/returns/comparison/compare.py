@@ -121,7 +121,7 @@ class Equivalence:
         return max(self.a, self.b)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairComparison(PairTests, Shown):
     """What two systems' curves show against each other."""
 
@@ -226,7 +226,7 @@ class PairComparison(PairTests, Shown):
         return table.select(pl.lit(self.a).alias("a"), pl.lit(self.b).alias("b"), pl.all())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Shown):
     """Two or more systems against each other."""
 

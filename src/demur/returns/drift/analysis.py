@@ -110,7 +110,7 @@ class PromiseCheck:
         return values
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drift(Shown):
     """What changed from an old log to a new one, and whether the promise of a threshold holds."""
 

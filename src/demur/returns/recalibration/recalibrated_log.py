@@ -32,7 +32,7 @@ PARTS = ("system", "target", "prediction", "confidence", "correct")
 """The columns of a log that recalibrating it looks at."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecalibratedLog(Shown):
     """A log with its confidences mapped, all its other columns as they were, and what that did where it can be judged.
 

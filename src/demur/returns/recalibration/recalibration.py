@@ -102,7 +102,7 @@ class OutOfFold:
         return Difference(mean, low, high, estimate.p, estimate.p, freedom=estimate.freedom)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Shown):
     """The confidences of one system: as they are, and by each method out of fold; a change is after less before.
 

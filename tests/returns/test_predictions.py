@@ -1,0 +1,146 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import cross_val_score
+from sklearn.svm import LinearSVC
+
+import demur
+from demur.errors import DataError, UsageError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 3))
+Y = np.array(["a", "b", "c"])[np.argmax(X + RNG.normal(size=(240, 3)), axis=1)]
+MODEL = LogisticRegression().fit(X[:120], Y[:120])
+PROBA = MODEL.predict_proba(X[120:])
+QUICK = {"replicates": 50}
+
+
+def values(*data, **options):
+    (found,) = demur.score(*data, **QUICK, **options)
+    return found.n, found.figures["augrc"].value, found.figures["forced_error"].value
+
+
+def test_arrays_series_lists_frames_and_estimators_give_the_same_scores():
+    truth = Y[120:]
+    expected = values(truth, PROBA, classes=MODEL.classes_)
+    assert expected[2] == pytest.approx(np.mean(MODEL.predict(X[120:]) != truth))
+    assert values(truth.tolist(), PROBA.tolist()) == expected
+    assert values(pd.Series(truth), pd.DataFrame(PROBA, columns=MODEL.classes_)) == expected
+    assert values(pl.Series(truth), pl.DataFrame(PROBA, schema=list(MODEL.classes_))) == expected
+    assert values(truth, MODEL.predict(X[120:]), PROBA.max(axis=1)) == expected
+    assert values(MODEL, X[120:], truth) == expected
+    assert values(demur.predictions(truth, PROBA)) == expected
+    assert demur.augrc_score(truth, PROBA) == pytest.approx(expected[1])
+
+
+def test_the_area_of_arrays_is_the_one_worked_by_hand():
+    # right, right, right, wrong; the wrong one ties with the surest: rank 3.5 of 4, so (3.5 - 0.5) / 16
+    truth, second = [0, 0, 1, 1], [0.1, 0.2, 0.6, 0.1]
+    assert demur.augrc_score(truth, second) == 0.1875
+    assert demur.augrc_score(np.array(truth, dtype=float), np.array(second)) == 0.1875
+    assert demur.augrc_score([False, False, True, True], second) == 0.1875
+    assert demur.error_at_nonreturn_score(truth, second, nonreturn=0) == 0.25
+    assert demur.nonreturn_at_error_score(truth, second, error=0.25) == 0
+    assert demur.augrc_score(truth, second, sample_weight=[1, 1, 1, 1]) == 0.1875
+
+
+def test_two_systems_are_compared_by_arrays_and_by_estimators():
+    truth, other = Y[120:], PROBA[:, [1, 2, 0]]
+    by_array = demur.compare(truth, {"good": PROBA, "poor": other}, classes=MODEL.classes_, **QUICK)
+    assert (by_array.pairs[0].a, by_array.pairs[0].paired, by_array.pairs[0].verdict) == ("good", True, "a dominates")
+    margin = LinearSVC().fit(X[:120], Y[:120])
+    by_model = demur.compare({"logistic": MODEL, "margin": margin}, X[120:], truth, **QUICK)
+    assert [one.system for one in by_model.evaluations] == ["logistic", "margin"]
+    report = demur.report(truth, {"good": PROBA, "poor": other}, **QUICK)
+    assert {"good", "poor"} <= set(report.analyses.mixture.responses.systems)
+
+
+@pytest.mark.parametrize("name", ["augrc_score", "aurc_score", "e_aurc_score", "nonreturn_at_error_score"])
+def test_scores_serve_as_scorers_of_scikit_learn(name):
+    scorer = make_scorer(getattr(demur, name), response_method="predict_proba", greater_is_better=False)
+    found = cross_val_score(LogisticRegression(), X, Y, scoring=scorer, cv=3)
+    assert np.isfinite(found).all()
+    assert (found <= 0).all()
+    binary = cross_val_score(LogisticRegression(), X, Y == "a", scoring=scorer, cv=3)
+    assert np.isfinite(binary).all()
+
+
+def test_a_ranking_skill_is_higher_for_the_better():
+    scorer = make_scorer(demur.ranking_skill_score, response_method="predict_proba")
+    assert cross_val_score(LogisticRegression(), X, Y, scoring=scorer, cv=3).mean() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "fault"),
+    [
+        (([0, 1], [0.5]), {}, "one length; y_true has 2 and y_pred 1"),
+        (([0, 1, 2], [0.5, 0.1, 0.2]), {}, "probability of the second of two classes"),
+        (([0, 1], ["a", "b"]), {}, "probability of the second of two classes"),
+        (([0, 1], [[0.2, 0.3, 0.5]] * 2), {}, "3 columns of probabilities and 2 classes"),
+        (([0, 1], [[0.2, float("nan")]] * 2), {}, "row 1 a probability is NaN"),
+        (([[0], [1]], [[0.2, 0.8]] * 2), {}, "y_true must have one dimension"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(data, options, fault):
+    with pytest.raises(DataError, match=fault):
+        demur.score(*data, **options)
+
+
+def test_classes_without_arrays_and_models_without_confidence_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="`classes` goes with arrays"):
+        demur.score(tmp_path / "log.csv", classes=["a"])
+
+    class Guess:
+        def fit(self): ...
+        def predict(self): ...
+
+    with pytest.raises(UsageError, match="Guess has neither predict_proba nor decision_function"):
+        demur.score(Guess(), X, Y)
+
+
+class Axes:
+    """Stands for axes of matplotlib: keeps what is called."""
+
+    figure = "figure"
+
+    def __init__(self):
+        self.calls = {}
+
+    def __getattr__(self, name):
+        def keep(*values, **options):
+            self.calls[name] = (values, options)
+            return [self] if name == "plot" else "black"
+
+        return keep
+
+
+def test_a_display_draws_a_chart_or_on_axes():
+    display = demur.ErrorReturnDisplay.from_estimator(MODEL, X[120:], Y[120:])
+    assert display.chart_.to_dict()["description"].startswith("Error-return")
+    assert (display.name, display.evaluation.n) == ("LogisticRegression", 120)
+    assert repr(display).startswith("<ErrorReturnDisplay of LogisticRegression: AUGRC 0.")
+    axes = Axes()
+    drawn = demur.ErrorReturnDisplay.from_predictions(Y[120:], PROBA, name="mine", ax=axes, linestyle="--")
+    (x, y), options = axes.calls["plot"]
+    assert (x is drawn.nonreturn, y is drawn.error, options["linestyle"]) == (True, True, "--")
+    assert options["label"] == f"mine (AUGRC = {drawn.augrc:.3f})"
+    assert (drawn.ax_, drawn.figure_) == (axes, "figure")
+    assert "fill_between" in axes.calls
+
+
+def test_a_result_is_a_few_lines_and_writes_its_figures(tmp_path):
+    found = demur.score(MODEL, X[120:], Y[120:], **QUICK)
+    choice = demur.threshold(MODEL, X[120:], Y[120:], max_nonreturn=0.2, **QUICK)
+    comparison = demur.compare({"a": MODEL, "b": MODEL}, X[120:], Y[120:], **QUICK)
+    report = demur.report(MODEL, X[120:], Y[120:], **QUICK)
+    for one in (found, found[0], found[0].curve, choice, comparison, comparison.pairs[0], report):
+        assert len(repr(one)) < 800, repr(one)
+        assert repr(one).count("\n") <= 4
+    assert {"roc", "det", "reliability"} <= set(found.figure_names())
+    found.save(tmp_path / "roc.svg", "roc", width="3.3in", title=False)
+    found[0].curve.save(tmp_path / "curve.svg")
+    assert 'width="3.3in"' in (tmp_path / "roc.svg").read_text()
+    assert (tmp_path / "curve.svg").stat().st_size > 1000
