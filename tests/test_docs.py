@@ -37,7 +37,7 @@ FEWER = {
     "verify-engine": "--rows 300",
 }
 """Options of fewer draws or rows, at which these commands print what the pages show of them."""
-OF_DRAWS = re.compile(r"prefer|Shown to be nearer|p [<=] |^error:")
+OF_DRAWS = re.compile(r"prefer|Significantly nearer|p [<=] |^error:")
 """What is shown of a command whose every draw matters, or that does not come to draw."""
 
 

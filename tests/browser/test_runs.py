@@ -87,7 +87,7 @@ def test_the_list_follows_what_is_typed_and_the_link_restores_it(page):
     page.reload()
     assert page.locator("#list tbody tr").count() == 1
     page.get_by_label("Find", exact=True).fill("no such run")
-    page.get_by_text("No run is like that").wait_for()
+    page.get_by_text("No run matches").wait_for()
 
 
 def test_a_run_is_renamed_and_tagged_with_the_keyboard_alone(page, workbench):
@@ -140,11 +140,11 @@ def test_a_run_is_deleted_only_after_it_was_confirmed(page, workbench):
     workbench.add("short lived", answers(15, seed=8))
     page.reload()
     page.get_by_role("button", name="Delete short lived").click()
-    assert page.evaluate("document.activeElement.textContent") == "Keep it"
+    assert page.evaluate("document.activeElement.textContent") == "Keep"
     page.keyboard.press("Enter")
     assert page.get_by_role("link", name="short lived").is_visible()
     page.get_by_role("button", name="Delete short lived").click()
-    page.get_by_role("button", name="Delete it").click()
+    page.get_by_role("button", name="Delete").click()
     page.get_by_role("link", name="short lived").wait_for(state="detached")
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from demur import __version__
-from demur.core.show.html import data_table
+from demur.core.show.html import data_table, table_html
 from demur.core.show.page import Section, page, presentation_page, slim
 from demur.core.show.presentation import ResultTable
 from demur.returns import presentation
@@ -167,3 +167,11 @@ def test_a_slim_spec_keeps_only_what_it_draws():
         "datasets": {"d": [{"kept": 1, "kind": 1, "other": 2}]},
     }
     assert slim(spec)["datasets"] == {"d": [{"kept": 1, "kind": 1}]}
+
+
+def test_numbers_are_to_the_right_and_names_to_the_left():
+    rows = (("a", "3.2 % (1.0 to 5.0)", "-0.03", "< 0.001", "model-7b"), ("b", "–", "baseline", "", "7b"))
+    table = ResultTable("Few", ("system", "error", "difference", "p", "name"), rows)
+    assert table.numeric == (False, True, True, True, False)
+    assert "| --- | ---: | ---: | ---: | --- |" in table.markdown()
+    assert table_html(table).count('<td class="n">') == 6

@@ -1,6 +1,7 @@
 from io import StringIO
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from demur.core.show import terminal
@@ -50,3 +51,12 @@ def test_the_brief_form_is_shown_where_the_whole_is_crowded_or_too_wide():
     assert "Whole" in shown(whole, 80)
     assert "Brief" in shown(whole, 60)
     assert "Brief" in shown(crowded, 80)
+
+
+@pytest.mark.parametrize("label", ["模型" * 100, "x" * 200, "a name of many words " * 10, "نموذج-لغوي-" * 18])
+def test_labels_of_200_characters_in_any_script_leave_numbers_whole_and_in_sight(label):
+    rows = ((label, "0.1234 (0.1000 to 0.1500)", "12.3 %"), ("short", "0.2000 (0.1500 to 0.2500)", "4.5 %"))
+    lines = shown(ResultTable("T", ("system", "AUGRC", "error"), rows), 80).splitlines()
+    assert max(map(cell_len, lines)) <= 80
+    for numbers in (row[1:] for row in rows):
+        assert any(all(number in line for number in numbers) for line in lines)

@@ -99,7 +99,7 @@ def test_systems_that_are_not_told_apart_are_said_not_to_be():
     told = pair_sentences(pair([XInterval(0, 1, "undecided")], difference=Figure(0.1, -0.1, 0.3), p=0.3), WER)
     assert told == [
         "A and B are not significantly different in their distance from the gold standard.",
-        "On the whole neither is shown to be nearer: masses differ by 0.1 (−0.1 to 0.3), p = 0.3.",
+        "On the whole neither is significantly nearer: masses differ by 0.1 (−0.1 to 0.3), p = 0.3.",
     ]
 
 
@@ -138,14 +138,14 @@ def test_the_sentences_of_a_study_begin_with_its_verdict(crossed):
 def test_a_system_alone_is_held_against_gold_in_words(above):
     told = verdict(above)
     assert told[0].startswith(f"A: impurity mass {above.impurities[0].mass.value:.3g} (")
-    assert told[1].startswith("It is shown to be worse than the gold standard above ")
+    assert told[1].startswith("It is significantly worse than the gold standard above ")
     assert told[2].startswith("A does better than the gold standard below ")
     assert told[2].endswith("is it an upper bound at all? The impurity counts this as distance.")
 
 
 def test_a_system_as_good_as_gold_is_nowhere_shown_to_be_worse():
     told = verdict(read(rows({"gold": (0.9, 0.5), "A": (0.9, 0.5)})))
-    assert told[1] == "It is nowhere shown to be worse than the gold standard."
+    assert told[1] == "It is nowhere significantly worse than the gold standard."
     assert len(told) == 2
 
 

@@ -160,5 +160,5 @@ def test_a_confidence_is_called_a_distance_only_where_it_ranks_significantly_the
     assert hint in sentences_of(confidence, confidence < 0.5)
     slightly = [place % 2 == 0 if place < 20 else place % 3 == 0 for place in range(40)]
     assert hint not in sentences_of(confidence, slightly)
-    assert "not shown to rank answers better than chance" in sentences_of(confidence, slightly)
+    assert "not significantly better than chance" in sentences_of(confidence, slightly)
     assert hint not in sentences_of([0.1, 0.2, 0.3, 0.9], [True, True, True, False])

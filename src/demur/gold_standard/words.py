@@ -116,9 +116,9 @@ def _of_several(study: GoldStudy, units: Units) -> list[str]:
     best = [one for one in study.nearest if one.holds != UNDECIDED]
     if best:
         places = listed([f"{one.holds} {_where(one, study.nearest, units)}" for one in best])
-        text = f"Shown to be nearer the gold standard than all others: {places}."
+        text = f"Significantly nearer the gold standard than all others: {places}."
     else:
-        text = "No system is shown to be nearer the gold standard than all others, at any place."
+        text = "No system is significantly nearer the gold standard than all others, at any place."
     least = min(study.impurities, key=lambda one: one.mass.value)
     return [text, f"The smallest impurity mass, shown or not, is that of {least.system}, {figure(least.mass)}."]
 
@@ -140,7 +140,7 @@ def pair_sentences(pair: PairVerdict, units: Units) -> list[str]:
     apart = pair.mass_difference
     if pair.p >= 0.05:
         masses = f"masses differ by {figure(apart)}, {p_value(pair.p)}"
-        return [text, *crossing, f"On the whole neither is shown to be nearer: {masses}."]
+        return [text, *crossing, f"On the whole neither is significantly nearer: {masses}."]
     less = pair.a if apart.value < 0 else pair.b
     smaller = apart if apart.value > 0 else Figure(-apart.value, -apart.high, -apart.low)
     nearer = f"On the whole {less} is nearer: its impurity mass is smaller by {figure(smaller)}, {p_value(pair.p)}."
@@ -166,9 +166,9 @@ def _alone(one: Impurity, units: Units) -> list[str]:
     ]
     if below:
         places = listed([_where(stretch, one.ranges, units) for stretch in below])
-        text.append(f"It is shown to be worse than the gold standard {places}.")
+        text.append(f"It is significantly worse than the gold standard {places}.")
     else:
-        text.append("It is nowhere shown to be worse than the gold standard.")
+        text.append("It is nowhere significantly worse than the gold standard.")
     return text + _above(one, units)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from demur import __version__
-from demur.core.show.numbers import listed, p_value, percent, tabled_percent
+from demur.core.show.numbers import listed, names_in_short, p_value, percent, tabled_percent
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import threshold_text
 from demur.core.show.safe import visible
@@ -135,6 +135,7 @@ def leader_of(answers: AnswerAnalyses, advice: Sequence[Advice]) -> Advice:
 def advice_table(answers: AnswerAnalyses) -> ResultTable:
     """Each system at the threshold that is recommended for it."""
     rows = []
+    labels, _ = names_in_short([one.system for one in answers.evaluations])
     for one, advice in zip(answers.evaluations, answers.advice, strict=True):
         choice, cells = advice.recommended, ("none", "–", "–", "–")
         if choice is not None:
@@ -143,7 +144,7 @@ def advice_table(answers: AnswerAnalyses) -> ResultTable:
         area = one.figures["augrc"]
         rows.append(
             (
-                one.system,
+                labels[one.system],
                 f"{one.n:,}",
                 f"{area.value:.4f}" if area.defined else "–",
                 tabled_percent(one.figures["forced_error"].value),
@@ -230,7 +231,7 @@ def _price_table(advice: Sequence[Advice]) -> ResultTable:
 
     def cheapest(path: Sequence[Stretch], ratio: float) -> str:
         best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
-        return f"{_cutoff(best)} (withholds {tabled_percent(best.nonreturn)}, errs {tabled_percent(best.error)})"
+        return f"{_cutoff(best)} (withholds {tabled_percent(best.nonreturn)}, error {tabled_percent(best.error)})"
 
     rows = tuple((f"{ratio:g}", *(cheapest(one.shown.path, ratio) for one in advice)) for ratio in RATIOS)
     columns = ("cost", *(one.system for one in advice))
@@ -417,8 +418,8 @@ MOST_NAMED = 3
 FEW = f"fewer than {LEAST} inputs, or too few dialogues"
 
 WORSE: dict[What, tuple[str, str]] = {
-    "error": ("one slice errs more", "{} slices err more"),
-    "nonreturn": ("one slice is withheld more", "{} slices are withheld more"),
+    "error": ("one slice has significantly more errors", "{} slices have significantly more errors"),
+    "nonreturn": ("one slice is withheld significantly more", "{} slices are withheld significantly more"),
 }
 """What is said of one slice that does worse, and of several."""
 
@@ -593,7 +594,7 @@ def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> Verdict
     if answers is None:
         return Verdict(tuple(headlines), ())
     compared = answers.comparison
-    lead = [] if compared is None else [f"{verdicts.comparison_title(compared)}."]
+    lead = [] if compared is None else [f"{verdicts.comparison_title(compared.in_short[0])}."]
     pairs = list(zip(answers.evaluations, answers.advice, strict=True))
     assumed = assumption(analyses.options) if can_be_chosen(answers.evaluations) else []
     findings = [*_answer_findings(answers), *headlines]
@@ -607,7 +608,8 @@ def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> Verdict
             f"No threshold is recommended for {len(without) - MOST_SYSTEMS} more systems.",
         ]
     if can_be_chosen(answers.evaluations):
-        lead.append(words.recommendation(leader.choices[0]))
+        labels, _ = names_in_short([one.system for one in answers.evaluations])
+        lead.append(words.recommendation(leader.choices[0], labels[leader.system]))
     return Verdict((*lead, *assumed), (*without, *findings))
 
 
@@ -635,7 +637,7 @@ def _system_sentences(one: Evaluation, advice: Advice) -> list[str]:
         start += f", and {percent(one.curve.floor)} not at all"
     if one.sample.sweep.threshold.size < 2:
         return [f"{start}; its confidences do not differ, so no threshold can choose among its answers."]
-    return [f"{start}.", " ".join([words.recommendation(advice.choices[0], alone=True), *_instead(advice)])]
+    return [f"{start}.", " ".join([words.recommendation(advice.choices[0], ""), *_instead(advice)])]
 
 
 def outcome_sentence(fit: OutcomeFit) -> str:
@@ -659,8 +661,8 @@ def _worst_slice_sentence(answers: AnswerAnalyses) -> list[str]:
     worst = max(worse, key=lambda test: test.difference)
     of = f" of {worst.system}" if len(answers.evaluations) > 1 else ""
     more = (
-        "One slice errs more than the rest:"
+        "One slice has significantly more errors than the rest:"
         if len(worse) == 1
-        else f"{len(worse)} slices err more than the rest, most of all"
+        else f"{len(worse)} slices have significantly more errors than the rest, most of all"
     )
     return [f"{more} {worst.part}{of}: {percent(worst.inside)} against {percent(worst.outside)}."]

@@ -459,7 +459,7 @@ class AUROC(SweepMeasure):
 
 @dataclass(frozen=True)
 class RankingSkill(SweepMeasure):
-    """How much of the way from a random to a perfect ranking the confidences go: 1 oracle, 0 random. Higher is better.
+    """How well confidences rank answers: 0 random, 1 perfect. Higher is better.
 
     (A_random - A) / (A_random - A_oracle) of the areas under the error-return curve; with x0 = 0 it is 2 AUROC - 1.
     Negative where wrong answers are the more confident ones.

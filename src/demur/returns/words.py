@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from demur.core.show.numbers import inputs, interval, listed, number, percent, with_interval
+from demur.core.show.numbers import inputs, interval, listed, middle_cut, number, percent, with_interval
 from demur.core.stats.measure import Measure
 from demur.core.stats.promises import Guarantee
 from demur.returns.classes import ClassReport
@@ -56,12 +56,13 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         return [*sentences, tied]
     sentences.append(_point_sentence(evaluation))
     skill = figures["ranking_skill"]
-    ranks = f"Its confidences go {percent(skill.value)} of the way from a random ranking to a perfect one."
+    shown = with_interval(skill.value, skill.low, skill.high, write="{:.2f}".format, missing="no interval")
+    ranks = f"Ranking skill {skill.value:.2f} (0 random, 1 perfect)."
     if skill.high < 0:
-        ranks = "It is surer of wrong answers than of right ones: is its confidence a distance or an uncertainty?"
+        hint = "wrong answers have the higher confidences; is its confidence a distance or an uncertainty?"
+        ranks = f"Ranking skill {shown}: {hint}"
     elif not skill.low > 0:
-        shown = with_interval(skill.value, skill.low, skill.high, write="{:.2f}".format, missing="no interval")
-        ranks = f"Its confidences are not shown to rank answers better than chance does: ranking skill {shown}."
+        ranks = f"Ranking skill {shown}: not significantly better than chance (0 random, 1 perfect)."
     return [*sentences, ranks] if skill.defined else sentences
 
 
@@ -130,12 +131,13 @@ def choice_sentences(choice: Choice) -> list[str]:
     return [*choice_effect(choice), *extras, *_promise(choice)]
 
 
-def recommendation(choice: Choice, *, alone: bool = False) -> str:
+def recommendation(choice: Choice, name: str | None = None) -> str:
     """The threshold to set, what it does in this sample, and what is promised, in one sentence or two.
 
-    `alone` leaves out the name of the only system there is.
+    `name` is what the system is called here; empty for the only one there is.
     """
-    of = "" if alone else f" for {choice.system}"
+    called = choice.system if name is None else name
+    of = f" for {called}" if called else ""
     if choice.returns_nothing:
         return f"No threshold{of} can be recommended: {no_threshold(choice)}."
     draw = "" if choice.randomise is None else ", with a draw among ties"
@@ -266,8 +268,8 @@ def group_sentences(choice: Choice) -> list[str]:
     figure = worst.risk if by_risk else worst.error
     share = "of the answers returned" if by_risk else "of its inputs"
     return [
-        f"Of {len(choice.groups)} groups {worst.group} errs most at this threshold: {percent(figure.value)} {share} "
-        f"({interval(figure)}; {worst.n:,} inputs, {percent(worst.nonreturn)} of them withheld)."
+        f"Of {len(choice.groups)} groups {worst.group} has the most errors at this threshold: {percent(figure.value)} "
+        f"{share} ({interval(figure)}; {worst.n:,} inputs, {percent(worst.nonreturn)} of them withheld)."
     ]
 
 
@@ -281,17 +283,17 @@ def class_sentences(report: ClassReport) -> list[str]:
     """What the labels of one system show."""
     figures, confusion = report.figures, report.confusion
     sentences = [
-        f"{report.system}: {percent(figures['accuracy'].value)} of {confusion.n:,} rows have the right label "
-        f"({interval(figures['accuracy'])}); macro F1 is {number(figures['macro_f1'].value)}, "
-        f"kappa {number(figures['kappa'].value)}."
+        f"{middle_cut(report.system)}: {percent(figures['accuracy'].value)} of {confusion.n:,} rows have the right "
+        f"label ({interval(figures['accuracy'])}); macro F1 is {number(figures['macro_f1'].value)}, kappa "
+        f"{number(figures['kappa'].value)}."
     ]
     if confusion.rejected:
         share = percent(float(confusion.rejected / confusion.total))
         rows = f"{confusion.rejected:,.0f} rows ({share})"
         sentences.append(f"{rows} were rejected; they count against recall, not precision.")
     if (worst := confusion.worst) is not None:
-        actual, predicted, count = worst
-        sentences.append(f"The most frequent confusion is {predicted} for {actual} ({count:,.0f} times).")
+        actual, predicted = middle_cut(worst[0]), middle_cut(str(worst[1]))
+        sentences.append(f"The most frequent confusion is {predicted} for {actual} ({worst[2]:,.0f} times).")
     return sentences
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.show.charts import Plot, alt, either, finished, inline
-from demur.core.show.numbers import count, percent
+from demur.core.show.numbers import count, middle_cut, percent
 from demur.returns.classes import ClassReport, Confusion
 
 MOST_LABELS = 20
@@ -26,6 +26,10 @@ SCHEMES = {
 """Light to dark for right predictions, wrong ones and rejections."""
 
 
+MOST_LEVEL = 8
+"""Characters of a label up to which those of a few columns are written level."""
+
+
 def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     """Confusion heat map: columns are actual labels, rows what was predicted, shades shares of the column.
 
@@ -37,9 +41,11 @@ def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     rows = [*labels, *(row for row in (OTHER, REJECTED) if row in table["predicted"])]
     step = 56 if len(labels) <= 6 else 34 if len(labels) <= 12 else 24
     layers = _layers(table, labels, rows, numbers=step > 24)
-    title = f"{report.system}: no label is taken for another"
+    system = middle_cut(report.system)
+    title = f"{system}: no label is taken for another"
     if (worst := confusion.worst) is not None:
-        title = f"{report.system}: {worst[0]} is most often taken for {worst[1]} ({count(worst[2])} times)"
+        actual, predicted = middle_cut(worst[0]), middle_cut(str(worst[1]))
+        title = f"{system}: {actual} is most often taken for {predicted} ({count(worst[2])} times)"
     part = f"all {len(labels)} labels"
     if len(labels) < len(confusion.labels):
         part = f"the {len(labels)} most confused of {len(confusion.labels)} labels"
@@ -54,7 +60,7 @@ def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
             "shade: share of the actual label",
             "blue right, orange wrong" + (", grey rejected" if confusion.rejected else ""),
         ],
-        description=f"Confusion table of {report.system} over {len(confusion.labels)} labels: {right} right{rejected}. "
+        description=f"Confusion table of {system} over {len(confusion.labels)} labels: {right} right{rejected}. "
         f"{title}.",
         table=table,
     )
@@ -94,7 +100,7 @@ def confusion_table(confusion: Confusion, shown: tuple[str, ...]) -> pl.DataFram
 
 def _layers(table: pl.DataFrame, labels: tuple[str, ...], rows: list[str], *, numbers: bool) -> list[Any]:
     """The shaded cells of each kind, a line above the rejected and, where there is room, the counts."""
-    angle = -45 if len(labels) > 3 else 0
+    angle = -45 if len(labels) > 3 or max(map(len, labels), default=0) > MOST_LEVEL else 0
     across = alt.Axis(labelAngle=angle, labelLimit=140, grid=False)
     x = alt.X("actual:N", title="actual label", scale=alt.Scale(domain=list(labels)), axis=across)
     along = alt.Axis(labelLimit=160, grid=False, ticks=False)

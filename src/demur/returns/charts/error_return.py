@@ -369,7 +369,7 @@ def difference_chart(pair: PairComparison) -> Any:
         hover_layer(_difference_tooltips(pair), "nonreturn", "difference"),
     ]
     parts = [
-        f"{pair.a if part.better == 'a' else pair.b} is shown better {span(part.start, part.stop)}"
+        f"{pair.a if part.better == 'a' else pair.b} makes significantly fewer errors {span(part.start, part.stop)}"
         for part in pair.intervals
     ]
     crossings = [percent(one.x) for one in pair.crossings if one.reachable][:5]

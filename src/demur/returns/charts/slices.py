@@ -173,7 +173,7 @@ def slice_difference_chart(found: SliceDifferences) -> Any:
 def _slice_title(found: SliceDifferences) -> str:
     worse = [test for test in found.shown if test.what == "error" and test.difference > 0]
     if not worse:
-        return "No slice is shown to err more than the rest"
+        return "No slice has significantly more errors than the rest"
     worst = max(worse, key=lambda test: test.difference)
     errs = f"{worst.system} errs" if len(found.thresholds) > 1 else "Errors are"
     return f"{errs} most above the rest on {worst.part}: {percent(worst.inside)} against {percent(worst.outside)}"

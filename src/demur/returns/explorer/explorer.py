@@ -337,7 +337,7 @@ def explorer_document(
     point = asked.x if asked.to is None else (asked.x + asked.to) / 2  # of a range its middle
     at = max(point, min(one.curve.floor for one in evaluations))
     made = [choice for choice in choices if not choice.returns_nothing]
-    thresholds = {choice.system: choice.threshold for choice in choices} if made else {}
+    thresholds = [choice.threshold for choice in choices] if made else [None] * len(evaluations)
     if made and len(evaluations) == 1:
         at = made[0].nonreturn
     marked = made if len(choices) <= MOST_NAMED else []
@@ -364,7 +364,7 @@ def explorer_document(
             "advised": bool(made) and len(evaluations) > 1,
             "ratio": RATIO,
             "systems": [
-                system_points(one, place, at, points, styles.get(one.name), thresholds.get(one.system))
+                system_points(one, place, at, points, styles.get(one.name), thresholds[place])
                 for place, one in enumerate(evaluations)
             ],
             "pairs": [{key: pair[key] for key in kept} for pair in pairs],

@@ -23,7 +23,7 @@ def order_sentence(order: MapOrder) -> str:
     """What a map does to the order of answers.
 
     >>> order_sentence(MapOrder(before=9, after=4, turned=False))
-    'It pools 9 different confidences into 4: answers with pooled values can no longer be told apart by a threshold.'
+    'It pools 9 different confidences into 4: a threshold can no longer separate answers with pooled values.'
     """
     if order.kept:
         return (
@@ -35,7 +35,7 @@ def order_sentence(order: MapOrder) -> str:
             f"It changes the order of answers and makes {counts}: the error-return curve is another one, and "
             "thresholds have to be chosen again."
         )
-    return f"It pools {counts}: answers with pooled values can no longer be told apart by a threshold."
+    return f"It pools {counts}: a threshold can no longer separate answers with pooled values."
 
 
 def calibration_sentence(one: Calibration) -> str:
@@ -58,7 +58,7 @@ def calibration_sentence(one: Calibration) -> str:
             f"corrected {p_value(one.change.p_adjusted)}."
         )
     if one.change.value < 0 and one.change.p_adjusted < 1 - one.chosen.level:
-        return f"{off}, which is too little to mend: leave them as they are."
+        return f"{off}, which is too little to correct: leave them as they are."
     return f"{off}. No method is shown to lower the Brier score out of fold: leave them as they are."
 
 

@@ -178,7 +178,7 @@ function itemFor(title) {
     what: made("span", { role: "status" }, "waiting"),
     bar: made("progress", { max: 1, "aria-label": `Progress of ${title}` }),
     cancel: made("button", { type: "button", "aria-label": `Cancel ${title}` }, "Cancel"),
-    close: made("button", { type: "button", "aria-label": `Put ${title} away`, hidden: true }, "Put away"),
+    close: made("button", { type: "button", "aria-label": `Dismiss ${title}`, hidden: true }, "Dismiss"),
     below: made("div"),
   };
   parts.item = made("li", {}, made("div", { class: "head" }, made("strong", {}, title), parts.bar, parts.what, parts.cancel, parts.close), parts.below);
@@ -228,7 +228,7 @@ function offerAgain(parts, file, message) {
   }
   form.append(made("p", { class: "actions wide" }, made("button", { class: "main" }, "Try again")));
   form.addEventListener("submit", (event) => { event.preventDefault(); parts.item.remove(); queue(file, form); });
-  parts.below.append(made("details", { open: /column|--x|kind/.test(message) }, made("summary", {}, "Read it otherwise"), form));
+  parts.below.append(made("details", { open: /column|--x|kind/.test(message) }, made("summary", {}, "Import settings"), form));
 }
 
 async function add(parts, file, form) {
