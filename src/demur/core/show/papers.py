@@ -303,7 +303,10 @@ def _with_legends_below(spec: Spec, look: FigureLook) -> Spec:
             if isinstance(legend, dict) and entries and "domain" in declared.get("scale", {}):
                 declared["legend"] = None
             elif isinstance(legend, dict):
-                legend.update({"orient": "bottom", "labelLimit": look.pixels - 60, "columns": legend.get("columns", 1)})
+                names = declared.get("scale", {}).get("domain", ())
+                longest = max((len(one) for one in names if isinstance(one, str)), default=200)
+                columns = max(1, int(look.pixels / (longest * LETTER + SYMBOL)))
+                legend.update({"orient": "bottom", "labelLimit": look.pixels - 60, "columns": columns})
     if not entries:
         return spec
     outer = {"$schema", "config", "datasets", "title", "description", "params", "usermeta", "background", "padding"}
@@ -420,13 +423,13 @@ def _mark_lines(view: Spec, layer: Spec, rows: Sequence[Spec]) -> None:
     encoding, mark = layer.get("encoding", {}), layer.get("mark", {})
     dashes = encoding.get("strokeDash", {})
     domain = dashes.get("scale", {}).get("domain") if isinstance(dashes, dict) else None
-    if domain is None or "transform" in layer or (mark if isinstance(mark, str) else mark.get("type")) != "line":
+    kept = all("oneOf" in str(one.get("filter", "")) for one in layer.get("transform", ()))
+    if domain is None or not kept or (mark if isinstance(mark, str) else mark.get("type")) != "line":
         return
     colours = encoding["color"]["scale"]["range"]
     pale = grey_of(charts.REFERENCES[0].colour, lines=True)
-    systems = [name for name, colour in zip(domain, colours, strict=True) if colour != pale]
-    named = dashes.get("legend") or {}
-    systems = [name for name in systems if name in named.get("values", systems)]
+    drawn = {row.get(dashes["field"]) for row in rows}
+    systems = [name for name, colour in zip(domain, colours, strict=True) if colour != pale and name in drawn]
     if len(systems) < 2:
         return
     shapes = {name: _shape(place) for place, name in enumerate(systems)}
@@ -486,6 +489,9 @@ def _spots(rows: Sequence[Spec], encoding: Spec, start: float) -> list[dict[str,
     return [{x: float(one), y: float(other)} for one, other in zip(xs, ys, strict=True)]
 
 
+LINE_COLOURS = ("color", "scale", "range", "stroke")
+"""Where the colours of lines stand in an encoding; in data they are called `colour`."""
+
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -494,7 +500,7 @@ def in_grey(part: Any, lines: bool = False) -> Any:
     if isinstance(part, dict):
         own = lines or "strokeDash" in part
         return {
-            key: "greys" if key == "scheme" else in_grey(value, own and key in ("color", "scale", "range", "stroke"))
+            key: "greys" if key == "scheme" else in_grey(value, key == "colour" or (own and key in LINE_COLOURS))
             for key, value in part.items()
         }
     if isinstance(part, list | tuple):
