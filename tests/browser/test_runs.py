@@ -36,9 +36,12 @@ def test_a_bad_upload_says_where_and_can_be_read_otherwise_without_choosing_it_a
     fault = item.get_by_role("alert")
     fault.wait_for()
     assert "odd.jsonl" in fault.inner_text()
-    item.locator("details").evaluate("(fold) => { fold.open = true; }")
-    item.get_by_label("Columns of other names").fill("target=meant, prediction=guess, confidence=sure")
-    item.get_by_role("button", name="Try again").click()
+    assert "Import settings" in item.inner_text()
+    item.get_by_label("target", exact=True).select_option("meant")
+    assert "guess" in item.get_by_role("region", name="The first rows of odd.jsonl").inner_text()
+    item.get_by_label("prediction", exact=True).select_option("guess")
+    item.get_by_label("confidence", exact=True).select_option("sure")
+    item.get_by_role("button", name="Import again").click()
     page.locator("#list").get_by_role("link", name="odd", exact=True).wait_for()
 
 
@@ -144,8 +147,32 @@ def test_a_run_is_deleted_only_after_it_was_confirmed(page, workbench):
     page.keyboard.press("Enter")
     assert page.get_by_role("link", name="short lived").is_visible()
     page.get_by_role("button", name="Delete short lived").click()
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("link", name="short lived").wait_for(state="detached")
+
+
+def test_several_runs_are_tagged_and_deleted_at_once_and_one_is_pinned(page, workbench):
+    for name in ("bulk one", "bulk two"):
+        workbench.add(name, answers(15, seed=ord(name[-1])))
+    page.goto("/runs?search=bulk&order=name")
+    page.get_by_role("button", name="bulk two is the baseline").click()
+    page.locator("tr.pinned").wait_for()
+    assert page.locator("#list tbody tr").first.locator("th a").inner_text() == "bulk two"
+    page.get_by_label("Choose bulk one").check()
+    assert page.locator("#chosen").inner_text() == "bulk two is the baseline; against it bulk one."
+    page.get_by_label("Choose bulk two").check()
+    page.get_by_role("button", name="Tag…").click()
+    page.get_by_label("Tags to add, separated by commas").fill("night")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".tag", has_text="night").nth(1).wait_for()
+    page.get_by_role("link", name="AUGRC").click()
+    page.locator("th[aria-sort=ascending]", has_text="AUGRC").wait_for()
+    assert "order=augrc" in page.url
+    page.get_by_role("button", name="Delete…").click()
+    assert "these 2 runs" in page.locator("#removing").inner_text()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.wait_for_url(lambda url: "search" not in url)
+    assert "bulk" not in page.locator("#list").inner_text()
 
 
 def test_the_colours_chosen_in_the_settings_hold_for_all_pages(page):

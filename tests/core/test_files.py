@@ -73,6 +73,7 @@ CONTENT = {
     "t.csv.zst": zstd(csv_bytes()),
     "t.json.gz": gzip.compress(json.dumps(ROWS).encode()),
     "bom.jsonl": b"\xef\xbb\xbf" + JSONL,
+    "two boms.jsonl": b"\xef\xbb\xbf\xef\xbb\xbf" + JSONL,
     "bom.csv": b"\xef\xbb\xbf" + csv_bytes(),
     "bom.jsonl.gz": gzip.compress(b"\xef\xbb\xbf" + JSONL),
     "windows.jsonl": JSONL.replace(b"}\n", b"}\r\n"),

@@ -105,14 +105,14 @@ class SliceDifferences:
         return values
 
 
-def tells_correctness(frame: pl.DataFrame, name: str) -> bool:
+def tells_correctness(frame: pl.DataFrame, values: pl.Series) -> bool:
     """Whether a column of judged rows is a function of correctness: of no value both right and wrong answers.
 
     Values of fewer than five answers are not looked at, and of the others some must be right and some wrong.
     """
-    values = frame.lazy().filter("answered").group_by(named_column(name).alias("value"))
-    shares = values.agg(n=pl.len(), share=pl.col("right").mean()).filter(pl.col("n") >= LEAST_ERRORS).collect()["share"]
-    return set(shares) == {0.0, 1.0}
+    answers = pl.DataFrame([frame["answered"], frame["right"], values.alias("value")]).lazy().filter("answered")
+    shares = answers.group_by("value").agg(n=pl.len(), share=pl.col("right").mean()).filter(pl.col("n") >= LEAST_ERRORS)
+    return set(shares.collect()["share"]) == {0.0, 1.0}
 
 
 def slice_columns(responses: Responses) -> tuple[str, ...]:
@@ -127,16 +127,17 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     """
     frame = responses.frame
     found = []
-    for name in frame.columns:
-        if name in (*JUDGED, "input", "nbest") or frame[name].dtype.is_nested():
+    for values in frame.get_columns():
+        if values.name in (*JUDGED, "input", "nbest") or values.dtype.is_nested():
             continue
-        if not FEWEST <= frame[name].n_unique() <= MOST or tells_correctness(frame, name):
+        if not FEWEST <= values.n_unique() <= MOST or tells_correctness(frame, values):
             continue
-        sizes = frame.group_by("system", value=named_column(name)).agg(n=pl.len(), mixed=pl.col("right").n_unique())
+        rows = pl.DataFrame([frame["system"], frame["right"], values.alias("value")])
+        sizes = rows.group_by("system", "value").agg(n=pl.len(), mixed=pl.col("right").n_unique())
         large = sizes.filter(pl.col("n") >= LEAST)
         telling = (large["mixed"] > 1).any()
         if telling and large.group_by("system").len()["len"].max() >= FEWEST:  # type: ignore[operator]
-            found.append(name)
+            found.append(values.name)
     return tuple(found)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
+from math import isnan
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -16,12 +18,14 @@ from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, opened, stem_of, system_names
 from demur.core.io.tables import ROW, Request
 from demur.core.options import Kind
+from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, DemurError, UsageError
 from demur.gold_standard.trials import TrialReading, read_trials
 from demur.importers import importer_of
 from demur.importers.kinds import columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBestReading, read_nbest
 from demur.outcome.table import DialogueReading, read_dialogues
+from demur.returns.measures import AUGRC, ErrorAtNonreturn, ForcedError
 from demur.returns.slices import tells_correctness
 from demur.returns.table import Reading, read_responses
 from demur.store.records import canonical
@@ -31,6 +35,9 @@ T = TypeVar("T")
 BULKY = ("input", "nbest")
 """Columns of responses that are shown with a row, and never sliced by."""
 
+
+SHARES = tuple(percent / 100 for percent in range(0, 100, 5))
+"""Non-return rates at which the error of a run is kept."""
 
 MOST_SYSTEMS = 200
 """Systems that one adding may bring: with more, the column is likely none of systems."""
@@ -226,12 +233,10 @@ def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft
 def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
     """How many were answered, right and so on, and by which columns of at most 200 values rows can be sliced."""
     weight = frame["weight"].to_numpy()
-    wrong = (frame["answered"] & ~frame["right"]).to_numpy()
-    total = float(weight.sum())
     others = [one for one in frame if one.name not in (*JUDGED, *BULKY)]
     return {
         **{name: int(frame[name].sum()) for name in ("answered", "right", "failed", "out_of_scope")},
-        "forced_error": float(weight[wrong].sum()) / total if total else None,
+        **_readings_of(frame),
         "has_input": "input" in frame.columns,
         "has_nbest": "nbest" in frame.columns,
         "has_ids": frame["id"].null_count() < frame.height,
@@ -241,9 +246,19 @@ def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
         "slices": [
             one.name
             for one in others
-            if 0 < one.alias("cell").drop_nulls().n_unique() <= MOST_SLICES and not tells_correctness(frame, one.name)
+            if 0 < one.alias("cell").drop_nulls().n_unique() <= MOST_SLICES and not tells_correctness(frame, one)
         ],
     }
+
+
+def _readings_of(frame: pl.DataFrame) -> dict[str, Any]:
+    """What a list of runs shows of the error-return curve; None where it is undefined."""
+    if not frame["weight"].sum() > 0:
+        return {"forced_error": None, "augrc": None, "errors_at": [None] * len(SHARES)}
+    sweep = Sweep.from_frame(nw.from_native(frame))
+    measures = [ForcedError(), AUGRC(), *map(ErrorAtNonreturn, SHARES)]
+    forced, area, *errors = [None if isnan(value := one.finish(sweep).item()) else value for one in measures]
+    return {"forced_error": forced, "augrc": area, "errors_at": errors}
 
 
 def _list_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:

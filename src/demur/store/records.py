@@ -205,7 +205,8 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 _ANSWER_FACTS = ("answered", "right", "failed", "out_of_scope", "forced_error", "dialogues", "slices")
 _FACT_TYPES: dict[Any, tuple[str, ...]] = {
     Count: (*_ANSWER_FACTS[:4], "dialogues", "utterances", "hypotheses", "trials"),
-    float | None: ("forced_error", "mean"),
+    float | None: ("forced_error", "augrc", "mean"),
+    list[float | None]: ("errors_at",),
     bool: ("has_input", "has_nbest", "has_ids", "repeats_ids", "weighted", "has_asr", "has_cnet", "grouped"),
     list[str]: ("slices", "systems", "studies", "performers"),
     str: ("outcome", "x", "y"),

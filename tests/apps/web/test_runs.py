@@ -3,6 +3,7 @@ import shutil
 
 import pytest
 
+import demur
 from apps.web.logs import MARKUP, log
 from demur.apps.web.pages.runs import SAMPLE
 from demur.store.runs import Store
@@ -33,44 +34,67 @@ def test_the_sample_of_the_empty_page_is_a_log_that_can_be_added(store, tmp_path
     assert added.run.about["out_of_scope"] == 1
 
 
-def test_the_list_tells_error_and_withheld_of_each_run(client, runs):
-    beta, alpha = client.get("/runs.json").json()["runs"]
+def test_the_list_tells_what_matters_of_each_run(client, runs, site):
+    alpha, beta = client.get("/runs.json").json()["runs"]
     assert (alpha["name"], alpha["n"], alpha["tags"], alpha["kind"]) == ("alpha", 120, ["baseline"], "responses")
     assert alpha["withheld"] == pytest.approx(10 / 120)
-    assert alpha["error"] == pytest.approx(runs[0].about["forced_error"])
+    figures = demur.score(site.store.responses(runs[0]), replicates=50, at_nonreturn=0.2)[0].figures
+    assert alpha["error"] == pytest.approx(figures["forced_error"].value)
+    assert alpha["augrc"] == pytest.approx(figures["augrc"].value)
+    assert alpha["point"] == pytest.approx(figures["error_at_nonreturn"].value)
     assert beta["link"] == f"/run/{runs[1].id}"
+    client.patch("/api/settings", json={"at": 0.33})
+    document = client.get("/runs.json").json()
+    assert document["share"] == 0.3
+    assert document["runs"][0]["point"] == runs[0].about["errors_at"][6]
+    assert "Error at 30 %" in client.get("/runs").text
 
 
 @pytest.mark.parametrize(
     ("query", "found"),
     [
         ("?search=ALPHA", ["alpha"]),
-        ("?search=alp+base", ["alpha"]),
+        ("?search=alp+museum", ["alpha"]),
         ("?search=nothing", []),
-        ("?tag=baseline", ["alpha"]),
+        ("?tag=museum", ["alpha"]),
         ("?kind=trials", []),
-        ("?order=oldest", ["alpha", f"beta {MARKUP}"]),
+        ("?order=added", ["alpha", f"beta {MARKUP}"]),
+        ("?order=-added", [f"beta {MARKUP}", "alpha"]),
         ("?order=name", ["alpha", f"beta {MARKUP}"]),
-        ("?order=newest", [f"beta {MARKUP}", "alpha"]),
-        ("?order=rows", [f"beta {MARKUP}", "alpha"]),
+        ("?order=-name", [f"beta {MARKUP}", "alpha"]),
     ],
 )
-@pytest.mark.usefixtures("runs")
-def test_runs_are_found_and_put_in_order_by_the_link(client, query, found):
+def test_runs_are_found_and_put_in_order_by_the_link(client, store, runs, query, found):
+    store.change(runs[0].id, tags=["museum"])
     assert names(client, query) == found
 
 
-@pytest.mark.usefixtures("runs")
-def test_least_error_comes_first_where_it_is_asked_for(client):
-    errors = [run["error"] for run in client.get("/runs.json?order=error").json()["runs"]]
-    assert errors == sorted(errors)
+@pytest.mark.parametrize("column", ["error", "augrc", "point", "withheld", "rows"])
+def test_runs_are_sorted_by_a_column_both_ways(client, store, runs, column):
+    store.change(runs[0].id, tags=[])
+    values = [
+        run["n" if column == "rows" else column] for run in client.get(f"/runs.json?order={column}").json()["runs"]
+    ]
+    assert values == sorted(values)
+    assert names(client, f"?order={column}") == names(client, f"?order=-{column}")[::-1] or values[0] == values[1]
+    assert 'aria-sort="ascending"' in client.get(f"/runs?order={column}").text
+
+
+def test_one_run_of_a_kind_is_pinned_as_the_baseline_and_comes_first(client, runs):
+    assert names(client) == ["alpha", f"beta {MARKUP}"]
+    assert client.put(f"/api/runs/{runs[1].id}/baseline", json={"pinned": True}).json()["run"]["pinned"]
+    assert names(client) == [f"beta {MARKUP}", "alpha"]
+    assert [run["pinned"] for run in client.get("/runs.json").json()["runs"]] == [True, False]
+    client.put(f"/api/runs/{runs[1].id}/baseline", json={"pinned": False})
+    assert not any(run["pinned"] for run in client.get("/runs.json").json()["runs"])
+    assert client.put(f"/api/runs/{runs[1].id}/baseline", json={}).status_code == 400
 
 
 @pytest.mark.usefixtures("runs")
 def test_an_order_that_there_is_not_is_refused_with_those_there_are(client):
     answer = client.get("/runs.json?order=best")
     assert answer.status_code == 400
-    assert "newest, oldest, name" in answer.json()["error"]
+    assert "name, -name" in answer.json()["error"]
 
 
 def test_a_link_restores_what_was_chosen(client, runs):

@@ -56,7 +56,7 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    shown = {"percent": percent, "count": "{:,}".format, "megabytes": megabytes, "moment": moment}
+    shown = {"percent": percent, "decimals": decimals, "count": "{:,}".format, "megabytes": megabytes, "moment": moment}
     environment.filters.update(shown, data=data_block, raw=escape, threshold=threshold_text)
     return environment
 
@@ -91,6 +91,15 @@ def percent(value: float | None, digits: int = 1) -> str:
     ('12.3 %', '–')
     """
     return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def decimals(value: float | None) -> str:
+    """A number with four decimals, or a dash where there is none.
+
+    >>> decimals(0.08268), decimals(None)
+    ('0.0827', '–')
+    """
+    return "–" if value is None else f"{value:.4f}"
 
 
 def megabytes(value: int) -> str:

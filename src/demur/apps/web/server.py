@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import msgspec
@@ -147,6 +148,7 @@ PAGES: tuple[Page, ...] = (
     runs.RunPage(),
     compare.ComparePage(),
     errors.ErrorsPage(),
+    compare.ReportPage(),
     errors.ErrorRowsPage(),
     nbest.ListRunsPage(),
     nbest.ListsPage(),
@@ -240,6 +242,9 @@ def _answer(
     document = plain(shown.document)
     if as_json:
         return JsonAnswer(document, status_code=shown.status)
+    if shown.download:
+        headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(shown.download, safe='')}"}
+        return Response(document["html"], media_type="text/html; charset=utf-8", headers=headers)
     twin = f"{path_of(request)}.json" + (f"?{request.url.query}" if request.url.query else "")
     theme = request.cookies.get(THEME_COOKIE, "")
     html = render(

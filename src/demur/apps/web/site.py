@@ -305,6 +305,8 @@ class PageContent:
     title: str
     document: dict[str, Any]
     status: int = 200
+    download: str = ""
+    """Name of the file where the document has its HTML."""
 
 
 class Page(ABC):

@@ -166,7 +166,9 @@ def _repaired(source: Source, numeric: Collection[str]) -> io.BytesIO:
     """Gives the lines with lists, NaN and Infinity written so that they are read right, or raises the first fault."""
     whole = io.BytesIO()
     for number, line in enumerate(source.lines(), start=1):
-        bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+        bare = line
+        while number == 1 and bare.startswith(BYTE_ORDER_MARK):  # several, where files were put together
+            bare = bare.removeprefix(BYTE_ORDER_MARK)
         if source.compression == "zstd" and REPLACED in bare:
             fix = "convert the text inside, for example with iconv -f Latin-1 -t UTF-8"
             raise DataError("the line is not UTF-8", where=f"{source.name}:{number}:", fix=fix)

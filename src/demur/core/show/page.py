@@ -297,7 +297,8 @@ def figure_document(chart: Any) -> dict[str, Any]:
 
 def table_document(table: ResultTable) -> dict[str, Any]:
     """A table of text."""
-    return {"title": table.title, "columns": list(table.columns), "rows": [list(row) for row in table.rows]}
+    rows = [list(row) for row in table.rows]
+    return {"title": table.title, "columns": list(table.columns), "numeric": list(table.numeric), "rows": rows}
 
 
 FORMATS: dict[str, Callable[[Any], str | bytes]] = {

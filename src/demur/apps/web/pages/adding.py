@@ -21,7 +21,8 @@ from starlette.responses import Response
 
 from demur.apps.web.site import Action, JsonAnswer, Query, Site, steadily
 from demur.apps.web.unpacking import MOST_IN_TABLE, refuse_bomb, size_text
-from demur.core.io.columns import nearest
+from demur.core.io.columns import ALIASES, nearest
+from demur.core.io.files import read_table
 from demur.core.io.sources import COMPRESSED, EXTENSIONS, READABLE
 from demur.core.io.tables import limited
 from demur.core.options import KINDS
@@ -37,6 +38,9 @@ PIECE = 1 << 20
 """Bytes that are gathered before they are written."""
 
 LONGEST_NAME = 200
+ROWS_SHOWN, LONGEST_SHOWN = 5, 60
+"""Rows of an upload that are shown before it is read, and characters of their cells."""
+
 NAMES = ("target", "prediction", "confidence", "id", "input", "correct", "system", "dialogue", "performer", "subject")
 """Columns that the page offers to name."""
 
@@ -112,7 +116,8 @@ def receiver(site: Site) -> Callable[[Request], Any]:
         finally:
             under_way.discard(folder)
         given["path"] = str(path)
-        task, about = f"{__name__}:add_upload", f"Reading {shown}"
+        task = f"{__name__}:{'preview_upload' if query.text('preview') == '1' else 'add_upload'}"
+        about = f"Reading {shown}"
         job = site.worker.start(task, given, about=about, heavy=True, after=remove_folder)
         return JsonAnswer({"job": job.to_dict()}, status_code=202)
 
@@ -175,6 +180,26 @@ def add_upload(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     except DemurError as fault:  # whoever tells of the file itself knows only where we put it
         raise UsageError(str(fault).replace(str(path), shown)) from None
     return {"file": shown, "runs": [added_values(one) for one in added]}
+
+
+def preview_upload(_: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """The columns of an upload, the first of its rows, and which columns would be read for what."""
+    path, shown = Path(given["path"]), given["file"]
+    step("reading", 0, 1)
+    try:
+        with limited(MOST_IN_TABLE):
+            refuse_bomb(path, shown, given["most"])
+            rows = read_table(path).head(ROWS_SHOWN)
+    except DemurError as fault:
+        raise UsageError(str(fault).replace(str(path), shown)) from None
+    texts = [["" if cell is None else str(cell)[:LONGEST_SHOWN] for cell in row] for row in rows.iter_rows()]
+    guesses = {
+        name: column
+        for name in NAMES
+        for column in reversed(rows.columns)
+        if column.casefold() in (name, *ALIASES.get(name, ()))
+    }
+    return {"columns": rows.columns, "rows": texts, "guesses": guesses}
 
 
 def added_values(one: Added) -> dict[str, Any]:

@@ -14,10 +14,10 @@ import polars as pl
 from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.io.alignment import common_ids
 from demur.core.jobs import fields_of
-from demur.core.show.page import presentation_document
+from demur.core.show.page import presentation_document, table_document
 from demur.core.show.presentation import Presentation
 from demur.core.show.results import Step
-from demur.errors import DataError
+from demur.errors import DataError, UsageError
 from demur.returns.comparison.compare import Comparison
 from demur.returns.comparison.compare import compare as compare_systems
 from demur.returns.evaluate import Evaluation, returns_measures
@@ -55,9 +55,6 @@ PAIRINGS = {
 }
 """How systems are paired: by all ids, or by an option of `demur compare`."""
 
-MOST_RUNS = 8
-"""Runs in one comparison; curves of more are hard to distinguish."""
-
 
 class ComparePage(Page):
     """Runs against each other."""
@@ -76,15 +73,14 @@ class ComparePage(Page):
             "pairings": PAIRINGS,
             "pairing": pairing,
             "state": explorer_state(query),
-            "most": MOST_RUNS,
-            "fault": fault_of(runs, len(query.several("run"))),
+            "fault": fault_of(runs),
             "kind": runs[0].kind if runs else None,
             "result": None,
             "refused": None,
         }
         if len(runs) < 2 or document["fault"]:
             return PageContent("Compare runs", document, 400 if document["fault"] else 200)
-        names = " and ".join(run.name for run in runs)
+        names = " and ".join(run.name for run in runs) if len(runs) < 4 else f"{len(runs)} runs"
         result = site.result(
             f"{__name__}:comparison", runs, f"Comparing {names}", pairing=pairing, at=site.preferences.at
         )
@@ -103,13 +99,9 @@ class ComparePage(Page):
         return PageContent(f"{first} against {against}", {**document, **result})
 
 
-def fault_of(runs: Sequence[Run], asked: int) -> str:
+def fault_of(runs: Sequence[Run]) -> str:
     """Why runs cannot be compared; empty where they can, or where there is nothing to compare yet."""
     kinds = sorted({run.kind for run in runs})
-    if asked > len(runs):
-        return "A run was chosen twice; choose different ones."
-    if len(runs) > MOST_RUNS:
-        return f"At most {MOST_RUNS} runs can be compared at once; these are {len(runs)}."
     if len(kinds) > 1:
         listed = ", ".join(f"{run.name} ({run.kind})" for run in runs)
         return f"Only runs of one kind can be compared; these are of different kinds: {listed}."
@@ -155,9 +147,11 @@ def _compared_answers(
         **given["sampling"],
     )
     step("drawing", 2, 3)
+    shown = of_comparison(compared)
     return {
         **explorer_values(compared.evaluations, compared),
-        "result": presentation_document(without_curves(of_comparison(compared))),
+        "result": presentation_document(without_curves(shown)),
+        "lead": table_document(shown.tables[0]),
         "comparison": compared.to_dict(),
         "paired": compared.pairs[0].paired,
         "filters": filters_of(store, runs),
@@ -216,6 +210,31 @@ def explorer_values(evaluations: Sequence[Evaluation], compared: Comparison | No
 def without_curves(presentation: Presentation) -> Presentation:
     """The presentation without the error-return plot, in whose place the explorer stands."""
     return replace(presentation, figures=presentation.figures_but("error_return", "comparison"))
+
+
+class ReportPage(Page):
+    """The report of runs, to be kept."""
+
+    path, template = "/report", "waiting.html"
+
+    def show(self, site: Site, query: Query) -> PageContent:
+        """The page of `demur report`, as a file."""
+        runs = list({run.id: run for run in map(site.store.run, query.several("run"))}.values())
+        if not runs:
+            raise UsageError("name the runs to report on: /report?run=NAME")
+        if fault := fault_of(runs):
+            raise UsageError(fault)
+        made = site.result(f"{__name__}:report_page", runs, "Writing the report", at=site.preferences.at)
+        return PageContent("Report", made, download=f"{runs[0].name if len(runs) == 1 else 'report'}.html")
+
+
+def report_page(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """The report of runs, as `demur report` writes it."""
+    from demur.reports.jobs import report
+
+    runs = [store.run(reference) for reference in given["runs"]]
+    tables = [store.lists(run) if run.kind == "nbest" else store.responses(run, columns=("*",)) for run in runs]
+    return {"html": report(*tables, at_nonreturn=given["at"], step=step, **given["sampling"]).html()}
 
 
 def inner_steps(total: int, place: int, step: Step) -> Step:

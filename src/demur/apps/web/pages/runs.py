@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import floor
 from typing import Any
 
 import polars as pl
@@ -28,6 +29,7 @@ from demur.errors import UsageError
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.presentation import of_choice, of_scores
 from demur.returns.threshold import threshold_by_error
+from demur.store.intake import SHARES
 from demur.store.records import Run
 from demur.store.rows import numbers_of
 from demur.store.runs import Store
@@ -35,14 +37,20 @@ from demur.store.runs import Store
 KIND_NAMES = {"responses": "answers", "nbest": "N-best lists", "dialogues": "dialogues", "trials": "trials"}
 """What pages call each kind of run."""
 
-ORDERS: dict[str, Callable[[Run], Any] | None] = {
-    "newest": None,
-    "oldest": None,
-    "name": lambda run: run.name.casefold(),
-    "error": lambda run: (_error_of(run) is None, _error_of(run) or 0.0),
-    "rows": lambda run: -run.n,
+BASELINE = "baseline"
+"""The tag of the run that is pinned: it comes first, and others are compared with it."""
+
+ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "name": lambda row: row["name"].casefold(),
+    "kind": lambda row: row["kind_name"],
+    "rows": lambda row: row["n"],
+    "augrc": lambda row: row["augrc"],
+    "point": lambda row: row["point"],
+    "error": lambda row: row["error"],
+    "withheld": lambda row: row["withheld"],
+    "added": lambda row: row["added"],
 }
-"""The orders of the list, with the key that each sorts by; the store has the newest first."""
+"""The columns that the list is sorted by, with what it sorts; with a minus sign before its name, from the most down."""
 
 LONGEST_NOTE = 10_000
 
@@ -64,16 +72,17 @@ class RunsPage(Page):
         """All runs, or those that are asked for, in the order asked for."""
         every = site.store.runs()
         shown = [run for run in every if _matches(run, query)]
-        order = query.choice("order", tuple(ORDERS), "newest")
-        if (key := ORDERS[order]) is not None:
-            shown.sort(key=key)
+        order = query.choice("order", tuple(f"{sign}{name}" for name in ORDERS for sign in ("", "-")), "-added")
+        share = floor(site.preferences.at / STEP + STEP_ROUNDING)
         known = {run.name: run.id for run in every} | {run.id: run.id for run in every}
         document = {
-            "runs": [_row(run) for run in (reversed(shown) if order == "oldest" else shown)],
+            "runs": _in_order([_row(run, share) for run in shown], order),
+            "order": order,
+            "share": SHARES[share],
             "all": len(every),
             "tags": sorted({tag for run in every for tag in run.tags}),
             "kinds": {kind: KIND_NAMES[kind] for kind in KINDS},
-            "asked": {name: query.text(name) for name in ("search", "kind", "tag", "order")},
+            "asked": {name: query.text(name) for name in ("search", "kind", "tag")},
             # in the order of the link, as the first is the baseline; those that are gone are left out
             "chosen": list(dict.fromkeys(known[name] for name in query.several("run") if name in known)),
             "problems": [*site.problems, *site.store.problems],
@@ -92,18 +101,27 @@ def _matches(run: Run, query: Query) -> bool:
     return kind in ("", run.kind) and tag in ("", *run.tags) and all(word in text for word in words)
 
 
-def _error_of(run: Run) -> float | None:
-    """The error rate of a run of answers when all that was answered is returned."""
-    error: float | None = run.about.get("forced_error")
-    return error
+STEP = SHARES[1]
+STEP_ROUNDING = 1e-9
 
 
-def _row(run: Run) -> dict[str, Any]:
+def _in_order(rows: list[dict[str, Any]], order: str) -> list[dict[str, Any]]:
+    """Rows by a column, those without a value last, the pinned ones before all others."""
+    key = ORDERS[order.removeprefix("-")]
+    known = sorted((row for row in rows if key(row) is not None), key=key, reverse=order.startswith("-"))
+    every = [*known, *(row for row in rows if key(row) is None)]
+    return sorted(every, key=lambda row: not row["pinned"])
+
+
+def _row(run: Run, share: int = 0) -> dict[str, Any]:
     answered = run.about.get("answered")
     return {
         **run_values(run),
         "kind_name": KIND_NAMES[run.kind],
-        "error": _error_of(run),
+        "pinned": BASELINE in run.tags,
+        "augrc": run.about.get("augrc"),
+        "point": (run.about.get("errors_at") or [None] * len(SHARES))[share],
+        "error": run.about.get("forced_error"),
         "withheld": None if answered is None or run.n == 0 else 1 - answered / run.n,
         "added": run.added,
         "source": run.source,
@@ -124,6 +142,19 @@ def change(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:
     return {"run": _row(site.store.change(query.text("id"), name=name, tags=tags, note=note))}
 
 
+def pin(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:
+    """Pin a run as the baseline of its kind, in the place of another; or no longer."""
+    if not isinstance(body.get("pinned"), bool):
+        raise UsageError("pinned must be true or false")
+    chosen = site.store.run(query.text("id"))
+    for run in site.store.runs(kind=chosen.kind):
+        others = [tag for tag in run.tags if tag != BASELINE]
+        tags = [*others, BASELINE] if body["pinned"] and run.id == chosen.id else others
+        if sorted(tags) != sorted(run.tags):
+            site.store.change(run.id, tags=tags)
+    return {"run": _row(site.store.run(chosen.id))}
+
+
 def remove(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """Remove a run."""
     run = site.store.remove(query.text("id"))
@@ -134,6 +165,7 @@ def remove(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:  #
 ACTIONS: tuple[Action, ...] = (
     Action("/api/runs/{id}", "PATCH", change),
     Action("/api/runs/{id}", "DELETE", remove),
+    Action("/api/runs/{id}/baseline", "PUT", pin),
 )
 
 
@@ -231,7 +263,8 @@ def _first_rows(site: Site, run: Run) -> dict[str, Any]:
     frame = pl.scan_parquet(exactly(site.store.rows_path(run))).head(FIRST_ROWS).collect().drop(ROW)
     texts = [["–" if value is None else str(value) for value in row] for row in frame.iter_rows()]
     rows = [[text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…" for text in row] for row in texts]
-    return {"title": f"The first {len(rows)} rows as they came", "columns": frame.columns, "rows": rows}
+    heading = f"The first {len(rows)} rows as they came"
+    return {"title": heading, "columns": frame.columns, "numeric": [False] * frame.width, "rows": rows}
 
 
 def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:

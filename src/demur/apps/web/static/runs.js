@@ -6,6 +6,7 @@ const list = document.getElementById("list");
 const uploads = document.getElementById("uploads");
 const finding = document.getElementById("finding");
 let chosen = [...page.chosen];
+let order = page.order;
 
 const counted = new Intl.NumberFormat("en");
 const listed = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
@@ -16,21 +17,36 @@ function nameOf(id) {
   return list.querySelector(`tr[data-run="${CSS.escape(id)}"] th a`)?.textContent ?? id;
 }
 
+// The pinned run, of the kind of those chosen, is the baseline even if it is not ticked.
+function pinned() {
+  const kinds = chosen.map((id) => list.querySelector(`tr[data-run="${CSS.escape(id)}"] [data-label=Kind]`)?.textContent);
+  const rows = [...list.querySelectorAll("tr.pinned")];
+  return rows.find((row) => !kinds.length || kinds.includes(row.querySelector("[data-label=Kind]").textContent))?.dataset.run;
+}
+
+function compared() {
+  const first = chosen.length ? pinned() : undefined;
+  return first ? [first, ...chosen.filter((id) => id !== first)] : chosen;
+}
+
 function showChosen() {
   for (const box of list.querySelectorAll("input[name=run]")) box.checked = chosen.includes(box.value);
   const told = list.querySelector("#chosen");
   if (told) {
-    const [first, ...others] = chosen.map(nameOf);
-    list.querySelector("#compare").disabled = chosen.length < 2;
-    told.textContent = !first ? "Tick two or more runs to compare them; the first is the baseline."
-      : others.length ? `${first} is the baseline; against it ${others.join(", ")}.` : `${first} is the baseline; tick another.`;
+    const first = chosen[0];
+    list.querySelector("#compare").disabled = compared().length < 2;
+    for (const button of ["#tag-chosen", "#remove-chosen"]) list.querySelector(button).disabled = !first;
+    const [baseline, ...against] = compared().map(nameOf);
+    told.textContent = !first ? `Tick ${pinned() ? "a run to compare it with the baseline" : "two or more runs to compare them; the first is the baseline"}.`
+      : !against.length ? `${baseline} is the baseline; tick another.`
+      : against.length > 5 ? `${baseline} is the baseline; against it ${against.length} others.` : `${baseline} is the baseline; against it ${against.join(", ")}.`;
   }
   remember();
 }
 
 function asked() {
   const query = new URLSearchParams(finding ? [...new FormData(finding)].filter(([, value]) => value) : []);
-  if (query.get("order") === "newest") query.delete("order");
+  if (order !== "-added") query.set("order", order);
   for (const id of chosen) query.append("run", id);
   return query;
 }
@@ -50,7 +66,8 @@ list.addEventListener("change", (event) => {
 
 list.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (chosen.length > 1) location.assign(`/compare?${new URLSearchParams(chosen.map((id) => ["run", id]))}`);
+  const runs = compared();
+  if (runs.length > 1) location.assign(`/compare?${new URLSearchParams(runs.map((id) => ["run", id]))}`);
 });
 
 // Finding: the list follows what is typed; the last request counts.
@@ -81,6 +98,26 @@ finding?.addEventListener("submit", (event) => { event.preventDefault(); renewLi
 
 const editing = document.getElementById("editing");
 const removing = document.getElementById("removing");
+const tagging = document.getElementById("tagging");
+let leaving = [];
+
+function askRemoval(ids) {
+  leaving = [...ids];
+  document.getElementById("removing-count").textContent = ids.length === 1 ? "this run" : `these ${ids.length} runs`;
+  document.getElementById("removing-name").textContent = ids.map(nameOf).join(", ");
+  opened(removing, "");
+}
+
+async function pin(id, on) {
+  try {
+    await sent("PUT", `/api/runs/${id}/baseline`, { pinned: on });
+    await renewList();
+    list.querySelector(`tr[data-run="${CSS.escape(id)}"] [data-pin]`)?.focus();
+    say(on ? `${nameOf(id)} is the baseline now` : `${nameOf(id)} is no longer the baseline`);
+  } catch (fault) {
+    say(fault.message);
+  }
+}
 
 function opened(dialog, id) {
   dialog.dataset.run = id;
@@ -100,8 +137,19 @@ list.addEventListener("click", async (event) => {
     for (const field of form.elements) field.dataset.before = field.value;
     opened(editing, id);
   } else if (event.target.matches("[data-remove]")) {
-    document.getElementById("removing-name").textContent = nameOf(id);
-    opened(removing, id);
+    askRemoval([id]);
+  } else if (event.target.matches("#remove-chosen")) {
+    askRemoval(chosen);
+  } else if (event.target.matches("#tag-chosen")) {
+    tagging.querySelector("form").reset();
+    opened(tagging, "");
+  } else if (event.target.matches("[data-pin]")) {
+    await pin(id, event.target.getAttribute("aria-pressed") !== "true");
+  } else if (event.target.matches("a.sort")) {
+    event.preventDefault();
+    order = event.target.dataset.order;
+    await renewList();
+    list.querySelector(`th[aria-sort] a`)?.focus();
   } else if (event.target.matches("[data-demo]")) {
     await addDemo(event.target);
   }
@@ -122,7 +170,7 @@ async function submitted(dialog, event, action, after) {
   after();
 }
 
-for (const dialog of [editing, removing]) {
+for (const dialog of [editing, removing, tagging]) {
   dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
 }
 
@@ -140,15 +188,25 @@ editing.addEventListener("submit", (event) => {
 });
 
 removing.addEventListener("submit", (event) => {
-  const id = removing.dataset.run;
-  const name = nameOf(id);
-  submitted(removing, event, () => sent("DELETE", `/api/runs/${id}`), () => {
-    chosen = chosen.filter((one) => one !== id);
+  const names = leaving.map(nameOf);
+  const each = async () => { for (const id of leaving) await sent("DELETE", `/api/runs/${id}`); };
+  submitted(removing, event, each, () => {
+    chosen = chosen.filter((one) => !leaving.includes(one));
     showChosen();
     if (!list.querySelector("tbody tr")) { location.assign("/runs"); return; }
     document.getElementById("main").focus();
-    say(`${name} was deleted`);
+    say(names.length === 1 ? `${names[0]} was deleted` : `${names.length} runs were deleted`);
   });
+});
+
+const tagsOf = (id) => [...list.querySelectorAll(`tr[data-run="${CSS.escape(id)}"] .tag`)].map((tag) => tag.dataset.text);
+
+tagging.addEventListener("submit", (event) => {
+  const { add, drop } = tagging.querySelector("form").elements;
+  const gone = listed(drop.value);
+  const tags = (id) => [...new Set([...tagsOf(id), ...listed(add.value)])].filter((tag) => !gone.includes(tag));
+  const each = async () => { for (const id of chosen) await sent("PATCH", `/api/runs/${id}`, { tags: tags(id) }); };
+  submitted(tagging, event, each, () => { list.querySelector("#tag-chosen")?.focus(); say(`${chosen.length} runs were tagged`); });
 });
 
 // Uploads, one after the other.
@@ -160,7 +218,7 @@ function uploadPath(file, form) {
   for (const [name, value] of new FormData(form)) {
     if (!value || value === "error") continue;
     if (name === "tags") listed(value).forEach((tag) => query.append("tag", tag));
-    else if (name === "map") listed(value).forEach((pair) => query.append("map", pair));
+    else if (name.startsWith("column:")) query.append("map", `${name.slice(7)}=${value}`);
     else query.append(name, value);
   }
   return `/api/uploads?${query}`;
@@ -215,20 +273,46 @@ async function follow(parts, number) {
   await renewList();
 }
 
-// The same file again, read otherwise: the browser still has it.
-function offerAgain(parts, file, message) {
+// The same file again with other settings: the browser still has it. Its columns are looked at when they are asked for.
+function offerAgain(parts, file, open) {
   const form = options.cloneNode(true);
   form.removeAttribute("id");
   for (const [name, value] of new FormData(options)) if (form.elements[name].type !== "checkbox") form.elements[name].value = value;
   for (const labelled of form.querySelectorAll("[id]")) {
     const fresh = `${labelled.id}-${uploads.children.length}-${Date.now()}`;
     form.querySelector(`[for="${labelled.id}"]`)?.setAttribute("for", fresh);
-    form.querySelector(`[aria-describedby="${labelled.id}"]`)?.setAttribute("aria-describedby", fresh);
     labelled.id = fresh;
   }
-  form.append(made("p", { class: "actions wide" }, made("button", { class: "main" }, "Try again")));
+  const columns = made("div", { class: "wide columns" }, made("p", { class: "quiet", role: "status" }, "Looking at the columns…"));
+  form.querySelector("p.wide.quiet").replaceWith(columns);
+  form.append(made("p", { class: "actions wide" }, made("button", { class: "main" }, "Import again")));
   form.addEventListener("submit", (event) => { event.preventDefault(); parts.item.remove(); queue(file, form); });
-  parts.below.append(made("details", { open: /column|--x|kind/.test(message) }, made("summary", {}, "Import settings"), form));
+  if (!open) form.elements.replace.checked = true;
+  const fold = made("details", {}, made("summary", {}, "Import settings"), form);
+  fold.addEventListener("toggle", () => showColumns(file, columns), { once: true });
+  parts.below.append(fold);
+  fold.open = open;
+}
+
+async function showColumns(file, place) {
+  try {
+    const query = new URLSearchParams({ file: file.name, preview: "1" });
+    const { job } = await uploaded(`/api/uploads?${query}`, file, () => {});
+    const seen = await followed(job.number, () => {});
+    if (seen.state !== "done") throw new Error(seen.message);
+    const { columns, rows, guesses } = seen.answer;
+    const list = (name) => made("label", {}, `${name} `, made("select", { name: `column:${name}`, "aria-label": name },
+      made("option", { value: "" }, guesses[name] ? `as guessed: ${visible(guesses[name])}` : "none"),
+      ...columns.map((column) => made("option", { value: column }, visible(column)))));
+    const cells = (tag, row) => made("tr", {}, ...row.map((text) => made(tag, {}, visible(text))));
+    place.replaceChildren(
+      made("fieldset", { class: "picks" }, made("legend", {}, "Columns"), ...page.names.map(list)),
+      made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `The first rows of ${visible(file.name)}` },
+        made("table", {}, made("caption", {}, `The first ${rows.length} rows`), made("thead", {}, cells("th", columns)), made("tbody", {}, ...rows.map((row) => cells("td", row))))),
+    );
+  } catch (fault) {
+    place.replaceChildren(made("p", { class: "fault", role: "alert" }, fault.message));
+  }
 }
 
 async function add(parts, file, form) {
@@ -241,10 +325,11 @@ async function add(parts, file, form) {
     if (refusal) throw new Error(refusal);
     const { job } = await uploaded(path, file, (done, total) => { parts.bar.max = total; parts.bar.value = done; }, stop.signal);
     await follow(parts, job.number);
+    offerAgain(parts, file, false);
   } catch (fault) {
     finished(parts, "not added");
     parts.below.append(made("p", { class: "fault", role: "alert" }, fault.message));
-    if (!refusal) offerAgain(parts, file, fault.message);
+    if (!refusal) offerAgain(parts, file, /column|--x|kind/.test(fault.message));
   }
 }
 
@@ -289,7 +374,9 @@ addEventListener("drop", (event) => {
 function localTimes() {
   for (const time of list.querySelectorAll("time")) {
     time.title = time.textContent;
-    time.textContent = new Date(time.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    const when = new Date(time.dateTime);
+    const year = when.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" };
+    time.textContent = when.toLocaleString([], { month: "short", day: "numeric", ...year, hour: "numeric", minute: "2-digit" });
   }
 }
 

@@ -1,6 +1,6 @@
 // What every page does: draw its figures, and follow the work that it waits for.
 import { drawAll } from "./figures.js";
-import { followed, sent } from "./requests.js";
+import { followed, say, sent } from "./requests.js";
 
 async function awaitResult(place) {
   const number = place.dataset.job;
@@ -22,6 +22,18 @@ async function awaitResult(place) {
   } catch (fault) {
     ended(fault.message);
   }
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say("The link was copied");
+      button.textContent = "Copied";
+    } catch {
+      say("The browser does not let pages copy; the link is in the address bar");
+    }
+  });
 }
 
 for (const place of document.querySelectorAll(".waiting[data-job]")) awaitResult(place);
