@@ -102,7 +102,7 @@ def advice_section(answers: AnswerAnalyses, options: ReportOptions) -> Presentat
             "system": one.system,
             "recommended": None if one.recommended is None else one.recommended.to_dict()["threshold"],
             "shown_at": one.shown.to_dict()["threshold"],
-            "choices": [choice.to_dict() for choice in one.choices],
+            "choices": [choice.to_dict() for choice in dict.fromkeys((*one.choices, one.shown))],
         }
         for one in advice
     ]

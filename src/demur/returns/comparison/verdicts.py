@@ -11,6 +11,9 @@ from demur.returns.comparison.contrasts import Contrast, Side
 from demur.returns.comparison.ranking import RankingRegion
 from demur.returns.curves import ErrorReturnCurve
 
+LEAST_DIGIT = 1e-4
+"""The least step of an area in a table."""
+
 SHORT_GAP = 0.05
 """Ranges of non-return rates closer than this are taken as one."""
 
@@ -67,7 +70,7 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
         return pair_sentences(comparison.pairs[0])
     tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
     against = f"{baseline_verdict(comparison)}, the baseline ({tests})."
-    return [f"{_leaders(comparison)}.", against, *_silent_systems(comparison)]
+    return [f"{_leaders(comparison)}.", against, *_silent_systems(comparison), *_area_range(comparison)]
 
 
 def _leaders(comparison: Comparison) -> str:
@@ -101,6 +104,22 @@ def baseline_verdict(comparison: Comparison) -> str:
         if names
     )
     return "; ".join(found)
+
+
+def _area_range(comparison: Comparison) -> list[str]:
+    """Over which non-return rates areas are compared, where that is not the range of the areas in the table."""
+    board = comparison.leaderboard
+    areas = {one.system: one.figures["augrc"].value for one in board.standings}
+    tested = [(one.system, one.difference) for one in board.standings if one.difference is not None]
+    odd = [
+        gap.range[0]
+        for system, gap in tested
+        if gap.range[0] > 0 and abs(areas[system] - areas[board.baseline] - gap.value) >= LEAST_DIGIT
+    ]
+    if not odd:
+        return []
+    start = f"from {percent(max(odd))} non-return on" if len(set(odd)) == 1 else f"from up to {percent(max(odd))} on"
+    return [f"Differences are mean error rates where both answer, {start}; AUGRC is each system's whole area."]
 
 
 def _silent_systems(comparison: Comparison) -> list[str]:
