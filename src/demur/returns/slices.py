@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
 from demur.core.io.columns import JUDGED, MOST_SLICES, unknown_column
-from demur.core.io.tables import named_column
 from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, newcombe, sidak
 from demur.core.stats.resampling import Rows
