@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import Demur
+from commands import Demur, log
 from demur.apps.cli import commands
 from store.tables import LISTS, ROWS, TRIALS, answers, folders, write
 
@@ -195,3 +195,46 @@ def test_standard_input_is_added(apart: Demur, tmp_path: Path) -> None:
     done = apart("add", "-", "--name", "piped", "--quiet", input=text)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith('Added "piped" (')
+
+
+def test_a_run_by_its_name_is_read_as_the_file_was(demur: Demur, tmp_path: Path) -> None:
+    log(tmp_path / "a.jsonl", n=200, skill=3)
+    log(tmp_path / "b.jsonl", n=200, skill=1)
+    demur("add", "a.jsonl", "b.jsonl")
+    quick = ("--replicates", "50", "--json")
+    by_file = json.loads(demur("compare", "a.jsonl", "b.jsonl", "--baseline", "b", *quick).stdout)
+    by_name = json.loads(demur("compare", "run:a", "run:b@baseline", *quick).stdout)
+    beside = json.loads(demur("compare", "a.jsonl", "run:b@baseline", *quick).stdout)
+    assert by_name["pairs"] == by_file["pairs"] == beside["pairs"]
+    assert by_name["systems"] == by_file["systems"]
+    report = json.loads(demur("report", "run:a", "run:b", *quick).stdout)
+    assert report["title"] == "Report on 2 systems"
+
+
+def test_where_keeps_rows_of_a_run_as_of_a_file(demur: Demur, tmp_path: Path) -> None:
+    rows = [{"id": k, "correct": k % 3 > 0, "confidence": k / 20, "part": "ab"[k % 2]} for k in range(20)]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    demur("add", "c.jsonl")
+    kept = ("--where", "part=a", "--replicates", "50", "--json")
+    found = [json.loads(demur("score", name, *kept).stdout)["systems"][0] for name in ("c.jsonl", "run:c")]
+    assert found[0]["n"] == found[1]["n"] == 10
+    assert found[0]["measures"]["augrc"]["value"] == found[1]["measures"]["augrc"]["value"]
+    assert "keeps no row" in demur("score", "run:c", "--where", "part=z").stderr
+    assert 'no column "place"' in demur("score", "run:c", "--where", "place=z").stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        (("score", "run:guid"), 'there is no run "guid" (did you mean "guide"?)'),
+        (("score", "run:guide", "--map", "target=x"), "--map is how a file is read; a run was read when it was added"),
+        (("score", "run:guide@baseline"), "run:guide@baseline: only compare has a baseline"),
+        (("nbest", "run:guide"), "this run holds responses; demur nbest takes runs of nbest"),
+        (("understand", "train", "run:guide"), "this run holds responses; demur understand train takes no runs"),
+    ],
+)
+def test_a_run_that_cannot_be_taken_is_refused(demur: Demur, command: tuple[str, ...], fault: str) -> None:
+    demur("add", "guide.jsonl")
+    done = demur(*command)
+    assert done.returncode == 2
+    assert fault in done.stderr

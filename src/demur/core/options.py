@@ -110,7 +110,8 @@ Tables = Annotated[
     Any,
     Argument(
         "Tables of any kinds, each recognised by its columns: answers, N-best lists, dialogues, trials; "
-        ".jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; folders of DSTC; - for standard input.",
+        ".jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; folders of DSTC; run:NAME, a stored run; "
+        "- for standard input.",
         metavar="FILES",
     ),
 ]

@@ -58,7 +58,7 @@ Tables = Annotated[
     Any,
     Argument(
         "Tables of trials: performer, role (gold or system), x, y, subject, n, components, study; .csv .jsonl "
-        ".parquet ...; - for standard input. Several files are several studies.",
+        ".parquet ...; run:NAME, a stored run; - for standard input. Several files are several studies.",
         metavar="TRIALS",
     ),
 ]

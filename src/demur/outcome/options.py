@@ -33,7 +33,8 @@ def features_text(features: str | Sequence[str]) -> str:
 TurnLogs = Annotated[
     Any,
     Argument(
-        "Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; - for standard input.",
+        "Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; run:NAME, a stored run; "
+        "- for standard input.",
         metavar="FILES",
     ),
 ]

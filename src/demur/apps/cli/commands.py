@@ -230,6 +230,10 @@ def values_from(job: Job, given: dict[str, Any]) -> tuple[list[Any], dict[str, A
         elif value is not None:
             options[one.name] = one.parsed(path_text(value)) if isinstance(value, str) else value
     check_values(job.function, options)
+    if any(str(one).startswith("run:") for one in positional):
+        from demur.store.named_runs import with_runs
+
+        return with_runs(positional, options, job)
     return positional, options
 
 
