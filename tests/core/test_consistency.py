@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
-from demur.core.stats.consistency import calibration_test, consistent_reliability
+from demur.core.stats.consistency import calibration_test, consistent_reliability, outcomes_as_stated
 from demur.core.stats.resampling import Rows, Sample
 from reference import calibration as plain
 from reference.rows import arrays, tables
@@ -22,6 +22,16 @@ def test_spiegelhalters_z_by_hand():
     assert found.z == pytest.approx(2.4 / np.sqrt(0.576))
     assert found.p == pytest.approx(0.001565, abs=1e-6)
     assert set(found.to_dict()) == {"name", "z", "p"}
+
+
+@pytest.mark.parametrize("weight", [3.0, 1e60])
+def test_what_a_row_counts_in_all_does_not_matter(weight):
+    rng = np.random.default_rng(7)
+    confidence = rng.random(60)
+    once = Rows.of(confidence, rng.random(60) < confidence)
+    often = Rows(once.confidence, once.right, once.answered, weight * once.weight, None)
+    drawn = [outcomes_as_stated(Sample(rows), 20) for rows in (once, often)]
+    assert np.array_equal(drawn[0].right, drawn[1].right)
 
 
 @given(tables(st.sampled_from([0.1, 0.25, 0.4, 0.75, 0.9, 1.0])))

@@ -22,7 +22,8 @@ ROUNDS = 1000
 def outcomes_as_stated(sample: Sample, rounds: int) -> Sweep:
     """Logs like the sample in which every answer is right with the chance that its confidence states."""
     coarse = sample.coarse
-    count = np.rint(coarse.right + coarse.wrong).astype(np.int64)
+    each = coarse.total / coarse.n  # what a row counts: all alike, but not always 1
+    count = np.rint((coarse.right + coarse.wrong) / each).astype(np.int64)
     chance = coarse.threshold.clip(0, 1)
     right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
     return Sweep(coarse.threshold, right, count - right, np.zeros(rounds), coarse.n)

@@ -21,6 +21,10 @@ FEW_LEVELS = 10_000
 """Levels up to which values are looked up as they come; among more it is quicker to bring them near each other."""
 
 
+LARGEST_COUNT = 2.0**53
+"""From here on weights that add up to whole numbers are no counts: not every whole number is a float of its own."""
+
+
 def places_among(levels: Floats, values: Floats) -> NDArray[np.int64]:
     """Where each value stands: the last level that is not above it, -1 where all are.
 
@@ -400,7 +404,8 @@ def _weigh_by_confidence(scores: Floats, right: NDArray[np.bool_], weight: Float
 
 def _as_counts(sums: NDArray[Any]) -> Counts:
     whole = np.rint(sums)
-    return whole.astype(np.int64) if np.array_equal(whole, sums) else sums
+    counts = np.array_equal(whole, sums) and whole.max(initial=0) < LARGEST_COUNT
+    return whole.astype(np.int64) if counts else sums
 
 
 def _mixed(bits: Any) -> Any:
