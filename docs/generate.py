@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from docs import cost
+from docs import cost, worked
 
 DOCS = Path(__file__).parent
 SLURP = DOCS.resolve().parents[1] / "shared" / "data" / "slurp"
@@ -170,6 +170,7 @@ def figures() -> None:
     save_chart(of_demonstration(found).main_figure(), DOCS / "images" / "demo-noisy.svg")
     save_chart(of_comparison(found.comparisons["clean"]).main_figure(), DOCS / "images" / "demo-clean.svg")
     save_chart(cost.chart(cost.figures()), DOCS / "images" / "scale.svg")
+    save_chart(worked.figure(), DOCS / "images" / "reading-example.svg")
     understanding_figures()
     nbest_figures()
     outcome_figures()

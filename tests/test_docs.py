@@ -26,6 +26,7 @@ NBEST = read_page("nbest")
 OUTCOME = read_page("outcome")
 GOLD = read_page("gold")
 UNDERSTANDING = read_page("understanding")
+READING = read_page("reading")
 REPORT = read_page("report")
 WORKBENCH = read_page("workbench")
 TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
@@ -179,6 +180,25 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_on_understanding_runs_from_top_to_bottom(guide: Path) -> None:
     for block in blocks("console", UNDERSTANDING):
         run_console(block, guide, recorded)
+
+
+def test_the_worked_example_is_counted_as_by_pencil(tmp_path: Path) -> None:
+    from docs.worked import EACH, RIGHT, rows
+
+    import demur
+
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in READING.splitlines() if "|" in line]
+    log, points = cells[2:7], cells[9:15]
+    assert {float(one): int(right) for one, _, right, _ in log} == RIGHT
+    assert all(int(n) == EACH == int(right) + int(wrong) for _, n, right, wrong in log)
+    (curve,) = [one.curve for one in demur.score(rows(), replicates=50)]
+    counted = [
+        [round(100 * rate) for rate in one] for one in zip(curve.nonreturn, curve.error, curve.accuracy, strict=True)
+    ]
+    assert [[int(number) for number in line[1:]] for line in points] == counted
+    missed = sum(RIGHT.values()) - counted[3][2]
+    assert f"{missed} would have been right" in READING
+    run_python(blocks("python", READING)[0], tmp_path)
 
 
 @pytest.mark.parametrize("page", [REPORT, WORKBENCH], ids=["report", "workbench"])
