@@ -63,10 +63,12 @@ class RunReading:
     lower: float = 0.0
     upper: float | None = None
     gold: tuple[str, ...] = ()
+    confidence: tuple[str, ...] = ()
+    """Columns of confidences, each of which makes a run of its own."""
 
     def __post_init__(self) -> None:
         """Has lists, as JSON gives them, stand for what they say, so that one reading is always written alike."""
-        for name in ("out_of_scope", "withheld", "gold"):
+        for name in ("out_of_scope", "withheld", "gold", "confidence"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "where", tuple((column, value) for column, value in self.where))
 
@@ -213,6 +215,13 @@ def _with_own_names(texts: Iterable[str], group: Sequence[_Arrival]) -> tuple[st
 
 
 def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
+    if how.confidence and "confidence" in how.columns:
+        raise UsageError("`confidence` names the columns of confidences, and so does `columns`: give one of them")
+    for column in how.confidence:
+        own = replace(how, columns={**how.columns, "confidence": column}, confidence=())
+        yield from (replace(one, name=f"{one.name}:{column}") for one in _answer_drafts(group, own))
+    if how.confidence:
+        return
     judged = read_responses(*(one.file.path for one in group), reading=how.responses())
     if len(judged.systems) > MOST_SYSTEMS:
         rule = f"names {len(judged.systems):,} systems, and each would be a run; {MOST_SYSTEMS} are the most"

@@ -68,6 +68,14 @@ def add_runs(
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
+    confidence: Annotated[
+        tuple[str, ...],
+        Option(
+            "Of answers: a column of confidences that makes a run of its own. Repeatable.",
+            metavar="COLUMN",
+            repeat=True,
+        ),
+    ] = (),
     x: TrialX = None,
     y: TrialY = None,
     lower: Annotated[float, Option("Of trials: the lower bound of a score.")] = 0.0,
@@ -94,6 +102,7 @@ def add_runs(
         out_of_scope=tuple(out_of_scope),
         withheld=tuple(withheld),
         missing_confidence=missing_confidence,
+        confidence=tuple(confidence),
         items=items,
         normalise=normalise,
         outcome=outcome,

@@ -41,7 +41,19 @@ LONGEST_NAME = 200
 ROWS_SHOWN, LONGEST_SHOWN = 5, 60
 """Rows of an upload that are shown before it is read, and characters of their cells."""
 
-NAMES = ("target", "prediction", "confidence", "id", "input", "correct", "system", "dialogue", "performer", "subject")
+NAMES = (
+    "target",
+    "prediction",
+    "confidence",
+    "id",
+    "input",
+    "correct",
+    "system",
+    "dialogue",
+    "trial",
+    "performer",
+    "subject",
+)
 """Columns that the page offers to name."""
 
 
@@ -83,6 +95,7 @@ def upload_options(query: Query) -> dict[str, Any]:
         "reading": {
             "columns": maps,
             "missing_confidence": query.choice("missing_confidence", ("error", "lowest"), "error"),
+            "confidence": query.several("confidence"),
             **{name: value for name in ("x", "y", "outcome") if (value := query.text(name))},
         },
     }

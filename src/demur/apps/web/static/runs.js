@@ -219,6 +219,7 @@ function uploadPath(file, form) {
     if (!value || value === "error") continue;
     if (name === "tags") listed(value).forEach((tag) => query.append("tag", tag));
     else if (name.startsWith("column:")) query.append("map", `${name.slice(7)}=${value}`);
+    else if (name === "confidence") listed(value).forEach((column) => query.append("confidence", column));
     else query.append(name, value);
   }
   return `/api/uploads?${query}`;
