@@ -52,6 +52,18 @@ KindOfFiles = Annotated[
 ]
 
 
+RunOfEach = Annotated[
+    tuple[str, ...],
+    Option(
+        "Of answers: a column of confidences that makes a run of its own. Repeatable.", metavar="COLUMN", repeat=True
+    ),
+]
+GoldPerformers = Annotated[
+    tuple[str, ...],
+    Option("Of trials: a performer that is the gold standard. Repeatable.", metavar="NAME", repeat=True),
+]
+
+
 @job
 def add_runs(
     *data: Tables,
@@ -68,22 +80,12 @@ def add_runs(
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
-    confidence: Annotated[
-        tuple[str, ...],
-        Option(
-            "Of answers: a column of confidences that makes a run of its own. Repeatable.",
-            metavar="COLUMN",
-            repeat=True,
-        ),
-    ] = (),
+    confidence: RunOfEach = (),
     x: TrialX = None,
     y: TrialY = None,
     lower: Annotated[float, Option("Of trials: the lower bound of a score.")] = 0.0,
     upper: Annotated[float | None, Option("Of trials: the upper bound of a score.")] = None,
-    gold: Annotated[
-        tuple[str, ...],
-        Option("Of trials: a performer that is the gold standard. Repeatable.", metavar="NAME", repeat=True),
-    ] = (),
+    gold: GoldPerformers = (),
     items: Annotated[Literal["thomson", "dstc"] | None, Option("Of N-best lists: how an act becomes items.")] = None,
     normalise: Annotated[bool, Option("Of N-best lists: scale those that sum to over 1.")] = False,
     outcome: OutcomeColumn = None,
