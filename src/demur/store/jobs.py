@@ -54,9 +54,7 @@ KindOfFiles = Annotated[
 
 RunOfEach = Annotated[
     tuple[str, ...],
-    Option(
-        "Of answers: a column of confidences that makes a run of its own. Repeatable.", metavar="COLUMN", repeat=True
-    ),
+    Option("Of answers: a column of confidences, each a run of its own. Repeatable.", metavar="COLUMN", repeat=True),
 ]
 GoldPerformers = Annotated[
     tuple[str, ...],
