@@ -36,7 +36,8 @@ def key_columns(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 LOGS = (
     "Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; run:NAME, a stored run; "
-    "- for standard input; with score, threshold and classes also folders and URLs of Parquet."
+    "FILE:COLUMN, a file by a column of confidences; - for standard input; "
+    "with score, threshold and classes also folders and URLs of Parquet."
 )
 Logs = Annotated[Any, Argument(LOGS, metavar="FILES")]
 Columns = Annotated[dict[str, str] | None, name_columns("target=my_column")]
