@@ -457,7 +457,13 @@ register(
     chart=drawn("returns.charts.confusion.confusion_chart", lambda several: several[0]),
     present=of_classes,
 )
-register(Comparison, chart=drawn(f"{COMPARED}.comparison_chart"), page=comparison_notebook, present=of_comparison)
+register(
+    Comparison,
+    chart=drawn(f"{COMPARED}.comparison_chart"),
+    page=comparison_notebook,
+    present=of_comparison,
+    sentences=verdicts.comparison_sentences,
+)
 register(
     PairComparison,
     chart=drawn(f"{CURVES}.difference_chart"),

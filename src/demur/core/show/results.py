@@ -23,6 +23,7 @@ Step = Callable[[str, int, int], None]
 _charts: dict[type, Callable[..., Any]] = {}
 _pages: dict[type, Callable[[Any], str]] = {}
 _presentations: dict[type, Callable[[Any], Presentation]] = {}
+_sentences: dict[type, Callable[[Any], Sequence[str]]] = {}
 
 
 def path_text(path: str | PathLike[str]) -> str:
@@ -78,14 +79,20 @@ def register(
     chart: Callable[..., Any] | None = None,
     page: Callable[[Any], str] | None = None,
     present: Callable[[Any], Presentation] | None = None,
+    sentences: Callable[[Any], Sequence[str]] | None = None,
 ) -> None:
-    """Say how results of a kind are drawn and presented, and how they are shown as HTML where that is not all."""
+    """Say how results of a kind are drawn and presented, and how they are shown as HTML where that is not all.
+
+    `sentences` are those of the presentation, where they can be had without making all of it.
+    """
     if chart is not None:
         _charts[kind] = chart
     if page is not None:
         _pages[kind] = page
     if present is not None:
         _presentations[kind] = present
+    if sentences is not None:
+        _sentences[kind] = sentences
 
 
 class Shown:
@@ -136,11 +143,13 @@ class Shown:
 
     def __repr__(self) -> str:
         _load_views(type(self))
-        if type(self) not in _presentations:
-            name = getattr(self, "name", "")
-            return f"<{type(self).__name__}{f' of {name}' if name else ''}>"
-        shown = _presentations[type(self)](self)
-        return in_few_lines(f"{type(self).__name__}: {shown.title}", shown.sentences)
+        kind = type(self)
+        if kind in _sentences:
+            return in_few_lines(kind.__name__, _sentences[kind](self))
+        if kind in _presentations:
+            return in_few_lines(kind.__name__, _presentations[kind](self).sentences)
+        name = getattr(self, "name", "")
+        return f"<{kind.__name__}{f' of {name}' if name else ''}>"
 
 
 def in_few_lines(title: str, sentences: Sequence[str]) -> str:
