@@ -14,6 +14,7 @@ from rich.table import Table
 from benchmarks import (
     engines,
     gold,
+    many,
     nbest,
     networks,
     outcome,
@@ -47,6 +48,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "gold": gold.lines,
     "understanding": understanding.lines,
     "workbench": workbench.lines,
+    "many": many.lines,
 }
 
 

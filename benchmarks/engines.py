@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,11 +29,11 @@ SPARK_ROWS = 10_000_000
 MEMORY_BAR = 2000.0
 GROUP_BAR = 1.5
 
-SCORED = """
+COMMANDED = """
 import json, sys, time
 from pathlib import Path
 started = time.perf_counter()
-sys.argv = ["demur", "score", *sys.argv[1:], "--json"]
+sys.argv = ["demur", *sys.argv[1:]]
 from demur.apps.cli.main import run
 try:
     run()
@@ -44,7 +44,7 @@ largest = next(int(line.split()[1]) for line in status if line.startswith("VmHWM
 took = {"wall": time.perf_counter() - started, "cpu": time.process_time(), "largest": largest * 1024}
 print(json.dumps(took), file=sys.stderr)
 """
-"""Runs `demur score` and tells what its process took; the largest resident set is that of this process alone."""
+"""Runs `demur` and tells what its process took; the largest resident set is that of this process alone."""
 
 
 def lines() -> Iterator[Line]:
@@ -83,10 +83,16 @@ def _spent(title: str, took: Mapping[str, float], raw: float) -> Iterator[Line]:
 
 
 def _scored(log: Path, engine: str) -> tuple[dict[str, float], dict[str, Any]]:
-    command = [sys.executable, "-c", SCORED, str(log), "--engine", engine, "--replicates", "1000"]
+    took, shown = commanded(["score", str(log), "--engine", engine, "--replicates", "1000", "--json"])
+    return took, json.loads(shown)
+
+
+def commanded(words: Sequence[str]) -> tuple[dict[str, float], str]:
+    """What a command took in a process of its own, in seconds and bytes, and what it printed."""
+    command = [sys.executable, "-c", COMMANDED, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     told = next(line for line in done.stderr.splitlines() if line.startswith('{"wall"'))
-    return json.loads(told), json.loads(done.stdout)
+    return json.loads(told), done.stdout
 
 
 def _raw_polars(log: Path) -> pl.DataFrame:

@@ -57,12 +57,30 @@ def browser(path: str) -> Iterator[Any]:
         found.close()
 
 
+FIGURES = """async () => {
+  while (document.readyState !== "complete" || document.querySelector("[data-spec] img, [data-part=plot] img")) {
+    await new Promise(requestAnimationFrame);
+  }
+  return performance.now();
+}"""
+"""Milliseconds from the start of the navigation until every figure of a page has come to life."""
+
+
+def until_figures(browser: Any, link: str) -> float:
+    """Milliseconds until all figures of a page are drawn."""
+    return _until(browser, link, FIGURES)
+
+
 def until_drawn(browser: Any, link: str) -> float:
     """Milliseconds until the curves of a page stand, in a browser that knows nothing of it."""
+    return _until(browser, link, DRAWN)
+
+
+def _until(browser: Any, link: str, condition: str) -> float:
     context = browser.new_context(viewport=WINDOW)
     page = context.new_page()
     page.goto(link, wait_until="commit")
-    took = float(page.evaluate(DRAWN))
+    took = float(page.evaluate(condition))
     context.close()
     return took
 

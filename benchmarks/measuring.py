@@ -74,7 +74,7 @@ def cheapest(commands: Mapping[str, Sequence[str]], *, repeats: int) -> dict[str
     return {name: Spent(min(run.cpu for run in many), min(run.wall for run in many)) for name, many in runs.items()}
 
 
-def answer(code: str) -> str:
-    """What a fresh Python prints when it runs the code."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+def answer(code: str, *words: str) -> str:
+    """What a fresh Python prints when it runs the code on some words."""
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     return done.stdout

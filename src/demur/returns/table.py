@@ -547,9 +547,9 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
     Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
     """
     systems = frame["system"].unique(maintain_order=True)
-    trials = False
+    places, trials = frame.select("system", "id", TRIAL, SOURCE, ROW), False  # texts would take most of the room
     for system in systems:
-        rows = frame.filter(pl.col("system") == system) if len(systems) > 1 else frame
+        rows = places.filter(pl.col("system") == system) if len(systems) > 1 else places
         ids = rows["id"]
         if ids.null_count() == 0 and _may_repeat(ids) and ids.n_unique() < len(ids):
             trials = True
@@ -558,11 +558,11 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
                 continue
             name, trial = repeated.select("id", TRIAL).row(0)
             pair = repeated.filter(pl.col("id") == name, pl.col(TRIAL).eq_missing(trial)).head(2)
-            places = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
+            one, two = [tables[source].place(row) for source, row in pair.select(SOURCE, ROW).iter_rows()]
             count = _REPEATED.with_count(repeated["id"].n_unique())
             within = "" if trial is None else f' in trial "{trial}"'
-            rule = f'the id "{name}" occurs twice in system "{system}"{within}, first at {places[0]} ({count} in all)'
-            raise DataError(rule, where=f"{places[1]}:", fix=_WAYS_OUT)
+            rule = f'the id "{name}" occurs twice in system "{system}"{within}, first at {one} ({count} in all)'
+            raise DataError(rule, where=f"{two}:", fix=_WAYS_OUT)
     return trials
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -283,11 +283,8 @@ def cross_fitted(
     _refuse_infinite(answers, system)
     fitted = None if method is None else _fit(answers, method, seed=seed, folds=folds)
     fold = deal_folds(answers, folds=folds, seed=seed)
-    methods: dict[Method, OutOfFold] = {
-        name: OutOfFold(name, _mapped(answers, name, scale, fold), **how)
-        for name, kind in METHODS.items()
-        if scale in kind.scales
-    }
+    suited: list[Method] = [name for name, kind in METHODS.items() if scale in kind.scales]
+    methods = {name: OutOfFold(name, rows, **how) for name, rows in _mapped(answers, suited, scale, fold).items()}
     weight = answers.weight
     best = min(methods, key=lambda name: float((methods[name].losses * weight).sum()))
     fitted = fitted or _fit(answers, best, seed=seed, folds=folds)
@@ -350,15 +347,16 @@ def deal_folds(answers: Rows, *, folds: int, seed: int) -> NDArray[np.int64]:
     return fold[unit]
 
 
-def _mapped(answers: Rows, method: Method, scale: Scale, fold: NDArray[np.int64]) -> Rows:
-    """The answers with each confidence mapped by what was fitted on the other folds."""
-    mapped = np.empty_like(answers.confidence)
+def _mapped(answers: Rows, methods: Sequence[Method], scale: Scale, fold: NDArray[np.int64]) -> dict[Method, Rows]:
+    """The answers with each confidence mapped by what each method fitted on the other folds."""
+    mapped = {method: np.empty_like(answers.confidence) for method in methods}
     weight = answers.weight if answers.weighted else None
     for part in range(int(fold.max()) + 1):
         out, rest = fold == part, fold != part
         sweep = Sweep.of(answers.confidence[rest], answers.right[rest], weight=None if weight is None else weight[rest])
-        mapped[out] = fit_map(sweep, method, scale)(answers.confidence[out])
-    return replace(answers, confidence=mapped)
+        for method in methods:
+            mapped[method][out] = fit_map(sweep, method, scale)(answers.confidence[out])
+    return {method: replace(answers, confidence=confidence) for method, confidence in mapped.items()}
 
 
 def _fit(answers: Rows, method: Method, **about: Any) -> Recalibration:

@@ -1,0 +1,98 @@
+"""What a comparison of 84 systems takes, at a terminal and as a page, and a report of long logs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from benchmarks.engines import commanded
+from benchmarks.logs import log
+from benchmarks.looking import browser, chromium, until_figures
+from benchmarks.measuring import MEGABYTE, Line, answer, spend
+from benchmarks.startup import COMMAND
+
+SYSTEMS, HALF, ROWS, REPORTED = 84, 42, 12_000, 1_000_000
+TERMINAL_BAR, PAGE_BAR, MATRIX_BAR, OPEN_BAR = 30.0, 45.0, 20.0, 3.0
+"""Seconds: CPU of the command without and with a page, CPU of all pairs, wall clock of a browser."""
+MEMORY_BAR, SIZE_BAR, REPORT_MEMORY_BAR = 2_000.0, 3.0, 600.0
+"""Megabytes."""
+LINEAR_BAR = 2.4
+"""How much more twice as many systems may cost."""
+REPORT_BAR, REPORT_BEFORE = 0.5, 52.7
+"""Share of the CPU seconds that the report took before comparisons had a leaderboard, and these on that machine."""
+
+ALONE = "the whole process"
+
+PAIRS = """
+import sys, time, polars as pl, numpy as np
+from itertools import combinations
+from demur.core.stats.resampling import Rows
+from demur.returns.comparison.contrasts import pair_tests
+from demur.returns.table import read_responses, Reading
+rows = {}
+for path in sys.argv[1:]:
+    frame = read_responses([path], Reading()).frame.sort("id")
+    rows[path] = Rows.from_frame(frame).drawn_by(np.arange(frame.height))
+start = time.process_time()
+pair_tests(rows, list(combinations(rows, 2)), paired=True, level=0.95, region=(0.0, 1.0))
+print(time.process_time() - start)
+"""
+
+
+def lines() -> Iterator[Line]:
+    """Every figure of the family."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        paths = [str(path) for path in written_logs(place, SYSTEMS)]
+        yield from _commands(place, paths)
+        yield from _reports(place)
+
+
+def written_logs(folder: Path, systems: int) -> list[Path]:
+    """Logs of systems that answer the same questions, each a little better; a third have few distinct confidences."""
+    rng, paths = np.random.default_rng(0), []
+    hard = rng.random(ROWS)
+    for place in range(systems):
+        right = hard + rng.normal(0, 0.25, ROWS) < 0.3 + 0.6 * place / systems
+        confidence = 1 / (1 + np.exp(-rng.normal(1.2 * right, 1)))
+        digits = np.round(5 * confidence) / 5 if place % 3 == 2 else np.round(confidence, 4 - 2 * (place % 3))
+        table = pl.DataFrame({"prediction": np.where(right, "A", "B"), "confidence": digits})
+        table = table.select(pl.int_range(ROWS).alias("id"), pl.lit("A").alias("target"), pl.all())
+        paths.append(folder / f"results_mmlu_model-{place:02d}_cot.jsonl")
+        table.write_ndjson(paths[-1])
+    return paths
+
+
+def _commands(folder: Path, paths: Sequence[str]) -> Iterator[Line]:
+    title = f"compare of {SYSTEMS} systems x {ROWS:,} rows"
+    page = folder / "page.html"
+    half, _ = commanded(["compare", *paths[:HALF], "--quiet"])
+    took, _ = commanded(["compare", *paths, "--quiet"])
+    yield Line(f"{title}, terminal: CPU", took["cpu"], "s", TERMINAL_BAR, f"wall clock {took['wall']:.1f} s")
+    yield Line(f"{title}, terminal: largest resident set", took["largest"] / MEGABYTE, "MB", MEMORY_BAR, ALONE)
+    against = f"{HALF} systems: {half['cpu']:.1f} s CPU"
+    yield Line(f"{title}, terminal: twice as many systems", took["cpu"] / half["cpu"], "x CPU", LINEAR_BAR, against)
+    drawn = spend([COMMAND, "compare", *paths, "--quiet", "-o", str(page)])
+    yield Line(f"{title}, page: CPU", drawn.cpu, "s", PAGE_BAR, f"wall clock {drawn.wall:.1f} s; drawing included")
+    yield Line(f"{title}, page: size", page.stat().st_size / MEGABYTE, "MB", SIZE_BAR, "with its figures and scripts")
+    if (found := chromium()) is not None:
+        with browser(found) as opened:
+            seconds = min(until_figures(opened, page.as_uri()) for _ in range(3)) / 1000
+        yield Line(f"{title}, page: first drawn", seconds, "s", OPEN_BAR, "Chromium, best of 3, all figures alive")
+    pairs = float(answer(PAIRS, *paths))
+    yield Line(f"tests of all {SYSTEMS * (SYSTEMS - 1) // 2:,} pairs: CPU", pairs, "s", MATRIX_BAR, "part of the above")
+
+
+def _reports(folder: Path) -> Iterator[Line]:
+    paths = [folder / f"{name}.parquet" for name in ("one", "two")]
+    for system, path in enumerate(paths):
+        log(REPORTED, system).write_parquet(path)
+    took, _ = commanded(["report", *map(str, paths), "-o", str(folder / "report.html"), "--quiet"])
+    title = f"report on two logs of {REPORTED:.0e} rows"
+    against = f"{REPORT_BEFORE} s before; now {took['cpu']:.1f} s"
+    yield Line(f"{title}: CPU", took["cpu"] / REPORT_BEFORE, "x CPU", REPORT_BAR, against)
+    yield Line(f"{title}: largest resident set", took["largest"] / MEGABYTE, "MB", REPORT_MEMORY_BAR, ALONE)
