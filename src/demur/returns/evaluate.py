@@ -351,9 +351,12 @@ class Evaluation(Shown):
     @cached_property
     def reliability(self) -> Reliability | None:
         """The reliability diagram's data; None where the confidences are no probabilities."""
-        if why_no_probabilities(Bins.of(self.sample.sweep, 1, "width")) is not None:
-            return None
-        return consistent_reliability(self.sample, level=self.level)
+        return consistent_reliability(self.sample, level=self.level) if self.has_reliability else None
+
+    @cached_property
+    def has_reliability(self) -> bool:
+        """Whether the confidences are probabilities, so that there is a reliability diagram."""
+        return why_no_probabilities(Bins.of(self.sample.sweep, 1, "width")) is None
 
     @cached_property
     def calibration_test(self) -> CalibrationTest:

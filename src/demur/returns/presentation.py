@@ -114,7 +114,7 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
 def _reading_drawings(whole: Sequence[Evaluation]) -> list[Drawing]:
     """The other readings of the curves: missed chances of the first system, and the curves of all."""
     kinds = ("risk_coverage", "reliability", "roc", "det")
-    calibrated = all(one.reliability is not None for one in whole)
+    calibrated = all(one.has_reliability for one in whole)
     figures = [drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[:1]]
     return figures + [
         drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if calibrated or kind != "reliability"
