@@ -175,3 +175,11 @@ def test_an_input_that_nothing_judges_in_one_system_is_left_out_of_all():
     found = pair(both)
     assert found.note == "paired by id on 9 inputs; 1 input left out as some system's answer is not judged"
     assert {frame.height for frame in found.frames.values()} == {9}
+
+
+def test_trials_count_as_turns_of_a_dialogue_do():
+    rows = tried(3)
+    named = [{**row, "id": f"{row['id']}#{row.pop('trial')}", "dialogue": row["id"]} for row in map(dict, rows)]
+    found, expected = (score(one, **FAST)[0].to_dict() for one in (rows, named))
+    assert found["measures"] == expected["measures"]
+    assert found["clustered_by_dialogue"] is True
