@@ -111,7 +111,11 @@ def of_demonstration(found: Demonstration) -> Presentation:
     plot = drawing(f"{presentation.COMPARED}.comparison_chart", noisy, region=None, choices=(choice,))
     return Presentation(
         title="A museum guide that may say it does not understand",
-        sentences=(f"Through a noisy recogniser {verdicts.baseline_verdict(noisy)}.", words.recommendation(choice)),
+        sentences=(
+            f"Through a noisy recogniser {verdicts.baseline_verdict(noisy)}.",
+            words.recommendation(choice),
+            *verdicts.area_range(noisy),
+        ),
         tables=tuple(shown[name].tables[0].titled(title) for name, title in TITLES.items()),
         figures=(plot,),
         data=lambda: found.table,

@@ -44,16 +44,16 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         f"{name}: when it returns every answer it has, {percent(figures['forced_error'].value)} of "
         f"{evaluation.n:,} inputs get a wrong one ({interval(figures['forced_error'])})."
     ]
-    floor = evaluation.curve.floor
+    floor, further = evaluation.curve.floor, []
     if floor > 0:
         kinds = [(evaluation.withheld, "withheld by the system itself"), (evaluation.failed, "failed")]
         counts = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
         start = "so its curve and areas start there, not at 0"
-        sentences.append(f"{percent(floor)} is never returned ({counts}), {start}.")
-    sentences += _scope_sentence(evaluation)
+        further.append(f"{percent(floor)} is never returned ({counts}), {start}.")
+    further += _scope_sentence(evaluation)
     if evaluation.sample.sweep.threshold.size < 2:
         tied = "All its answers have the same confidence (or none), so no threshold can choose among them."
-        return [*sentences, tied]
+        return [*sentences, tied, *further]
     sentences.append(_point_sentence(evaluation))
     skill = figures["ranking_skill"]
     shown = with_interval(skill.value, skill.low, skill.high, write="{:.2f}".format, missing="no interval")
@@ -63,7 +63,7 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         ranks = f"Ranking skill {shown}: {hint}"
     elif not skill.low > 0:
         ranks = f"Ranking skill {shown}: not significantly better than chance (0 random, 1 perfect)."
-    return [*sentences, ranks] if skill.defined else sentences
+    return [*sentences, *([ranks] if skill.defined else []), *further]
 
 
 def _scope_sentence(evaluation: Evaluation) -> list[str]:

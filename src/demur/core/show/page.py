@@ -37,6 +37,9 @@ DRAW = files("demur.core.show").joinpath("page.js").read_text(encoding="utf-8")
 MOST_OPEN_ROWS = 12
 """Rows up to which a table in a section is open; a longer one is folded."""
 
+_ELSEWHERE = re.compile(r" \([^()]*-o page\.html[^()]*\)$")
+"""What the title of a table in brief says of where the whole is; on a page it is further down."""
+
 MOST_VERDICT = 3
 """Sentences that stand over the first table and figure; the others follow below."""
 
@@ -149,11 +152,14 @@ def presentation_page(presentation: Presentation, *, seed: int | None = None) ->
 
 
 def lead_table(presentation: Presentation) -> ResultTable | None:
-    """The table that leads a page: the first in brief, or as it is where it is short."""
+    """The table that leads a page: the first as briefly as it can be, or as it is where it is short."""
     first = next(iter(presentation.tables), None)
-    if first is None or first.brief is not None:
-        return None if first is None else first.brief
-    return first if len(first.rows) <= MOST_OPEN_ROWS else None
+    if first is None or first.brief is None:
+        return None if first is None or len(first.rows) > MOST_OPEN_ROWS else first
+    brief = first.brief
+    while brief.brief is not None:
+        brief = brief.brief
+    return brief.titled(_ELSEWHERE.sub("", brief.title))
 
 
 def chart_page(chart: Any) -> str:

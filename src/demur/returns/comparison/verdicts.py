@@ -70,7 +70,7 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
         return pair_sentences(comparison.pairs[0])
     tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
     against = f"{baseline_verdict(comparison)}, the baseline ({tests})."
-    return [f"{_leaders(comparison)}.", against, *_silent_systems(comparison), *_area_range(comparison)]
+    return [f"{_leaders(comparison)}.", against, *_silent_systems(comparison), *area_range(comparison)]
 
 
 def _leaders(comparison: Comparison) -> str:
@@ -106,7 +106,7 @@ def baseline_verdict(comparison: Comparison) -> str:
     return "; ".join(found)
 
 
-def _area_range(comparison: Comparison) -> list[str]:
+def area_range(comparison: Comparison) -> list[str]:
     """Over which non-return rates areas are compared, where that is not the range of the areas in the table."""
     board = comparison.leaderboard
     areas = {one.system: one.figures["augrc"].value for one in board.standings}
@@ -119,7 +119,7 @@ def _area_range(comparison: Comparison) -> list[str]:
     if not odd:
         return []
     start = f"from {percent(max(odd))} non-return on" if len(set(odd)) == 1 else f"from up to {percent(max(odd))} on"
-    return [f"Differences are mean error rates where both answer, {start}; AUGRC is each system's whole area."]
+    return [f"Differences are taken where both answer, {start}; AUGRC is the whole area."]
 
 
 def _silent_systems(comparison: Comparison) -> list[str]:
