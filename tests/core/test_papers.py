@@ -90,3 +90,12 @@ def test_names_and_numbers_read_in_latex_as_they_are():
     assert r"a\_b & 1.0\,\% & p $<$ 0.001 \\" in text
     with pytest.raises(UsageError, match=r"no table for \.tex"):
         latex_of(shown("roc"))
+
+
+def test_markers_stand_where_a_line_is_seen():
+    rows = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 4.0}]
+    encoding = {name: {"field": name, "scale": {"domain": [0, 1]}} for name in ("x", "y")}
+    spots = papers._spots(rows, encoding, 0.0)
+    assert len(spots) == papers.MARKERS
+    assert all(0 <= one["y"] <= 1 and one["y"] == pytest.approx(4 * one["x"]) for one in spots)
+    assert papers._spots([], encoding, 0.0) == []

@@ -331,7 +331,7 @@ def leaderboard_table(comparison: Comparison) -> ResultTable:
     Less wide ones leave out intervals, then the readings.
     """
     board = comparison.leaderboard
-    evaluations = {one.system: one for one in comparison.evaluations}
+    evaluations = {one.name: one for one in comparison.evaluations}
     measures = comparison.evaluations[0].measures
     shown = [name for name in FIGURES if name in measures]
     whole, half, brief = [], [], []

@@ -38,8 +38,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 DARKEST_SHARE = 0.55
 """Of the way from black to white, how far the grey of a line may go."""
 
-MARKERS, THICKEST = 5, 1.8
-"""Markers on each line, and the widest line that lets them be seen."""
+MARKERS, THICKEST, FINE = 5, 1.8, 2000
+"""Markers on each line, the widest line that lets them be seen, and points of a line that they are chosen from."""
 
 SIDE_BY_SIDE = 480
 """Pixels from which plots stand side by side; in narrower figures they stand one below the other."""
@@ -478,15 +478,17 @@ def _spots(rows: Sequence[Spec], encoding: Spec, start: float) -> list[dict[str,
     order = encoding.get("order", {}).get("field", x)
     (left, right), (low, high) = (encoding[channel].get("scale", {}).get("domain", (0, 1)) for channel in ("x", "y"))
     known = [row for row in rows if None not in (row.get(x), row.get(y), row.get(order))]
-    known = sorted((row for row in known if left <= row[x] <= right and low <= row[y] <= high), key=itemgetter(order))
     if not known:
         return []
+    known.sort(key=itemgetter(order))
     across, up = (np.array([row[name] for row in known], dtype=float) for name in (x, y))
     steps = np.hypot(np.diff(across) / (right - left), np.diff(up) / (high - low))
     along: Array = np.append(0.0, np.cumsum(steps))
-    wanted = along[-1] * (np.arange(MARKERS) + 0.25 + 0.5 * start) / MARKERS
-    xs, ys = np.interp(wanted, along, across), np.interp(wanted, along, up)
-    return [{x: float(one), y: float(other)} for one, other in zip(xs, ys, strict=True)]
+    fine = np.linspace(0.0, along[-1], FINE)  # a line may leave the plot between two of its points
+    xs, ys = np.interp(fine, along, across), np.interp(fine, along, up)
+    inside = np.flatnonzero((xs >= left) & (xs <= right) & (ys >= low) & (ys <= high))
+    chosen = inside[((np.arange(MARKERS) + 0.25 + 0.5 * start) / MARKERS * inside.size).astype(int)[: inside.size]]
+    return [{x: float(xs[one]), y: float(ys[one])} for one in chosen]
 
 
 LINE_COLOURS = ("color", "scale", "range", "stroke")

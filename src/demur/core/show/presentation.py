@@ -44,12 +44,11 @@ class ResultTable:
         (False, True)
         """
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
-        return (
-            False,
-            *(
-                any(cell == "–" or _NUMBER.fullmatch(cell) for cell in cells) and all(map(_NO_WORD.fullmatch, cells))
-                for cells in columns[1:]
-            ),
+        return tuple(
+            place > 0
+            and any(cell == "–" or _NUMBER.fullmatch(cell) for cell in cells)
+            and all(map(_NO_WORD.fullmatch, cells))
+            for place, cells in enumerate(columns)
         )
 
     def markdown(self, *, most_rows: int | None = None) -> str:
