@@ -28,15 +28,17 @@ REPORT_BAR, REPORT_BEFORE = 0.5, 52.7
 ALONE = "the whole process"
 
 PAIRS = """
-import sys, time, polars as pl, numpy as np
+import sys, time
 from itertools import combinations
+import numpy as np, polars as pl
 from demur.core.stats.resampling import Rows
 from demur.returns.comparison.contrasts import pair_tests
-from demur.returns.table import read_responses, Reading
 rows = {}
 for path in sys.argv[1:]:
-    frame = read_responses([path], Reading()).frame.sort("id")
-    rows[path] = Rows.from_frame(frame).drawn_by(np.arange(frame.height))
+    log = pl.read_ndjson(path)
+    right = (log["prediction"] == log["target"]).to_numpy()
+    ones = np.ones(right.size)
+    rows[path] = Rows(log["confidence"].to_numpy(), right, ones > 0, ones, np.arange(right.size))
 start = time.process_time()
 pair_tests(rows, list(combinations(rows, 2)), paired=True, level=0.95, region=(0.0, 1.0))
 print(time.process_time() - start)
