@@ -4,7 +4,7 @@ import random
 import polars as pl
 import pytest
 
-from demur import compare, score
+from demur import compare, report, score
 from demur.errors import DataError, UsageError
 
 FAST = {"replicates": 50}
@@ -68,6 +68,11 @@ def test_the_command_takes_columns_of_confidences(log, demur):
 def test_a_file_with_a_column_is_read_wherever_answers_are(log):
     (one,) = score(f"{log}:logprob", **FAST)
     assert one.system == "log:logprob"
+
+
+def test_a_report_takes_files_with_columns(log):
+    found = report(f"{log}:verbal", f"{log}:logprob", **FAST)
+    assert [one["system"] for one in found.to_dict()["systems"]] == ["log:verbal", "log:logprob"]
 
 
 def test_a_file_that_is_called_so_is_the_file(tmp_path):

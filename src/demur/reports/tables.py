@@ -23,7 +23,15 @@ from demur.importers import importer_of
 from demur.importers.kinds import columns_in, columns_of, kind_of, outcome_column
 from demur.nbest_lists.table import NBest, NBestReading, joined, nbest, read_nbest
 from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues
-from demur.returns.table import Reading, Responses, named_systems, read_data, read_responses, responses
+from demur.returns.table import (
+    Reading,
+    Responses,
+    confidence_column,
+    named_systems,
+    read_data,
+    read_responses,
+    responses,
+)
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -140,7 +148,7 @@ def _given_tables(source: Any, reading: MixtureReading, pipes: Mapping[str, Sour
         return [_Given(one, "trials", ()) for one in source]
     if type(source) in _READ:
         return [_Given(source, _READ[type(source)], ())]
-    if named_systems(source):
+    if named_systems(source) or confidence_column(source) is not None:
         how = _answers_reading(reading, dict(reading.columns), reading.where)
         return [_Given(read_data((source,), how), "responses", ())]
     if not isinstance(source, str | Path):
@@ -245,7 +253,7 @@ def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
-    return Responses(frame, notes, warnings)
+    return Responses(frame, notes, warnings, left_out=pl.concat([part.left_out for part in parts]))
 
 
 def _read_lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | None:
