@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.io.alignment import Ids, gathered
-from demur.returns import table
+from demur.returns import pairing
 
 NAMES = st.lists(st.text(max_size=20), min_size=1, max_size=30, unique=True)
 
@@ -31,14 +31,14 @@ def test_a_column_with_fewer_ids_or_with_gaps_does_not_hold_them():
 
 @pytest.mark.parametrize("same", [("a", "b"), ("a", "c"), ("b", "c")])
 def test_ids_that_share_a_hash_are_told_apart_or_not_placed_at_all(monkeypatch, same):
-    hashed = table.hashed
+    hashed = pairing.hashed
 
     def poor(column, seed=0):
         found = hashed(column, seed).copy()
         found[column.is_in(list(same)).to_numpy()] = 7 if seed == 0 else found[column.is_in(list(same)).to_numpy()]
         return found
 
-    monkeypatch.setattr(table, "hashed", poor)
+    monkeypatch.setattr(pairing, "hashed", poor)
     ids = Ids.of(pl.Series(["a", "b", "c"]))
     for order in ("abc", "acb", "bac", "bca", "cab", "cba"):
         column = pl.Series(list(order))
