@@ -570,7 +570,7 @@ def _text_column(name: str, values: list[Any]) -> pl.Series:
     """Names as text, whatever they were written as."""
     try:
         return pl.Series(name, values, dtype=pl.String)
-    except TypeError:  # not all of them are text
+    except (TypeError, OverflowError):  # not all of them are text
         return pl.Series(name, [as_text(value) for value in values], dtype=pl.String)
 
 
