@@ -42,7 +42,7 @@ def page(shared_page):
 def told(page):
     """What the table at the operating point says of the first run: threshold and number of wrong answers."""
     cells = page.locator(".explorer-table tbody tr").first.locator("td").all_inner_texts()
-    return float(cells[0]), int(cells[5])
+    return float(cells[1]), int(cells[6])
 
 
 def settled(page):
@@ -54,8 +54,8 @@ def settled(page):
           const part = document.querySelector("#answers .scroll");
           const caption = part?.querySelector("caption").textContent ?? "";
           const shown = Number(caption.match(/threshold of ([-.e\\d]+)/)?.[1]);
-          const wanted = Number(Number(cells[1].textContent).toPrecision(4));
-          return shown === wanted && Number(part.dataset.total) === Number(cells[6].textContent.replaceAll(",", ""));
+          const wanted = Number(Number(cells[2].textContent).toPrecision(4));
+          return shown === wanted && Number(part.dataset.total) === Number(cells[7].textContent.replaceAll(",", ""));
         }"""
     )
 
@@ -146,7 +146,9 @@ def test_the_cost_slider_walks_the_cost_path_and_the_answers_follow(page):
     settled(page)
     low = told(page)[0]
     slider.fill("0.9")
-    page.wait_for_function(f"() => Number(document.querySelector('.explorer-table tbody td').textContent) < {low}")
+    page.wait_for_function(
+        f"() => Number(document.querySelector('.explorer-table tbody td:nth-of-type(2)').textContent) < {low}"
+    )
     settled(page)
     page.wait_for_function("() => location.search.includes('ratio=0.9')")
     assert query_of(page)["align"] == ["cost"]

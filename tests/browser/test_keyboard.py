@@ -70,7 +70,7 @@ def test_two_runs_are_chosen_compared_and_looked_into_without_a_mouse(page: Any,
         page.keyboard.press("Space")
     reach(page, "#compare", key="Shift+Tab")
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(f"/compare.run={two}&run={one}"))
+    page.wait_for_url(re.compile(f"/compare.run={one}&run={two}"))  # the pinned run is the baseline
     page.locator(".explorer-alive").wait_for()
     before = page.locator(".explorer-table").inner_text()
     reach(page, '[data-part="x"]')
