@@ -80,7 +80,7 @@ def test_two_runs_are_chosen_compared_and_looked_into_without_a_mouse(page: Any,
     page.wait_for_function(WRITTEN)
     place = page.url
     entered(page, '#answers [data-part="all"]', "/errors")
-    assert parse_qs(urlsplit(page.url).query)["run"] == [two]
+    assert parse_qs(urlsplit(page.url).query)["run"] == [one]
     filter_by_slice(page)
     page.go_back()
     page.go_back()
