@@ -25,7 +25,8 @@ def link_to(tmp_path_factory):
 
 
 def drawn(page):
-    """Waits until every picture has given way to a live figure."""
+    """Unfolds all that is folded, and waits until every picture has given way to a live figure."""
+    page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     page.locator(".chart svg, .explorer-alive svg").first.wait_for()
     page.wait_for_function("() => !document.querySelector('.chart > img')")
 

@@ -231,7 +231,7 @@ def test_a_promised_nonreturn_worked_by_hand():
     choice = threshold_by_nonreturn(Sample(rows), 0.1, delta=0.05)
     assert (choice.threshold, choice.nonreturn) == (0, 0)
     assert choice.guarantee.upper == pytest.approx(1 - 0.05 ** (1 / 30))
-    assert "at most 10 % of the inputs are withheld with 95 % confidence" in words.choice_sentences(choice)[-1]
+    assert "With 95 % confidence, at most 10 % of all new inputs are withheld" in words.choice_sentences(choice)[-1]
     with pytest.raises(UsageError, match=r"30 inputs are too few to promise a non-return rate of at most 0\.05"):
         threshold_by_nonreturn(Sample(rows), 0.05, delta=0.05)
 

@@ -186,6 +186,6 @@ def test_too_few_answers_are_refused_with_the_reason():
 @pytest.mark.usefixtures("folder")
 def test_pooled_confidences_are_said_in_plain_words(demur: Demur):
     done = demur("recalibrate", "fit", "log.jsonl", "--method", "isotonic", *QUICK)
-    assert ": answers with pooled values can no longer be told apart by a threshold." in done.stdout
+    assert ": a threshold can no longer separate answers with pooled values." in done.stdout
     done = demur("recalibrate", "fit", "log.jsonl", "--method", "beta", *QUICK)
     assert "It keeps the order of answers" in done.stdout
