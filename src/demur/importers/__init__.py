@@ -8,22 +8,124 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from demur.core.jobs import Argument, Job, Option, job, load
-from demur.core.options import NoSeed
+from demur.core.options import NoSeed, name_columns
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
+from demur.importers.choices import reads_logs
 
 if TYPE_CHECKING:
     from demur.importers.dstc import DstcTable
+    from demur.importers.protocol import Importer
+    from demur.importers.reading import ImportedRows
 
-REGISTRY = ("demur.importers.dstc:IMPORTER",)
-"""Where the importers are, each as "module:name"."""
+
+class LogFormat(NamedTuple):
+    """An importer of logs: where it is, as "module:class", what it reads, and an example of its command."""
+
+    place: str
+    files: str
+    example: str
+
+
+REGISTRY = {
+    "inspect": LogFormat(
+        "demur.importers.inspect_ai:InspectLog",
+        "inspect_ai: .eval and .json logs, and tables that samples_df writes.",
+        "demur import inspect logs/run.eval --confidence agreement -o log.jsonl",
+    ),
+    "rasa": LogFormat(
+        "demur.importers.rasa:RasaResults",
+        "Rasa: intent_errors.json with intent_successes.json, the same of response selection, or a .jsonl of "
+        "/model/parse bodies with nlu.yml; config.yml gives the deployed threshold.",
+        "demur import rasa results/intent_errors.json results/intent_successes.json -o log.jsonl",
+    ),
+    "lm-eval": LogFormat(
+        "demur.importers.lm_eval:HarnessLog",
+        "lm-evaluation-harness: samples_*.jsonl, with results_*.json for the name of the model.",
+        "demur import lm-eval samples_mmlu.jsonl --metric acc_norm -o log.jsonl",
+    ),
+    "promptfoo": LogFormat(
+        "demur.importers.promptfoo:PromptfooResults",
+        "promptfoo: results as .json, .jsonl or .csv.",
+        "demur import promptfoo results.json --confidence namedScores.confidence -o log.jsonl",
+    ),
+    "squad": LogFormat(
+        "demur.importers.squad:SquadPredictions",
+        "SQuAD 2: predictions, null odds and N-best lists of run_qa.py, with the references.",
+        "demur import squad eval_predictions.json eval_null_odds.json dev-v2.0.json -o log.jsonl",
+    ),
+    "huggingface": LogFormat(
+        "demur.importers.classifiers:HuggingFacePipeline",
+        "Hugging Face: output of text-classification and zero-shot pipelines; --gold joins the targets.",
+        "demur import huggingface out.json --gold test.csv --on row -o log.jsonl",
+    ),
+    "mlflow": LogFormat(
+        "demur.importers.tables:MlflowResults",
+        "MLflow: the table of mlflow.evaluate, that of mlflow.genai.evaluate as .csv or .json, and traces.",
+        "demur import mlflow eval_results_table.json -o log.jsonl",
+    ),
+    "openai-evals": LogFormat(
+        "demur.importers.openai:OpenAIEvents",
+        "OpenAI evals: the event log of a run.",
+        "demur import openai-evals run.jsonl -o log.jsonl",
+    ),
+    "openai-batch": LogFormat(
+        "demur.importers.openai:OpenAIBatch",
+        "OpenAI's Batch API: output with logprobs or several choices; --gold joins the targets.",
+        "demur import openai-batch output.jsonl --gold test.csv --on custom_id -o log.jsonl",
+    ),
+    "langsmith": LogFormat(
+        "demur.importers.tables:LangSmithExperiment",
+        "LangSmith: an experiment that to_pandas gave, as .csv, .jsonl or .parquet.",
+        "demur import langsmith experiment.csv -o log.jsonl",
+    ),
+    "lighteval": LogFormat(
+        "demur.importers.lm_eval:LightevalDetails",
+        "lighteval: details of a task as .parquet.",
+        "demur import lighteval details_task.parquet -o log.jsonl",
+    ),
+    "deepeval": LogFormat(
+        "demur.importers.tables:DeepevalRun",
+        "DeepEval: the file of a test run, or a result that was dumped.",
+        "demur import deepeval test_run.json --metric 'Exact Match' -o log.jsonl",
+    ),
+    "ragas": LogFormat(
+        "demur.importers.tables:RagasTable",
+        "Ragas: the table of evaluate as .csv or .jsonl.",
+        "demur import ragas evaluate.csv --metric exact_match -o log.jsonl",
+    ),
+    "watson": LogFormat(
+        "demur.importers.tables:WatsonResults",
+        "Watson Assistant: test results of its testing tool.",
+        "demur import watson test-out.csv -o log.jsonl",
+    ),
+    "nlu-devops": LogFormat(
+        "demur.importers.tables:NluDevOpsResults",
+        "NLU.DevOps: metadata.json of tests of LUIS and others.",
+        "demur import nlu-devops metadata.json -o log.jsonl",
+    ),
+    "sclite": LogFormat(
+        "demur.importers.speech:RecognisedWords",
+        "sclite: alignments as .sgml, or a CTM of words with confidences and an STM of references.",
+        "demur import sclite hyp.sgml -o words.jsonl",
+    ),
+    "arrays": LogFormat(
+        "demur.importers.classifiers:ClassifierArrays",
+        "scikit-learn and Trainer: predict_proba and y_true as .npy or .npz, and tables with a column for each label.",
+        "demur import arrays proba.npy y_true.npy -o log.jsonl",
+    ),
+}
+"""The importers of logs by name; a file goes to the first that recognises it."""
+
+CORPORA = ("demur.importers.dstc:IMPORTER",)
+"""Where the importers of folders are, each as "module:name"."""
 
 
 @dataclass(frozen=True)
-class Importer:
+class CorpusImporter:
     """A format whose files and folders are read as tables of N-best lists wherever a table is.
 
     `holds` tells by content whether a path is of this format, `read` gives its rows, with their notes, and `columns`
@@ -35,14 +137,20 @@ class Importer:
     columns: tuple[str, ...]
 
 
-def importer_of(path: str | Path) -> Importer | None:
-    """The importer of the format that a folder or file has; None for tables."""
-    return next((one for one in _importers() if one.holds(Path(path))), None)
+def importer_of(path: str | Path) -> CorpusImporter | None:
+    """The importer of the corpus that a folder or file is; None for tables and logs."""
+    return next((one for one in _corpora() if one.holds(Path(path))), None)
 
 
 @cache
-def _importers() -> tuple[Importer, ...]:
-    return tuple(load(place) for place in REGISTRY)
+def _corpora() -> tuple[CorpusImporter, ...]:
+    return tuple(load(place) for place in CORPORA)
+
+
+@cache
+def log_importers() -> "tuple[Importer, ...]":
+    """The importers of logs, in the order in which they are asked."""
+    return tuple(load(one.place)() for one in REGISTRY.values())
 
 
 @job
@@ -93,7 +201,32 @@ def import_dstc(
     return read_dstc_table(Path(source), table, labels=labels, step=step)
 
 
+def import_log(name: str) -> Callable[..., "ImportedRows"]:
+    """The job that reads the logs of one tool as rows."""
+
+    @job
+    @reads_logs
+    def read(
+        *data: Annotated[Any, Argument(f"{REGISTRY[name].files} Also .gz and .zst.", metavar="FILES")],
+        confidence: Annotated[
+            str | None, Option("The confidence to take, where a log has several.", metavar="NAME")
+        ] = None,
+        columns: Annotated[dict[str, str] | None, name_columns("confidence=scores[0].value")] = None,
+        seed: NoSeed = 0,  # noqa: ARG001
+        step: Step = silent,
+    ) -> "ImportedRows":
+        from demur.importers.reading import read_log
+
+        step("reading", 0, 1)
+        chosen = {} if confidence is None else {"confidence": confidence}
+        return read_log(name, data, {**(columns or {}), **chosen})
+
+    read.__doc__ = f"Answers in logs of {REGISTRY[name].files.partition(':')[0]}, as a table."
+    return read
+
+
 JOBS = (
+    *(Job(f"import {name}", import_log(name), present="", example=one.example) for name, one in REGISTRY.items()),
     Job("import dstc2", import_dstc, present="", example="demur import dstc2 FOLDER -o train.jsonl.gz"),
     Job(
         "import dstc3",

@@ -23,7 +23,7 @@ from demur.core.acts import Act, Slot, dstc_items
 from demur.core.io.sources import NOT_JSON, compression_at, lines
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
-from demur.importers import Importer
+from demur.importers import CorpusImporter
 from demur.importers.dstc_records import (
     Acts,
     DstcDialogue,
@@ -467,4 +467,4 @@ def agreement(answer: object) -> int | None:
     return SCALE.index(text) + 1 if text in SCALE else None
 
 
-IMPORTER = Importer(holds_dialogues, read_dstc, ("id", "dialogue", "reference", "hypotheses", "asr", "cnet"))
+IMPORTER = CorpusImporter(holds_dialogues, read_dstc, ("id", "dialogue", "reference", "hypotheses", "asr", "cnet"))

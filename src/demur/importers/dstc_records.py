@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from demur.core.io.repeated_keys import refuse_repeats_in_rows
+from demur.core.io.json import refuse_repeats_in_rows
 from demur.core.io.sources import NOT_JSON, compression_of, cut_off
 from demur.errors import DataError
 

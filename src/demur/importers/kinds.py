@@ -8,11 +8,12 @@ from pathlib import Path
 from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIAL_ALIASES
 from demur.core.io.files import header_of
 from demur.core.io.json import BYTE_ORDER_MARK, NAMES_FROM, column_names, read_json
-from demur.core.io.sources import Compression, Source, compression_at, first_bytes, opened
+from demur.core.io.sources import Compression, Source, compression_at, first_bytes
 from demur.core.io.tables import Request
 from demur.core.options import Kind
 from demur.errors import DataError
 from demur.importers import importer_of
+from demur.importers.reading import opened
 
 SUCCESS = ("success", "successful", "task_success")
 """Columns that say how a dialogue ended, where none is called outcome and no tests were taken."""
@@ -39,8 +40,11 @@ def kind_of(columns: Collection[str], *, where: str = "") -> Kind:
     return "trials" if _unnamed_trials(names) else "responses"
 
 
-def columns_of(path: str | Path) -> tuple[str, ...]:
+def columns_of(path: str | Path | Source) -> tuple[str, ...]:
     """Gives the names of the columns of a file, from its first thousand rows where each row has names of its own."""
+    if isinstance(path, Source) and path.frame is not None:
+        return tuple(path.frame.columns)
+    path = path.path if isinstance(path, Source) else path
     importer = importer_of(path)
     if importer is not None and not _is_array(Path(path)):
         return importer.columns
