@@ -1,0 +1,203 @@
+"""A study under load: 200 dialogues at once, from send to delivery, every event on the disk before it is delivered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import Line
+
+DIALOGUES, SECONDS, PACE = 200, 20.0, 4.0
+"""Dialogues at once, how long they talk, and seconds between the utterances of one."""
+BAR = 50.0
+"""Milliseconds from send to delivery, of 99 in 100."""
+
+DESIGN = """
+name = "load"
+title = "Load"
+consent = "Yes?"
+[metric]
+from = "said"
+[input]
+levels = [0.3]
+nbest = 3
+[interface]
+latency = "none"
+connect = 0.0
+turns = 200
+[[performers]]
+name = "wizard"
+kind = "wizard"
+[pairing]
+wait = 600.0
+[wizard]
+names = [{names}]
+[[tasks]]
+id = "hours"
+goal = "Find out when they open."
+[[responses]]
+id = "hours"
+text = "We open at ten o'clock."
+"""
+
+
+def lines() -> Iterator[Line]:
+    """Every figure of the family."""
+    with tempfile.TemporaryDirectory() as folder, _served(Path(folder) / "load") as (base, tokens, process):
+        before = _cpu(process)
+        start = time.monotonic()
+        times = sorted(asyncio.run(_load(base, tokens)))
+        spent = (_cpu(process) - before) / (time.monotonic() - start)
+    who = f"{DIALOGUES} participants and {DIALOGUES} wizards who answer at once"
+    against = f"half of the time from utterance to answer, {len(times):,} times; {who}; one utterance each {PACE:g} s"
+    for share, bar in ((0.5, None), (0.99, BAR)):
+        value = 1000 * times[min(len(times) - 1, int(share * len(times)))]
+        yield Line(f"study, {DIALOGUES} dialogues: send to delivery, p{100 * share:g}", value, "ms", bar, against)
+    yield Line(f"study, {DIALOGUES} dialogues: processor of the server", spent, "cores", None, against)
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[tuple[str, dict[str, str], int]]:
+    """A server of the study: its address, the tokens of its links, and its process."""
+    folder.mkdir()
+    names = ", ".join(f'"w{number:03}"' for number in range(DIALOGUES))
+    (folder / "study.toml").write_text(DESIGN.format(names=names), encoding="utf-8")
+    command = [sys.executable, "-m", "demur", "study", "serve", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        links: dict[str, str] = {}
+        for line in process.stderr:
+            if line.startswith("Everything is kept"):
+                break
+            name, _, link = line.strip().partition(": http")
+            links[name] = f"http{link}"
+        base = re.match(r"http://[^/]+", links["Participants"])
+        assert base is not None
+        try:
+            yield base[0], {name: link.rpartition("/")[2] for name, link in links.items()}, process.pid
+        finally:
+            process.kill()
+
+
+def _cpu(process: int) -> float:
+    """Seconds of processor that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class _Client:
+    """A page: its socket, and what it was shown last."""
+
+    def __init__(self, base: str, role: str, cookie: str) -> None:
+        self.base, self.role, self.cookie = base, role, cookie
+        self.view: dict[str, Any] = {}
+        self.number = 0
+        self.changed = asyncio.Condition()
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Connect, and go on reading."""
+        from websockets.asyncio.client import connect
+        from websockets.typing import Origin
+
+        address = f"{self.base.replace('http', 'ws')}/ws/{self.role}"
+        opening: Any = connect(
+            address,
+            origin=Origin(self.base),
+            additional_headers={"Cookie": self.cookie},
+            compression=None,
+            ping_interval=None,
+        )
+        self.socket = await stack.enter_async_context(opening)
+        self.reading = asyncio.create_task(self._read())
+        await self.until(lambda: bool(self.view))
+
+    async def _read(self) -> None:
+        async for frame in self.socket:
+            content = json.loads(frame)
+            if "view" in content:
+                async with self.changed:
+                    self.view = content["view"]
+                    self.changed.notify_all()
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        """Send a message."""
+        self.number += 1
+        await self.socket.send(json.dumps({"kind": kind, "id": f"message-{self.number:06}", **fields}))
+
+    async def until(self, holds: Any) -> None:
+        """Wait until what is shown is so."""
+        async with self.changed:
+            await self.changed.wait_for(holds)
+
+
+async def _load(base: str, tokens: dict[str, str]) -> list[float]:
+    """Seconds from send to delivery, both ways, of all dialogues."""
+    port = base.rpartition(":")[2]
+    times: list[float] = []
+    async with AsyncExitStack() as stack:
+        wizards = [
+            _Client(base, "wizard", f"demur_token_{port}_wizard={tokens[f'Wizard w{number:03}']}")
+            for number in range(DIALOGUES)
+        ]
+        people = []
+        for number in range(DIALOGUES):
+            people.append(_Client(base, "participant", await asyncio.to_thread(_join, base, tokens["Participants"])))
+            await wizards[number].open(stack)
+            await wizards[number].send("available", on=True)
+            await people[number].open(stack)
+        for person in people:
+            await person.send("consent", agree=True)
+            await person.until(lambda person=person: person.view["stage"] == "briefing")
+            await person.send("begin")
+        for person in people:
+            await person.until(lambda person=person: person.view["stage"] == "talking")
+        end = time.monotonic() + SECONDS
+        ended: list[None] = []
+        talks = [_talk(one, times, ended, end) for one in people]
+        await asyncio.gather(*talks, *(_answer(one, ended) for one in wizards))
+    return times
+
+
+def _join(base: str, token: str) -> str:
+    time.sleep(0.21)  # no faster than the server lets people in
+    body = json.dumps({"token": token}).encode()
+    request = urllib.request.Request(f"{base}/join", body, {"X-Demur": "1"}, method="POST")
+    with urllib.request.urlopen(request) as answer:
+        return str(answer.headers["set-cookie"]).partition(";")[0]
+
+
+async def _talk(one: _Client, times: list[float], ended: list[None], end: float) -> None:
+    """Say something now and then; what passes until the wizard's answer is there are two deliveries."""
+    chance = random.Random(one.cookie)
+    while time.monotonic() < end:
+        await asyncio.sleep(chance.uniform(0.5, 1.5) * PACE)
+        text = f"when do you open on sunday number {chance.randrange(1000)}"
+        lines = len(one.view["lines"])
+        started = time.monotonic()
+        await one.send("say", text=text)
+        await one.until(lambda lines=lines: len(one.view["lines"]) >= lines + 2)
+        times.append((time.monotonic() - started) / 2)
+    ended.append(None)
+
+
+async def _answer(one: _Client, ended: list[None]) -> None:
+    """Answer at once whatever is heard."""
+    while len(ended) < DIALOGUES:
+        try:
+            await asyncio.wait_for(one.until(lambda: one.view.get("open")), 1.0)
+        except TimeoutError:
+            continue
+        asked, dialogue = one.view.pop("open"), one.view["dialogue"]
+        await one.send("reply", dialogue=dialogue, turn=asked["turn"], given=asked["given"], response="hours")

@@ -1,0 +1,326 @@
+"""Whether a study was what it should be: constancy of inputs, conditions, times; and how far it has come."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from demur.core.show.results import Step, silent
+from demur.errors import DemurError
+from demur.study.export import StudyRecord, reading_of, trials_of
+from demur.study.state import digest_of
+from demur.study.views import training_view
+
+MOST_EXAMPLES = 3
+APART = 0.5
+"""Seconds by which the median times of two performers may differ before participants could tell them apart."""
+LEAST_TRIALS = 12
+"""Trials of each performer from which on a plan is simulated."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked: how many were looked at, how many were wrong, and the first of these."""
+
+    rule: str
+    checked: int
+    wrong: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.wrong
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as plain values."""
+        first = list(self.wrong[:MOST_EXAMPLES])
+        return {
+            "rule": self.rule,
+            "holds": self.holds,
+            "checked": self.checked,
+            "wrong": len(self.wrong),
+            "first": first,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class StudyCheck:
+    """What was found."""
+
+    folder: Path
+    findings: tuple[Finding, ...]
+    violations: dict[str, int]
+    error_rates: tuple[tuple[str, float, int, float], ...]
+    """Performer, level, words, and the share of them that was wrong."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as it should be."""
+        return all(one.holds for one in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as plain values."""
+        names = ("performer", "level", "words", "wer")
+        return {
+            "study": str(self.folder),
+            "holds": self.holds,
+            "checks": [one.to_dict() for one in self.findings],
+            "violations": self.violations,
+            "error_rates": [dict(zip(names, one, strict=True)) for one in self.error_rates],
+            "notes": [],
+            "warnings": list(self.warnings),
+        }
+
+
+def checked(folder: Path, step: Step = silent) -> StudyCheck:
+    """Check a study, also while it is being served."""
+    record = StudyRecord.of(folder)
+    checks: list[Callable[[StudyRecord], Finding]] = [
+        _same_input,
+        _same_noise,
+        _met_once,
+        _balanced,
+        _times,
+        _alike_in_time,
+        _same_design,
+    ]
+    findings, warnings = [], []
+    for place, check in enumerate(checks):
+        step("checking", place, len(checks))
+        try:
+            findings.append(check(record))
+        except DemurError as fault:
+            warnings.append(f"not checked: {fault}")
+    violations = Counter(event.body["rule"] for event in record.of_kind("violated"))
+    return StudyCheck(folder, tuple(findings), dict(violations), tuple(_error_rates(record)), tuple(warnings))
+
+
+def _same_input(record: StudyRecord) -> Finding:
+    """Whoever answered had exactly what the channel gave."""
+    digests: dict[tuple[str, int], str] = {}
+    wrong = []
+    count = 0
+    for event in record.events:
+        if event.kind == "heard":
+            key = event.dialogue, event.body["turn"]
+            digests[key] = digest_of(event.body["heard"])
+            if digests[key] != event.body["digest"]:
+                wrong.append(f"{event.dialogue} turn {key[1]}: the digest is not that of the input")
+        elif event.kind in ("passed", "answered", "understood", "shadowed"):
+            count += 1
+            given = event.body.get("digest") or event.body.get("given")
+            who = event.body.get("to") or event.body.get("by") or event.body.get("system") or event.person
+            if given != digests.get((event.dialogue, event.body["turn"])):
+                wrong.append(f"{event.dialogue} turn {event.body['turn']}: {who} had another input")
+    return Finding("wizards and systems had the same input, by digest", count, tuple(wrong))
+
+
+def _same_noise(record: StudyRecord) -> Finding:
+    """The channel gives the same again, so it cannot have depended on who answered."""
+    rule = "inputs follow from seed, dialogue, turn and text alone"
+    said = {(event.dialogue, event.body["turn"]): event.body["text"] for event in record.of_kind("said")}
+    if record.design.input.by == "speech":
+        return Finding(rule, 0, note="not checked: recognisers may differ from run to run")
+    from demur.study.input import NoisyInput
+    from demur.study.systems import RelevanceSystem, systems_of
+
+    systems = systems_of(record.design, record.folder)
+    texts = [text for one in systems.values() if isinstance(one, RelevanceSystem) for text in one.texts.values()]
+    for one in systems.values():
+        one.close()
+    noise = NoisyInput(record.design, texts)
+    levels = {talk.id: talk.level for talk in record.state.talks.values()}
+    wrong = []
+    heard = record.of_kind("heard")
+    for event in heard:
+        turn = event.body["turn"]
+        again, _ = noise.hear(said[event.dialogue, turn], levels[event.dialogue], event.dialogue, turn)
+        if again != event.body["heard"]:
+            wrong.append(f"{event.dialogue} turn {turn}")
+    return Finding(rule, len(heard), tuple(wrong))
+
+
+def _met_once(record: StudyRecord) -> Finding:
+    met: dict[str, Counter[tuple[str, float]]] = defaultdict(Counter)
+    for talk in record.state.talks.values():
+        if talk.started:
+            met[talk.participant][talk.performer, talk.level] += 1
+    wrong = [
+        f"{person}: {performer} at {level:g}"
+        for person, conditions in met.items()
+        for (performer, level), times in conditions.items()
+        if times > 1
+    ]
+    return Finding("no participant met a condition twice", len(met), tuple(wrong))
+
+
+def _balanced(record: StudyRecord) -> Finding:
+    counts = Counter((talk.performer, talk.level) for talk in record.counted)
+    times = [counts[one] for one in record.design.conditions]
+    allowed = 1 + ceil(mean(times) / 4)
+    wrong = []
+    if max(times) - min(times) > allowed:
+        least = min(record.design.conditions, key=lambda one: counts[one])
+        most = max(record.design.conditions, key=lambda one: counts[one])
+        wrong = [f"{most[0]} at {most[1]:g} {counts[most]} times, {least[0]} at {least[1]:g} {counts[least]} times"]
+    note = f"each condition {min(times)} to {max(times)} times"
+    return Finding("conditions are balanced", sum(times), tuple(wrong), note)
+
+
+def _times(record: StudyRecord) -> Finding:
+    wrong, count = [], 0
+    for talk in record.counted:
+        for one in talk.exchanges:
+            count += 1
+            last = one is talk.exchanges[-1]
+            if one.shown is None:
+                if not last:
+                    wrong.append(f"{talk.id} turn {one.number}: was never answered")
+            elif not one.said <= one.heard_at <= one.answered <= one.shown or one.shown < one.due:
+                wrong.append(f"{talk.id} turn {one.number}: times are not in order")
+    return Finding("times are complete and in order", count, tuple(wrong))
+
+
+def _alike_in_time(record: StudyRecord) -> Finding:
+    """Participants waited as long for wizards as for systems."""
+    waited: dict[str, list[float]] = defaultdict(list)
+    for talk in record.counted:
+        waited[talk.performer] += [one.shown - one.said for one in talk.exchanges if one.shown is not None]
+    medians = {name: median(seconds) for name, seconds in waited.items() if seconds}
+    note = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in medians.items())
+    apart = max(medians.values(), default=0) - min(medians.values(), default=0)
+    hidden = record.design.interface.latency != "none"
+    wrong = (f"medians differ by {apart:.1f} s: {note}",) if apart > APART and hidden else ()
+    count = sum(map(len, waited.values()))
+    return Finding("performers cannot be told apart by their times", count, wrong, f"median {note}" if note else "")
+
+
+def _same_design(record: StudyRecord) -> Finding:
+    digests = [event.body["design"] for event in record.of_kind("started")]
+    different = sorted(set(digests) - {record.design.digest})
+    wrong = [f"it was served as {digest}, and is {record.design.digest} now" for digest in different]
+    return Finding("the design was never changed", len(digests), tuple(wrong))
+
+
+def _error_rates(record: StudyRecord) -> Iterator[tuple[str, float, int, float]]:
+    """Word error rates that there were, by performer and level."""
+    talks = {talk.id: talk for talk in record.kept}
+    sums: dict[tuple[str, float], list[int]] = defaultdict(lambda: [0, 0])
+    for event in record.of_kind("heard"):
+        talk = talks.get(event.dialogue)
+        if talk is not None and event.body.get("words"):
+            total = sums[talk.performer, talk.level]
+            total[0] += event.body["errors"]
+            total[1] += event.body["words"]
+    for performer, level in record.design.conditions:
+        errors, words = sums[performer, level]
+        if words:
+            yield performer, level, words, errors / words
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """How far a study has come, and how many more subjects it needs."""
+
+    folder: Path
+    design: dict[str, Any]
+    people: dict[str, int]
+    conditions: tuple[tuple[str, float, int, int], ...]
+    """Performer, level, dialogues begun, trials."""
+    wizards: tuple[dict[str, Any], ...]
+    trials: int
+    plan: str
+    """How many more subjects are needed, in words."""
+    plan_document: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The status as plain values."""
+        names = ("performer", "level", "begun", "trials")
+        return {
+            "study": str(self.folder),
+            **self.design,
+            "participants": self.people,
+            "conditions": [dict(zip(names, one, strict=True)) for one in self.conditions],
+            "wizards": list(self.wizards),
+            "trials": self.trials,
+            "how_many_more": self.plan_document,
+            "notes": [self.plan],
+            "warnings": list(self.warnings),
+        }
+
+
+def status_of(
+    folder: Path, *, half_width: float = 0.1, studies: int = 60, seed: int = 0, step: Step = silent
+) -> StudyStatus:
+    """How far a study has come, also while it is being served."""
+    record = StudyRecord.of(folder)
+    state, design = record.state, record.design
+    counted = Counter((talk.performer, talk.level) for talk in record.counted)
+    conditions = tuple((*one, state.met[one], counted[one]) for one in design.conditions)
+    people: Counter[str] = Counter(one.stage for one in state.participants.values())
+    wizards = []
+    for one in state.wizards.values():
+        training = training_view(design, one)
+        known = {"wizard": one.name, "dialogues": one.dialogues, "trained": training["finished"]}
+        wizards.append({**known, "settled": training["settled"] if design.wizard.rounds else None})
+    plan, document = _how_many_more(record, half_width, studies, seed, step)
+    about = {"name": design.name, "digest": design.digest}
+    return StudyStatus(folder, about, dict(people), conditions, tuple(wizards), len(record.counted), plan, document)
+
+
+def _how_many_more(
+    record: StudyRecord, half_width: float, studies: int, seed: int, step: Step
+) -> tuple[str, dict[str, Any]]:
+    """What `demur plan` says of the trials so far, less the subjects that there are."""
+    design, trials = record.design, trials_of(record)
+    by_performer = Counter(trials["performer"])
+    roles = set(trials["role"])
+    if roles != {"gold", "system"} or min(by_performer.values()) < LEAST_TRIALS:
+        return f"How many more: a plan needs {LEAST_TRIALS} trials of wizards and of each system first.", {}
+    from demur.gold_standard.jobs import plan_gold
+
+    each = max(1, round(len(trials) / max(1, trials["subject"].n_unique())))
+    subjects = {role: trials.filter(role=role)["subject"].n_unique() for role in ("gold", "system")}
+    try:
+        found = plan_gold(
+            trials,
+            **reading_of(design),
+            subjects=(8, 16, 32, 64),
+            trials_each=tuple(sorted({each, 2 * each, 4 * each})),
+            half_width=half_width,
+            studies=studies,
+            seed=seed,
+            step=step,
+        )
+    except DemurError as fault:
+        return f"How many more: no plan can be made yet ({fault}).", {}
+    if found.needed is not None:
+        wanted, with_each = found.needed.subjects, found.needed.trials
+    else:
+        wanted, with_each = found.would_do or (0, 0)
+    more = {role: max(0, wanted - have) for role, have in subjects.items()}
+    document = {
+        "half_width": half_width,
+        "subjects": wanted,
+        "trials_each": with_each,
+        "wizards": subjects["gold"],
+        "more_wizards": more["gold"],
+        "participants": subjects["system"],
+        "more_participants": more["system"],
+    }
+    goal = (
+        f"bands of ±{half_width:g} need about {wanted} wizards and {wanted} participants with {with_each} trials each"
+    )
+    have = f"there are {subjects['gold']} and {subjects['system']}"
+    if not any(more.values()):
+        return f"How many more: none; {goal}, and {have}.", document
+    return f"How many more: {more['gold']} wizards and {more['system']} participants; {goal}, and {have}.", document

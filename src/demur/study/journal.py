@@ -1,0 +1,218 @@
+"""The journal of a study: events in SQLite, only ever appended, and acknowledged once they are on the disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import msgspec
+
+from demur.errors import DataError, UsageError
+from demur.study.state import StudyEvent
+
+FILE = "journal.sqlite"
+LOCK = "journal.lock"
+SCHEMA = 1
+MOST_AT_ONCE = 2000
+"""Appends of one commit."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL, kind TEXT NOT NULL, person TEXT NOT NULL, dialogue TEXT NOT NULL, client TEXT UNIQUE,
+    body TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS only_appended_u BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+CREATE TRIGGER IF NOT EXISTS only_appended_d BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'append-only'); END;
+"""
+_INSERT = "INSERT INTO events (at, kind, person, dialogue, client, body) VALUES (?, ?, ?, ?, ?, ?)"
+
+Row = tuple[float, str, str, str, str | None, str]
+Done = Callable[[Exception | None], None]
+
+
+class _Append:
+    """Events to be written together, and who is to be told."""
+
+    __slots__ = ("done", "epoch", "rows")
+
+    def __init__(self, rows: list[Row], epoch: int, done: Done) -> None:
+        self.rows, self.epoch, self.done = rows, epoch, done
+
+
+class StudyJournal:
+    """Appends events in a thread of its own; appends that come together share one commit.
+
+    After a failed commit nothing of the same `epoch` is written any more, as it was decided on a state that the disk
+    does not have: who appends reads the events again and goes on in a new epoch.
+    """
+
+    def __init__(self, folder: Path, *, most_pages: int | None = None) -> None:
+        """Opens the journal of a study for writing; only one process may."""
+        self.folder = folder
+        self._lock = _take_lock(folder / LOCK)
+        try:
+            self._connection = _connect(folder / FILE)
+        except sqlite3.DatabaseError as fault:
+            self._lock.close()
+            raise DataError(
+                f"cannot be used: {fault}", where=f"{folder / FILE}", fix="restore it from a copy"
+            ) from None
+        if most_pages is not None:
+            self._connection.execute(f"PRAGMA max_page_count = {most_pages}")
+        self.epoch = 0
+        self._queue: SimpleQueue[_Append | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="demur-journal", daemon=True)
+        self._thread.start()
+
+    def append(self, events: Sequence[StudyEvent], epoch: int, done: Done, client: str | None = None) -> None:
+        """Write events; `done` is called by the writing thread once they are on the disk, or with what went wrong."""
+        rows = [_row(event, client if place == 0 else None) for place, event in enumerate(events)]
+        self._queue.put(_Append(rows, epoch, done))
+
+    def close(self) -> None:
+        """Write what is waiting, and let go of the files."""
+        self._queue.put(None)
+        self._thread.join()
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+        self._lock.close()
+
+    def allow_pages(self, most: int) -> None:
+        """Set how large the file may grow, in pages."""
+        self._connection.execute(f"PRAGMA max_page_count = {most}")
+
+    def _write(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                return
+            batch, ended = [first], False
+            while len(batch) < MOST_AT_ONCE and not ended:
+                try:
+                    one = self._queue.get_nowait()
+                except Empty:
+                    break
+                ended = one is None
+                if one is not None:
+                    batch.append(one)
+            self._commit(batch)
+            if ended:
+                return
+
+    def _commit(self, batch: list[_Append]) -> None:
+        fresh = [one for one in batch if one.epoch == self.epoch]
+        fault: Exception | None = None
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for one in fresh:
+                self._connection.executemany(_INSERT, one.rows)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            fault = error
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            self.epoch += 1
+        stale = JournalFault("an earlier event could not be written")
+        for one in batch:
+            one.done(stale if one not in fresh else JournalFault(str(fault)) if fault is not None else None)
+
+
+class JournalFault(Exception):
+    """Events could not be written; none of them happened."""
+
+
+def _row(event: StudyEvent, client: str | None) -> Row:
+    body = msgspec.json.encode(event.body).decode()
+    return event.at, event.kind, event.person, event.dialogue, client, body
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    os.close(descriptor)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    try:
+        for command in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA secure_delete = ON"):
+            connection.execute(command)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, SCHEMA):
+            raise sqlite3.DatabaseError(f"it has schema {version}, this demur reads {SCHEMA}")
+        connection.executescript(_TABLES)
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _take_lock(path: Path) -> sqlite3.Connection:
+    """A connection that holds the lock of a study as long as it is open, in whatever way the process ends."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    os.close(descriptor)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1)
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        connection.close()
+        raise UsageError(f"{path.parent}: this study is being served by another process; end that one first") from None
+    return connection
+
+
+def read_events(folder: Path) -> list[StudyEvent]:
+    """All events of a study in order, also while it is being served; none where it was never served."""
+    return [event for event, _ in read_rows(folder)]
+
+
+def read_rows(folder: Path) -> list[tuple[StudyEvent, str | None]]:
+    """All events in order, each with the id that a page gave it."""
+    path = folder / FILE
+    if not path.exists():
+        return []
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
+            found = connection.execute("SELECT at, kind, person, dialogue, client, body FROM events ORDER BY seq")
+            return [_event(row) for row in found]
+    except (sqlite3.Error, msgspec.MsgspecError) as fault:
+        raise _damaged("read", path, fault) from None
+
+
+def _damaged(verb: str, path: Path, fault: Exception) -> DataError:
+    return DataError(f"cannot be {verb}: {fault}", where=f"{path}", fix="restore it from a copy")
+
+
+def _event(row: Any) -> tuple[StudyEvent, str | None]:
+    at, kind, person, dialogue, client, body = row
+    return StudyEvent(
+        at=at, kind=kind, person=person, dialogue=dialogue, body=msgspec.json.decode(body, type=dict)
+    ), client
+
+
+def erase_events(folder: Path, person: str, event: StudyEvent) -> int:
+    """Remove all events of a participant and their dialogues, and leave one that says so; how many were removed."""
+    with _writing(folder) as connection:
+        dialogues = event.body["dialogues"]
+        marks = ", ".join("?" * len(dialogues))
+        chosen = f"person = ? OR dialogue IN ({marks})"
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DROP TRIGGER only_appended_d")
+        removed = connection.execute(f"DELETE FROM events WHERE {chosen}", (person, *dialogues)).rowcount
+        connection.execute(_INSERT, _row(event, None))
+        connection.execute(next(line for line in _TABLES.splitlines() if "only_appended_d" in line))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return int(removed)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[sqlite3.Connection]:
+    with closing(_take_lock(folder / LOCK)), closing(_connect(folder / FILE)) as connection:
+        yield connection

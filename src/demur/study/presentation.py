@@ -1,0 +1,178 @@
+"""How studies are shown: what was made, checked and exported, and how far they have come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from demur.core.show.numbers import percent
+from demur.core.show.presentation import Presentation, ResultTable
+from demur.study.checks import StudyCheck, StudyStatus
+
+
+@dataclass(frozen=True)
+class NewStudy:
+    """A study that was made."""
+
+    folder: Path
+    name: str
+    conditions: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study as plain values."""
+        about = {"study": str(self.folder), "name": self.name, "conditions": self.conditions}
+        return {**about, "notes": [], "warnings": []}
+
+
+@dataclass(frozen=True)
+class ExportedStudy:
+    """Tables of a study that were written."""
+
+    folder: Path
+    files: dict[str, int]
+    """The files, and their rows."""
+    identifiers: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The export as plain values."""
+        rows = [{"file": name, "rows": count} for name, count in self.files.items()]
+        about = {"study": str(self.folder), "files": rows, "identifiers": self.identifiers}
+        return {**about, "notes": [], "warnings": []}
+
+
+@dataclass(frozen=True)
+class ErasedPerson:
+    """Somebody whose data were removed."""
+
+    folder: Path
+    person: str
+    events: int
+    recordings: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was removed, as plain values."""
+        about = {"study": str(self.folder), "participant": self.person, "events": self.events}
+        return {**about, "recordings": self.recordings, "notes": [], "warnings": []}
+
+
+@dataclass(frozen=True)
+class DemoStudy:
+    """A simulated study: its folder, what was exported, and how far its system is from its wizards."""
+
+    folder: Path
+    exported: tuple[Path, ...]
+    dialogues: int
+    participants: int
+    wizards: int
+    holds: bool
+    gold: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """The study and its gold standard as plain values."""
+        about = {"study": str(self.folder), "files": [str(one) for one in self.exported], "check": self.holds}
+        counts = {"dialogues": self.dialogues, "participants": self.participants, "wizards": self.wizards}
+        return {**about, **counts, "gold": self.gold.to_dict(), "notes": [], "warnings": []}
+
+
+def of_new(made: NewStudy) -> Presentation:
+    """How a new study is shown."""
+    sentences = (
+        f"Wrote the study {made.name} to {made.folder}: {made.conditions} conditions.",
+        f"Edit {made.folder / 'study.toml'}, then serve it: demur study serve {made.folder}",
+    )
+    return _plain("A new study", sentences, made.to_dict())
+
+
+def of_status(found: StudyStatus) -> Presentation:
+    """How the status of a study is shown."""
+    total = sum(found.people.values())
+    done = found.people.get("done", 0)
+    sentences = (
+        f"{total} participants, {done} of them done, and {found.trials} trials in {found.folder}.",
+        found.plan,
+    )
+    conditions = ResultTable(
+        "Conditions",
+        ("performer", "level", "begun", "trials"),
+        tuple((name, f"{level:g}", f"{begun}", f"{trials}") for name, level, begun, trials in found.conditions),
+    )
+    stages = tuple((stage, f"{count}") for stage, count in found.people.items())
+    tables = [conditions, ResultTable("Participants by stage", ("stage", "participants"), stages)]
+    if found.wizards:
+        settled = {None: "no training", True: "settled", False: "still changing"}
+        rows = tuple(
+            (one["wizard"], f"{one['dialogues']}", settled[one["settled"]] if one["trained"] else "not finished")
+            for one in found.wizards
+        )
+        tables.append(ResultTable("Wizards", ("wizard", "dialogues", "training"), rows))
+    return replace(_plain("Status of the study", sentences, found.to_dict()), tables=tuple(tables), notes=())
+
+
+def of_check(found: StudyCheck) -> Presentation:
+    """How a check is shown."""
+    wrong = [one for one in found.findings if not one.holds]
+    if wrong:
+        first = f"{len(wrong)} of {len(found.findings)} checks fail: {'; '.join(one.rule for one in wrong)}."
+    else:
+        first = f"All {len(found.findings)} checks hold."
+    rows = tuple(
+        (
+            one.rule,
+            "yes" if one.holds else "no",
+            f"{one.checked:,}",
+            f"{len(one.wrong):,}",
+            "; ".join(one.wrong[:3]) or one.note,
+        )
+        for one in found.findings
+    )
+    tables = [ResultTable("Checks", ("rule", "holds", "checked", "wrong", "more"), rows)]
+    if found.error_rates:
+        rates = tuple(
+            (name, f"{level:g}", f"{words:,}", percent(rate)) for name, level, words, rate in found.error_rates
+        )
+        tables.append(ResultTable("Words misrecognised", ("performer", "level", "words", "wer"), rates))
+    if found.violations:
+        cells = tuple((rule, f"{count}") for rule, count in found.violations.items())
+        tables.append(ResultTable("Violations of the protocol", ("rule", "times"), cells))
+    return replace(_plain("Check of the study", (first,), found.to_dict()), tables=tuple(tables))
+
+
+def of_export(done: ExportedStudy) -> Presentation:
+    """How an export is shown."""
+    sentences = tuple(f"Wrote {name}: {count:,} rows." for name, count in done.files.items())
+    return _plain("Export of the study", sentences or ("There is nothing to export yet.",), done.to_dict())
+
+
+def of_erased(done: ErasedPerson) -> Presentation:
+    """How an erasure is shown."""
+    sentence = f"Erased {done.person} from {done.folder}: {done.events:,} events, {done.recordings:,} recordings."
+    again = "Tables that were exported before still have this person; export them again."
+    return _plain("Erased", (sentence, again), done.to_dict())
+
+
+def of_demo(done: DemoStudy) -> Presentation:
+    """How a simulated study is shown: its gold standard, and where everything is."""
+    from demur.gold_standard.presentation import of_gold
+
+    shown = of_gold(done.gold)
+    people = f"{done.participants} simulated participants and {done.wizards} simulated wizards"
+    checks = "all checks hold" if done.holds else "some checks fail"
+    made = f"{people} held {done.dialogues} dialogues; {checks}."
+    where = f"The study is in {done.folder}, its tables in {done.folder / 'export'}."
+    return replace(shown, title="A simulated study", sentences=(*shown.sentences, made, where), document=done.to_dict())
+
+
+def _plain(title: str, sentences: tuple[str, ...], document: dict[str, Any]) -> Presentation:
+    return Presentation(
+        title=title,
+        sentences=sentences,
+        tables=(),
+        figures=(),
+        data=pl.DataFrame,
+        document=document,
+        notes=tuple(document["notes"]),
+        warnings=tuple(document["warnings"]),
+    )
