@@ -14,6 +14,7 @@ from rich.table import Table
 from benchmarks import (
     engines,
     gold,
+    importers,
     many,
     nbest,
     networks,
@@ -42,6 +43,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "startup": startup.lines,
     "returns": returns.lines,
     "reading": reading.lines,
+    "importers": importers.lines,
     "engines": engines.lines,
     "nbest": _nbest,
     "outcome": outcome.lines,

@@ -106,7 +106,7 @@ def _reference(name: str, found: Any, heading: str = "##") -> Iterator[str]:
     yield f"{heading} {name}"
     yield f"```text\n{_signature(name, found)}\n```"
     yield about.strip()
-    if inspect.isfunction(found) and (options := _options(found)):
+    if hasattr(found, "__wrapped__") and (options := _options(found)):  # the decorator of jobs wraps them
         yield "\n".join(["| option | meaning |", "|---|---|", *options])
     if example:
         yield f"```pycon\n>>>{example.rstrip()}\n```"
@@ -163,7 +163,7 @@ def figures() -> None:
     """The figures of the README and the guide, from the demo and the experiments."""
     from demur.core.options import Sampling
     from demur.core.show.page import save_chart
-    from demur.lab.demo import demonstrate, of_demonstration
+    from demur.lab.understanding_experiments import demonstrate, of_demonstration
     from demur.returns.presentation import of_comparison
 
     found = demonstrate(Sampling(), None)

@@ -47,8 +47,7 @@ def museum_logs(folder: Path) -> list[Path]:
 
     import demur
     from demur.lab.corpora import museum
-    from demur.lab.demo import TOKENS, WER
-    from demur.lab.understanding_experiments import split_corpus
+    from demur.lab.understanding_experiments import TOKENS, WER, split_corpus
     from demur.understanding.noise import WordChannel
 
     material = split_corpus(museum())

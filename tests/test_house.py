@@ -28,11 +28,13 @@ BELOW = {
     "nbest_lists": ("errors", "core", "importers", "returns"),
     "outcome": ("errors", "core", "importers", "returns"),
     "gold_standard": ("errors", "core", "importers", "returns"),
+    "judges": ("errors", "core", "importers", "returns"),
     "understanding": ("errors", "core", "importers", "returns", "nbest_lists"),
     "reports": ("errors", "core", "importers", *QUESTIONS),
     "store": ("errors", "core", "importers", *QUESTIONS),
+    "study": ("errors", "core", "importers", *QUESTIONS),
     "lab": ("errors", "core", "importers", *QUESTIONS, "reports"),
-    "apps": ("errors", "core", "importers", *QUESTIONS, "reports", "store", "lab"),
+    "apps": ("errors", "core", "importers", *QUESTIONS, "judges", "reports", "store", "study", "lab"),
 }
 """What each part of the package may import, besides itself."""
 
@@ -269,7 +271,7 @@ def test_scoring_a_log_loads_few_modules_and_none_of_other_questions(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = [name.split(".") for name in done.stderr.splitlines()[-1].split() if name.startswith("demur.")]
     assert len(loaded) < MOST_LOADED
-    assert not {parts[1] for parts in loaded} & {*QUESTIONS, "reports", "store", "lab"} - {"returns"}
+    assert not {parts[1] for parts in loaded} & {*QUESTIONS, "reports", "store", "study", "lab"} - {"returns"}
     assert ["demur", "apps", "web"] not in loaded
 
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from demur.errors import DataError, DemurError, UsageError
     from demur.gold_standard.jobs import gold, plan_gold, read_trials
     from demur.importers import import_dstc
+    from demur.judges.jobs import agreement
     from demur.nbest_lists.jobs import compare_nbest, import_slf, nbest, read_nbest
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
     from demur.reports.jobs import report
-    from demur.returns.display import ErrorReturnDisplay
     from demur.returns.jobs import (
         apply_recalibration,
         classes,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         verify_engine,
     )
     from demur.returns.predictions import (
+        ErrorReturnDisplay,
         augrc_score,
         aurc_score,
         e_aurc_score,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
     from demur.returns.table import Reading, Responses
     from demur.store.jobs import add_runs, remove_runs, runs
+    from demur.study.jobs import check_study, demo_study, erase_person, export_study, new_study, study_status
     from demur.understanding.jobs import respond, train, tune
     from demur.understanding.relevance import RelevanceClassifier, load_model, save_model
 
@@ -70,10 +72,11 @@ _HOMES = {
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
     "understanding.jobs": ("respond", "train", "tune"),
+    "judges.jobs": ("agreement",),
     "reports.jobs": ("report",),
     "core.show.citations": ("cite",),
-    "returns.display": ("ErrorReturnDisplay",),
     "returns.predictions": (
+        "ErrorReturnDisplay",
         "predictions",
         "augrc_score",
         "aurc_score",
@@ -83,6 +86,7 @@ _HOMES = {
         "nonreturn_at_error_score",
     ),
     "store.jobs": ("add_runs", "remove_runs", "runs"),
+    "study.jobs": ("check_study", "demo_study", "erase_person", "export_study", "new_study", "study_status"),
     "nbest_lists.table": ("NBest", "NBestReading"),
     "returns.table": ("Reading", "Responses"),
     "errors": ("DataError", "DemurError", "UsageError"),
@@ -123,10 +127,17 @@ __all__ = [  # noqa: RUF022
     "read_trials",
     "gold",
     "plan_gold",
+    "agreement",
     "report",
     "add_runs",
     "runs",
     "remove_runs",
+    "new_study",
+    "study_status",
+    "check_study",
+    "export_study",
+    "erase_person",
+    "demo_study",
     "verify_engine",
     "cite",
     "train",

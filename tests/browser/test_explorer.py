@@ -13,7 +13,7 @@ from demur.core.show.pictures import javascript
 from demur.core.show.results import threshold_text
 from demur.returns.comparison.compare import compare
 from demur.returns.evaluate import evaluate
-from demur.returns.explorer.explorer import MODULES, STYLE, explorer_document, explorer_html, explorer_page
+from demur.returns.explorer import MODULES, STYLE, explorer_document, explorer_html, explorer_page
 from demur.returns.table import responses
 
 N = 100

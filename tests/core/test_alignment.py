@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.io.alignment import Ids, gathered
+from demur.core.io.tables import Ids, gathered
 from demur.returns import pairing
 
 NAMES = st.lists(st.text(max_size=20), min_size=1, max_size=30, unique=True)

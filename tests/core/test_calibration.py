@@ -246,17 +246,6 @@ def test_reliability_leaves_out_bins_that_hold_only_weight_0():
     assert found.accuracy.tolist() == [1]
 
 
-@pytest.mark.parametrize("measure", [Brier(), ECE(), NCE()], ids=repr)
-@pytest.mark.parametrize("withheld", [0, 3])
-def test_totals_are_the_same_out_of_parts(monkeypatch, measure, withheld):
-    confidence = [0.5, 0.1, 0.9, 0.5, 0.3, 0.7, 0.2]
-    sweep = Sweep.of(confidence, [True, False, True, False, True, True, False], withheld=withheld)
-    whole = cell_totals(measure, sweep)
-    monkeypatch.setattr("demur.core.stats.sweep.LEVELS_AT_ONCE", 2)
-    assert len(list(sweep.cells())) == 3
-    assert cell_totals(measure, sweep) == pytest.approx(whole)
-
-
 def test_totals_of_many_rows_are_the_same_to_the_last_digit_every_time():
     rng = np.random.default_rng(8)
     confidence = rng.random(400_000)

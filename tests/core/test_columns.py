@@ -21,9 +21,15 @@ def test_every_alias_leads_to_its_part(part, alias):
 
 def test_two_aliases_of_one_part_are_refused_with_both_named():
     with pytest.raises(
-        DataError, match=r'"gold", "label" \(choose one, for example --map target=gold, or columns={"target": "gold"}\)'
+        DataError,
+        match=r'"gold", "expected" \(choose one, for example --map target=gold, or columns={"target": "gold"}\)',
     ):
-        resolve(["gold", "label"], {})
+        resolve(["gold", "expected"], {})
+
+
+@pytest.mark.parametrize("weak", ["label", "intent"])
+def test_a_label_or_an_intent_beside_a_better_name_is_not_the_target(weak):
+    assert resolve(["expected_intent", weak], {}).columns == {"target": "expected_intent"}
 
 
 def test_an_explicit_mapping_settles_an_ambiguity():
@@ -65,7 +71,7 @@ def test_ambiguity_of_a_part_that_is_not_wanted_does_not_matter():
 
 def test_the_place_is_part_of_the_fault():
     with pytest.raises(DataError, match=r"^run.csv: target may be"):
-        resolve(["gold", "label"], {}, where="run.csv:")
+        resolve(["gold", "expected"], {}, where="run.csv:")
 
 
 def test_candidates_are_all_spellings_until_one_is_there():

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom, kstest
 
-from demur.core.stats.consistency import calibration_test, consistent_reliability, outcomes_as_stated
+from demur.core.stats.calibration import calibration_test, consistent_reliability, outcomes_as_stated
 from demur.core.stats.resampling import Rows, Sample
 from reference import calibration as plain
 from reference.rows import arrays, tables

@@ -16,10 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur.core.io import sources
-from demur.core.io.files import read_source, read_table
+from demur.core.io.files import read_source
 from demur.core.io.sources import opened, stem_of
 from demur.core.io.tables import Request
 from demur.errors import DataError
+from demur.importers.reading import read_table
 
 ROWS = [
     {"id": "a", "target": "x", "confidence": "0.5", "note": "naïve, or so"},
@@ -356,7 +357,7 @@ def test_an_interrupted_pipe_leaves_nothing_behind(monkeypatch, tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 def test_a_pipe_that_has_gone_quiet_is_interrupted_at_once(tmp_path):
     script = (
-        "import os, signal, threading; from demur.core.io.files import read_table;"
+        "import os, signal, threading; from demur.importers.reading import read_table;"
         "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start();"
         "read_table('-')"
     )

@@ -1,10 +1,14 @@
 """An option is declared once: its range, choices, text and flag hold for Python, the command line and forms."""
 
+import __future__
+
+import inspect
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 
+from demur.apps.cli.app import COMMANDS
 from demur.core.jobs import (
     REQUIRED,
     Argument,
@@ -154,3 +158,13 @@ def test_messages_get_flags_in_place_of_options() -> None:
 
 def test_sampling_says_what_was_drawn() -> None:
     assert Sampling(replicates=2000, seed=3).note == "seed 3, 2,000 replicates"
+
+
+def test_annotations_of_jobs_are_not_postponed_as_their_options_are_read_from_them() -> None:
+    functions = [job.function for jobs, _ in COMMANDS for job in jobs]
+    postponed = [
+        one.__name__
+        for one in functions
+        if inspect.unwrap(one).__code__.co_flags & __future__.annotations.compiler_flag
+    ]
+    assert postponed == []

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from demur.core.io.panics import quiet_panics, without_panics_in
+from demur.core.io.sources import quiet_panics, without_panics_in
 
 PANIC = b"\nthread 'async-executor-0' (7) panicked at crates/a.rs:418:9:\nassertion failed\n  left: 0\n right: 300\n"
 TRACE = PANIC + b"stack backtrace:\n   0: rust_begin_unwind\n             at f.rs:1\nnote: Some details are omitted.\n"

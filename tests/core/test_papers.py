@@ -4,10 +4,9 @@ import pytest
 
 from demur.core.show import papers
 from demur.core.show.charts import spec_of
-from demur.core.show.latex import latex_of, text_latex
 from demur.core.show.page import figure_file
 from demur.core.show.papers import FigureLook
-from demur.core.show.presentation import Drawing, Presentation, ResultTable
+from demur.core.show.presentation import Drawing, Presentation, ResultTable, latex_of, text_latex
 from demur.errors import UsageError
 from demur.returns.charts.comparison import comparison_chart
 from demur.returns.charts.error_return import error_return_chart
@@ -99,3 +98,25 @@ def test_markers_stand_where_a_line_is_seen():
     assert len(spots) == papers.MARKERS
     assert all(0 <= one["y"] <= 1 and one["y"] == pytest.approx(4 * one["x"]) for one in spots)
     assert papers._spots([], encoding, 0.0) == []
+
+
+HEADING = "error at 20 % non-return of all inputs that are in scope or not"
+
+
+def test_a_table_in_latex_takes_the_form_that_fits_a_page_and_long_ones_come_in_parts():
+    brief = ResultTable("Errors (all: -o page.html)", ("system", HEADING), (("a", "3.0 %"),) * 60)
+    wide = ResultTable("All errors", ("system", "verdict"), (("a", "word " * 30),), brief=brief)
+    notes = ('names share the prefix "x_"',)
+    text = latex_of(Presentation("t", (), (wide,), (), data=lambda: None, document={}, notes=notes))
+    assert '% names share the prefix "x_"\n' in text
+    assert r"\caption{Errors}" in text
+    assert r"\caption{Errors (continued)}" in text
+    assert text.count(r"3.0\,\% \\") == 60
+    assert r"\begin{tabular}[b]{@{}r@{}}error at 20\,\% non-return of" in text
+    assert text.count("{") == text.count("}")
+    assert "XeLaTeX" not in text
+
+
+def test_latex_says_what_names_in_other_scripts_need():
+    table = ResultTable("T", ("system", "error"), (("模型", "3.0 %"),))
+    assert "XeLaTeX" in latex_of(Presentation("t", (), (table,), (), data=lambda: None, document={}))

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from demur.core.io.files import read_source, read_table
-from demur.core.io.repeated_keys import refuse_repeats_in_rows
+from demur.core.io.files import read_source
+from demur.core.io.json import refuse_repeats_in_rows
 from demur.core.io.sources import opened
 from demur.core.io.tables import Request
 from demur.errors import DataError
+from demur.importers.reading import read_table
 from reference.repeats import first_repeat, repeats
 
 KEYS = st.sampled_from(["a", "b", "id", 'a"', "a:", "é"])
@@ -77,7 +78,7 @@ def test_of_rows_in_memory_the_first_with_a_key_twice_is_refused(rows, columns):
 
 
 def test_text_whose_keys_come_once_needs_no_closer_look(monkeypatch):
-    monkeypatch.setattr("demur.core.io.repeated_keys._refuse_row", None)
+    monkeypatch.setattr("demur.core.io.json._refuse_row", None)
     rows = [b'{"a": "12:30", "b": [{"a": 1}, {"a": "\\":"}], "c:": {"b": 1, "b": 2}}', b'{"a": "\\u003c"}']
     refuse_repeats_in_rows(rows, str, ("a", "b"))
     refuse_repeats_in_rows(rows[1:], str)
@@ -100,5 +101,5 @@ def test_a_key_that_comes_twice_far_down_is_refused_with_its_line(tmp_path, endi
 def test_lines_whose_values_are_all_read_are_not_decoded_again(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     pl.DataFrame({"id": ["a", "b"], "time": ["12:30", "12:31"], "said": ["x", "y"]}).write_ndjson(path)
-    monkeypatch.setattr("demur.core.io.repeated_keys._decode_lines", None)
+    monkeypatch.setattr("demur.core.io.json._decode_lines", None)
     assert read_table(path).height == 2

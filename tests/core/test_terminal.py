@@ -60,3 +60,19 @@ def test_labels_of_200_characters_in_any_script_leave_numbers_whole_and_in_sight
     assert max(map(cell_len, lines)) <= 80
     for numbers in (row[1:] for row in rows):
         assert any(all(number in line for number in numbers) for line in lines)
+
+
+@pytest.mark.parametrize("width", [11, 12, 13, 18, 24])
+def test_no_line_ends_inside_a_percentage_or_a_p_value(width):
+    text = StringIO()
+    told = Presentation("T", ("At most 5 % of all are wrong, p = 0.01, p < 0.001.",), (), (), lambda: None, {})
+    terminal.show(told, Console(file=text, width=width))
+    assert all(part in text.getvalue() for part in ("5 %", "p = 0.01", "p < 0.001"))
+    assert max(map(len, text.getvalue().splitlines())) <= width
+
+
+def test_wide_characters_take_no_room_from_other_names():
+    rows = tuple((name, "0.1234", "12.3 %") for name in ("模型" * 20, "a-model-of-26-characters-x"))
+    text = shown(ResultTable("T", ("system", "AUGRC", "error"), rows), 46)
+    assert "a-model-of-26-characters-x" in text
+    assert "…" in text

@@ -212,10 +212,40 @@ def targets() -> dict[str, Target]:
     for ending, pack in (("gz", gzip.compress), ("zst", _zstd)):
         name = f"log.jsonl.{ending}"
         add(ending, ending, {name: pack(lines(log)), "other.jsonl": other}, _log_commands(name))
+    add_foreign(add)
     add_questions(add, rng)
     made = _folder(_made_here)
     add_made(add, made)
     return found
+
+
+FOREIGN = Path(__file__).parents[1] / "importers" / "data"
+"""Trimmed logs of other tools."""
+
+_FOREIGN: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "inspect": ("zip", ("inspect_choice.eval",), ()),
+    "inspect_json": ("json", ("inspect_verbalised-2epochs.json",), ("--scorer", "verbalised")),
+    "lm_eval": ("jsonl", ("lm_eval_samples_gen.jsonl",), ()),
+    "promptfoo": ("json", ("promptfoo.json",), ()),
+    "promptfoo_csv": ("csv", ("promptfoo.csv",), ()),
+    "rasa": ("json", ("rasa_intent_errors.json", "rasa_intent_successes.json"), ()),
+    "squad": ("json", ("squad_nbest.json", "squad_null_odds.json", "squad_references.json"), ()),
+    "arrays": ("zip", ("sklearn_all.npz",), ()),
+    "huggingface": ("jsonl", ("hf_text-classification_topk_with_gold.jsonl",), ()),
+    "mlflow": ("json", ("mlflow_genai.json",), ()),
+    "openai_evals": ("jsonl", ("openai_evals.jsonl",), ()),
+    "langsmith": ("csv", ("langsmith.csv",), ()),
+    "lighteval": ("parquet", ("lighteval_details.parquet",), ()),
+    "deepeval": ("json", ("deepeval_test_run.json",), ()),
+}
+"""By name: how files are mutated, the files, and the options that they are read with."""
+
+
+def add_foreign(add: Callable[..., None]) -> None:
+    """Logs of other tools."""
+    for name, (kind, files, options) in _FOREIGN.items():
+        held = {file: (FOREIGN / file).read_bytes() for file in files}
+        add(name, kind, held, (("score", *files, *options, *_QUICK), ("validate", *files, *options)), files)
 
 
 def add_questions(add: Callable[..., None], rng: random.Random) -> None:

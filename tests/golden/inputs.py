@@ -28,6 +28,7 @@ def write_inputs(folder: Path) -> None:
     _write_dated(folder)
     _write_heaps(folder)
     _write_lists(folder)
+    _write_judgements(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")
     shutil.copy(ROOT / "tests" / "outcome" / "r_oracle" / "mtcars.csv", folder)
@@ -65,6 +66,17 @@ def _write_lists(folder: Path) -> None:
     some = turns.filter(number < 100)
     some.select("id", "dialogue", "reference", "cnet").write_ndjson(folder / "networks.jsonl")
     some.write_ndjson(folder / "some.jsonl")
+
+
+def _write_judgements(folder: Path) -> None:
+    """What three judges say of 60 answers; the third leaves every fourth out and is stricter."""
+    said = [
+        {"item": f"a{k:02d}", "judge": judge, "label": "right" if (k * 7) % 10 > limit else "wrong"}
+        for k in range(60)
+        for judge, limit in (("anna", 3), ("ben", 4), ("cleo", 5))
+        if judge != "cleo" or k % 4
+    ]
+    pl.DataFrame(said).write_csv(folder / "judgements.csv")
 
 
 def run_block(page: str, line: str, folder: Path) -> None:

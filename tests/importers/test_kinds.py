@@ -1,9 +1,11 @@
 import gzip
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 
+import demur
 from demur.errors import DataError
 from demur.importers.dstc import IMPORTER
 from demur.importers.kinds import columns_of, kind_of, outcome_column
@@ -127,3 +129,10 @@ def test_a_folder_of_the_challenge_holds_lists(tmp_path):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         kind_at(tmp_path / "none.csv")
+
+
+def test_a_table_that_opens_with_an_empty_line_has_no_columns_to_be_recognised_by(tmp_path: Path) -> None:
+    path = tmp_path / "calls.csv"
+    path.write_bytes(b"\ninf,0.43\n-0,0.38\n")
+    with pytest.raises(DataError, match=r"calls\.csv"):
+        demur.score(path)

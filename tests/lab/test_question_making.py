@@ -2,12 +2,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from demur.lab.corpora import domains, museum
-from demur.lab.questions import (
+from demur.lab.corpora import (
     MOST,
     VERBS,
     WORDS,
+    domains,
     make_pairs,
+    museum,
     questions,
     sentences,
 )

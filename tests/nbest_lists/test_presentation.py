@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from demur.core.show.html import notebook
-from demur.core.show.markdown import plain_mark
 from demur.core.show.page import presentation_page
+from demur.core.show.presentation import plain_mark
 from demur.core.show.results import plain
 from demur.lab.nbest_experiments import LengthSweep, of_lengths
 from demur.nbest_lists.evaluate import compare_lists, evaluate_nbest

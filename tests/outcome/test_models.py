@@ -13,8 +13,7 @@ from demur.core.io.untrusted import MOST_JSON
 from demur.errors import DataError, DemurError
 from demur.outcome.features import design
 from demur.outcome.fitting import Procedure, fit_design
-from demur.outcome.models import FORMAT, OutcomeModel, model_from_formula, model_of, read_model
-from demur.outcome.prediction import predict
+from demur.outcome.prediction import FORMAT, OutcomeModel, model_from_formula, model_of, predict, read_model
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
 from mutated import changed_bytes, changed_json

@@ -10,8 +10,7 @@ from scipy import stats
 from demur.errors import DataError
 from demur.outcome.features import Turns, design, turns_of
 from demur.outcome.fitting import Procedure, fit_design
-from demur.outcome.models import model_from_formula
-from demur.outcome.prediction import mean_features, predict, predicted_pairs, prediction_of, prices
+from demur.outcome.prediction import mean_features, model_from_formula, predict, predicted_pairs, prediction_of, prices
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
 from reference.outcome import CULPRIT, TABLE_1, paper_turns, study

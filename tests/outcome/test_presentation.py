@@ -15,8 +15,7 @@ from demur.core.show.results import plain
 from demur.core.show.terminal import show
 from demur.outcome.features import design
 from demur.outcome.fitting import Procedure, SetResult, feature_sets, fit_design, fit_regression
-from demur.outcome.models import model_from_formula
-from demur.outcome.prediction import Price, compare_predictions, predict
+from demur.outcome.prediction import Price, compare_predictions, model_from_formula, predict
 from demur.outcome.presentation import (
     coefficient_table,
     of_fit,

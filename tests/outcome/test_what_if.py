@@ -8,8 +8,7 @@ from demur.errors import UsageError
 from demur.lab import tutor
 from demur.outcome.features import design
 from demur.outcome.fitting import Procedure, fit_design
-from demur.outcome.models import model_from_formula
-from demur.outcome.prediction import mean_features, what_if
+from demur.outcome.prediction import mean_features, model_from_formula, what_if
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
 

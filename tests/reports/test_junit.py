@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.apps.cli.report_command import JUnitCase, junit
+from demur.apps.cli.app import JUnitCase, junit
 
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 

@@ -8,7 +8,7 @@ from demur.errors import DataError, UsageError
 from demur.gold_standard.trials import TrialReading, measured_columns, trials
 from demur.nbest_lists.table import nbest
 from demur.outcome.table import dialogues
-from demur.reports.tables import MixtureReading, read_mixture
+from demur.reports.analyses import MixtureReading, read_mixture
 from demur.returns.table import responses
 
 ANSWERS = [

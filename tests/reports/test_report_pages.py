@@ -9,11 +9,11 @@ import pytest
 
 import demur
 from demur.core.show.charts import chart_table, hover_layer
-from demur.core.show.markdown import plain_mark
+from demur.core.show.presentation import plain_mark
 from demur.errors import UsageError
 from demur.lab import tutor
 from demur.lab.corpora import restaurant, wizards
-from demur.returns.charts.cost import cost_path_chart
+from demur.returns.charts.error_return import cost_path_chart
 
 EVIL = '<script>alert("x")</script>]]>\u202e & `x` *y* [z](http://e) |'
 QUICK = {"replicates": 60}
@@ -222,7 +222,7 @@ def test_confidences_that_heap_are_noted():
 
 def test_too_few_inputs_for_a_promise_are_told():
     said = reported("no errors").verdict[1]
-    assert "50 inputs are too few to promise an error rate of at most 5 % at any threshold" in said
+    assert "50 inputs are too few to promise an error rate of at most 5 %, even if every answer were right" in said
 
 
 def test_nothing_that_is_answered_is_told():

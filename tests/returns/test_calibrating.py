@@ -9,7 +9,7 @@ from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.returns.evaluate import evaluate
-from demur.returns.recalibration.recalibration import calibration, cross_fitted, deal_folds
+from demur.returns.recalibration import calibration, cross_fitted, deal_folds
 from demur.returns.table import responses
 
 

@@ -14,10 +14,9 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns import words
 from demur.returns.charts.comparison import comparison_chart
-from demur.returns.charts.confusion import confusion_chart
-from demur.returns.charts.cost import cost_path_chart
 from demur.returns.charts.error_return import (
     bare_curve_chart,
+    cost_path_chart,
     difference_chart,
     error_return_chart,
     slices_chart,
@@ -30,7 +29,7 @@ from demur.returns.charts.readings import (
     risk_coverage_chart,
     roc_chart,
 )
-from demur.returns.charts.slices import measure_chart
+from demur.returns.charts.slices import confusion_chart, measure_chart
 from demur.returns.classes import Confusion, class_report
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import Crossing, Interval

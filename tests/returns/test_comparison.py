@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from demur.apps.cli import output
 from demur.core.stats.resampling import Rows, replicate_together
 from demur.errors import DataError, UsageError
 from demur.returns.comparison import verdicts
@@ -16,6 +17,7 @@ from demur.returns.comparison.contrasts import Contrast, area_difference, region
 from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import Estimate, curve_at
 from demur.returns.pairing import pair as paired
+from demur.returns.presentation import pair_table
 from reference import returns as plain
 from reference.answers import answers, made_up, shuffled, silent, table
 from reference.rows import SCORES, arrays, tables
@@ -168,7 +170,7 @@ def test_systems_that_withhold_by_themselves_are_compared_over_the_range_both_re
     floor = np.mean([row["prediction"] is None for row in a])
     assert pair.start == pytest.approx(floor)
     assert pair.band.x[0] == pytest.approx(floor)
-    assert pair.mcnemar == f"a withholds {floor:.3g} of the inputs by itself, more than 0.2"
+    assert pair.mcnemar == f"a withholds {100 * floor:.1f} % of the inputs by itself, more than 20 %"
     assert pair.to_dict()["mcnemar"] is None
     assert pair.to_dict()["range"] == [pytest.approx(floor), 1.0]
 
@@ -192,7 +194,7 @@ def test_whole_dialogues_widen_the_difference():
 def test_without_a_cutoff_near_the_point_there_is_no_mcnemar_but_the_reason():
     tied = [row | {"confidence": 0.5} for row in made_up("a", 100, seed=1)]
     found = one_pair(tied, made_up("b", 100, seed=1)).mcnemar
-    assert found == "ties leave no common cutoff near a non-return rate of 0.2: a 0 and b 0.19"
+    assert found == "ties leave no common cutoff near a non-return rate of 20 %: a 0 % and b 19 %"
 
 
 def test_a_region_bounds_the_band_of_the_difference():
@@ -364,6 +366,48 @@ def test_a_system_that_answers_nothing_loses_to_one_with_right_answers():
         assert pair.right.significant
         assert pair.inputs_needed is None
         assert "b answers nothing." in verdicts.pair_sentences(pair)
+
+
+def test_errors_that_nothing_answered_could_make_are_not_compared():
+    """No difference of 0 with p = 1: there is no rate at which both have a curve, and one test is made, not two."""
+    a = made_up("a", 400, seed=1, accuracy=0.72)
+    found = compare(table(a, silent(a, "b")), replicates=60, measures={}, margin=0.01)
+    (pair,) = found.pairs
+    document = found.to_dict()["pairs"][0]
+    assert not pair.overall.defined
+    assert (document["augrc_difference"]["value"], document["augrc_difference"]["p"]) == (None, None)
+    assert document["right_answers_difference"]["tests"] == 1
+    assert pair.equivalence.a < 1e-6
+    assert pair.equivalence.b > 0.999
+    one_less = "a against b: augrc_difference is undefined, so the gate augrc_difference > 0.01 cannot be passed"
+    assert output.failures(["augrc_difference > 0.01"], found.to_dict()) == [one_less]
+    assert output.failures(["b is not non-inferior"], found.to_dict()) == ["b is not non-inferior to a"]
+    assert output.failures(["b is significantly worse"], found.to_dict()) == ["b is significantly worse than a"]
+    assert output.failures(["a is not non-inferior", "a is significantly worse"], found.to_dict()) == []
+    assert {"–"} == set(pair_table(found).rows[0][3:5])
+
+
+def test_two_silent_systems_are_not_compared_at_all():
+    rows = made_up("a", 40, seed=1)
+    pair = one_pair(silent(rows, "a"), silent(rows, "b"))
+    assert (pair.verdict, pair.better, pair.overall.defined) == ("no significant difference", None, False)
+
+
+def test_over_a_region_that_one_system_does_not_reach_nothing_is_said_of_errors():
+    a, b = made_up("a", 400, seed=1), made_up("b", 400, seed=2, withheld=0.4)
+    pair = one_pair(a, b, region=(0.0, 0.2))
+    assert (pair.intervals, pair.crossings, pair.fewer_errors) == ((), (), None)
+    assert "There is no non-return rate of the region" in verdicts.pair_sentences(pair)[0]
+
+
+def test_over_a_region_pairs_are_shown_with_the_difference_that_decides():
+    found = compare(table(*crossing_systems()), replicates=60, measures={}, region=(0.0, 0.05))
+    (pair,) = found.pairs
+    shown = pair_table(found)
+    assert shown.columns[3] == "mean error over the region of a less b"
+    assert shown.rows[0][3].startswith(f"{pair.overall.value:+.4f} ")
+    assert pair.verdict == "a dominates"
+    assert "no more errors at any of these rates" in verdicts.pair_sentences(pair)[0]
 
 
 def test_fewer_right_answers_are_no_loss_where_they_come_with_significantly_fewer_errors():

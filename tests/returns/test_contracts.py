@@ -4,6 +4,7 @@ import doctest
 import sys
 from math import isnan, nan
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -17,6 +18,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 from demur.nbest_lists.measures import KINDS
 from demur.returns.classes import CLASSES, MEASURES, Confusion
+from demur.returns.measures import term_measures
 from demur.returns.scope import SCOPE
 from demur.returns.verify import totals_by_arrays
 from engines.tables import drawn_rows, judged
@@ -122,6 +124,14 @@ def test_parts_add_up_to_the_whole(one, two):
         assert added.n == whole.n == len(one) + len(two), name
         if not isinstance(measure, TermMeasure):
             assert added == whole, name
+
+
+@given(drawn_rows(st.sampled_from([0.5, 1, 3]), largest=20))
+@example([(*RICH[0][:3], 2), (1.5, "a", "b", 1), (-0.25, "b", "b", 1), (-1e-9, "a", "b", 1), (1.0, "a", "a", 1)])
+def test_sums_over_rows_are_read_from_the_sweep(rows):
+    frame = judged(rows)
+    for name, measure in term_measures().items():
+        assert cell_totals(measure, rows_of(frame).sweep()) == close(measure.reduce(nw.from_native(frame))), name
 
 
 @FEW

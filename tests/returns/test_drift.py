@@ -13,10 +13,10 @@ from demur.core.stats.intervals import sidak
 from demur.core.stats.resampling import Rows
 from demur.errors import DataError, UsageError
 from demur.returns.drift import changes
-from demur.returns.drift.analysis import Aim, drift
+from demur.returns.drift.analysis import Aim, drift, split_log, time_column
 from demur.returns.drift.changes import LabelShares, Log, RateTest, TwoLogs
-from demur.returns.drift.periods import order_notes, split_log, time_column
 from demur.returns.drift.views import change_headline, drift_sentences, of_drift
+from demur.returns.judging import order_notes
 from demur.returns.table import Reading, Responses, responses
 from reference import drift as plain
 from reference.answers import shuffled

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import NCE, cell_totals
-from demur.core.stats.intervals import exact_binomial, student
+from demur.core.stats.intervals import exact_binomial, expanded_percentiles, student
 from demur.core.stats.measure import parse_signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
@@ -167,6 +168,25 @@ def test_an_interval_of_the_nce_allows_for_wrong_answers_of_confidence_1_that_we
         cell_totals(NCE(), Sweep(np.array([0.9, 1.0]), np.array([630.0, 294]), np.array([70.0, 6]), 0.0, 1000))
     )
     assert found.low <= float(truth) <= found.high
+
+
+@pytest.mark.parametrize(("errors", "units"), [(40, 41), (4, 15)])
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_the_interval_of_the_aurc_is_as_wide_as_students_for_its_errors(errors, units, weight):
+    """Weights of 2 for all are no more errors; of fewer than 14 the replicates allow for those not seen."""
+    rows = Rows.of(np.arange(200) / 200, np.arange(200) % 200 >= errors)
+    sample = Sample(replace(rows, weight=np.full(200, weight)), 200, 0)
+    figure = figure_of(AURC(), sample)
+    drawn = AURC().finish(sample.smoothed)
+    assert (figure.low, figure.high) == pytest.approx(expanded_percentiles(drawn, 0.95, units))
+
+
+def test_the_upper_end_of_the_nce_is_not_lowered_by_answers_that_were_not_seen():
+    rows = Rows(*(np.asarray(part) for part in ([0.5, 0.9] * 60, [True, True, False] * 40, [True] * 120, [1.0] * 120)))
+    sample = Sample(replace(rows, unit=np.repeat(np.arange(12), 10)), 200, 0)
+    smoothed = NCE().finish(cell_totals(NCE(), sample.smoothed))
+    high = expanded_percentiles(smoothed, 0.95, 12)[1]
+    assert figure_of(NCE(), sample).high >= high
 
 
 def test_one_row_is_evaluated():
@@ -402,3 +422,13 @@ def test_confidences_that_pass_1_inside_a_cell_are_no_probabilities():
     (joined,) = evaluate([tally.joined(ConfidenceGrid((0.5,)))], replicates=20)
     assert joined.joined is not None
     assert not joined.probabilistic
+
+
+def test_a_ranking_by_one_confidence_has_no_interval_but_the_reason():
+    """AUROC .5 (.5 to .5) would be certain of what no answer could tell; the areas vary with the error rate."""
+    found = only(table(answers("guide", [0.9] * 50, [True] * 40 + [False] * 10)))
+    for name in ("auroc", "ranking_skill"):
+        shown = found.to_dict()["measures"][name]
+        assert (shown["low"], shown["high"]) == (None, None)
+        assert "every answer has the same confidence" in shown["why"]
+    assert found.figures["augrc"].low < found.figures["augrc"].value < found.figures["augrc"].high

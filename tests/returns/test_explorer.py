@@ -14,7 +14,7 @@ from demur.errors import UsageError
 from demur.returns.comparison.compare import compare
 from demur.returns.curves import error_return
 from demur.returns.evaluate import evaluate
-from demur.returns.explorer.explorer import (
+from demur.returns.explorer import (
     explorer_document,
     explorer_html,
     explorer_script,

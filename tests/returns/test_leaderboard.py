@@ -11,10 +11,12 @@ from rich.console import Console
 from demur.core.show.terminal import show
 from demur.core.stats.resampling import Rows
 from demur.errors import UsageError
+from demur.returns.charts.comparison import forest_chart, pair_matrix_chart
+from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import compare
 from demur.returns.comparison.contrasts import area_contrast, pair_tests
-from demur.returns.presentation import of_comparison
-from reference.answers import made_up, silent, table
+from demur.returns.presentation import leaderboard_table, of_comparison
+from reference.answers import answers, made_up, silent, table
 
 SHARES = (0.5, 0.9, 0.7, 0.88, 0.72, 0.3, 0.6)
 
@@ -98,6 +100,53 @@ def test_a_silent_system_comes_last_and_is_named():
     assert found.leaderboard.standings[-1].system == "mute"
     assert found.leaderboard.standings[-1].rank == (4, 4)
     assert "mute answers nothing." in of_comparison(found).sentences
+    assert found.leaderboard.standings[-1].verdict == "worse"
+    assert {"–"} == set(leaderboard_table(found).rows[-1][3:5])
+    forest = forest_chart(found).to_dict()["datasets"]
+    sides = {row["system"]: row["side"] for rows in forest.values() for row in rows if "side" in row}
+    assert sides["mute"] == "significantly worse"
+    pair_matrix_chart(found)
+
+
+def nearly_silent(rows, system, answered=3):
+    """The same inputs, few of them answered, and those rightly."""
+    spoken = [row | {"system": system, "correct": True} for row in rows[:answered]]
+    return [*spoken, *silent(rows[answered:], system)]
+
+
+def test_the_best_baseline_is_no_system_that_answers_next_to_nothing():
+    logs = systems(200, shares=(0.7, 0.9))
+    found = compare(table(*logs, nearly_silent(logs[0], "hush")), replicates=50, baseline="best")
+    areas = {one.system: one.figures["augrc"].value for one in found.evaluations}
+    assert min(areas, key=areas.get) == "hush"
+    assert found.leaderboard.baseline == "s1"
+
+
+def test_leaders_that_trade_errors_against_right_answers_are_not_said_to_be_alike():
+    """b withholds half by itself and makes fewer errors on the rest; a gives more right answers."""
+    rng = np.random.default_rng(3)
+    hard, right = rng.random(1000) < 0.5, rng.random(1000) < 0.6
+    a, b = answers("a", rng.random(1000), right), answers("b", rng.random(1000), right | (rng.random(1000) < 0.5))
+    b = [one if aside else row for row, one, aside in zip(b, silent(b, "b"), hard, strict=True)]
+    lead, against, *_ = of_comparison(compare(table(a, b, silent(a, "c")), replicates=50)).sentences
+    assert lead == "b and a lead, none of them significantly better than another in both errors and right answers."
+    assert "b is significantly better in errors and worse in right answers than a" in against
+
+
+def test_leaders_come_by_rank_and_the_baseline_with_counts_however_the_table_is_sorted(many):
+    first, second, *_ = verdicts.comparison_sentences(compare(table(*systems()), replicates=60, sort="system"))
+    assert [first, second] == verdicts.comparison_sentences(many)[:2]
+    assert first == "s1 and s3 lead, with no significant difference between them."
+    counts = r"\d significantly better, \d significantly worse.*"
+    assert re.fullmatch(rf"Against s0, the baseline: {counts} \(corrected for 6 tests\)\.", second)
+
+
+def test_of_many_leaders_the_first_are_named():
+    names = "abcdefg"
+    alike = compare(table(*(made_up(name, 40, seed=0, accuracy=0.8) for name in names)), replicates=50)
+    lead = "7 of 7 systems lead, with no significant difference between them, first a, b and c"
+    assert verdicts.comparison_title(alike) == lead
+    assert verdicts.comparison_sentences(alike)[1].startswith("Against a, the baseline: 6 not significantly different")
 
 
 def test_of_many_systems_the_terminal_has_one_table_and_at_most_three_sentences(many):

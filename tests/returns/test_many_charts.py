@@ -19,7 +19,7 @@ from demur.returns.charts.comparison import (
 )
 from demur.returns.comparison.compare import compare
 from demur.returns.curves import outline
-from demur.returns.explorer.explorer import explorer_document
+from demur.returns.explorer import explorer_document
 from demur.returns.presentation import of_comparison
 from reference.answers import made_up, table
 

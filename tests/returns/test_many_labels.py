@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import demur as package
 from commands import Demur
-from demur.returns.charts.confusion import most_confused
+from demur.returns import words
+from demur.returns.charts.slices import most_confused
 from demur.returns.classes import CLASSES, MOST_CELLS, MOST_CLASSES, Confusion, class_report, majority_baseline
 
 LABELS = st.sampled_from("abcde")
@@ -92,6 +93,9 @@ def test_the_heaviest_confusions_are_among_those_shown():
     assert report.confusion.worst == ("a77", "b77", 2.0)
     assert document["left_out"]["cells"] == 500
     assert most_confused(report.confusion, 4)[:2] == ("a77", "b77")
+    assert "The most frequent confusion is b77 for a77 (2 times)." in words.class_sentences(report)
+    single = class_report(Confusion.from_cells(cells[:70]), replicates=50)
+    assert "No label is taken for the same other one more than once." in words.class_sentences(single)
 
 
 def test_few_classes_are_all_shown_and_nothing_is_left_out():

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from demur.core.show import notebook
+from demur.core.show import html as notebook
 from demur.errors import UsageError
 from demur.returns.charts.error_return import error_return_chart
 from demur.returns.comparison.compare import compare
@@ -83,7 +83,7 @@ def test_without_the_extra_for_figures_words_and_tables_stand_alone(comparison, 
     def missing(name):
         raise UsageError(f"{name}: figures need the extra: pip install 'demur[plots]'")
 
-    for place in ("core.show.notebook", "returns.presentation"):
+    for place in ("core.show.html", "returns.presentation"):
         monkeypatch.setattr(f"demur.{place}.import_module", missing)
     for result in (comparison, evaluations):
         shown = result._repr_html_()

@@ -11,7 +11,7 @@ from demur.core.stats.sweep import Sweep
 from demur.returns import words
 from demur.returns.curves import NEAR_ENOUGH, Heaps, error_return
 from demur.returns.evaluate import evaluate, returns_measures
-from demur.returns.explorer.explorer import explorer_document, operating_sentence, reading_at
+from demur.returns.explorer import explorer_document, operating_sentence, reading_at
 from demur.returns.measures import ErrorAtThreshold
 from demur.returns.presentation import measure_table, of_scores
 from demur.returns.tally import tally_sample

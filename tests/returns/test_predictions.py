@@ -101,34 +101,27 @@ def test_classes_without_arrays_and_models_without_confidence_are_refused(tmp_pa
         demur.score(Guess(), X, Y)
 
 
-class Axes:
-    """Stands for axes of matplotlib: keeps what is called."""
-
-    figure = "figure"
-
-    def __init__(self):
-        self.calls = {}
-
-    def __getattr__(self, name):
-        def keep(*values, **options):
-            self.calls[name] = (values, options)
-            return [self] if name == "plot" else "black"
-
-        return keep
-
-
-def test_a_display_draws_a_chart_or_on_axes():
+def test_a_display_draws_a_chart():
     display = demur.ErrorReturnDisplay.from_estimator(MODEL, X[120:], Y[120:])
     assert display.chart_.to_dict()["description"].startswith("Error-return")
     assert (display.name, display.evaluation.n) == ("LogisticRegression", 120)
     assert repr(display).startswith("<ErrorReturnDisplay of LogisticRegression: AUGRC 0.")
-    axes = Axes()
+
+
+def test_a_display_draws_curve_band_and_name_on_axes_of_matplotlib():
+    figure_of = pytest.importorskip("matplotlib.figure").Figure
+    axes = figure_of().subplots()
     drawn = demur.ErrorReturnDisplay.from_predictions(Y[120:], PROBA, name="mine", ax=axes, linestyle="--")
-    (x, y), options = axes.calls["plot"]
-    assert (x is drawn.nonreturn, y is drawn.error, options["linestyle"]) == (True, True, "--")
-    assert options["label"] == f"mine (AUGRC = {drawn.augrc:.3f})"
-    assert (drawn.ax_, drawn.figure_) == (axes, "figure")
-    assert "fill_between" in axes.calls
+    demur.ErrorReturnDisplay.from_estimator(MODEL, X[120:], Y[120:], ax=axes)
+    assert (drawn.ax_, drawn.figure_) == (axes, axes.figure)
+    assert np.array_equal(drawn.line_.get_xydata(), np.column_stack([drawn.nonreturn, drawn.error]))
+    assert drawn.line_.get_linestyle() == "--"
+    band, edges = drawn.evaluation.band, drawn.band_.get_paths()[0].vertices[:, 1]
+    assert (edges.min(), edges.max()) == pytest.approx((band.low_all.min(), band.high_all.max()))
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == [f"{name} (AUGRC = {drawn.augrc:.3f})" for name in ("mine", "LogisticRegression")]
+    assert len({line.get_color() for line in axes.lines}) == 2
+    assert (axes.get_ylim()[0], axes.get_xlim()) == (0, (0, 1))
 
 
 def test_a_result_is_a_few_lines_and_writes_its_figures(tmp_path):

@@ -8,7 +8,7 @@ from demur.core.stats.resampling import Rows
 from demur.returns import words
 from demur.returns.comparison import verdicts
 from demur.returns.evaluate import evaluate, returns_measures
-from demur.returns.explorer.explorer import explorer_document, explorer_html
+from demur.returns.explorer import explorer_document, explorer_html
 from demur.returns.presentation import (
     count_table,
     measure_table,
@@ -20,7 +20,7 @@ from demur.returns.presentation import (
 from demur.returns.table import Reading, responses
 from demur.returns.tally import ConfidenceGrid
 from demur.returns.threshold import short_thresholds, threshold_by_nonreturn
-from reference.answers import answers
+from reference.answers import answers, table
 from reference.tallies import tally_of
 
 
@@ -86,9 +86,9 @@ def test_in_brief_a_table_has_a_row_per_system_with_the_measures_asked_for_most(
 
 
 def test_rows_of_one_system_s_slices_are_named_by_the_values(sliced):
-    for table in (measure_table(sliced).brief, count_table(sliced)):
-        assert table.columns[0] == "part"
-        assert [row[0] for row in table.rows] == ["all inputs", "even", "hard", "odd", "tiny"]
+    for shown in (measure_table(sliced).brief, count_table(sliced)):
+        assert shown.columns[0] == "part"
+        assert [row[0] for row in shown.rows] == ["all inputs", "even", "hard", "odd", "tiny"]
     assert measure_table(sliced).crowded
 
 
@@ -162,3 +162,15 @@ def test_a_confidence_is_called_a_distance_only_where_it_ranks_significantly_the
     assert hint not in sentences_of(confidence, slightly)
     assert "not significantly better than chance" in sentences_of(confidence, slightly)
     assert hint not in sentences_of([0.1, 0.2, 0.3, 0.9], [True, True, True, False])
+
+
+def test_a_certainty_that_failed_refutes_calibration_in_words_and_not_by_an_infinite_z():
+    found = evaluate(table(answers("guide", [0.0, 0.5, 1.0] * 20, [False, True, False] * 20)), replicates=50)
+    row = next(row for row in measure_table(found).rows if row[0].startswith("calibration test"))
+    assert row[1] == "refuted: answers of confidence 0 or 1 turned out otherwise"
+
+
+def test_intervals_of_rates_near_the_end_do_not_read_as_certain():
+    found = evaluate(table(answers("guide", np.linspace(0, 1, 9000), [True] * 9000)), replicates=50)
+    row = next(row for row in measure_table(found).rows if row[0] == "error, all returned")
+    assert row[1] == "0.0 % (0.00 to 0.04)"

@@ -232,7 +232,7 @@ def test_a_promised_nonreturn_worked_by_hand():
     assert (choice.threshold, choice.nonreturn) == (0, 0)
     assert choice.guarantee.upper == pytest.approx(1 - 0.05 ** (1 / 30))
     assert "With 95 % confidence, at most 10 % of all new inputs are withheld" in words.choice_sentences(choice)[-1]
-    with pytest.raises(UsageError, match=r"30 inputs are too few to promise a non-return rate of at most 0\.05"):
+    with pytest.raises(UsageError, match=r"30 inputs are too few to promise a non-return rate of at most 5 %"):
         threshold_by_nonreturn(Sample(rows), 0.05, delta=0.05)
 
 
@@ -382,9 +382,31 @@ def test_a_threshold_chosen_on_noise_looks_cheaper_than_it_is():
 
 def test_where_every_answer_is_wrong_silence_is_the_advice():
     choice = threshold_by_cost(Sample(Rows.of(np.arange(20), [False] * 20)), 0.5, name="guide")
-    assert choice.to_dict()["why"] == "every answer is wrong: return nothing"
-    assert words.choice_sentences(choice)[0] == "guide: return nothing. Every answer is wrong (cost ratio 0.5)."
-    assert words.choice_title(choice) == "guide: every answer is wrong: return nothing"
+    why = "every answer is wrong, so returning nothing is cheapest"
+    assert choice.to_dict()["why"] == why
+    assert words.choice_sentences(choice)[0] == f"guide: return nothing. E{why[1:]} (cost ratio 0.5)."
+    assert words.choice_title(choice) == f"guide: {why}"
+    limited = threshold_by_limit(Sample(Rows.of(np.arange(20), [False] * 20)), "error", 0.1, name="guide")
+    assert not limited.returns_nothing
+    assert "No answer of this log is right, so none is lost by returning nothing." in words.choice_sentences(limited)
+
+
+@pytest.mark.parametrize(
+    ("of", "most", "n", "few"),
+    [("error", 0.01, 298, True), ("error", 0.01, 299, False), ("risk", 0.02, 227, True), ("risk", 0.02, 228, False)],
+)
+def test_a_promise_that_no_log_of_this_size_could_make_needs_more_inputs(of, most, n, few):
+    """By hand: .99^299 < .05 < .99^298, and of five starts .98^228 < .01 < .98^227."""
+    right = Sample(Rows.of(np.linspace(0, 1, n), [True] * n))
+    choice = threshold_by_limit(right, of, most, delta=0.05, name="guide")
+    assert choice.too_few == few
+    assert choice.returns_nothing == few or of == "risk"
+    if few:
+        assert f"{n} inputs are too few to promise" in words.choice_sentences(choice)[0]
+        assert choice.why in words.recommendation(choice)
+    wrong = threshold_by_limit(Sample(Rows.of([0.9] * 500, [False] * 500)), of, most, delta=0.05)
+    assert not wrong.too_few
+    assert "No threshold keeps to the rule" in words.choice_sentences(wrong)[0]
 
 
 def test_the_rules_of_a_draw_lie_between_the_cutoffs_and_use_every_row_once():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.stats.sweep import Sweep
-from demur.returns.comparison.ranking import ranking
+from demur.returns.comparison.contrasts import ranking
 from demur.returns.curves import GRID, DifferenceBand, error_return
 
 X = np.linspace(0, 1, GRID)

@@ -41,7 +41,7 @@ def test_a_floor_cuts_the_area_on_the_left():
 def test_left_of_the_floor_there_is_no_error_rate_and_the_reason_says_so():
     score = Score.of(ErrorAtNonreturn(0.2), Sweep.of([0.5], [False], withheld=1))
     assert isnan(score.value)
-    assert score.why == "the system itself withholds 0.5 of the inputs, more than 0.2"
+    assert score.why == "the system itself withholds 50 % of the inputs, more than 20 %"
     assert score.to_dict()["value"] is None
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from demur.core.io.files import read_table
 from demur.core.io.growing import Tail
 from demur.errors import DataError
+from demur.importers.reading import read_table
 from demur.nbest_lists.table import nbest, read_nbest
 from demur.returns.follow import BatchReader
 from demur.returns.table import Reading, read_responses

@@ -73,7 +73,7 @@ def test_a_log_by_hand():
 def test_too_much_withheld_in_scope_leaves_no_threshold_for_95_percent():
     figure = figures_of([Input(0.9, True, True), Input(None, True), Input(0.1, False)])["scope_fpr"]
     assert isnan(figure.value)
-    assert figure.why == "the system itself withholds more than 0.05 of the inputs in scope"
+    assert figure.why == "the system itself withholds more than 5 % of the inputs in scope"
 
 
 @given(INPUTS)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.core.io.untrusted import MOST_JSON, MOST_MEMBERS
 from demur.errors import DataError, DemurError
 from demur.returns.sweep_files import SweepFile, merged, parsed_sweep, read_sweep
 from demur.returns.tally import ConfidenceGrid
@@ -246,17 +247,22 @@ def lying(content, size):
     return content.replace(told, size.to_bytes(4, "little"))
 
 
+def huge_header():
+    return zipped({"sweep.json": bytes(MOST_JSON + 1)})
+
+
 HUGE = {
-    "header": zipped({"sweep.json": b" " * 200_000_000}),
-    "header that lies": lying(zipped({"sweep.json": b" " * 200_000_000}), 100),
-    "table": zipped({**unzipped(PLAIN), "levels.parquet": bytes(200_000_000)}),
-    "rows": zipped({**unzipped(PLAIN), "levels.parquet": constant(10_000_000)}),
-    "members": zipped({f"{number}": b"" for number in range(10_000)}),
+    "header": huge_header,
+    "header that lies": lambda: lying(huge_header(), 100),
+    "table": lambda: zipped({**unzipped(PLAIN), "levels.parquet": bytes(20_000_000)}),
+    "rows": lambda: zipped({**unzipped(PLAIN), "levels.parquet": constant(10_000_000)}),
+    "members": lambda: zipped({f"{number}": b"" for number in range(MOST_MEMBERS + 1)}),
 }
 
 
-@pytest.mark.parametrize("content", HUGE.values(), ids=HUGE)
-def test_a_file_that_would_fill_memory_is_not_unpacked(content):
+@pytest.mark.parametrize("make", HUGE.values(), ids=HUGE)
+def test_a_file_that_would_fill_memory_is_not_unpacked(make):
+    content = make()
     tracemalloc.start()
     try:
         refused(content, "part.sweep")

@@ -258,7 +258,7 @@ def test_a_choice_is_strict_json_with_the_keys_scripts_rely_on():
 def test_returning_nothing_is_null_with_a_reason():
     shown = threshold_by_error(Sample(TEN), 0.01, delta=0.01).to_dict()
     assert shown["threshold"] is None
-    assert "nothing is returned" in shown["why"]
+    assert "10 inputs are too few to promise an error rate of at most 1 %" in shown["why"]
     json.dumps(shown, allow_nan=False)
 
 
@@ -271,7 +271,7 @@ def test_a_system_that_only_withholds_has_one_choice():
     rows = Rows(np.zeros(3), np.zeros(3, bool), np.zeros(3, bool), np.ones(3))
     assert np.isnan(threshold_by_cost(Sample(rows), 0.5).threshold)
     assert np.isnan(threshold_by_error(Sample(rows), 0.1, delta=0.1).threshold)
-    with pytest.raises(UsageError, match=r"itself withholds 1 of the inputs, more than 0\.5"):
+    with pytest.raises(UsageError, match=r"itself withholds 100 % of the inputs, more than 50 %"):
         threshold_by_nonreturn(Sample(rows), 0.5, name="guide")
 
 

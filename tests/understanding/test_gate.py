@@ -12,7 +12,7 @@ from scipy.stats import mannwhitneyu
 import demur
 from demur.errors import DataError, UsageError
 from demur.lab.corpora import museum
-from demur.understanding.gate import DomainGate, two_stage
+from demur.understanding.training import DomainGate, two_stage
 
 CLINC = Path(__file__).parents[3] / "shared" / "data" / "clinc150" / "clinc150_full.jsonl.gz"
 

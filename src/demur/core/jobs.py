@@ -170,8 +170,10 @@ def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     >>> [(one.name, one.default, one.flag) for one in parameters(fit)]
     [('level', 0.95, '--level')]
     """
-    declarations = []
-    for one in inspect.signature(function).parameters.values():
+    declarations, signature = [], inspect.signature(function).parameters.values()
+    if signature and all(isinstance(one.annotation, str) for one in signature):
+        raise TypeError(f"{function.__module__} declares options, so it cannot import annotations from __future__")
+    for one in signature:
         declared = [part for part in get_args(one.annotation)[1:] if isinstance(part, Option | Argument)]
         if get_origin(one.annotation) is Annotated and declared:
             kind = _without_none(get_args(one.annotation)[0])

@@ -16,7 +16,7 @@ import numpy as np
 
 from demur.core.arrays import Array
 from demur.core.io.files import read_source
-from demur.core.io.sources import COMPRESSED, EXTENSIONS, opened
+from demur.core.io.sources import COMPRESSED, EXTENSIONS
 from demur.core.io.tables import Cells, Request, Table, first
 from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
@@ -24,6 +24,7 @@ from demur.gold_standard import integrals
 from demur.gold_standard.fitting import CurveFit, Performer
 from demur.gold_standard.impurity import XRange, breaks, confidence_level, even_interval
 from demur.gold_standard.integrals import Span
+from demur.importers.reading import opened
 
 VARIABLE = "p"
 _LONGEST = 500

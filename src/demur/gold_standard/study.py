@@ -48,7 +48,7 @@ _CURVE = 51
 
 def study_values(study: GoldStudy) -> dict[str, Any]:
     """All results of a study as plain values, with its verdict in words."""
-    from demur.gold_standard.words import verdict
+    from demur.gold_standard.presentation import verdict
 
     gold_range = study.gold.fit.family
     values: dict[str, Any] = {
@@ -210,7 +210,7 @@ class GoldStudy(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """How the study was read and computed."""
-        from demur.gold_standard.words import study_notes
+        from demur.gold_standard.presentation import study_notes
 
         return study_notes(self)
 

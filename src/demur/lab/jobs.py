@@ -16,9 +16,8 @@ from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, N
 from demur.returns.options import Columns
 
 if TYPE_CHECKING:
-    from demur.lab.demo import Demonstration
     from demur.lab.nbest_experiments import CurveExperiment, LengthSweep, RecordedStudy, ScorerTable
-    from demur.lab.understanding_experiments import QuestionSet, UnderstandingExperiment
+    from demur.lab.understanding_experiments import Demonstration, QuestionSet, UnderstandingExperiment
     from demur.nbest_lists.table import NBestReading
     from demur.understanding.noise import NoiseChannel
 
@@ -338,7 +337,7 @@ def demo(
     step: Step = silent,
 ) -> "Demonstration":
     """Train three models on a bundled museum guide, let them mishear, and show the whole story."""
-    from demur.lab.demo import demonstrate
+    from demur.lab.understanding_experiments import demonstrate
 
     return demonstrate(Sampling(level, replicates, seed), logs, step)
 
@@ -383,5 +382,7 @@ JOBS = (
     _experiment(tokenizers, "understanding_experiments:of_experiment", "--wer 0.3 -o figure1.svg"),
     _experiment(growth, "understanding_experiments:of_experiment", "-o figure3.svg"),
     _experiment(gate, "understanding_experiments:of_experiment", "-o gate.svg"),
-    Job("demo", demo, present="demur.lab.demo:of_demonstration", example="demur demo -o demo.html"),
+    Job(
+        "demo", demo, present="demur.lab.understanding_experiments:of_demonstration", example="demur demo -o demo.html"
+    ),
 )

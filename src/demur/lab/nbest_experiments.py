@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.io.files import read_table
 from demur.core.options import Sampling
-from demur.core.show.notebook import drawn
+from demur.core.show.html import drawn
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
+from demur.importers.reading import read_table
 from demur.lab.corpora import restaurant, restaurant_folder
 from demur.nbest_lists.asr.networks import Sentence
 from demur.nbest_lists.asr.scorers import SENTENCES, Ear, Heard, Hypothesiser, Parse, ScoredActs, parse_each, scored_all

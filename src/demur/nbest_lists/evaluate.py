@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from demur.core.acts import ItemSets
 from demur.core.arrays import Array
-from demur.core.io.alignment import align, unpaired_note
 from demur.core.io.columns import MOST_SLICES
+from demur.core.io.tables import align, unpaired_note
 from demur.core.options import Sampling
 from demur.core.show.numbers import Wording
 from demur.core.show.results import Results, Shown, Step, silent

@@ -13,6 +13,7 @@ from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where, name_columns
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
+from demur.importers.choices import reads_logs
 
 if TYPE_CHECKING:
     from demur.nbest_lists.asr.lattices import LatticeRows
@@ -97,6 +98,7 @@ TrainingLists = Annotated[
 
 
 @job
+@reads_logs
 def read_nbest(
     *data: Any,
     keep: tuple[str, ...] = (),
@@ -125,6 +127,7 @@ def read_nbest(
 
 
 @job
+@reads_logs
 def nbest(
     *data: Lists,
     by: By = None,
@@ -182,6 +185,7 @@ def nbest(
 
 
 @job
+@reads_logs
 def compare_nbest(
     *data: Any,
     systems: ComparedSystems = None,

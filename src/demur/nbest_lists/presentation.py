@@ -9,8 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.html import paragraphs
-from demur.core.show.notebook import drawn, pictured
+from demur.core.show.html import drawn, paragraphs, pictured
 from demur.core.show.numbers import (
     Wording,
     count,
@@ -20,6 +19,7 @@ from demur.core.show.numbers import (
     number,
     p_value,
     percent,
+    tabled_p,
     tabled_percent,
     with_interval,
 )
@@ -307,7 +307,7 @@ def pair_table(pair: NBestPair) -> ResultTable:
     for key in [key for key in NAMES if key in pair.differences]:
         one = pair.differences[key]
         side = {"a better": pair.a, "b better": pair.b}.get(pair.side(key), "–")
-        p = "–" if one.p_adjusted != one.p_adjusted else p_value(one.p_adjusted)
+        p = tabled_p(one.p_adjusted)
         rows.append((NAMES[key] + (" (points)" if key in AS_PERCENT else ""), *_change(key, one), p, side))
     columns = ("measure", "difference", f"{100 * pair.level:g} % interval", "corrected p", "better")
     return ResultTable(f"{pair.a} less {pair.b}", columns, tuple(rows))

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from demur.core.io.repeated_keys import refuse_repeats_in_rows
+from demur.core.io.json import refuse_repeats_in_rows
 from demur.core.show.numbers import count, percent, tabled_percent, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.stats.intervals import Figure, check_level, wilson

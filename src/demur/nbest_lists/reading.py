@@ -20,8 +20,16 @@ from demur.core.acts import ITEMISERS, Interned, parse_acts
 from demur.core.arrays import Array
 from demur.core.io.columns import NBEST_ALIASES, resolve, unknown_column
 from demur.core.io.files import read_source, table_of
-from demur.core.io.json import BYTE_ORDER_MARK, array_elements, column_names, line_finder, parsed_line, whole_text
-from demur.core.io.repeated_keys import keeps_all_keys, refuse_repeats_in_rows
+from demur.core.io.json import (
+    BYTE_ORDER_MARK,
+    array_elements,
+    column_names,
+    keeps_all_keys,
+    line_finder,
+    parsed_line,
+    refuse_repeats_in_rows,
+    whole_text,
+)
 from demur.core.io.sources import NOT_JSON, Source, first_bytes, lines
 from demur.core.io.tables import HEAVIEST, ROW, Request, Table
 from demur.errors import DataError, UsageError

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from demur.core.io.tables import named_column
-from demur.core.show.notebook import drawn
+from demur.core.show.html import drawn
 from demur.core.show.numbers import Wording, number
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, register

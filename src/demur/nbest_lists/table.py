@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from demur.core.acts import ItemSets, numbered_sets
 from demur.core.arrays import Array
 from demur.core.io.columns import NBEST_ALIASES, check_mapping, nearest
-from demur.core.io.sources import Source, opened, system_names
+from demur.core.io.sources import Source, system_names
 from demur.core.io.tables import ROW
 from demur.core.show.numbers import Wording
 from demur.errors import DataError, UsageError
-from demur.importers import Importer, importer_of
+from demur.importers import CorpusImporter, importer_of
+from demur.importers.reading import opened
 from demur.nbest_lists.asr.scorers import Scoring
 from demur.nbest_lists.reading import (
     SOURCE,
@@ -229,7 +230,7 @@ def _named_sources(
     sources: Sequence[str | Path | Source], reading: NBestReading, stack: ExitStack
 ) -> tuple[list[tuple[RowSource, str]], list[str], Items]:
     """What is to be read, each with the system it stands for, the notes, and how acts become items there."""
-    imported: list[tuple[Path, Importer]] = []
+    imported: list[tuple[Path, CorpusImporter]] = []
     ours: list[str | Path | Source] = []
     for source in sources:
         importer = None if isinstance(source, Source) else importer_of(source)
@@ -248,9 +249,9 @@ def _named_sources(
         named.append((rows, path.resolve().name.split(".")[0]))
         notes += found.notes
     if ours or not imported:
-        files = stack.enter_context(opened(*ours))
+        files = stack.enter_context(opened(*ours, columns=reading.columns))
         names, of_names = system_names(files)
-        notes += of_names
+        notes += [*(note for file in files for note in file.notes), *of_names]
         named += [(rows_of_file(file, reading.wanted()), name) for file, name in zip(files, names, strict=True)]
     return named, notes, "dstc" if imported else "thomson"
 

@@ -16,8 +16,7 @@ from demur.errors import DataError
 from demur.outcome.features import REJECTION_NOTES, Design, design
 from demur.outcome.learners import LEARNERS, FBeta, cross_validate, cross_validate_f_beta, fit_f_beta
 from demur.outcome.least_squares import Diagnostics, Paradise, diagnose, paradise
-from demur.outcome.models import HIDDEN_PRICES, OutcomeModel, model_of
-from demur.outcome.prediction import Price, prices
+from demur.outcome.prediction import HIDDEN_PRICES, OutcomeModel, Price, model_of, prices
 from demur.outcome.stepwise import Selection, Stepwise, run_search
 from demur.outcome.table import Dialogues
 from demur.outcome.validation import (

@@ -19,8 +19,7 @@ from demur.returns.options import WITHHELD, Columns, MissingConfidence, NoLabels
 
 if TYPE_CHECKING:
     from demur.outcome.fitting import OutcomeFit, Regression
-    from demur.outcome.models import OutcomeModel
-    from demur.outcome.prediction import OutcomeComparison, Prediction
+    from demur.outcome.prediction import OutcomeComparison, OutcomeModel, Prediction
     from demur.outcome.table import Dialogues
     from demur.returns.table import Responses
 
@@ -101,8 +100,9 @@ def regress(
 
     The table (a file, a frame or rows) has a row per dialogue. Candidates are columns, by default all other numbers.
     """
-    from demur.core.io.files import read_table, table_of
+    from demur.core.io.files import table_of
     from demur.core.io.tables import ROW, Request
+    from demur.importers.reading import read_table
     from demur.outcome.fitting import Procedure, fit_regression
     from demur.outcome.stepwise import Selection
     from demur.outcome.table import table_rows
@@ -201,7 +201,7 @@ def _dialogues(data: Any, outcome: str | None, columns: dict[str, str] | None) -
 
 def _model(model: Any) -> "OutcomeModel":
     from demur.outcome.fitting import OutcomeFit
-    from demur.outcome.models import OutcomeModel, read_model
+    from demur.outcome.prediction import OutcomeModel, read_model
 
     if isinstance(model, OutcomeFit):
         return model.model
@@ -218,7 +218,7 @@ JOBS = (
             Output(
                 "--model",
                 "Write the model to this file.",
-                "demur.outcome.models:write_model",
+                "demur.outcome.prediction:write_model",
                 metavar="FILE.json",
                 short="-m",
                 ending=".json",

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.notebook import drawn
-from demur.core.show.numbers import interval, number, p_value, with_interval
+from demur.core.show.html import drawn
+from demur.core.show.numbers import ends, interval, number, p_value, tabled_p, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import plain, register
 from demur.errors import DataError
@@ -152,12 +152,11 @@ def prediction_sentence(one: Prediction, outcome: str) -> str:
     """What is predicted for a system, or why nothing is."""
     if one.refused:
         return f"{one.system}: not predicted, as it is unlike the training data: {'; '.join(one.outside)}."
-    spans = interval(one.figure, number)
+    value = with_interval(one.figure.value, one.figure.low, one.figure.high, write=number)
     naive = f"; the naive guess is {number(one.naive.value)}" if one.naive.defined else ""
-    ends = "" if spans == "no interval" else f" ({spans})"
     beyond = "; extrapolated beyond the training data" if one.extrapolated else ""
     beyond += f"; {one.left_out.words()}" if one.left_out.turns else ""
-    return f"{one.system}: predicted {outcome} {number(one.figure.value)}{ends}{naive}{beyond}."
+    return f"{one.system}: predicted {outcome} {value}{naive}{beyond}."
 
 
 def pair_sentence(pair: PredictedPair) -> str:
@@ -173,9 +172,9 @@ def coefficient_table(found: Regression) -> ResultTable:
     """Coefficients of the chosen terms, and how often each candidate was chosen in the bootstrap."""
     draws, chosen = found.bootstrap, found.chosen.coefficients
     spans = {} if draws is None else draws.coefficients
-    ends = {name: f"{number(span.low)} to {number(span.high)}" for name, span in spans.items()}
+    intervals = {name: interval(span, number) for name, span in spans.items()}
     shares = {} if draws is None else {name: f"{100 * share:.0f} %" for name, share in draws.selected.items()}
-    rows = [(name, number(value), ends.get(name, "–"), shares.get(name, "–")) for name, value in chosen.items()]
+    rows = [(name, number(value), intervals.get(name, "–"), shares.get(name, "–")) for name, value in chosen.items()]
     others = [name for name in shares if name not in chosen][: MOST_TERMS - len(rows)]
     rows += [(name, "left out", "–", shares[name]) for name in others]
     return ResultTable("Terms", ("term", "coefficient", "bootstrap interval", "chosen in"), tuple(rows))
@@ -248,8 +247,8 @@ def pair_table(pairs: Sequence[PredictedPair]) -> ResultTable:
             pair.a,
             pair.b,
             f"{pair.difference.value:+.4f}",
-            "–" if math.isnan(pair.difference.low) else f"{pair.difference.low:+.4f} to {pair.difference.high:+.4f}",
-            "–" if math.isnan(pair.difference.p_adjusted) else p_value(pair.difference.p_adjusted),
+            ends(pair.difference.low, pair.difference.high, "{:+.4f}".format) or "–",
+            tabled_p(pair.difference.p_adjusted),
         )
         for pair in pairs
     )

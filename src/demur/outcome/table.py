@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from demur.core.arrays import Array
 from demur.core.io.columns import DIALOGUE_ALIASES, check_mapping, mapping_of, nearest, resolve
 from demur.core.io.files import read_source, table_of
-from demur.core.io.sources import Source, opened
+from demur.core.io.sources import Source
 from demur.core.io.tables import ROW, Cells, Request, Table, as_text, first
 from demur.core.show.numbers import Wording, first_names
 from demur.errors import DataError, UsageError, faults_of
+from demur.importers.reading import opened
 
 GAIN = "normalised gain"
 """(post - pre) / (1 - pre): what was won of what could be won."""

@@ -21,6 +21,7 @@ from demur.core.options import (
     file_and_kind,
 )
 from demur.core.show.results import Step, silent
+from demur.importers.choices import reads_logs
 from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, MissingConfidence, OutOfScope, Withheld, labels
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ ExampleRows = Annotated[int, Option("Rows to show of each kind, for each system.
 
 
 @job
+@reads_logs
 def report(
     *data: Tables,
     kinds: KindOfEach = None,
@@ -112,9 +114,8 @@ def report(
 
     The report has `.html()`, `.markdown()`, `.to_dict()` and `.save("report.html")`.
     """
-    from demur.reports.analyses import ReportOptions, analyse_tables
+    from demur.reports.analyses import MixtureReading, ReportOptions, analyse_tables, read_mixture
     from demur.reports.report import report_of
-    from demur.reports.tables import MixtureReading, read_mixture
 
     options = ReportOptions(
         at=at_nonreturn,

@@ -11,9 +11,16 @@ from typing import Any, Literal
 import polars as pl
 
 from demur.core.show.html import figures_html
-from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, warning_mark
 from demur.core.show.page import Section, page
-from demur.core.show.presentation import Presentation, ResultTable
+from demur.core.show.presentation import (
+    Presentation,
+    ResultTable,
+    bullets,
+    code_mark,
+    paragraph,
+    plain_mark,
+    warning_mark,
+)
 from demur.core.show.results import in_few_lines, plain
 from demur.core.show.safe import json_text
 from demur.errors import UsageError
@@ -42,7 +49,7 @@ from demur.reports.sections import (
     slice_section,
     verdict,
 )
-from demur.returns.explorer import explorer
+from demur.returns import explorer
 from demur.returns.presentation import brief_table
 
 MOST_ROWS = 40
@@ -76,7 +83,9 @@ class Report:
     title: str
     said: Verdict
     parts: tuple[ReportPart, ...]
-    """The sections; the last says how the numbers were made."""
+    """The sections, that on how the numbers were made among them."""
+    making: Presentation
+    """How the numbers were made."""
     document: dict[str, Any]
     documents: tuple[dict[str, Any], ...]
     """What gates are asked of: answers, N-best lists, outcomes, gold standards, each by itself."""
@@ -115,15 +124,14 @@ class Report:
             charts = tuple(figure() for figure in shown.figures)
             tables, texts = ((), shown.tables) if part.layout == "texts" else (shown.tables, ())
             sections.append(Section(shown.title, shown.sentences, charts, tables, texts))
-        making = self.parts[-1].shown
         return page(
             self.title,
             sections,
             verdict=self.said.lead,
             lead=Section("", tables=self.summary().tables, fragment=live),
-            notes=making.notes,
+            notes=self.making.notes,
             warnings=self.warnings,
-            signatures=making.signatures,
+            signatures=self.making.signatures,
             seed=self.analyses.options.seed,
             style=explorer.STYLE if live else "",
             script=explorer.explorer_script() if live else "",
@@ -170,9 +178,8 @@ class Report:
         for shown in (part.shown for part in self.parts):
             parts += [f"## {plain_mark(shown.title)}", paragraph(shown.sentences)]
             parts += [one.markdown(most_rows=MOST_ROWS) for one in shown.tables]
-        making = self.parts[-1].shown
-        parts += ["### Notes", bullets(making.notes)] if making.notes else []
-        signatures = "\n".join(f"- {code_mark(one)}" for one in making.signatures)
+        parts += ["### Notes", bullets(self.making.notes)] if self.making.notes else []
+        signatures = "\n".join(f"- {code_mark(one)}" for one in self.making.signatures)
         parts += ["### Signatures", signatures] if signatures else []
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -253,6 +260,7 @@ def report_of(analyses: ReportAnalyses, *, title: str | None = None, brief: bool
         str(document["title"]),
         said,
         (*parts, ReportPart(making)),
+        making,
         document,
         tuple(one for one in (answer_document, *(part.document for part in others)) if one),
         warnings,

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from demur import __version__
-from demur.core.show.numbers import listed, names_in_short, p_value, percent, tabled_percent
+from demur.core.show.numbers import listed, names_in_short, percent, tabled_p, tabled_percent
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import threshold_text
 from demur.core.show.safe import visible
@@ -23,10 +23,10 @@ from demur.returns import words
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import Comparison
 from demur.returns.drift.analysis import Drift
-from demur.returns.drift.periods import order_notes
 from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, heap_notes, joined_notes
 from demur.returns.examples import Example, Examples
+from demur.returns.judging import order_notes
 from demur.returns.presentation import (
     count_table,
     leaderboard_table,
@@ -35,8 +35,8 @@ from demur.returns.presentation import (
     pair_table,
     tabled_risk,
 )
-from demur.returns.recalibration.recalibration import Calibration
-from demur.returns.recalibration.recalibration_views import (
+from demur.returns.recalibration import Calibration
+from demur.returns.recalibration_views import (
     calibration_sentence,
     calibration_table,
     fold_notes,
@@ -96,7 +96,7 @@ def advice_section(answers: AnswerAnalyses, options: ReportOptions) -> Presentat
     if with_path:
         leader = leader_of(answers, with_path)
         tables.append(_price_table(with_path))
-        figures.append(drawing("returns.charts.cost.cost_path_chart", leader.shown, most=MOST_STRETCHES))
+        figures.append(drawing("returns.charts.error_return.cost_path_chart", leader.shown, most=MOST_STRETCHES))
     thresholds = [
         {
             "system": one.system,
@@ -484,7 +484,7 @@ def _slice_table(slices: SliceDifferences) -> ResultTable:
             value(test.what, test.inside),
             value(test.what, test.outside),
             difference_text(test),
-            p_value(test.p_adjusted),
+            tabled_p(test.p_adjusted),
         )
         for test in slices.tests[:MOST_ROWS]
     )
@@ -630,7 +630,7 @@ def _answer_findings(answers: AnswerAnalyses) -> list[str]:
 def _system_sentences(one: Evaluation, advice: Advice) -> list[str]:
     """What one system does when it answers everything, and at the threshold recommended."""
     forced = one.figures["forced_error"]
-    start = f"{one.system}: {percent(forced.value)} of {one.n:,} inputs are answered wrongly when all is returned"
+    start = f"{one.system}: {percent(forced.value)} of {one.size_text} are answered wrongly when all is returned"
     if one.withheld + one.failed == one.n:
         return [f"{one.system} answers none of {one.n:,} inputs."]
     if one.curve.floor > 0:

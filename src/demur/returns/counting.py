@@ -22,16 +22,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.engines.engine import EngineFault, Lazy, add_buckets, collected, engine_class, engine_of, title_of
-from demur.core.engines.scanning import Scan, is_remote, scan
-from demur.core.io.columns import spellings
+from demur.core.engines.scanning import Scan, scan
+from demur.core.io.columns import STRATUM, spellings
 from demur.core.io.files import table_of
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import UNREADABLE, expand, file_and_column
+from demur.core.io.sources import UNREADABLE, expand, file_and_column, is_remote, quiet_panics
 from demur.core.io.tables import ROW, Request
 from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError, UsageError
-from demur.returns.engine_judging import LazyResponses, judge_lazily
+from demur.returns.engine_judging import STRATA_SET_ASIDE, LazyResponses, judge_lazily
 from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
 from demur.returns.scope import VIEWS, View
@@ -238,6 +237,7 @@ def one_tally(several: Sequence[Tally], system: str | None) -> Tally:
 
 def sweep_of_rows(judged: Responses, reading: Reading, data: Sequence[Any], by: str | None) -> Callable[[], SweepFile]:
     """What makes the tallies of rows in memory, as they are kept in a file; the texts of the rows are not held."""
+    notes = (*judged.notes, *((STRATA_SET_ASIDE,) if STRATUM in judged.frame.columns else ()))
     keep = ["id", "system", "dialogue", "answered", "right", "failed", "out_of_scope", "confidence", "weight"]
     frame = judged.frame[keep + ([] if by is None or by in keep else [by])]
 
@@ -245,7 +245,7 @@ def sweep_of_rows(judged: Responses, reading: Reading, data: Sequence[Any], by: 
         files = [str(file_and_column(one)[0]) for one in data if isinstance(one, str | Path)]
         paths = [["<stdin>"] if file == "-" else map(path_text, expand(file)) for file in files]
         found = tuple(tallies_of_frame(frame, by=by))
-        return SweepFile(found, rules_of(reading), tuple(chain(*paths)), judged.notes, judged.warnings)
+        return SweepFile(found, rules_of(reading), tuple(chain(*paths)), notes, judged.warnings)
 
     return made
 

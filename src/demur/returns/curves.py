@@ -421,7 +421,8 @@ def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:
 
     Where fewer than five errors are returned, or the replicates hardly differ, they say little of their own spread:
     there the number is never above the count of inputs, nor above what it was at the last better-known rate; without
-    such a rate it is that of independent dialogues.
+    such a rate it is that of independent dialogues. Of a stratified sample the heaviest rows bound it, in which errors
+    may have been missed.
     """
     n, units = spread.n, spread.units
     variance = drawn.var(axis=0) * units / max(units - 1, 1)
@@ -429,7 +430,7 @@ def effective_inputs(error: Array, drawn: Array, spread: Spread) -> Array:
     known = (error * n >= 5) & (binomial > 1e-12) & (variance * n > binomial / 1000) & (units > 1)
     effective = np.divide(binomial, variance, out=np.full(error.shape, n), where=known)
     last = effective[known][-1] if known.any() else spread.most
-    return np.where(known, effective, min(last, n))
+    return np.where(known, effective, min(last, spread.unseen))
 
 
 def check_region(region: tuple[float, float]) -> None:

@@ -11,7 +11,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.core.engines.engine import Lazy, add_buckets, as_engine_fault, collected
-from demur.core.io.columns import MOST_SLICES, column_named, parts_wanted, resolve
+from demur.core.io.columns import MOST_SLICES, STRATUM, column_named, parts_wanted, resolve
 from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refuse_patterns, text_of
 from demur.core.show.numbers import counted
 from demur.errors import DataError
@@ -21,6 +21,8 @@ from demur.returns.table import FLAGS, Reading
 
 MOST_GROUPS = 100 * (MOST_SLICES + 1)
 """Systems and slices counted apart; a slip such as slicing by id must not bring every row here."""
+
+STRATA_SET_ASIDE = "strata are not used here: intervals are those of weighted rows; engine memory uses them"
 
 _TEXTS = ("system", "id", "dialogue", "prediction", "target")
 """Columns that are read as text, whatever they hold."""
@@ -130,6 +132,8 @@ def judge_lazily(
         survey.counts["unjudged"] = rows - survey.counts["rows"]
     notes, warnings = _conclusions(survey, judged, stage, reading, check_ids=check_ids)
     notes, warnings = (*amended.notes, *notes), (*amended.warnings, *warnings)
+    if {STRATUM, "weight"} <= stage.cells.columns.keys():
+        notes = (*notes, STRATA_SET_ASIDE)
     columns: dict[str, Any] = {
         name: nw.col(name) for name in ("answered", "right", "failed", "out_of_scope", "confidence")
     }
@@ -259,7 +263,7 @@ def _amend(judged: Lazy, survey: Survey, stage: StagedLog, reading: Reading) -> 
     if counts.get("bad_confidence", 0):
         return _Amended(judged)  # to be refused
     if judging.leaves_unjudged(judged, cells.columns, counts):
-        rows = rows.filter(~judging.UNJUDGED)
+        rows = rows.filter(~judging.unjudged_where(cells.columns))
     if is_guess(cells.columns, reading.columns) and looks_like_correctness(rows):
         column = cells.columns["confidence"]
         if not rules.missing_is_lowest:

@@ -15,23 +15,21 @@ import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.io.columns import EVERYTHING, MOST_SLICES, nearest
+from demur.core.io.columns import EVERYTHING, MOST_SLICES, STRATUM, nearest
 from demur.core.show.numbers import first_names, percent
 from demur.core.show.results import Results, Shown, Step, plain, silent
 from demur.core.stats.calibration import (
     ROUNDING,
     BinnedECE,
     Bins,
+    CalibrationTest,
     DebiasedECE,
     Reliability,
-    cell_totals,
-    why_no_probabilities,
-)
-from demur.core.stats.consistency import (
-    CalibrationTest,
     calibration_test,
+    cell_totals,
     consistent_reliability,
     outcomes_as_stated,
+    why_no_probabilities,
 )
 from demur.core.stats.intervals import (
     Figure,
@@ -41,6 +39,7 @@ from demur.core.stats.intervals import (
     expit,
     logit,
     normal,
+    quantile,
     student,
 )
 from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure
@@ -80,6 +79,11 @@ MOST_NOTED = 5
 
 TOO_FEW = "no interval: too few inputs tell how much it varies"
 
+ONE_CONFIDENCE = "no interval: every answer has the same confidence, which makes the value what it is"
+
+FEWEST_PLACES = 15
+"""Errors, and one more, up to which the interval of the AURC is not widened further."""
+
 NOT_ALIKE = "it supposes independent answers that count alike, not dialogues or weights"
 
 
@@ -114,7 +118,7 @@ class _MeasureReading:
     def values_of(self, sweep: Sweep) -> Array:
         """The measure of sweeps at the levels of the replicates."""
         if isinstance(self.measure, TermMeasure):
-            return self.measure.finish(cell_totals(self.measure, sweep, self.sample.terms(self.measure)))
+            return self.measure.finish(cell_totals(self.measure, sweep))
         return self.measure.value_of(sweep) if isinstance(self.measure, SweepMeasure) else self.measure.finish(sweep)
 
     @property
@@ -125,6 +129,10 @@ class _MeasureReading:
     def scarce_student(self) -> float:
         """Student's critical value for the number of answers of the scarcer kind, right or wrong."""
         return student(self.level, min(self.sample.scarce, self.sample.spread.units) - 1)
+
+    def scarce_units(self, least: int) -> float:
+        """One more than there are answers of the scarcer kind, but for `least`; no more than there are units."""
+        return min(max(self.sample.scarce + 1, least), self.sample.spread.units)
 
     @property
     def error_bounds(self) -> Ends:
@@ -206,31 +214,36 @@ class _MeasureReading:
 
         How well answers are ranked is known no better than from the few wrong (or right) ones among them.
         """
-        units = min(self.sample.scarce + 1, self.sample.spread.units)
-        return self._smoothed_ends(self.values_of(self.sample.smoothed), units)
+        return self._smoothed_ends(self.values_of(self.sample.smoothed), self.scarce_units(1))
 
     def risk(self) -> Ends:
-        """Percentiles of smoothed replicates; without any error, by the bounds of the error rate e.
+        """Percentiles of smoothed replicates, widened for few errors; without any, by the bounds of the error rate e.
 
-        The AURC is then at most e (1 - log e), where all errors are the most confident answers.
+        The AURC is then at most e (1 - log e), where all errors are the most confident answers. It varies with the
+        place of each error; of fewer than a dozen the smoothing allows for that.
         """
         if float(self.sample.sweep.errors) == 0:
             high = self.error_bounds[1]
             return 0.0, high * (1 - float(np.log(high)))
-        return self.score()
+        return self._smoothed_ends(self.values_of(self.sample.smoothed), self.scarce_units(FEWEST_PLACES))
 
     def score(self) -> Ends:
         """Percentiles of smoothed replicates, widened for few units."""
         return self._smoothed_ends(self.values_of(self.sample.smoothed), self.sample.spread.units)
 
     def gain(self) -> Ends:
-        """As for a score, with half a wrong answer more among the most confident: a single one may cost much."""
+        """As for a score, but at the lower end with half a wrong answer more among the most confident.
+
+        A single such answer may cost much, and none may have been seen yet. It only lowers the gain, so that the upper
+        end does without it.
+        """
         sample, drawn = self.sample, self.sample.smoothed
         wrong = np.array(drawn.wrong, dtype=np.float64)
         rng = np.random.default_rng([sample.seed, 3])
         wrong[:, -1:] += sample.redundancy * rng.standard_gamma(0.5, size=(wrong.shape[0], 1))
         added = Sweep(drawn.threshold, drawn.right, wrong, drawn.withheld, drawn.n)
-        return self._smoothed_ends(self.values_of(added), sample.spread.units)
+        (low, high), above = self._smoothed_ends(self.values_of(added), sample.spread.units), self.score()[1]
+        return low, max(high, above)
 
     def _smoothed_ends(self, drawn: Array, units: float) -> Ends:
         shift, (low, high) = self.value - self.coarse, expanded_percentiles(drawn, self.level, units)
@@ -249,8 +262,10 @@ class _MeasureReading:
         drawn = self.values_of(sample.smoothed)
         low, high = expanded_percentiles(drawn, self.level, sample.spread.units)
         bias = max(float(np.nanmean(drawn)) - self.coarse, 0.0)
-        calibrated = outcomes_as_stated(sample, min(sample.replicates, 200))
-        usual = float(np.quantile(self.values_of(calibrated), (1 + self.level) / 2))
+        kept: dict[str, Sweep] = sample.coarse.values
+        if "as stated" not in kept:
+            kept["as stated"] = outcomes_as_stated(sample, min(sample.replicates, 200))
+        usual = quantile(self.values_of(kept["as stated"]), (1 + self.level) / 2)
         return 0.0 if value <= usual else max(0.0, min(low - 2 * bias, value)), max(high, value)
 
 
@@ -268,6 +283,8 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
         return Figure(float("nan"), why=NOT_ALIKE)
     if np.isnan(reading.value):
         return Figure(reading.value, why=measure.why_undefined(reading.totals))
+    if measure.interval == "ranking" and sample.sweep.threshold.size < 2:
+        return Figure(reading.value, why=ONE_CONFIDENCE)
     ends = getattr(reading, measure.interval)()
     return Figure(reading.value, why=TOO_FEW) if np.isnan(ends).any() else Figure(reading.value, *ends)
 
@@ -295,6 +312,28 @@ class Joined:
         off = f"off by at most {_at_most(self.x_within)} in non-return and {_at_most(self.y_within)} in error"
         joined = f"confidences up to {self.resolution:.2g} apart were joined"
         return f"{name}: {joined}; at its {self.cutoffs:,} cutoffs the curve is exact, between them it is {off}"
+
+
+@dataclass(frozen=True, slots=True)
+class StratifiedSample:
+    """Rows that were drawn by strata, and how many inputs they stand for."""
+
+    rows: int
+    inputs: float
+    strata: int
+
+    def note(self, name: str) -> str:
+        """What the rows of a system stand for, as a sentence.
+
+        >>> StratifiedSample(300, 99_999.6, 10).note("guide")
+        'guide: 300 rows stand for 100,000 inputs; they were drawn by 10 strata, and so are the intervals'
+        """
+        drawn = f"they were drawn by {self.strata:,} strata, and so are the intervals"
+        return f"{name}: {self.rows:,} rows stand for {self.inputs:,.0f} inputs; {drawn}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sample as plain values."""
+        return {"rows": self.rows, "stand_for": round(self.inputs, 6), "strata": self.strata}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,6 +382,18 @@ class Evaluation(Shown):
         return Joined.of(self.sample.sweep)
 
     @property
+    def stands_for(self) -> StratifiedSample | None:
+        """How many inputs the rows stand for; None where they are no stratified sample."""
+        strata = self.sample.source.strata
+        return None if strata is None else StratifiedSample(self.n, float(strata.totals.sum()), strata.sizes.size)
+
+    @property
+    def size_text(self) -> str:
+        """How many inputs the numbers are about, and how many rows tell of them where those are a sample."""
+        sample = self.stands_for
+        return f"{self.n:,} inputs" if sample is None else f"{sample.inputs:,.0f} inputs ({self.n:,} of them judged)"
+
+    @property
     def probabilistic(self) -> bool:
         """Whether all confidences are probabilities, but for rounding."""
         sweep = self.sample.sweep
@@ -381,6 +432,7 @@ class Evaluation(Shown):
             "system": self.system,
             **({} if self.part is None else {"slice": self.part}),
             **{name: getattr(self, name) for name in ("n", "withheld", "failed", "out_of_scope")},
+            **({} if self.stands_for is None else {"sample": self.stands_for.to_dict()}),
             "range": [self.curve.floor, 1.0],
             **({} if self.heaps is None else {"confidences": plain(asdict(self.heaps))}),
             **({} if self.joined is None else {"joined": asdict(self.joined)}),
@@ -417,7 +469,9 @@ class Evaluations(Results[Evaluation]):
     @property
     def notes(self) -> tuple[str, ...]:
         """How exact the curves are, and what else there is to know of how they were made."""
-        return (*joined_notes(self), *heap_notes(self), *super().notes)
+        sampled = [(one.name, one.stands_for) for one in self if one.stands_for is not None]
+        drawn = (sample.note(name) for name, sample in sampled)
+        return (*drawn, *joined_notes(self), *heap_notes(self), *super().notes)
 
     @property
     def sliced(self) -> bool:
@@ -566,7 +620,6 @@ def evaluate(
             sample, unanswered = Sample(rows, replicates, seed), int((~frame["answered"]).sum())
             counts = {kind: int(frame[kind].sum()) for kind in ("failed", "out_of_scope")}
             counts["withheld"] = unanswered - counts["failed"]
-        sample.total_together([one for one in asked.values() if not isinstance(one, ScopeMeasure)])
         scopes = _scope_samples(source, replicates, seed) if counts["out_of_scope"] else {}
         own = {key: one for key, one in asked.items() if not isinstance(one, ScopeMeasure) or one.view in scopes}
         figures = {
@@ -587,7 +640,7 @@ def evaluate(
     return Evaluations(evaluations)
 
 
-_MADE_HERE = ("system", "answered", "right", "failed", "out_of_scope", "weight")
+_MADE_HERE = ("system", "answered", "right", "failed", "out_of_scope", "weight", STRATUM)
 
 
 def _no_slices(by: str, frame: pl.DataFrame) -> DataError:
@@ -601,7 +654,7 @@ def _scope_samples(source: _Part | Tally, replicates: int, seed: int) -> dict[Vi
     """The rows by scope, as what measures of scope read."""
     if isinstance(source, Tally):
         return {view: tally_sample(tally, replicates, seed) for view, tally in source.by_scope.items()}
-    frame = nw.from_native(source[1])
+    frame = nw.from_native(source[1].drop(STRATUM, strict=False))
     return {name: Sample(Rows.from_frame(view(frame).to_native()), replicates, seed) for name, view in VIEWS.items()}
 
 
@@ -615,10 +668,10 @@ def _parts(frames: Mapping[str, pl.DataFrame], by: str | None) -> Iterator[tuple
 
 
 def slice_frames(frame: pl.DataFrame, by: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each value of a column, named `column=value`."""
+    """The rows of each value of a column, named `column=value`, without strata, whose sizes in a slice are chance."""
     if by not in frame.columns:
         raise _no_slices(by, frame)
-    values = slice_values(frame, by)
+    values, frame = slice_values(frame, by), frame.drop(STRATUM, strict=False)
     if values.n_unique() > MOST_SLICES:
         raise too_many_slices(by, values.n_unique())
     for value in sorted(values.unique()):

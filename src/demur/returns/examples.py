@@ -1,4 +1,4 @@
-"""The rows behind the numbers: the surest errors, the right answers just withheld, what was returned out of scope."""
+"""The rows behind the numbers: what was recognised in them, the surest errors, right answers just withheld."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Flags
+from demur.core.io.columns import STRATUM
 from demur.core.show.results import plain
+from demur.core.stats.strata import are_drawn_by_strata
 from demur.errors import UsageError
 from demur.returns.table import Responses
 
@@ -168,3 +170,63 @@ def _confusions(frame: pl.DataFrame, returned: Flags, n: int) -> tuple[Confused,
         Confused(_cut(actual) or "", _cut(predicted) or "", count, shown)
         for actual, predicted, count, shown in top.iter_rows()
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ValidatedTable:
+    """What was recognised in tables that have no faults."""
+
+    responses: Responses
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.responses)
+
+    @property
+    def slices(self) -> list[str]:
+        """The columns to slice by."""
+        frame = self.responses.frame
+        aside = (STRATUM,) if are_drawn_by_strata(frame) else ()
+        return [name for name in frame.columns[frame.columns.index("weight") + 1 :] if name not in aside]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was recognised while reading."""
+        listed = (f"columns to slice by: {', '.join(self.slices)}",) if self.slices else ()
+        return (*listed, *self.responses.notes)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong all the same."""
+        return self.responses.warnings
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each system: its rows by what became of them, its dialogues and its confidences."""
+        frame = self.responses.frame
+        counts = frame.group_by("system", maintain_order=True).agg(
+            pl.len().alias("rows"),
+            pl.col("answered").sum(),
+            (~pl.col("answered") & ~pl.col("failed")).sum().alias("withheld"),
+            pl.col("failed").sum(),
+            pl.col("out_of_scope").sum(),
+            pl.col("right").sum(),
+            pl.col("dialogue").n_unique().alias("dialogues"),
+            pl.col("confidence").min().alias("lowest_confidence"),
+            pl.col("confidence").max().alias("highest_confidence"),
+            pl.col("confidence").drop_nulls().n_unique().alias("distinct_confidences"),
+            pl.col("confidence").drop_nulls().mode().min().alias("most_frequent_confidence"),
+            pl.col("confidence").drop_nulls().unique_counts().max().alias("most_frequent_rows"),
+        )
+        return counts.with_columns(dialogues=pl.when(frame["dialogue"].null_count() < frame.height).then("dialogues"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was recognised as plain values."""
+        return {
+            "valid": True,
+            "n": self.n,
+            "systems": self.frame().to_dicts(),
+            "slices": self.slices,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }

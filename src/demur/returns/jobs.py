@@ -12,6 +12,7 @@ from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
+from demur.importers.choices import reads_logs
 from demur.returns.options import (
     EVERYWHERE,
     OUT_OF_SCOPE,
@@ -60,12 +61,11 @@ if TYPE_CHECKING:
     from demur.returns.counting import Counting
     from demur.returns.drift.analysis import Drift
     from demur.returns.evaluate import Evaluations
-    from demur.returns.recalibration.recalibrated_log import RecalibratedLog
-    from demur.returns.recalibration.recalibration import Calibration
+    from demur.returns.examples import ValidatedTable
+    from demur.returns.recalibration import Calibration, RecalibratedLog
     from demur.returns.sweep_files import SweepFile
     from demur.returns.table import Reading, Responses
     from demur.returns.threshold import Choice
-    from demur.returns.validated import ValidatedTable
     from demur.returns.verify import Verification
 
 
@@ -90,6 +90,7 @@ BY_BUCKET = "the promise is made by buckets of dialogues; made by dialogues (eng
 
 
 @job
+@reads_logs
 def read(
     *data: Any,
     keep: tuple[str, ...] = (),
@@ -115,6 +116,7 @@ def read(
 
 
 @job
+@reads_logs
 def score(
     *data: Logs,
     at_nonreturn: AtNonreturn = 0.2,
@@ -146,8 +148,8 @@ def score(
     holds it, and never brought here.
     """
     from demur.returns.counting import Counting, count, sweep_of_rows
-    from demur.returns.drift.periods import order_notes
     from demur.returns.evaluate import evaluate, returns_measures
+    from demur.returns.judging import order_notes
     from demur.returns.table import named, read_data
 
     data = _tables(data, classes)
@@ -207,6 +209,7 @@ def merge(
 
 
 @job
+@reads_logs
 def compare(
     *data: Logs,
     systems: Annotated[
@@ -249,8 +252,8 @@ def compare(
     y)`.
     """
     from demur.returns.comparison.compare import compare as compare_systems
-    from demur.returns.confidence_columns import read_by_confidence
     from demur.returns.evaluate import heap_notes, returns_measures
+    from demur.returns.pairing import read_by_confidence
 
     step("reading", 0, 1)
     data = _tables(data, classes)
@@ -278,6 +281,7 @@ def compare(
 
 
 @job
+@reads_logs
 def threshold(
     *data: Logs,
     cost_ratio: CostRatio = None,
@@ -342,6 +346,7 @@ def threshold(
 
 
 @job
+@reads_logs
 def drift(
     old: Annotated[Any, Argument("The old log; with --by the only one.", metavar="OLD")],
     new: Annotated[Any, Argument("The new log.", metavar="NEW", optional=True)] = None,
@@ -379,9 +384,8 @@ def drift(
 
     Two logs, or one that `by` splits. A log that does not tell right from wrong is taken too.
     """
-    from demur.returns.drift.analysis import Aim
+    from demur.returns.drift.analysis import Aim, read_logs
     from demur.returns.drift.analysis import drift as compare_logs
-    from demur.returns.drift.periods import read_logs
 
     sampling = Sampling(level, replicates, seed)
     aim = Aim(threshold, max_error, delta, max_nonreturn)
@@ -396,6 +400,7 @@ def drift(
 
 
 @job
+@reads_logs
 def classes(
     *data: Logs,
     columns: Columns = None,
@@ -438,6 +443,7 @@ def classes(
 
 
 @job
+@reads_logs
 def fit_recalibration(
     *data: Logs,
     method: RecalibrationMethod = "best",
@@ -459,8 +465,8 @@ def fit_recalibration(
     """
     from demur.core.stats.resampling import Rows
     from demur.errors import DataError
-    from demur.returns.recalibration.recalibration import cross_fitted
-    from demur.returns.recalibration.recalibration_views import fold_notes
+    from demur.returns.recalibration import cross_fitted
+    from demur.returns.recalibration_views import fold_notes
     from demur.returns.table import one_system, read_data
 
     step("reading", 0, 2)
@@ -481,6 +487,7 @@ def fit_recalibration(
 
 
 @job
+@reads_logs
 def apply_recalibration(
     map: Annotated[  # noqa: A002
         "str | Path | Calibration | Recalibration",
@@ -501,7 +508,7 @@ def apply_recalibration(
 
     Where the log tells right from wrong, calibration is compared before and after. `table` has the rows.
     """
-    from demur.returns.recalibration.recalibrated_log import read_map, recalibrate_log
+    from demur.returns.recalibration import read_map, recalibrate_log
 
     found = read_map(map)
     sampling = Sampling(level, replicates, seed)
@@ -511,6 +518,7 @@ def apply_recalibration(
 
 
 @job
+@reads_logs
 def validate(
     *data: Logs,
     columns: Columns = None,
@@ -521,9 +529,9 @@ def validate(
     seed: NoSeed = 0,  # noqa: ARG001
 ) -> "ValidatedTable":
     """Read and check tables, and say what was recognised in them."""
-    from demur.returns.drift.periods import order_notes
+    from demur.returns.examples import ValidatedTable
+    from demur.returns.judging import order_notes
     from demur.returns.table import read_data
-    from demur.returns.validated import ValidatedTable
 
     judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",)))
     return ValidatedTable(replace(judged, notes=(*order_notes(judged), *judged.notes)))
@@ -561,8 +569,8 @@ def _one_system(
     """The sample of one system and those of its groups, wherever its rows are counted."""
     from demur.core.stats.resampling import Rows, Sample
     from demur.returns.counting import count, one_tally
-    from demur.returns.drift.periods import order_notes
     from demur.returns.evaluate import evaluate, slice_frames
+    from demur.returns.judging import order_notes
     from demur.returns.table import named, one_system, read_data
     from demur.returns.tally import tally_sample
 
@@ -619,7 +627,7 @@ def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
 
 
 _VIEWS = "demur.returns.presentation"
-_RECALIBRATION = "demur.returns.recalibration.recalibration_views"
+_RECALIBRATION = "demur.returns.recalibration_views"
 _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".tsv", ".parquet", ".arrow")
 _SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
 
@@ -674,7 +682,7 @@ JOBS = (
         present=f"{_RECALIBRATION}:of_recalibrated_log",
         example="demur recalibrate apply map.json log.jsonl -o recalibrated.jsonl",
         about="`-o` writes the log to .jsonl .jsonl.gz .jsonl.zst .csv .tsv .parquet .arrow.",
-        endings=tuple((ending, "demur.returns.recalibration.recalibrated_log:write_log") for ending in _ROWS),
+        endings=tuple((ending, "demur.returns.recalibration:write_log") for ending in _ROWS),
     ),
     Job("validate", validate, f"{_VIEWS}:of_validation", "demur validate run.jsonl", figures=False),
     Job(

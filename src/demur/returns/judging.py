@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import narwhals as nw
 import polars as pl
@@ -16,9 +17,12 @@ import polars as pl
 from demur.core.engines.engine import Lazy, acceptable, collected, contains
 from demur.core.io.columns import lookalike, mapping_of
 from demur.core.io.tables import HEAVIEST
-from demur.core.show.numbers import SUCH_ROWS, Wording
+from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
+
+if TYPE_CHECKING:
+    from demur.returns.table import Responses
 
 LOWEST = float("-inf")
 """The confidence of an answer that has none."""
@@ -31,6 +35,15 @@ NONE = "(none)"
 
 RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
 """The way out for answers that lack a confidence."""
+
+LEAST_IN_HALF = 50
+"""Rows of either half from which a report asks whether they differ, and a note looks at the order of rows."""
+
+STRICT = 0.001
+"""P-value below which errors are said to depend on the place of a row: nobody asked, so alarms must be rare."""
+
+NOTABLE = 0.05
+"""Difference of error rates between the halves of a file from which it is worth a note."""
 
 EVERY_OR_NONE = "must be there in every row or in none"
 
@@ -133,6 +146,7 @@ _UNMARKED = nw.col("answered") & nw.col("correct").is_null()
 UNJUDGED = _UNMARKED & (~nw.col("outside") | nw.col("target").is_null())
 """Which answers nothing judges, where targets do not compare with predictions."""
 
+
 COMPARABLE = 0.95
 """Share of the answers marked as right that equal their target, from which unequal ones may be taken for wrong."""
 
@@ -143,6 +157,11 @@ IMPROBABLE = ~_NUMBER.is_null() & (
     nw.col("answered") & ((nw.col("confidence") < -ROUNDING) | (nw.col("confidence") > 1 + ROUNDING))
 )
 """Where the confidence of an answer is no probability."""
+
+
+def unjudged_where(parts: Collection[str]) -> nw.Expr:
+    """Which answers nothing judges; where people judged, whatever they left open."""
+    return _UNMARKED if "judgement" in parts else UNJUDGED
 
 
 def one_of(column: nw.Expr, labels: Collection[str]) -> nw.Expr:
@@ -297,10 +316,13 @@ def leaves_unjudged(judged: Lazy, parts: Collection[str], counts: Mapping[str, i
     """Whether answers without `correct` are not judged, as comparing predictions with targets does not tell.
 
     Most answers are marked, and of those marked as right too few equal their target, or no answer does; or there is
-    nothing to compare. Where few are marked, `correct` only corrects what comparing says.
+    nothing to compare. Where few are marked, `correct` only corrects what comparing says. Where people judged, as a
+    column `judgement` says, what they left open stays open.
     """
     if not 0 < counts["unmarked"] < counts["answers"]:
         return False
+    if "judgement" in parts:
+        return True
     if not {"target", "prediction"} <= set(parts):
         return True
     if 2 * counts["unmarked"] > counts["answers"]:
@@ -367,3 +389,36 @@ def refuse_foreign_labels(
                 raise fault
             warnings.append(str(fault))
     return warnings
+
+
+def order_notes(judged: Responses) -> tuple[str, ...]:
+    """Says of each system whose errors depend on the place of a row in the file how many there are in either half."""
+    several = len(judged.systems) > 1
+    found = []
+    for system in judged.systems if judged.judged else ():
+        frame = judged.of(system).frame
+        if frame.height >= 2 * LEAST_IN_HALF and (note := _order_note(frame)) is not None:
+            found.append(f"{system}: {note}" if several else note)
+    return tuple(found)
+
+
+def _order_note(frame: pl.DataFrame) -> str | None:
+    half = frame.height // 2
+    parts = frame[:half], frame[half:]
+    wrong = pl.col("answered") & ~pl.col("right")
+    first, second = (part.select((wrong * pl.col("weight")).sum() / pl.col("weight").sum()).item() for part in parts)
+    if not abs(second - first) >= NOTABLE:  # a glance, as most logs are in no order, and a test takes longer
+        return None
+    from demur.returns.drift.changes import Log, TwoLogs
+
+    halves = [Log.of("half", part, judged=True) for part in parts]
+    if min(log.rows.units for log in halves) < LEAST_IN_HALF:
+        return None
+    change = TwoLogs(*halves).rate("error", lambda log: log.errors)
+    p = 1.0 if change.test is None else change.test.tested(0.95, 1).p
+    if not p < STRICT:
+        return None
+    return (
+        f"errors are not spread evenly over the file: {percent(change.old)} in the first half, "
+        f"{percent(change.new)} in the second ({p_value(p)}); a threshold chosen on one part need not hold on another"
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
+from demur.core.show.numbers import percent
 from demur.core.stats.calibration import ECE, NCE, Brier, DebiasedECE, EqualMassECE
 from demur.core.stats.intervals import student_p, student_quantile
 from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
@@ -114,7 +115,8 @@ class ErrorAtNonreturn(SweepMeasure):
 
     def why_undefined(self, totals: Sweep) -> str:
         """The system withholds more than x by itself."""
-        return f"the system itself withholds {totals.withheld / totals.total:.4g} of the inputs, more than {self.x:g}"
+        floor = float(totals.withheld / totals.total)
+        return f"the system itself withholds {percent(floor)} of the inputs, more than {percent(self.x)}"
 
 
 @dataclass(frozen=True)
@@ -266,7 +268,8 @@ class QALDPrecision(_AtThreshold):
 
     def why_undefined(self, totals: Sweep) -> str:
         """Nothing returned."""
-        return f"nothing is returned at the threshold {self.threshold:g}"
+        every = math.isinf(self.threshold)
+        return "nothing was answered" if every else f"nothing is returned at the threshold {self.threshold:g}"
 
 
 @dataclass(frozen=True)
@@ -346,9 +349,8 @@ class AUGRC(SweepMeasure):
     def finish(self, totals: Sweep) -> Array:
         """Trapezoid over the cutoffs, which is exact because the curve is straight between them."""
         at_level = np.add(totals.right, totals.wrong, dtype=np.float64)
-        through = np.cumsum(totals.wrong, axis=-1, dtype=np.float64)
-        halfway = through[..., -1:] - through + totals.wrong / 2  # errors returned halfway through each level
-        area = ratio((at_level * halfway).sum(axis=-1), np.square(totals.total))
+        at_level *= totals.errors[..., None] - totals.wrong_below  # errors returned halfway through each level
+        area = ratio(at_level.sum(axis=-1), np.square(totals.total))
         return np.where(totals.answered > 0, area, np.nan)
 
     def why_undefined(self, totals: Sweep) -> str:
@@ -446,9 +448,8 @@ class AUROC(SweepMeasure):
 
     def finish(self, totals: Sweep) -> Array:
         """Mann-Whitney count over the tied levels, divided by the number of pairs."""
-        wrong_below = np.cumsum(totals.wrong, axis=-1, dtype=np.float64) - totals.wrong / 2
         pairs = totals.errors * (totals.answered - totals.errors)
-        return ratio((totals.right * wrong_below).sum(axis=-1), pairs)
+        return ratio((totals.right * totals.wrong_below).sum(axis=-1), pairs)
 
     def why_undefined(self, totals: Sweep) -> str:
         """It needs answers of both kinds."""

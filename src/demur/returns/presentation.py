@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
 from demur.core.show import numbers
-from demur.core.show.html import curve_points, notebook, paragraphs, table_html
-from demur.core.show.notebook import drawn, figure, pictured
+from demur.core.show.html import curve_points, drawn, figure, notebook, paragraphs, pictured, table_html
 from demur.core.show.numbers import tabled_percent, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import register
-from demur.core.stats.consistency import CalibrationTest
+from demur.core.stats.calibration import CalibrationTest
 from demur.core.stats.intervals import Figure
 from demur.core.stats.measure import Measure
 from demur.returns import words
 from demur.returns.classes import AVERAGES, PARTS, ClassReport, ClassReports
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import MOST_PAIRED, Comparison, PairComparison
-from demur.returns.comparison.leaderboard import FIGURES
+from demur.returns.comparison.contrasts import FIGURES, Contrast
 from demur.returns.curves import Curve, ErrorReturnCurve, Heaps
 from demur.returns.drift.analysis import Drift
 from demur.returns.drift.views import of_drift
 from demur.returns.evaluate import Evaluation, Evaluations, joined_notes, slices_at_one_threshold
+from demur.returns.examples import ValidatedTable
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
-from demur.returns.recalibration.recalibrated_log import RecalibratedLog
-from demur.returns.recalibration.recalibration import Calibration
-from demur.returns.recalibration.recalibration_views import of_calibration, of_recalibrated_log
+from demur.returns.recalibration import Calibration, RecalibratedLog
+from demur.returns.recalibration_views import of_calibration, of_recalibrated_log
 from demur.returns.threshold import Choice, curve_cutoff, printed_frame
-from demur.returns.validated import ValidatedTable
 
 SHORT_NAMES = {
     "forced_error": "error, all returned",
@@ -183,7 +181,7 @@ def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentat
         tables=(*group_table(choice), path_table(choice)),
         figures=(
             drawing(f"{CURVES}.error_return_chart", [evaluation], choices=(choice,), region=None),
-            drawing("returns.charts.cost.cost_path_chart", choice),
+            drawing("returns.charts.error_return.cost_path_chart", choice),
         ),
         data=choice.frame,
         document=choice.to_dict(),
@@ -232,7 +230,7 @@ def of_classes(several: Sequence[ClassReport]) -> Presentation:
         title="Classes",
         sentences=tuple(sentence for report in reports for sentence in words.class_sentences(report)),
         tables=tuple(class_table(report) for report in reports),
-        figures=tuple(drawing("returns.charts.confusion.confusion_chart", report) for report in reports),
+        figures=tuple(drawing("returns.charts.slices.confusion_chart", report) for report in reports),
         data=reports.frame,
         document=reports.to_dict(),
         notes=reports.notes,
@@ -312,8 +310,14 @@ def count_table(evaluations: Sequence[Evaluation]) -> ResultTable:
     """How many inputs each system answered, withheld or failed on."""
     heading, labels = _row_labels(evaluations)
     counts = [(one.n, one.withheld, one.failed, one.out_of_scope) for one in evaluations]
-    rows = tuple((label, *(f"{n:,}" for n in row)) for label, row in zip(labels, counts, strict=True))
-    return ResultTable("Inputs", (heading, "inputs", "withheld by itself", "failed", "out of scope"), rows)
+    rows = [(label, *(f"{n:,}" for n in row)) for label, row in zip(labels, counts, strict=True)]
+    columns: tuple[str, ...] = (heading, "inputs", "withheld by itself", "failed", "out of scope")
+    samples = [one.stands_for for one in evaluations]
+    if any(samples):
+        columns = (*columns, "stand for")
+        cells = ["–" if sample is None else f"{sample.inputs:,.0f}" for sample in samples]
+        rows = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
+    return ResultTable("Inputs", columns, tuple(rows))
 
 
 def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
@@ -328,7 +332,7 @@ def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
 def leaderboard_table(comparison: Comparison) -> ResultTable:
     """The systems in order: rank, area, difference from the baseline with its test, readings at a point.
 
-    Less wide ones leave out intervals, then the readings.
+    Less wide ones leave out the interval of the difference, then the readings.
     """
     board = comparison.leaderboard
     evaluations = {one.name: one for one in comparison.evaluations}
@@ -338,24 +342,22 @@ def leaderboard_table(comparison: Comparison) -> ResultTable:
     for one in board.standings:
         gap, ends, p = "baseline", "", ""
         if one.difference is not None:
-            gap = f"{one.difference.value:+.4f}"
-            ends = with_interval(gap, *one.difference.interval, write="{:+.4f}".format)
-            p = numbers.p_value(one.difference.p_adjusted).removeprefix("p ").removeprefix("= ")
+            ends, p = _contrast_texts(one.difference, "{:+.4f}".format)
+            gap = ends.partition(" ")[0]
         where = [words.cutoff_words(evaluations[one.system], name) for name in shown]
-        area, *figures = (_figure_text(name, one.figures[name], at) for name, at in zip(shown, where, strict=True))
-        values = [
+        readings = [
             f"{_value_text(name, one.figures[name])}{at}" if one.figures[name].defined else "–"
             for name, at in zip(shown, where, strict=True)
-        ]
-        rank = _places(one.rank)
-        whole.append((rank, one.system, area, ends or gap, p, *figures, f"{one.n:,}"))
-        half.append((rank, one.system, area, gap, p, *values[1:]))
-        brief.append((rank, one.system, area, gap, p))
+        ][1:]
+        start = (_places(one.rank), one.system, _figure_text(shown[0], one.figures[shown[0]]))
+        whole.append((*start, ends or gap, p, *readings, f"{one.n:,}"))
+        half.append((*start, gap, p, *readings))
+        brief.append((*start, gap, p))
     names = tuple(measure_name(name, measures[name]) for name in shown[1:])
     columns = ("rank", "system", "AUGRC", "difference", "p", *names)
     level = numbers.percent(comparison.level)
-    title = f"Leaderboard with {level} intervals, and the ranks that {board.tests:,} tests of every two leave open"
-    least = ResultTable(title, columns[:5], tuple(brief))
+    title = f"Leaderboard with {level} intervals, ranks by {board.tests:,} corrected pairwise tests"
+    least = ResultTable(f"{title} (more: -o page.html)", columns[:5], tuple(brief))
     less = ResultTable(title, columns, tuple(half), brief=least)
     return ResultTable(title, (*columns, "inputs"), tuple(whole), brief=less)
 
@@ -374,15 +376,21 @@ def pair_table(comparison: Comparison) -> ResultTable:
     withheld = any(pair.floors_differ for pair in comparison.pairs)
     rows: list[tuple[str, ...]] = []
     for pair in comparison.pairs:
-        area = with_interval(pair.area.value, *pair.area.interval, write="{:+.4f}".format)
-        right = with_interval(pair.right.value, *pair.right.interval, write=lambda rate: f"{100 * rate:+.1f}")
-        more = (right, numbers.p_value(pair.right.p_adjusted)) if withheld else ()
-        tested = (area, numbers.p_value(pair.area.p_adjusted), *more)
+        more = _contrast_texts(pair.right, lambda rate: f"{100 * rate:+.1f}") if withheld else ()
+        tested = (*_contrast_texts(pair.overall, "{:+.4f}".format), *more)
         rows.append((pair.a, pair.b, pair.verdict, *tested, verdicts.mcnemar(pair)))
-    columns = ("a", "b", "verdict", "AUGRC of a less b", "p")
+    what = "AUGRC" if comparison.pairs[0].whole is None else "mean error over the region"
+    columns = ("a", "b", "verdict", f"{what} of a less b", "p")
     brief = ResultTable("Pairs", columns, tuple(row[:5] for row in rows))
     more_columns = ("right answers of a less b, points", "p (right answers)") if withheld else ()
     return ResultTable("Pairs", (*columns, *more_columns, "errors of one, a : b (McNemar)"), tuple(rows), brief=brief)
+
+
+def _contrast_texts(contrast: Contrast, write: Callable[[float], str]) -> tuple[str, str]:
+    """A difference with its interval, and its p-value; dashes where there is nothing to compare."""
+    if not contrast.defined:
+        return "–", "–"
+    return with_interval(contrast.value, *contrast.interval, write=write), numbers.tabled_p(contrast.p_adjusted)
 
 
 def class_table(report: ClassReport) -> ResultTable:
@@ -425,11 +433,13 @@ def _figure_text(name: str, figure: Figure, where: str = "") -> str:
     if not figure.defined:
         return f"undefined ({figure.why})"
     if name in UNITS_OF_PERCENT:
-        return f"{tabled_percent(figure.value)} ({numbers.interval(figure, lambda rate: f'{100 * rate:.1f}')}){where}"
+        return f"{tabled_percent(figure.value)} ({numbers.tabled_ends(figure.low, figure.high)}){where}"
     return with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format, missing="no interval")
 
 
 def _test_text(test: CalibrationTest) -> str:
+    if math.isinf(test.z):
+        return "refuted: answers of confidence 0 or 1 turned out otherwise"
     return f"undefined ({test.why})" if test.why else f"z = {test.z:.2f}, {numbers.p_value(test.p)}"
 
 
@@ -441,7 +451,7 @@ def comparison_notebook(comparison: Comparison) -> str:
     """A comparison in a notebook: its sentences, the plot to be dragged, its tables."""
 
     def explorer() -> str:
-        return str(import_module("demur.returns.explorer.explorer").explorer_frame(comparison))
+        return str(import_module("demur.returns.explorer").explorer_frame(comparison))
 
     return notebook(of_comparison(comparison), figure(explorer, comparison.chart))
 
@@ -454,7 +464,7 @@ register(
 register(Evaluations, chart=drawn(f"{CURVES}.error_return_chart"), present=of_scores)
 register(
     ClassReports,
-    chart=drawn("returns.charts.confusion.confusion_chart", lambda several: several[0]),
+    chart=drawn("returns.charts.slices.confusion_chart", lambda several: several[0]),
     present=of_classes,
 )
 register(
@@ -471,17 +481,17 @@ register(
 )
 register(
     Choice,
-    chart=drawn("returns.charts.cost.cost_path_chart"),
+    chart=drawn("returns.charts.error_return.cost_path_chart"),
     present=of_choice,
     page=pictured(lambda choice: paragraphs(words.choice_sentences(choice)) + table_html(path_table(choice))),
 )
 register(
     ClassReport,
-    chart=drawn("returns.charts.confusion.confusion_chart"),
+    chart=drawn("returns.charts.slices.confusion_chart"),
     present=lambda report: of_classes([report]),
 )
 register(Calibration, chart=drawn(f"{READINGS}.recalibration_chart"), present=of_calibration)
-register(Drift, chart=drawn("returns.charts.drift.confidence_drift_chart"), present=of_drift)
+register(Drift, chart=drawn("returns.charts.slices.confidence_drift_chart"), present=of_drift)
 register(RecalibratedLog, chart=drawn(f"{READINGS}.recalibration_chart"), present=of_recalibrated_log)
 register(
     ErrorReturnCurve,

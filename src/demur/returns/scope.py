@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from demur.core.arrays import Array
+from demur.core.show.numbers import percent
 from demur.core.stats.measure import Frame, Measure, SweepMeasure
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError
@@ -254,7 +255,7 @@ class ScopeFPR(_Ranking):
     def why_undefined(self, totals: Sweep) -> str:
         """It needs inputs of both kinds, and a threshold that returns enough of those in scope."""
         both = float(totals.errors) > 0 and float(totals.answered - totals.errors) > 0
-        few = f"the system itself withholds more than {1 - self.tpr:.4g} of the inputs in scope"
+        few = f"the system itself withholds more than {percent(1 - self.tpr)} of the inputs in scope"
         return few if both else super().why_undefined(totals)
 
 

@@ -13,10 +13,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
-from demur.core.io.columns import JUDGED, MOST_SLICES, unknown_column
+from demur.core.io.columns import JUDGED, MOST_SLICES, STRATUM, unknown_column
 from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, newcombe, sidak
 from demur.core.stats.resampling import Rows
+from demur.core.stats.strata import are_drawn_by_strata
 from demur.core.stats.sweep import Sweep
 from demur.returns.comparison.contrasts import fewest_units, pooled_estimate
 from demur.returns.evaluate import too_many_slices
@@ -104,11 +105,18 @@ class SliceDifferences:
         return values
 
 
+def _counts(values: pl.Series) -> pl.Series:
+    """How often each value occurs; Polars would take some names of columns for patterns."""
+    return values.alias("value").unique_counts()
+
+
 def tells_correctness(frame: pl.DataFrame, values: pl.Series) -> bool:
     """Whether a column of judged rows is a function of correctness: of no value both right and wrong answers.
 
     Values of fewer than five answers are not looked at, and of the others some must be right and some wrong.
     """
+    if (_counts(values) >= LEAST_ERRORS).sum() < FEWEST:  # of thousands of columns most end here
+        return False
     answers = pl.DataFrame([frame["answered"], frame["right"], values.alias("value")]).lazy().filter("answered")
     shares = answers.group_by("value").agg(n=pl.len(), share=pl.col("right").mean()).filter(pl.col("n") >= LEAST_ERRORS)
     return set(shares.collect()["share"]) == {0.0, 1.0}
@@ -125,16 +133,15 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     ('noise',)
     """
     frame = responses.frame
+    aside = (*JUDGED, "input", "nbest", *((STRATUM,) if are_drawn_by_strata(frame) else ()))
+    columns = [c for c in frame if c.name not in aside and not c.dtype.is_nested()]
+    columns = [c for c in columns if FEWEST <= c.n_unique() <= MOST and (_counts(c) >= LEAST).sum() >= FEWEST]
     found = []
-    for values in frame.get_columns():
-        if values.name in (*JUDGED, "input", "nbest") or values.dtype.is_nested():
-            continue
-        if not FEWEST <= values.n_unique() <= MOST or tells_correctness(frame, values):
-            continue
+    for values in columns:
         rows = pl.DataFrame([frame["system"], frame["right"], values.alias("value")])
         sizes = rows.group_by("system", "value").agg(n=pl.len(), mixed=pl.col("right").n_unique())
         large = sizes.filter(pl.col("n") >= LEAST)
-        telling = (large["mixed"] > 1).any()
+        telling = (large["mixed"] > 1).any() and not tells_correctness(frame, values)
         if telling and large.group_by("system").len()["len"].max() >= FEWEST:  # type: ignore[operator]
             found.append(values.name)
     return tuple(found)

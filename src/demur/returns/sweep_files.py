@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from demur import __version__
 from demur.core.engines.engine import BUCKETS, NUMBERS, as_engine_fault
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import expand, refuse_repeats, stem_of
+from demur.core.io.sources import expand, quiet_panics, refuse_repeats, stem_of
 from demur.core.io.untrusted import MOST_JSON, Archive, PlainOption, decode_json, read_bounded
 from demur.core.io.writing import write_whole
 from demur.core.show.results import Step, silent

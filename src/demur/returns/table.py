@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import polars as pl
 from demur.core.engines.engine import collected
 from demur.core.io.columns import (
     JUDGED,
+    STRATUM,
     check_mapping,
     column_named,
     extras,
@@ -26,11 +27,12 @@ from demur.core.io.columns import (
     resolve,
 )
 from demur.core.io.files import read_source, table_of
-from demur.core.io.sources import Source, file_and_column, opened, system_names
+from demur.core.io.sources import Source, file_and_column, system_names
 from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
 from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
+from demur.importers.reading import opened
 from demur.returns import judging
 from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, settle_scales, take_anyway
 
@@ -109,12 +111,13 @@ class Reading:
 AS_IT_COMES = Reading()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Responses:
     """The answers of one or more systems, read, checked and judged.
 
     `frame` begins with the columns id, system, dialogue, target, prediction, answered, right, failed,
-    out_of_scope, confidence and weight. `target` lists the acceptable labels: an empty list is out of scope,
+    out_of_scope, confidence and weight, and stratum where rows were drawn by strata and weigh what they stand for.
+    `target` lists the acceptable labels: an empty list is out of scope,
     null is unknown (the row was judged by `correct`). `confidence` is null where nothing was answered. Where they are
     not `judged`, `right` says nothing.
     """
@@ -126,10 +129,10 @@ class Responses:
     left_out: pl.DataFrame = field(default_factory=lambda: NONE_LEFT_OUT)
     """System and id of the rows that nothing judges."""
 
-    @property
+    @cached_property
     def systems(self) -> tuple[str, ...]:
         """The names of the systems, in order of first appearance."""
-        return tuple(self.frame["system"].unique(maintain_order=True))
+        return systems_of(self.frame)
 
     @property
     def unranked(self) -> tuple[str, ...]:
@@ -144,13 +147,26 @@ class Responses:
 
     def of(self, system: str) -> Responses:
         """Gives the responses of one system."""
-        own = self.frame["system"] == chosen_system(self.systems, system)
+        if chosen_system(self.systems, system) and len(self.systems) == 1:
+            return self
+        own = self.frame["system"] == system
         first, count = own.arg_max() or 0, int(own.sum())
         together = bool(own.slice(first, count).all())  # as they mostly are: then nothing need be copied
         return replace(self, frame=self.frame.slice(first, count) if together else self.frame.filter(own))
 
     def __len__(self) -> int:
         return self.frame.height
+
+
+def systems_of(frame: pl.DataFrame) -> tuple[str, ...]:
+    """The names of the systems in judged rows, in order of first appearance.
+
+    >>> systems_of(pl.DataFrame({"system": ["b", "a", "b"]}))
+    ('b', 'a')
+    """
+    names = frame["system"]
+    alone = not names.is_empty() and (names == names[0]).all()  # as mostly, and known sooner than all that differ
+    return (names[0],) if alone else tuple(names.unique(maintain_order=True))
 
 
 def read_data(data: Sequence[Any], reading: Reading) -> Responses:
@@ -219,10 +235,10 @@ def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES
     A table without a column `system` stands for one system, named after its file.
     """
     request = reading.request()
-    with opened(*sources) as files:
+    with opened(*sources, columns=reading.columns) as files:
         tables = [read_source(file, request) for file in files]
         names, notes = system_names(files)
-        return _assemble(tables, names, notes, reading)
+        return _assemble(tables, names, [*(note for file in files for note in file.notes), *notes], reading)
 
 
 def responses(data: object, *, system: str | None = None, reading: Reading = AS_IT_COMES) -> Responses:
@@ -293,7 +309,7 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
-        notes += judging.unranked_notes(unranked, frame["system"].n_unique())
+        notes += judging.unranked_notes(unranked, len(systems_of(frame)) if unranked else 0)
     frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL).rechunk()
     left_out = pl.concat([part.left_out for part in parts])
     return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out)
@@ -323,8 +339,10 @@ def _settle_scales(
 
 def _calibration_notes(frame: pl.DataFrame, tables: Sequence[Table]) -> list[str]:
     """Says of each table on how many answers calibration is computed, where not on all."""
-    notes = []
+    notes: list[str] = []
     odd = pl.col("answered") & ~pl.col("confidence").is_between(-ROUNDING, 1 + ROUNDING)
+    if not frame.select(odd.any()).item():
+        return notes
     counts = (
         frame.lazy()
         .group_by(SOURCE)
@@ -349,7 +367,7 @@ def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
     """
     wanted = parts_wanted(reading.keep, reading.where)
     resolution = resolve(table.columns, reading.columns, parts=wanted, where=f"{table.name}:", keep_faults=True)
-    cells = Cells(table, resolution.columns)
+    cells = Cells(table, _without_vain_strata(resolution.columns, reading))
     faults = resolution.faults
     if faults and any(column in faults for column, _ in reading.where):
         raise DataError.joined(faults.values())
@@ -366,6 +384,12 @@ def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
         kept = f"{cells.table.frame.height:,} of {ROWS.with_count(table.frame.height)} kept where {reading.condition}"
         notes.append(f"{table.name}: {kept}")
     return cells, notes
+
+
+def _without_vain_strata(columns: Mapping[str, str], reading: Reading) -> dict[str, str]:
+    """The columns of each part; strata are one only beside weights, and where all rows of the sample are kept."""
+    sampled = "weight" in columns and not reading.where
+    return {part: column for part, column in columns.items() if part != STRATUM or sampled}
 
 
 def _keyed(cells: Cells, columns: tuple[str, ...]) -> Cells:
@@ -439,7 +463,8 @@ def _judge(
     if judgeable:
         judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
     staged, lists, several, notes = _stage_cells(cells, rules, system)
-    judged = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect()
+    lazy = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several)
+    judged = lazy.collect(engine="in-memory")  # which keeps columns in one piece
 
     def fault(part: str, bad: nw.Expr, rule: str, *, count: int = 0, got: object = None, fix: str = "") -> DataError:
         del count
@@ -452,7 +477,12 @@ def _judge(
     if judgeable:
         judging.refuse_unmarked(counts, table)
         aside = judging.leaves_unjudged(judged.lazy(), cells.columns, counts)
-        if aside and not (rows := judged.with_columns(aside=judging.UNJUDGED).to_polars()).filter("aside").is_empty():
+        if (
+            aside
+            and not (rows := judged.with_columns(aside=judging.unjudged_where(cells.columns)).to_polars())
+            .filter("aside")
+            .is_empty()
+        ):
             kept = replace(cells, table=replace(cells.table, frame=cells.table.frame.filter(~rows["aside"])))
             return _judge(kept, rules, system, source, guessed, rows.filter("aside")["system", "id"])
         if guessed and looks_like_correctness(judged.lazy()):
@@ -466,7 +496,8 @@ def _judge(
         judging.refuse_missing(survey, unranked, rules, table)
     targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
     frame = judged.to_polars().with_columns(target=targets)
-    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *JUDGED, pl.col("correct").alias(CORRECT), TRIAL)
+    columns = (*JUDGED, *((STRATUM,) if STRATUM in cells else ()))
+    frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *columns, pl.col("correct").alias(CORRECT), TRIAL)
     told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
     return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes))
 
@@ -477,6 +508,12 @@ def _without_guess(cells: Cells, rules: judging.Rules) -> Cells:
     if not rules.missing_is_lowest:
         raise DataError(not_taken(column), where=f"{cells.table.name}:", fix=take_anyway(column))
     return replace(cells, columns={part: name for part, name in cells.columns.items() if part != "confidence"})
+
+
+def before_judging(cells: Cells, rules: judging.Rules, system: str) -> pl.DataFrame:
+    """Every row in its order with what is known before it is judged: whether it is answered, and marked correct."""
+    staged, _, several, _ = _stage_cells(cells, rules, system)
+    return judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several).collect().to_polars()
 
 
 def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.DataFrame, pl.Series, bool, list[str]]:
@@ -500,6 +537,7 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
         *(cells.flags(part) for part in FLAGS),
         _checked(cells, confidences, judging.CONFIDENCE_RULE),
         _checked(cells, cells.numbers("weight"), judging.WEIGHT_RULE) if "weight" in cells else alike,
+        *((cells.text(STRATUM).fill_null(judging.NONE),) if STRATUM in cells else ()),
     ]
     return pl.DataFrame(columns), lists, several, [f"{cells.table.name}: {spelled}"] if spelled else []
 
@@ -546,7 +584,7 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
 
     Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
     """
-    systems = frame["system"].unique(maintain_order=True)
+    systems = systems_of(frame)
     places, trials = frame.select("system", "id", TRIAL, SOURCE, ROW), False  # texts would take most of the room
     for system in systems:
         rows = places.filter(pl.col("system") == system) if len(systems) > 1 else places
@@ -591,6 +629,9 @@ def _may_repeat(ids: pl.Series) -> bool:
 def _foreign_labels(frame: pl.DataFrame) -> list[str]:
     """Refuses systems, or warns of them, as `refuse_foreign_labels` does."""
     judged: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
+    hits = nw.from_native(frame).select(right=judging.compared(CORRECT) & nw.col("right"))
+    if hits["right"].any() and len(systems_of(frame)) == 1:
+        return []
     right = judged.filter(judging.compared(CORRECT)).group_by("system").agg(nw.col("right").any())
     systems = sorted(collected(right.filter(~nw.col("right")))["system"])
     return judging.refuse_foreign_labels(judged, systems, (), lists=True, correct=CORRECT)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from math import frexp, ldexp, sqrt
 from operator import add
-from typing import Literal
+from typing import ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
@@ -348,6 +348,8 @@ class TallySource:
     """A tally as what replicates are drawn from."""
 
     tally: Tally
+
+    strata: ClassVar[None] = None
 
     @cached_property
     def known(self) -> Mapping[Measure, Array]:

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
+from demur.core.show.numbers import percent
 from demur.core.show.results import Shown, plain, threshold_text
 from demur.core.stats.intervals import Figure
 from demur.core.stats.promises import (
@@ -47,6 +48,10 @@ LIMITS: dict[Limited, str] = {
 
 FOLDS = 10
 """Parts of the sample for a cost that is cross-fitted."""
+
+
+def _with_article(words: str) -> str:
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def printed_cutoff(threshold: float, below: float) -> str:
@@ -185,6 +190,8 @@ class Choice(Shown):
     randomise: TieDraw | None = None
     cross_fit: CrossFit | None = None
     groups: tuple[GroupRates, ...] = ()
+    too_few: bool = False
+    """Whether there are too few inputs for the promise, even if every answer were right."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     evaluate: Callable[[], Evaluation] | None = field(default=None, repr=False)
@@ -218,6 +225,11 @@ class Choice(Shown):
         return selective_risk(self.nonreturn, self.error)
 
     @property
+    def all_wrong(self) -> bool:
+        """Whether there are answers, and none of them is right."""
+        return self.curve.floor < 1 and float(self.curve.missed_chance[-1]) == 0
+
+    @property
     def cost(self) -> float | None:
         """Error rate plus cost ratio times non-return rate, where a ratio was given."""
         return None if self.cost_ratio is None else self.error + self.cost_ratio * self.nonreturn
@@ -229,10 +241,11 @@ class Choice(Shown):
             return None
         if self.curve.floor == 1:
             return "there are no answers to return"
-        if float(self.curve.missed_chance[-1]) == 0:
-            return "every answer is wrong: return nothing"
         if self.limited is None:
-            return "returning nothing is cheapest"
+            return f"{'every answer is wrong, so ' if self.all_wrong else ''}returning nothing is cheapest"
+        if self.too_few and self.guarantee is not None:
+            limit = f"{_with_article(LIMITS[self.limited])} of at most {percent(self.guarantee.bound)}"
+            return f"{self.curve.sweep.n:,} inputs are too few to promise {limit}, even if every answer were right"
         return "no threshold keeps the limit, so nothing is returned"
 
     def to_dict(self) -> dict[str, Any]:
@@ -395,7 +408,7 @@ def threshold_by_limit(
     check_limit(of, most, delta)
     curve = error_return(sample.sweep, name=name)
     if of == "nonreturn" and curve.floor > most + RATE_ROUNDING:
-        raise UsageError(f"{name} itself withholds {curve.floor:.4g} of the inputs, more than {most:g}")
+        raise UsageError(f"{name} itself withholds {percent(curve.floor)} of the inputs, more than {percent(most)}")
     if groups and ties != "together":
         raise UsageError("groups are judged at a threshold; leave ties together")
     rules, guarantee = ReturnRules.of(sample.sweep, ties), None
@@ -414,8 +427,8 @@ def threshold_by_limit(
         found = promised(tested, parts or [(sample, tested)], of, most, delta)
         if found is None:
             raise UsageError(
-                f"{sample.n:,} inputs are too few to promise a {LIMITS[of]} of at most {most:g}, even if {name} "
-                "returns every answer it has"
+                f"{sample.n:,} inputs are too few to promise {_with_article(LIMITS[of])} of at most {percent(most)}, "
+                f"even if {name} returns every answer it has"
             )
         place, starts = found
         upper = upper_bound(sample, tested, place, of, delta) if tested.returned[place] > 0 and not groups else None
@@ -424,7 +437,8 @@ def threshold_by_limit(
     said += ", in every group" if groups and delta is not None else ""
     choice = _choice(curve, rules, place, said, limited=of, guarantee=guarantee)
     small = None if delta is None else left_out
-    return replace(choice, groups=group_rates(groups, choice.threshold, small, level=level))
+    few = delta is not None and not groups and bool(too_few({name: sample}, of, most, delta))
+    return replace(choice, too_few=few, groups=group_rates(groups, choice.threshold, small, level=level))
 
 
 def _rule_words(limit: str, delta: float | None) -> str:

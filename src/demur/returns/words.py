@@ -31,7 +31,7 @@ def choice_title(choice: Choice) -> str:
 
 def _nothing(choice: Choice) -> str:
     """Why nothing is to be returned, in a few words."""
-    limit = choice.limited is not None and choice.curve.floor < 1
+    limit = choice.limited is not None and choice.curve.floor < 1 and not choice.too_few
     return f"no threshold keeps the limit ({choice.rule})" if limit else str(choice.why)
 
 
@@ -42,7 +42,7 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         return [f"{name} answers none of {evaluation.n:,} inputs: it makes no errors, and gives no right answer."]
     sentences = [
         f"{name}: when it returns every answer it has, {percent(figures['forced_error'].value)} of "
-        f"{evaluation.n:,} inputs get a wrong one ({interval(figures['forced_error'])})."
+        f"{evaluation.size_text} get a wrong one ({interval(figures['forced_error'])})."
     ]
     floor, further = evaluation.curve.floor, []
     if floor > 0:
@@ -125,10 +125,11 @@ def _point_measure(evaluation: Evaluation) -> ErrorAtNonreturn:
 
 def choice_sentences(choice: Choice) -> list[str]:
     """What a chosen threshold does, to every group where there are some, and whether anything is promised."""
+    wrong = ["No answer of this log is right, so none is lost by returning nothing."] if choice.all_wrong else []
     if choice.returns_nothing:
-        return choice_effect(choice)
+        return [*choice_effect(choice), *wrong]
     extras = (*_tie_sentence(choice), *_cost_sentence(choice), *group_sentences(choice))
-    return [*choice_effect(choice), *extras, *_promise(choice)]
+    return [*choice_effect(choice), *wrong, *extras, *_promise(choice)]
 
 
 def recommendation(choice: Choice, name: str | None = None) -> str:
@@ -142,7 +143,7 @@ def recommendation(choice: Choice, name: str | None = None) -> str:
         return f"No threshold{of} can be recommended: {no_threshold(choice)}."
     draw = "" if choice.randomise is None else ", with a draw among ties"
     promise = choice.guarantee
-    kept = "" if promise is None else f"; {promise_words(promise)}"
+    kept = "" if promise is None else f"; {promise_words(promise)}, if they are like these"
     return (
         f"Recommended threshold{of}: {choice.printed_threshold}{draw}. It withholds {percent(choice.nonreturn)} of the "
         f"inputs and answers {percent(choice.error)} wrongly ({percent(choice.risk)} of those returned){kept}."
@@ -150,15 +151,9 @@ def recommendation(choice: Choice, name: str | None = None) -> str:
 
 
 def no_threshold(choice: Choice) -> str:
-    """Why a rule gives no threshold: a promise may only need more inputs.
-
-    It does where even answers without a single error would not be enough to make it.
-    """
-    promise = choice.guarantee
-    n = choice.curve.sweep.n
-    if promise is not None and 0 < promise.bound < 1 and n * math.log1p(-promise.bound) > math.log(promise.delta):
-        return f"{n:,} inputs are too few to promise an error rate of at most {percent(promise.bound)} at any threshold"
-    return f"no threshold keeps to the rule ({choice.rule})" if choice.limited is not None else str(choice.why)
+    """Why a rule gives no threshold: there are no answers, a promise needs more inputs, or no threshold keeps it."""
+    kept = choice.limited is None or choice.curve.floor == 1 or choice.too_few
+    return str(choice.why) if kept else f"no threshold keeps to the rule ({choice.rule})"
 
 
 def _tie_sentence(choice: Choice) -> list[str]:
@@ -215,10 +210,9 @@ def promise_words(promise: Guarantee) -> str:
 def choice_effect(choice: Choice) -> list[str]:
     """What a chosen threshold does in this sample: wrong answers as a share of all inputs and of those returned."""
     if choice.returns_nothing:
-        reason = f"No threshold keeps to the rule ({choice.rule})"
-        if choice.limited is None or choice.curve.floor == 1:
-            reason = f"{str(choice.why).partition(':')[0].capitalize()} ({choice.rule})"
-        first = f"{choice.system}: return nothing. {reason}."
+        reason = no_threshold(choice)
+        rule = "" if choice.rule in reason else f" ({choice.rule})"
+        first = f"{choice.system}: return nothing. {reason[0].upper()}{reason[1:]}{rule}."
     else:
         first = f"{choice.system}: {_instruction(choice)} ({choice.rule})."
     average = "on average over draws " if choice.randomise is not None else ""
@@ -293,7 +287,8 @@ def class_sentences(report: ClassReport) -> list[str]:
         sentences.append(f"{rows} were rejected; they count against recall, not precision.")
     if (worst := confusion.worst) is not None:
         actual, predicted = middle_cut(worst[0]), middle_cut(str(worst[1]))
-        sentences.append(f"The most frequent confusion is {predicted} for {actual} ({worst[2]:,.0f} times).")
+        most = f"The most frequent confusion is {predicted} for {actual} ({worst[2]:,.0f} times)."
+        sentences.append("No label is taken for the same other one more than once." if worst[2] == 1 else most)
     return sentences
 
 

@@ -13,16 +13,18 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from demur.core.io.columns import JUDGED, MOST_SLICES, resolve
+from demur.core.io.columns import JUDGED, MOST_SLICES, STRATUM, resolve
 from demur.core.io.files import read_source, table_of
-from demur.core.io.sources import Source, opened, stem_of, system_names
+from demur.core.io.sources import Source, stem_of, system_names
 from demur.core.io.tables import ROW, Request
 from demur.core.options import Kind
+from demur.core.stats.strata import are_drawn_by_strata
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, DemurError, UsageError
 from demur.gold_standard.trials import TrialReading, read_trials
 from demur.importers import importer_of
 from demur.importers.kinds import columns_of, kind_of, outcome_column
+from demur.importers.reading import opened
 from demur.nbest_lists.table import NBestReading, read_nbest
 from demur.outcome.table import DialogueReading, read_dialogues
 from demur.returns.measures import AUGRC, ErrorAtNonreturn, ForcedError
@@ -173,7 +175,7 @@ def _arrivals(
         own_name = stem_of(Path(called)) if str(file.path) in shown else name
         given = kind.get(called) or kind.get(Path(called).name) if isinstance(kind, Mapping) else kind
         with _own_names({str(file.path): called}):
-            columns = columns_of(file.path)
+            columns = columns_of(file)
             recognised = given or kind_of([*columns, *how.columns], where=f"{called}:")
         arrivals.append(_Arrival(file, called, own_name, recognised, columns))
     return arrivals
@@ -214,6 +216,11 @@ def _with_own_names(texts: Iterable[str], group: Sequence[_Arrival]) -> tuple[st
     return tuple(_replace_names(text, names) for text in texts)
 
 
+def _readable(file: Source) -> Path | Source:
+    """What readers are given: a file by its path, and rows that were read already as they are."""
+    return file.path if file.frame is None else file
+
+
 def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     if how.confidence and "confidence" in how.columns:
         raise UsageError("`confidence` names the columns of confidences, and so does `columns`: give one of them")
@@ -222,7 +229,7 @@ def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft
         yield from (replace(one, name=f"{one.name}:{column}") for one in _answer_drafts(group, own))
     if how.confidence:
         return
-    judged = read_responses(*(one.file.path for one in group), reading=how.responses())
+    judged = read_responses(*(_readable(one.file) for one in group), reading=how.responses())
     if len(judged.systems) > MOST_SYSTEMS:
         rule = f"names {len(judged.systems):,} systems, and each would be a run; {MOST_SYSTEMS} are the most"
         raise DataError(rule, where=group[0].shown, fix="`columns` system=COLUMN names the column of systems")
@@ -242,7 +249,8 @@ def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft
 def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
     """How many were answered, right and so on, and by which columns of at most 200 values rows can be sliced."""
     weight = frame["weight"].to_numpy()
-    others = [one for one in frame if one.name not in (*JUDGED, *BULKY)]
+    aside = (*JUDGED, *BULKY, *((STRATUM,) if are_drawn_by_strata(frame) else ()))
+    others = [one for one in frame if one.name not in aside]
     return {
         **{name: int(frame[name].sum()) for name in ("answered", "right", "failed", "out_of_scope")},
         **_readings_of(frame),
@@ -272,7 +280,7 @@ def _readings_of(frame: pl.DataFrame) -> dict[str, Any]:
 
 def _list_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
     (one,) = group
-    lists = read_nbest(one.file.path, reading=how.lists())
+    lists = read_nbest(_readable(one.file), reading=how.lists())
     about = {
         "utterances": len(lists),
         "hypotheses": int(lists.act.size),
@@ -281,7 +289,7 @@ def _list_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]:
         "has_asr": any(name in one.columns for name in ("asr", "asr_hyps")),
         "has_cnet": any(name in one.columns for name in ("cnet", "confusion_network")),
     }
-    importer = importer_of(one.file.path)
+    importer = importer_of(one.file.path) if one.file.frame is None else None
     if importer is not None:  # its turns are kept, as rows
         rows = list(importer.read(one.file.path))
         yield _of_table(one, replace(how, items=how.items or "dstc"), about, lists.notes, lists.warnings, rows)
@@ -295,7 +303,7 @@ def _dialogue_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Dra
     guessed = outcome_column(one.columns)
     if guessed and how.outcome is None and "outcome" not in how.columns:
         how, notes = replace(how, outcome=guessed), (f'outcome read from column "{guessed}"',)
-    table = read_dialogues(one.file.path, reading=how.dialogues())
+    table = read_dialogues(_readable(one.file), reading=how.dialogues())
     mean = float(np.mean(table.frame["outcome"].to_numpy()))
     about = {"outcome": table.outcome, "dialogues": len(table), "mean": mean, "grouped": table.grouped}
     yield _of_table(one, how, about, (*table.notes, *notes), table.warnings)
@@ -307,7 +315,7 @@ def _trial_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft]
         reading = how.trials()
     except UsageError as fault:
         raise UsageError(f"{one.shown}: {fault}; columns there: {', '.join(one.columns)}") from None
-    studies = read_trials(one.file.path, reading=reading)
+    studies = read_trials(_readable(one.file), reading=reading)
     notes = dict.fromkeys(note for study in studies for note in study.notes)
     warnings = dict.fromkeys(warning for study in studies for warning in study.warnings)
     about = {

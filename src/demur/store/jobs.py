@@ -11,6 +11,7 @@ from demur.core.jobs import Argument, Confirm, Job, Option, job
 from demur.core.options import KINDS, Kind, NoSeed, OutcomeColumn, Tables, TrialX, TrialY, Where, file_and_kind
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
+from demur.importers.choices import reads_logs
 from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, MissingConfidence, OutOfScope, Withheld
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ GoldPerformers = Annotated[
 
 
 @job
+@reads_logs
 def add_runs(
     *data: Tables,
     name: Annotated[

@@ -24,8 +24,7 @@ import polars as pl
 from msgspec import UNSET, Meta, UnsetType
 from polars.exceptions import PolarsError
 
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import UNREADABLE, exactly
+from demur.core.io.sources import UNREADABLE, exactly, quiet_panics
 from demur.core.io.tables import LABELS, ROW, as_text, named_column
 from demur.core.io.untrusted import PlainOption, decode_json, read_bounded
 from demur.core.options import Kind

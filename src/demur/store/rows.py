@@ -14,11 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.io.alignment import Hashes, Ids, gathered, hashed, paired_note, unpaired_note
 from demur.core.io.columns import JUDGED, unknown_column
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import UNREADABLE, exactly
-from demur.core.io.tables import ROW, named_column
+from demur.core.io.sources import UNREADABLE, exactly, quiet_panics
+from demur.core.io.tables import ROW, Hashes, Ids, gathered, hashed, named_column, paired_note, unpaired_note
 from demur.core.options import Kind
 from demur.errors import DataError
 from demur.returns.pairing import Pairing

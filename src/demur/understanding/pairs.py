@@ -10,10 +10,10 @@ import polars as pl
 
 from demur.core.io.columns import ALIASES, Where, filtered, mapping_of, resolve
 from demur.core.io.files import read_source, table_of
-from demur.core.io.sources import opened
 from demur.core.io.tables import ROW, Cells, Request, Table, as_lists, as_text, first
 from demur.core.show.numbers import ROWS, Wording, first_names
 from demur.errors import DataError
+from demur.importers.reading import opened
 
 PAIR_ALIASES = {"input": ALIASES["input"], "target": ALIASES["target"], "answer": ()}
 """The canonical columns of a table of pairs, each with the other names it may go by."""

@@ -6,9 +6,8 @@ import pytest
 from apps.web.inside import InsideWorker
 from apps.web.logs import MARKUP
 from demur.apps.web import server
-from demur.apps.web.rendering import render
 from demur.apps.web.server import PAGES, vega
-from demur.apps.web.site import Page, PageContent, Query, Site
+from demur.apps.web.site import Page, PageContent, Query, Site, render
 from demur.core.show.safe import visible
 from demur.errors import DataError, UsageError
 from demur.store import runs

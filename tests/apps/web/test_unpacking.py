@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.apps.web import unpacking
 from demur.apps.web.pages import adding
-from demur.apps.web.unpacking import FIX, ZSTD_BLOCK, _columnar_size, gzip_size, refuse_bomb, zstd_size
+from demur.apps.web.pages.adding import FIX, _columnar_size, gzip_size, refuse_bomb
 from demur.apps.web.worker import Limits, Worker
 from demur.core.io.sources import opened
 from demur.core.io.tables import TableLimits
+from demur.core.io.untrusted import ZSTD_BLOCK, zstd_size
 from demur.errors import DataError
 
 contents = st.lists(st.tuples(st.binary(max_size=50), st.integers(1, 20_000)), max_size=4).map(
@@ -148,7 +148,7 @@ def test_a_table_of_too_many_rows_is_refused(sent, monkeypatch, name):
 
 @pytest.mark.parametrize("line", [b"{}\n", b"\n", b'{"target": "a"}\n'])
 def test_a_text_of_too_many_lines_is_refused_before_they_are_read(sent, monkeypatch, line):
-    monkeypatch.setattr(unpacking, "MOST_IN_TABLE", TableLimits(columns=9, rows=1000, cells=999, fix=FIX))
+    monkeypatch.setattr(adding, "MOST_IN_TABLE", TableLimits(columns=9, rows=1000, cells=999, fix=FIX))
     job = sent(gzip.compress(b'{"target": "a"}\n' + 1000 * line), "a.jsonl.gz")
     assert job.message.startswith("a.jsonl.gz: has more than 1,000 lines, which are the most that an upload may have")
 

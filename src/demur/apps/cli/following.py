@@ -22,8 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from demur.apps.cli import output
-from demur.apps.cli.gates import failures
-from demur.apps.cli.output import OutputOptions
+from demur.apps.cli.output import OutputOptions, failures
 from demur.core.io.growing import GrowingLog, LogBatch, Tail, batches, growing_log
 from demur.core.options import Sampling
 from demur.core.show.presentation import Presentation

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -14,6 +14,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ROLE = "demur.role"
+"""Where the role of who asks stands in the scope of a request."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE = frozenset({"GET", "HEAD"})
@@ -61,8 +64,11 @@ class Guard:
     app: ASGIApp
     hosts: frozenset[str] | None
     """Names by which this server may be called; None lets any (then a token is asked for)."""
-    token: str | None
+    token: str | Mapping[str, str] | None
+    """What visitors must know; where they have roles, the token of each role."""
     refusing: Refusing
+    asking: str = "a token is needed: open the link that demur serve printed, or send it as a bearer token"
+    headers: Mapping[str, str] = field(default_factory=lambda: HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -73,7 +79,7 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self.headers.items():
                     headers[name] = value
                 headers.setdefault("cache-control", "no-store")
             await send(message)
@@ -86,19 +92,27 @@ class Guard:
             return self.refusing(request, 421, message)
         if fault := _foreign(request):
             return self.refusing(request, 403, fault)
-        return None if self.token is None else self._entry(request, self.token)
-
-    def _entry(self, request: Request, token: str) -> Response | None:
-        """Nothing where the token is known; else the way in, by a link with the token or a request for it."""
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        if same(request.cookies.get(cookie_of(request), ""), stamp(token)) or same(bearer, token):
+        if self.token is None:
             return None
-        if request.method in SAFE and same(request.query_params.get("token", ""), token):
-            return _let_in(request, token)
+        return self._entry(request, {"": self.token} if isinstance(self.token, str) else self.token)
+
+    def _entry(self, request: Request, tokens: Mapping[str, str]) -> Response | None:
+        """Nothing where the token is known; else the way in, by a link with the token or a request for it.
+
+        A link is heeded before what the browser kept: whoever opens the link of another role means to change it.
+        """
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+        cookie, linked = request.cookies.get(cookie_of(request), ""), request.query_params.get("token", "")
+        known = [role for role, token in tokens.items() if same(cookie, stamp(token)) or same(bearer, token)]
+        named = [role for role, token in tokens.items() if same(linked, token)]
+        if request.method in SAFE and named and named != known:
+            return _let_in(request, tokens[named[0]])
+        if known:
+            request.scope[ROLE] = known[0]
+            return None
         if request.scope["path"].startswith(OPEN_TO_ALL) and request.method in SAFE:
             return None
-        message = "a token is needed: open the link that demur serve printed, or send it as a bearer token"
-        return self.refusing(request, 401, message)
+        return self.refusing(request, 401, self.asking)
 
 
 def stamp(token: str) -> str:

@@ -36,7 +36,6 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from demur.apps.web.pages import adding, compare, errors, gold, nbest, outcome, runs, settings
-from demur.apps.web.rendering import render
 from demur.apps.web.security import LOOPBACK, Guard, path_of
 from demur.apps.web.site import (
     MOST_UPLOADED,
@@ -48,6 +47,7 @@ from demur.apps.web.site import (
     Site,
     Waiting,
     message_of,
+    render,
     site_of,
     steadily,
 )
@@ -74,10 +74,11 @@ sys.stdout.buffer.write(pictures.javascript().encode())
 """What a process does to make the bundle; here it would hold up every answer meanwhile."""
 
 
-class _Files(StaticFiles):
+class PackageFiles(StaticFiles):
     """Files that a browser keeps, and asks whether they are still the same."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
+        """The file, or that it is still the same."""
         answer = super().file_response(*arguments, **options)
         answer.headers["cache-control"] = "no-cache"
         return answer
@@ -85,15 +86,16 @@ class _Files(StaticFiles):
 
 def asset_routes(site: Site) -> list[BaseRoute]:
     """Where the files are found."""
+    return [Route("/static/vega.js", sender_of(lambda: vega(site), "text/javascript")), *shared_assets()]
+
+
+def shared_assets() -> list[BaseRoute]:
+    """Where the files are found that pages of every server share."""
     shared = [
-        Route(f"/views/{name}", _sender(files("demur").joinpath(folder, name).read_bytes, kind))
+        Route(f"/views/{name}", sender_of(files("demur").joinpath(folder, name).read_bytes, kind))
         for name, (folder, kind) in VIEW_FILES.items()
     ]
-    return [
-        Route("/static/vega.js", _sender(lambda: vega(site), "text/javascript")),
-        Mount("/static", _Files(packages=[("demur.apps.web", "static")])),
-        *shared,
-    ]
+    return [Mount("/static", PackageFiles(packages=[("demur.apps.web", "static")])), *shared]
 
 
 _bundles: dict[str, bytes] = {}
@@ -131,7 +133,9 @@ def _bundle(site: Site, signature: str) -> bytes:
     return script
 
 
-def _sender(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
+def sender_of(content: Callable[[], bytes], kind: str) -> Callable[[Request], Any]:
+    """What sends a file that is made once, and again only to browsers that have another."""
+
     async def send(request: Request) -> Response:
         body = await run_in_threadpool(content)
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -255,14 +259,15 @@ def _answer(
 
 def _actor(site: Site, action: Action) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
-        body = await _body(request)
+        body = await json_body(request)
         answer = await run_in_threadpool(action.act, site, _query_of(request), body)
         return JsonAnswer(plain(answer), status_code=action.status)
 
     return act
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def json_body(request: Request) -> dict[str, Any]:
+    """The JSON object that a request to change something brings."""
     content = b""
     async for chunk in steadily(request.stream()):
         content += chunk
@@ -390,7 +395,7 @@ def serve(
 ) -> None:
     """Serve the store until the process is ended; `announce` is told where, once it can be opened."""
     where = check_address(address)
-    with closing(_listening(where)) as listening, closing(Store.open(root)) as store:
+    with closing(listening_socket(where)) as listening, closing(Store.open(root)) as store:
         site = site_of(store, limits, most_uploaded=most_uploaded, settings={"token": where.token is not None})
         hosts = LOOPBACK | {where.host.lower()} if where.loopback else None
         app = application(site, hosts=hosts, token=where.token)
@@ -404,8 +409,8 @@ def serve(
             site.worker.close()
 
 
-def server_of(app: ASGIApp) -> uvicorn.Server:
-    """What serves an application over HTTP."""
+def server_of(app: ASGIApp, **sockets: Any) -> uvicorn.Server:
+    """What serves an application over HTTP; `sockets` are uvicorn's options on WebSockets, which are off without."""
     config = uvicorn.Config(
         app,
         http=_PromptProtocol,
@@ -413,9 +418,9 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
         access_log=False,  # links may hold the token
         server_header=False,
         proxy_headers=False,  # what proxies say is not trusted
-        ws="none",
         timeout_keep_alive=HEADERS_WITHIN,
         timeout_graceful_shutdown=PARTING,
+        **({"ws": "none"} | sockets),
     )
     return _Server(config)
 
@@ -438,8 +443,8 @@ class _PromptProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._unwatch()
 
     def _watch(self) -> None:
-        """Have the deadline run until the headers of a request are complete."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        """Have the deadline run until the headers of a request are complete, or have made it a WebSocket."""
+        if self.transport.get_protocol() is not self or (self.cycle is not None and not self.cycle.response_complete):
             self._unwatch()
         elif self._deadline is None:
             self._deadline = asyncio.get_running_loop().call_later(HEADERS_WITHIN, self.transport.close)
@@ -471,7 +476,7 @@ def page_that_opens(address: str) -> Iterator[Path]:
         yield page
 
 
-def _listening(address: Address) -> socket.socket:
+def listening_socket(address: Address) -> socket.socket:
     """A socket that listens; a port in use is said before anything else happens."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening = socket.socket(family)

@@ -12,8 +12,7 @@ import polars as pl
 
 from demur.core.engines.engine import NUMBERS, Engine, Lazy
 from demur.core.engines.scanning import FilePart, columns_of_each, keys_in
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import exactly
+from demur.core.io.sources import exactly, quiet_panics
 from demur.core.show.results import path_text
 
 Words = npt.NDArray[np.uint32]

@@ -17,8 +17,7 @@ import polars as pl
 
 from demur.core.engines.engine import Engine, EngineFault, Lazy, as_engine_fault, engine_class, engine_faults, reason_of
 from demur.core.io.files import damaged
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import exactly, expand, refuse_repeats, stem_of
+from demur.core.io.sources import URL, exactly, expand, is_remote, quiet_panics, refuse_repeats, stem_of
 from demur.core.io.tables import Request, named_column, refuse_patterns
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
@@ -26,7 +25,6 @@ from demur.errors import DataError, UsageError
 Columns = Mapping[str, str]
 """The type of each column, by name."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
 _ENDINGS = (".parquet", ".pq")
 _LAKES = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
@@ -230,15 +228,6 @@ def _scan_urls(urls: Sequence[str], reader: Engine, request: Request) -> Scan:
     )
 
 
-def is_remote(source: str | Path) -> bool:
-    """Tells whether a source is a URL that only an engine can read.
-
-    >>> is_remote("s3://bucket/log/*.parquet"), is_remote("file:///log/a.parquet"), is_remote("a.parquet")
-    (True, False, False)
-    """
-    return bool(_URL.match(str(source))) and not str(source).lower().startswith("file://")
-
-
 def keys_in(path: str) -> list[str]:
     """Gives the columns in the names of the folders of a path.
 
@@ -266,7 +255,7 @@ def system_of_url(urls: Sequence[str]) -> str:
     def is_plain(piece: str) -> bool:
         return not (glob.has_magic(piece) or _PARTITION.fullmatch(piece) or piece.lower().endswith(_ENDINGS))
 
-    paths = (filter(None, _URL.sub("", url, count=1).split("/")) for url in urls)
+    paths = (filter(None, URL.sub("", url, count=1).split("/")) for url in urls)
     folders = (takewhile(is_plain, pieces) for pieces in paths)
     shared = list(takewhile(lambda names: len(set(names)) == 1, zip(*folders, strict=False)))
     return shared[-1][0] if shared else "log"

@@ -12,9 +12,32 @@ from demur.errors import DataError
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "id": (),
     "input": ("text", "utterance", "question"),
-    "target": ("gold", "label", "intent", "expected"),
-    "prediction": ("response", "predicted", "answer"),
-    "confidence": ("score", "probability"),
+    "target": (
+        "gold",
+        "label",
+        "intent",
+        "expected",
+        "expected_intent",
+        "golden intent",
+        "golden_intent",
+        "true_intent",
+        "true_label",
+        "correct_answer",
+        "ground_truth",
+        "y_true",
+    ),
+    "prediction": (
+        "response",
+        "predicted",
+        "answer",
+        "predicted_intent",
+        "predicted intent",
+        "predicted_label",
+        "detected_intent",
+        "extracted_answer",
+        "y_pred",
+    ),
+    "confidence": ("score", "probability", "y_proba"),
     "correct": (),
     "abstained": (),
     "failed": (),
@@ -22,6 +45,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "dialogue": ("dialogue_id", "session", "conversation"),
     "trial": ("epoch", "repeat", "repetition", "seed"),
     "weight": (),
+    "stratum": (),
+    "judgement": (),
     "nbest": (),
 }
 """The canonical columns of a responses table, each with the other names it may go by."""
@@ -56,6 +81,9 @@ TRIAL_ALIASES: Mapping[str, tuple[str, ...]] = {
     "study": ("domain", "task"),
 }
 """The canonical columns of a table of trials, likewise; the two that are measured go by the names they are given."""
+
+WEAK = {"target": ("label", "intent")}
+"""Names that a part goes by only where no better one is there: a label or an intent may be what was predicted."""
 
 _LIKE = 0.8
 _SHORTEST = 4
@@ -166,7 +194,8 @@ def _columns_for(
         return [column] if column in names else []
     free = [name for name in names if name not in explicit.values()]
     namesakes = [name for name in free if name.casefold() == part]
-    return namesakes or [name for name in free if name.casefold() in others]
+    found = [name for name in free if name.casefold() in others]
+    return namesakes or [name for name in found if name.casefold() not in WEAK.get(part, ())] or found
 
 
 def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, ...]] = ALIASES) -> None:
@@ -179,6 +208,9 @@ def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, 
     if unknown:
         raise DataError.joined(unknown)
 
+
+STRATUM = "stratum"
+"""The column that names the stratum a row was drawn from; `weight` beside it says how many inputs a row stands for."""
 
 JUDGED = (
     "id",

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,8 +15,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.core.io.json import read_json
-from demur.core.io.panics import quiet_panics
-from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8, opened
+from demur.core.io.sources import UNREADABLE, Source, exactly, not_utf8, quiet_panics
 from demur.core.io.tables import ROW, Request, Table, is_pattern, named_column, numbered, refuse_large, refuse_patterns
 from demur.errors import DataError
 
@@ -34,13 +32,6 @@ def read_source(source: Source, request: Request) -> Table:
     if source.format in ("csv", "tsv"):
         return _read_delimited(source, request)
     return _read_columnar(source, request)
-
-
-def read_table(path: str | Path | Source) -> pl.DataFrame:
-    """Reads all columns of the files a path, a glob or `-` stands for, one below the other."""
-    with opened(path) as sources:
-        frames = [read_source(source, Request()).frame.drop(ROW) for source in sources]
-    return pl.concat(frames, how="diagonal_relaxed")
 
 
 def table_of(data: object, request: Request) -> Table:
@@ -122,6 +113,8 @@ def _read_columnar(source: Source, request: Request) -> Table:
 
 def scan_columnar(source: Source) -> pl.LazyFrame:
     """Gives the rows of a Parquet or Arrow file, to be read when they are asked for."""
+    if source.frame is not None:
+        return source.frame.lazy()
     if source.format == "parquet":
         return pl.scan_parquet(exactly(source.path))
     with source.path.open("rb") as file:

@@ -1,4 +1,7 @@
-"""Paths, globs and standard input become files of a known format; their bytes and lines, compressed or not."""
+"""Paths, globs and standard input become files of a known format; their bytes and lines, compressed or not.
+
+What Polars prints by itself when it panics at a damaged file is kept from standard error here too.
+"""
 
 import glob
 import gzip
@@ -8,16 +11,17 @@ import select
 import shutil
 import sys
 import tempfile
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from io import BufferedReader
 from itertools import count, islice
 from pathlib import Path
-from typing import Literal, NoReturn, cast
+from typing import IO, Literal, NoReturn, cast
 
 import msgspec
 import polars as pl
@@ -82,16 +86,29 @@ _STILL_COMPRESSED = "(\ufffd/\ufffd"
 _RARE = "\x01\x02\x03\x04\x1c\x1d\x1e\x1f"
 """Characters that hardly any text holds, and none all of them."""
 
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PANIC = re.compile(rb"thread '.*' .*panicked at ")
+_MORE = (b" ", b"\t", b"stack backtrace:", b"note: ")
+"""How lines begin that go on about a panic, after where it was and why."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: its path, the name shown for it, how it is coded, and the system it would stand for."""
+    """A file to read: its path, the name shown for it, how it is coded, and the system it would stand for.
+
+    A log of another tool has been read already: its rows are in `frame`, `origin` says what it is a log of, and
+    `notes` what was taken for what.
+    """
 
     path: Path
     name: str
-    format: Format
+    format: Format | Literal["other"]
+    """How its rows are coded; other is what no reader of tables knows."""
     compression: Compression
     stem: str
+    frame: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    origin: str = ""
+    notes: tuple[str, ...] = ()
 
     def head(self) -> bytes:
         """Gives the beginning of the file, decompressed."""
@@ -117,10 +134,11 @@ class Source:
 
 
 @contextmanager
-def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
+def opened(*requested: str | Path | Source, others: bool = False) -> Iterator[list[Source]]:
     """Gives the files that paths, globs and `-` stand for; what a pipe held is removed at the end.
 
-    A source that was opened before is given as it is, so that a pipe can be read several times.
+    A source that was opened before is given as it is, so that a pipe can be read several times. With `others`, files
+    that no reader of tables knows are given too.
     """
     if not requested:
         raise DataError("no file to read was given", fix='name a file, a glob, or "-" for standard input')
@@ -132,15 +150,16 @@ def opened(*requested: str | Path | Source) -> Iterator[list[Source]]:
                 continue
             if str(item) == "-":
                 stream = cast(BufferedReader, sys.stdin.buffer)
-                sources.append(_source(stack.enter_context(_spooled(stream, "stdin")), "<stdin>", "stdin"))
+                sources.append(_source(stack.enter_context(_spooled(stream, "stdin")), "<stdin>", "stdin", others))
                 continue
             for path in expand(item):
                 if path.is_file():
                     name = path_text(path)
                     readable = path if name == str(path) else stack.enter_context(_linked(path))
-                    sources.append(_source(readable, name, stem_of(path)))
+                    sources.append(_source(readable, name, stem_of(path), others))
                 else:
-                    sources.append(stack.enter_context(_piped(path, {source.stem for source in sources})))
+                    taken = {source.stem for source in sources}
+                    sources.append(stack.enter_context(_piped(path, taken, others)))
         refuse_repeats((source.path, source.name) for source in sources)
         yield sources
 
@@ -159,7 +178,7 @@ def _ascii_endings(path: Path) -> str:
 
 
 @contextmanager
-def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
+def _piped(path: Path, taken: Collection[str], others: bool) -> Iterator[Source]:
     """Reads a pipe to its end, as it can be read only once; one without a name of its own is called `pipe`."""
     name, stem = path_text(path), stem_of(path)
     if _DESCRIPTOR.fullmatch(name):
@@ -171,7 +190,7 @@ def _piped(path: Path, taken: Collection[str]) -> Iterator[Source]:
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", where=name) from None
         spool = stack.enter_context(_spooled(stream, f"pipe{_ascii_endings(path)}"))
-        yield _source(spool, name, stem)
+        yield _source(spool, name, stem, others)
 
 
 @contextmanager
@@ -284,7 +303,7 @@ def _folder(file: Source) -> str:
     return path_text(Path(os.path.abspath(file.name)).parent.name)
 
 
-def _source(path: Path, name: str, stem: str) -> Source:
+def _source(path: Path, name: str, stem: str, others: bool) -> Source:
     try:
         compression = compression_at(path)
     except OSError as error:
@@ -292,7 +311,12 @@ def _source(path: Path, name: str, stem: str) -> Source:
     head = first_bytes(path, compression, name)
     if not head.strip():
         raise DataError("is empty", where=name, fix="it needs at least one row")
-    return Source(path, name, format_of(path, head, name), compression, stem)
+    try:
+        return Source(path, name, format_of(path, head, name), compression, stem)
+    except DataError:
+        if not others:
+            raise
+        return Source(path, name, "other", compression, stem)
 
 
 def format_of(path: Path, head: bytes, name: str) -> Format:
@@ -371,18 +395,18 @@ def compression_at(path: Path) -> Compression:
         return compression_of(file.read(4))
 
 
-def first_bytes(path: Path, compression: Compression, name: str) -> bytes:
+def first_bytes(path: Path, compression: Compression, name: str, size: int = HEAD) -> bytes:
     """Gives the beginning of a file, decompressed."""
     if compression == "zstd":
-        return b"\n".join(_zstd_lines(path, name, limit=2))[:HEAD]
+        return b"".join(_zstd_lines(path, name, limit=2 if size == HEAD else size // 32))[:size]
     if compression == "gzip":
         try:
             with gzip.open(path) as file:
-                return file.read1(HEAD)
+                return file.read1(size) if size == HEAD else file.read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise cut_off(name) from None
     with path.open("rb") as file:
-        return file.read(HEAD)
+        return file.read(size)
 
 
 def lines(path: Path, compression: Compression, name: str, *, limit: int | None = None) -> Iterator[bytes]:
@@ -434,3 +458,100 @@ def exactly(path: Path) -> str:
     """Gives a path as Polars must be told it, so that brackets and stars in it are not taken for a glob."""
     name = path_text(path)
     return glob.escape(name) if glob.has_magic(name) else name
+
+
+def without_panics_in(printed: bytes) -> bytes:
+    r"""Gives what was printed besides panics.
+
+    >>> without_panics_in(b"a\n\nthread 'x' (7) panicked at f.rs:1:2:\nassertion failed\n  left: 1\nb\n")
+    b'a\nb\n'
+    """
+    kept: list[bytes] = []
+    since = None
+    for line in printed.splitlines(keepends=True):
+        if _PANIC.match(line):
+            since = 0
+            del kept[len(kept) - (kept[-1:] == [b"\n"]) :]
+        elif since is not None and (since == 0 or line.startswith(_MORE)):
+            since += 1
+        else:
+            since = None
+            kept.append(line)
+    return b"".join(kept)
+
+
+class _Redirection:
+    """Standard error while it goes to a file; what Python prints still goes where it would."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._within = 0
+        self._ends = ExitStack()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._within += 1
+            if self._within == 1:
+                with suppress(OSError, ValueError), ExitStack() as stack:
+                    self._redirect(stack)
+                    self._ends = stack.pop_all()
+
+    def end(self) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                self._ends.close()
+
+    def _redirect(self, stack: ExitStack) -> None:
+        kept = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        before = os.dup(2)
+        stack.callback(os.close, before)
+        stack.callback(_print_rest, kept)
+        python = sys.stderr
+        if python is not None and _descriptor_of(python) == 2:
+            python.flush()
+            other = os.fdopen(os.dup(before), "w", buffering=1, encoding=python.encoding, errors=python.errors)
+            sys.stderr = stack.enter_context(other)
+            stack.callback(setattr, sys, "stderr", python)
+        os.dup2(kept.fileno(), 2)
+        stack.callback(os.dup2, before, 2)
+
+
+def _descriptor_of(stream: IO[str]) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _print_rest(kept: IO[bytes]) -> None:
+    kept.seek(0)
+    rest = without_panics_in(kept.read())
+    if rest:
+        with suppress(OSError):
+            os.write(2, rest)
+
+
+_redirection = _Redirection()
+
+
+@contextmanager
+def quiet_panics() -> Iterator[None]:
+    """Has panics of Polars print nothing, unless DEMUR_DEBUG is set; several threads may ask for it at once."""
+    if os.environ.get("DEMUR_DEBUG"):
+        yield
+        return
+    _redirection.begin()
+    try:
+        yield
+    finally:
+        _redirection.end()
+
+
+def is_remote(source: str | Path) -> bool:
+    """Tells whether a source is a URL that only an engine can read.
+
+    >>> is_remote("s3://bucket/log/*.parquet"), is_remote("file:///log/a.parquet"), is_remote("a.parquet")
+    (True, False, False)
+    """
+    return bool(URL.match(str(source))) and not str(source).lower().startswith("file://")

@@ -7,14 +7,14 @@ import struct
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from demur.core.io.repeated_keys import refuse_repeats_in
+from demur.core.io.json import refuse_repeats_in
 from demur.core.io.sources import NOT_JSON
 from demur.errors import DataError
 
@@ -30,6 +30,11 @@ MOST_MEMBERS = 64
 
 LONGEST_REASON = 300
 """Characters of a library's message that are shown, as it may quote what it read."""
+
+ZSTD_FRAME = 0xFD2FB528
+ZSTD_SKIPPABLE = 0x184D2A5
+ZSTD_BLOCK = 1 << 17
+"""Bytes that a block of Zstandard unpacks to at most (RFC 8878, 3.1.1.2.4)."""
 
 _BROKEN = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, LookupError, ValueError, ArithmeticError)
 """What `zipfile` raises at archives that are cut off, changed, locked or packed in a way it does not know."""
@@ -72,6 +77,50 @@ def decode_json(content: bytes, form: type[T], where: str, what: str) -> T:
 def read_json(path: Path, form: type[T], what: str, most: int = MOST_JSON) -> T:
     """What a JSON file says, in the form of a type."""
     return decode_json(read_bounded(path, most), form, f"{path}", what)
+
+
+def zstd_size(file: BinaryIO) -> int:
+    """Bytes that a Zstandard file can unpack to at most, told from the heads of its blocks."""
+    size = 0
+    while len(start := file.read(4)) == 4:
+        magic = int.from_bytes(start, "little")
+        if magic >> 4 == ZSTD_SKIPPABLE:
+            file.seek(int.from_bytes(file.read(4), "little"), 1)
+        elif magic == ZSTD_FRAME:
+            size += _frame_size(file)
+        else:
+            break
+    return size
+
+
+def _frame_size(file: BinaryIO) -> int:
+    descriptor = (file.read(1) or b"\0")[0]
+    single = bool(descriptor & 0x20)
+    identifier = (0, 1, 2, 4)[descriptor & 3]
+    content = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
+    file.seek((0 if single else 1) + identifier + content, 1)
+    size = 0
+    while len(head := file.read(3)) == 3:
+        bits = int.from_bytes(head, "little")
+        kind, length = (bits >> 1) & 3, bits >> 3
+        size += ZSTD_BLOCK if kind == 2 else length
+        file.seek(1 if kind == 1 else length, 1)
+        if bits & 1:
+            break
+    file.seek(4 if descriptor & 4 else 0, 1)
+    return size
+
+
+def zip_size(path: Path) -> int:
+    """Bytes that the members of a ZIP archive unpack to, as its directory says; 0 for what is no archive.
+
+    Members packed with Zstandard are bounded when they are read, whatever the directory says of them.
+    """
+    try:
+        with ZipFile(path) as archive:
+            return sum(one.file_size for one in archive.infolist())
+    except (OSError, *_BROKEN):
+        return 0
 
 
 class Archive:

@@ -88,7 +88,7 @@ def names_in_short(names: Sequence[str]) -> tuple[dict[str, str], str]:
     (['llama-3-70b', 'qwen-2-72b', 'gemma-2'], 'names share the prefix "runs/mmlu_" and the suffix "_cot"')
     """
     prefix = suffix = ""
-    if len(names) > 2 and max(map(len, names)) > LONG_NAME:
+    if len(names) > 1 and max(map(len, names)) > LONG_NAME:
         prefix, suffix = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
         if min(map(len, names)) <= len(prefix) + len(suffix):
             suffix = ""
@@ -173,15 +173,20 @@ def ends(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def with_interval(
-    value: float | str, low: float, high: float, *, write: Callable[[float], str] = short, missing: str = ""
+    value: float | str,
+    low: float,
+    high: float,
+    *details: str,
+    write: Callable[[float], str] = short,
+    missing: str = "",
 ) -> str:
-    """A number, or its text, with its interval; where there is none, `missing` stands for it.
+    """A number, or its text, with its interval and details such as a p-value; `missing` stands for no interval.
 
-    >>> with_interval(1.2345, 1.1, 1.3), with_interval(0.5, math.nan, math.nan, write="{:+.2f}".format, missing="none")
-    ('1.23 (1.1 to 1.3)', '+0.50 (none)')
+    >>> with_interval(1.2345, 1.1, 1.3, "p = 0.02"), with_interval(0.5, math.nan, math.nan, missing="none")
+    ('1.23 (1.1 to 1.3, p = 0.02)', '0.5 (none)')
     """
     text, span = value if isinstance(value, str) else write(value), ends(low, high, write) or missing
-    return f"{text} ({span})" if span else text
+    return f"{text} ({', '.join([span, *details])})" if span else text
 
 
 def p_value(p: float) -> str:
@@ -191,6 +196,15 @@ def p_value(p: float) -> str:
     ('p = 0.031', 'p < 0.001')
     """
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def tabled_p(p: float) -> str:
+    """A p-value in a column of them; a dash where nothing was tested.
+
+    >>> tabled_p(0.0312), tabled_p(1e-9), tabled_p(math.nan)
+    ('0.031', '< 0.001', '–')
+    """
+    return "–" if math.isnan(p) else p_value(p).removeprefix("p ").removeprefix("= ")
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -269,6 +283,19 @@ def tabled_percent(rate: float) -> str:
     """
     plain = rate in (0.0, 1.0) or 0.0005 <= rate <= 0.9995
     return f"{100 * rate:.1f} %" if plain else percent(rate)
+
+
+def tabled_ends(low: float, high: float) -> str:
+    """The ends of an interval of a rate in percent with one decimal; more only where both ends would read the same.
+
+    >>> tabled_ends(0.28, 0.35), tabled_ends(0.0, 0.0003), tabled_ends(math.nan, math.nan)
+    ('28.0 to 35.0', '0.00 to 0.03', 'no interval')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "no interval"
+    apart = (digits for digits in (1, 2, 3) if low == high or f"{100 * low:.{digits}f}" != f"{100 * high:.{digits}f}")
+    digits = next(apart, 4)
+    return f"{100 * low:.{digits}f} to {100 * high:.{digits}f}"
 
 
 def aligned(values: Sequence[float]) -> list[str]:

@@ -1,23 +1,111 @@
-"""A result made ready to be shown: sentences, tables, figures, data and the JSON document."""
+"""A result ready to be shown: sentences, tables, figures, data and the JSON document; its text as Markdown and LaTeX.
+
+Nothing from the data is taken for markup.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
-from demur.core.show.markdown import bullets, code_mark, paragraph, plain_mark, table_mark, warning_mark
+from demur.core.show.safe import visible
 from demur.errors import UsageError
+
+_MARKS = re.compile(r"[\\`*\[\]|~#]|(?<!\w)_|_(?!\w)|\A[-+](?=\s|\Z)")
+"""What Markdown reads as markup: anywhere, at the edge of a word, or as the beginning of a list."""
+
+_LIST_NUMBER = re.compile(r"\A(\d+)([.)])(?=\s|\Z)")
+
+
+def plain_mark(text: str) -> str:
+    r"""Text that Markdown shows as it stands.
+
+    >>> plain_mark("a_b <b>*x*</b> | y")
+    'a_b &lt;b&gt;\\*x\\*&lt;/b&gt; \\| y'
+    """
+    safe = _one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LIST_NUMBER.sub(r"\1\\\2", _MARKS.sub(lambda match: f"\\{match[0]}", safe))
+
+
+def paragraph(sentences: Iterable[str]) -> str:
+    """Sentences as one paragraph."""
+    return plain_mark(" ".join(sentences))
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """Sentences as a list."""
+    return "\n".join(f"- {plain_mark(sentence)}" for sentence in sentences)
+
+
+def warning_mark(text: str) -> str:
+    """A warning, set apart."""
+    return f"> **Warning:** {plain_mark(text)}"
+
+
+def code_mark(text: str) -> str:
+    """Text in a fixed-width font, such as a signature."""
+    return f"`{_one_line(text).replace('`', chr(39))}`"
+
+
+def table_mark(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numeric: Sequence[bool],
+    most_rows: int | None = None,
+) -> str:
+    """A table under its title, numbers to the right; of more rows than are wanted the first, and how many are left."""
+    shown = rows[:most_rows]
+    sides = ["---:" if one else "---" for one in numeric]
+    cells = [[plain_mark(cell) for cell in row] for row in (columns, *shown)]
+    lines = [f"| {' | '.join(row)} |" for row in (cells[0], sides, *cells[1:])]
+    more = ["", f"… and {len(rows) - len(shown):,} more rows."] if len(shown) < len(rows) else []
+    return "\n".join([f"### {plain_mark(title)}", "", *lines, *more])
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(text.splitlines()))
+
 
 _NUMBER = re.compile(r"(?:[pz] = |[pz]? ?< )?[-−+]?[\d.,]+(?:e-?\d+)?(?: ?%)?(?: points)?(?:[ –,:(].*)?")
 """A number as cells have it: with a sign, a unit, and its interval or where it was read."""
 
-_NO_WORD = re.compile(rf"{_NUMBER.pattern}|[-–]?|baseline|undefined.*|return nothing|none.*")
+_NO_WORD = re.compile(rf"{_NUMBER.pattern}|[-–]?|baseline|undefined.*|return nothing.*|none.*")
 """What stands in a column of numbers."""
+
+_NAMES = {"system", "a", "b", "slice"}
+"""Columns of names, which may look like numbers."""
+
+_SPECIAL = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": r"\textbar{}",
+    "\N{NO-BREAK SPACE}": "~",
+    "–": "--",
+    "…": r"\ldots{}",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "×": r"$\times$",
+    "²": "$^2$",
+    "→": r"$\rightarrow$",
+    "⟨": r"$\langle$",
+    "⟩": r"$\rangle$",
+    "\n": " ",
+    "\t": " ",
+}
+_PERCENT = re.compile(r"(?<=\d)[ ~](?=\\%)")
+_MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +134,7 @@ class ResultTable:
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return tuple(
             place > 0
+            and self.columns[place] not in _NAMES
             and any(cell == "–" or _NUMBER.fullmatch(cell) for cell in cells)
             and all(map(_NO_WORD.fullmatch, cells))
             for place, cells in enumerate(columns)
@@ -79,6 +168,7 @@ class Presentation:
     title: str
     sentences: tuple[str, ...]
     tables: tuple[ResultTable, ...]
+    """The first is the main one."""
     figures: tuple[Drawing, ...]
     """The first is the main one."""
     data: Callable[[], pl.DataFrame]
@@ -98,6 +188,11 @@ class Presentation:
     def headline(self) -> str:
         """The sentence that stands for the whole; empty where there is none."""
         return next(iter(self.sentences), "")
+
+    @property
+    def main_table(self) -> ResultTable:
+        """The table that stands for the whole."""
+        return self.tables[0]
 
     @property
     def main_figure(self) -> Drawing:
@@ -149,7 +244,7 @@ class Presentation:
 def drawing(path: str, *arguments: Any, **options: Any) -> Drawing:
     """A chart to be drawn by the function at a path, so that nothing heavy loads before; it has the function's name.
 
-    >>> drawing("returns.charts.cost.cost_path_chart").name
+    >>> drawing("returns.charts.error_return.cost_path_chart").name
     'cost_path'
     """
     name = path.rpartition(".")[2].removesuffix("_chart")
@@ -157,8 +252,94 @@ def drawing(path: str, *arguments: Any, **options: Any) -> Drawing:
 
 
 def chart_function(name: str) -> Callable[..., Any]:
-    """The chart function at a path such as `returns.charts.cost.cost_path_chart`, loaded now; it draws unchecked."""
+    """The chart function at a path such as `outcome.charts.sets_chart`, loaded now; it draws unchecked."""
     module, _, function = name.rpartition(".")
     draw: Callable[..., Any] = import_module("demur.core.show.charts").unchecked()
     chart: Callable[..., Any] = draw(getattr(import_module(f"demur.{module}"), function))
     return chart
+
+
+WIDE, NARROW, LONG = 122, 56, 50
+"""Characters across a page and a column of a paper in small type, and rows of a table on a page."""
+
+_LATIN = re.compile(r"[\u0250-\uffff\U00010000-\U0010ffff]")
+"""Characters that pdfLaTeX does not set without further packages."""
+
+_ELSEWHERE = re.compile(r" \([^()]*-o page\.html[^()]*\)")
+"""What the title of a brief table says on where there is more."""
+
+
+def latex_of(presentation: Presentation) -> str:
+    """Every table of a result, those of its parts too, as LaTeX that needs the package booktabs."""
+    tables = [table for one in (presentation, *presentation.parts, *presentation.appendix) for table in one.tables]
+    if not tables:
+        raise UsageError("this result has no table for .tex; write it as .json, .csv, .md, .parquet or .html")
+    text = "\n".join(map(table_latex, tables))
+    scripts = "% names in other scripts: compile with XeLaTeX or LuaLaTeX and a font that has them\n"
+    notes = "".join(f"% {_one_line(note)}\n" for note in presentation.notes)
+    return f"% in the preamble: \\usepackage{{booktabs}}\n{scripts if _LATIN.search(text) else ''}{notes}\n{text}"
+
+
+def table_latex(table: ResultTable) -> str:
+    r"""A table in LaTeX: names on the left, numbers on the right, in a form that fits a page; long ones in parts.
+
+    >>> print(table_latex(ResultTable("Errors", ("system", "error"), (("my_bot", "20.0 %"),))))
+    \begin{table}
+      \centering\footnotesize\setlength{\tabcolsep}{4pt}
+      \caption{Errors}
+      \begin{tabular}{lr}
+        \toprule
+        system & error \\
+        \midrule
+        my\_bot & 20.0\,\% \\
+        \bottomrule
+      \end{tabular}
+    \end{table}
+    <BLANKLINE>
+    """
+    from demur.core.show.terminal import column_widths, fitted, width_in_lines
+
+    fitting = fitted(table, WIDE)
+    place, room = ("table", NARROW) if width_in_lines(fitting) <= NARROW else ("table*", WIDE)
+    widths = column_widths(fitting, room)
+    sides = ["r" if numeric else "l" for numeric in fitting.numeric]
+    headings = [_heading(*one) for one in zip(fitting.columns, widths, sides, strict=True)]
+    parts = [fitting.rows[start : start + LONG] for start in range(0, max(len(fitting.rows), 1), LONG)]
+    title, made = text_latex(_ELSEWHERE.sub("", fitting.title)), []
+    for number, rows in enumerate(parts):
+        more = [
+            rf"\begin{{{place}}}",
+            r"  \centering\footnotesize\setlength{\tabcolsep}{4pt}",
+            rf"  \caption{{{title}{' (continued)' if number else ''}}}",
+            rf"  \begin{{tabular}}{{{''.join(sides)}}}",
+            r"    \toprule",
+            f"    {' & '.join(headings)} \\\\",
+            r"    \midrule",
+            *(f"    {' & '.join(map(text_latex, row))} \\\\" for row in rows),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            rf"\end{{{place}}}",
+        ]
+        made.append("\n".join(more) + "\n")
+    return "\n".join(made)
+
+
+def _heading(column: str, width: int | None, side: str) -> str:
+    """A heading, broken into lines where its column is narrower than it."""
+    from demur.core.show.terminal import lines_of
+
+    lines = [text_latex(line) for line in (lines_of(column, width) if width else [column])]
+    if len(lines) < 2:
+        return "".join(lines)
+    broken = r"\\".join(lines)
+    return rf"\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{broken}\end{{tabular}}"
+
+
+def text_latex(text: str) -> str:
+    r"""Text that LaTeX sets as it is.
+
+    >>> text_latex(r"50 % of a_b\c")
+    '50\\,\\% of a\\_b\\textbackslash{}c'
+    """
+    escaped = "".join(_SPECIAL.get(mark, mark) for mark in visible(text))
+    return _MINUS.sub("$-$", _PERCENT.sub(r"\\,", escaped))

@@ -139,7 +139,7 @@ class Shown:
         _load_views(type(self))
         if type(self) in _pages:
             return _pages[type(self)](self)
-        return str(import_module("demur.core.show.notebook").presented(_presentations[type(self)])(self))
+        return str(import_module("demur.core.show.html").presented(_presentations[type(self)])(self))
 
     def __repr__(self) -> str:
         _load_views(type(self))
@@ -171,7 +171,7 @@ def _load_views(kind: type) -> None:
     """Load the module of a result's own question that says how it is shown."""
     if kind not in _charts:
         question = kind.__module__.split(".")[1]
-        import_module("demur.core.show.notebook" if question == "core" else f"demur.{question}.presentation")
+        import_module("demur.core.show.html" if question == "core" else f"demur.{question}.presentation")
 
 
 class Results(tuple[T, ...], Shown):

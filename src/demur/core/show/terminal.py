@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich import box
@@ -10,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from demur.core.show.numbers import shortened
+from demur.core.show.numbers import middle_cut, shortened
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.safe import terminal_line
 
@@ -24,17 +26,44 @@ LEAST_OF_SYSTEM = 10
 def show(presentation: Presentation, console: Console, *, tables: bool = True) -> None:
     """Print the sentences of a result, then its tables and parts."""
     for sentence in presentation.sentences:
-        console.print(terminal_line(sentence), markup=False)
+        _print_text(console, terminal_line(sentence))
     for table in presentation.tables if tables else ():
         console.print()
-        fitting = with_short_systems(_fitting(_in_lines(table), console.width), console.width)
-        fitting = with_short_words(fitting, console.width)
-        console.print(fitting.title, style="bold", markup=False)
+        fitting = fitted(table, console.width)
+        _print_text(console, fitting.title, style="bold")
         console.print(_rich_table(fitting, console.width))
     for part in presentation.parts:
         console.print()
-        console.print(terminal_line(part.title), style="bold", markup=False)
+        _print_text(console, terminal_line(part.title), style="bold")
         show(part, console, tables=tables)
+
+
+_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<])|(?<=\bp [=<]) ")
+"""Spaces at which no line breaks: inside a percentage and a p-value."""
+
+_KEPT = "\ue000"
+"""Stands for such a space while lines are broken."""
+
+
+def _print_text(console: Console, text: str, style: str = "") -> None:
+    """Print a text in lines as wide as the console, where it has a width, with numbers whole."""
+    for line in [text] if console.soft_wrap else lines_of(text, console.width):
+        console.print(line, style=style, markup=False, soft_wrap=True)
+
+
+def lines_of(text: str, width: int) -> list[str]:
+    """The text broken between words into lines of a width in cells; longer words are broken too.
+
+    >>> lines_of("non-return for 5 % error", 14)
+    ['non-return for', '5 % error']
+    """
+    wrapped = Text(_TOGETHER.sub(_KEPT, text)).wrap(Console(), width)
+    return [line.plain.replace(_KEPT, " ").rstrip() for line in wrapped]
+
+
+def fitted(table: ResultTable, room: int) -> ResultTable:
+    """The table in the form that fits into so many characters, with names cut as far as that needs."""
+    return with_short_words(with_short_systems(_fitting(_in_lines(table), room), room), room)
 
 
 def _in_lines(table: ResultTable) -> ResultTable:
@@ -46,14 +75,15 @@ def _in_lines(table: ResultTable) -> ResultTable:
 
 def _fitting(table: ResultTable, room: int) -> ResultTable:
     """The table, or its brief form where it holds many systems or would not fit."""
-    wide = sum(_line_widths(with_short_systems(table, room))) + _gaps(table) > room
+    wide = width_in_lines(with_short_systems(table, room)) > room
     return _fitting(table.brief, room) if table.brief is not None and (table.crowded or wide) else table
 
 
 def _rich_table(table: ResultTable, room: int) -> RichTable:
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column, width, numeric in zip(table.columns, column_widths(table, room), table.numeric, strict=True):
-        shown.add_column(Text(column), overflow="fold", width=width, justify="right" if numeric else "left")
+        heading = column if width is None else "\n".join(lines_of(column, width))
+        shown.add_column(Text(heading), overflow="fold", width=width, justify="right" if numeric else "left")
     for row in table.rows:
         shown.add_row(*map(Text, row))
     return shown
@@ -65,13 +95,23 @@ def with_short_systems(table: ResultTable, room: int) -> ResultTable:
         return table
     place = table.columns.index("system")
     names = [row[place] for row in table.rows]
-    for characters in range(max(map(len, [*names, ""])), LEAST_OF_SYSTEM - 1, -1):
-        short = shortened(names, characters)
+    for characters in range(max(map(cell_len, [*names, ""])), LEAST_OF_SYSTEM - 1, -1):
+        short = _of_cells(names, characters)
         rows = tuple((*row[:place], short[row[place]], *row[place + 1 :]) for row in table.rows)
         narrower = replace(table, rows=rows)
-        if sum(_line_widths(narrower)) + _gaps(table) <= room:
+        if width_in_lines(narrower) <= room:
             return narrower
     return table
+
+
+def _of_cells(names: Sequence[str], cells: int) -> dict[str, str]:
+    """Short forms of names, no two of them alike, that take at most so many cells of a terminal, or about so many."""
+    sizes = {name: max(cell_len(name), 1) for name in names}
+    short = {
+        name: name if size <= cells else middle_cut(name, max(3, cells * len(name) // size))
+        for name, size in sizes.items()
+    }
+    return short if len(set(short.values())) == len(short) else shortened(names, cells)
 
 
 def with_short_words(table: ResultTable, room: int) -> ResultTable:
@@ -107,6 +147,11 @@ def _natural_widths(table: ResultTable) -> list[int]:
     return [max(map(cell_len, cells)) for cells in _cells_by_column(table)]
 
 
+def width_in_lines(table: ResultTable) -> int:
+    """Characters that the table takes with each row in one line."""
+    return sum(_line_widths(table)) + _gaps(table)
+
+
 def _line_widths(table: ResultTable) -> list[int]:
     """Widths at which each row is one line, though headings may break between words."""
     headings = _least_widths(replace(table, rows=()))
@@ -118,7 +163,8 @@ def _line_widths(table: ResultTable) -> list[int]:
 
 def _least_widths(table: ResultTable) -> list[int]:
     """Widths of the longest words."""
-    return [max(map(cell_len, [*" ".join(cells).split(), ""])) for cells in _cells_by_column(table)]
+    kept = (_TOGETHER.sub(_KEPT, " ".join(cells)) for cells in _cells_by_column(table))
+    return [max(map(cell_len, [*text.split(), ""])) for text in kept]
 
 
 def _cells_by_column(table: ResultTable) -> list[tuple[str, ...]]:

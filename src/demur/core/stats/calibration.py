@@ -1,24 +1,28 @@
-"""Do confidences mean what they say? Brier score, calibration error, normalised cross entropy, reliability."""
+"""Do confidences mean what they say? Brier score, calibration error, normalised cross entropy, reliability, tests."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.stats.intervals import normal_tail
+from demur.core.show.results import plain
+from demur.core.stats.intervals import normal_tail, student, student_p
 from demur.core.stats.measure import SweepMeasure, TermMeasure
-from demur.core.stats.sweep import Sweep, cells_as_rows, ratio
+from demur.core.stats.sweep import Sweep, ratio, spans
 from demur.errors import UsageError
+
+if TYPE_CHECKING:
+    from demur.core.stats.resampling import Sample
 
 ROUNDING = 1e-6
 """How far outside [0, 1] a confidence may lie and still count as 0 or 1: rounding, also that of single precision."""
@@ -26,6 +30,9 @@ ROUNDING = 1e-6
 _OUTSIDE = "most confidences lie outside [0, 1], so they are no probabilities and calibration has no meaning"
 _LOGARITHMS = "confidences are 0 or outside [0, 1], as logarithms are, so they are no probabilities"
 _NOTHING = "nothing was answered"
+
+ROUNDS = 1000
+"""Logs that are drawn for the bars of a reliability diagram."""
 
 
 def are_probabilities(inside: Array, outside: Array, stated: Array) -> Array:
@@ -75,6 +82,25 @@ class _OfProbabilities(TermMeasure):
     @abstractmethod
     def _own_terms(self, of: Any) -> Mapping[str, Any]: ...
 
+    def totals_of(self, sweep: Sweep) -> Array:
+        """The totals of a sweep, or of each of a stack of replicates, without going back to rows.
+
+        Confidences that were joined count as the lowest of them.
+        """
+        inside = _inside(sweep.threshold)
+        outside = (part[..., rest] for part in (sweep.right, sweep.wrong) for rest in _beside(inside))
+        far = sum(part.sum(axis=-1, dtype=np.float64) for part in outside)
+        sums = sum(
+            np.stack([weighted(chance, right) + weighted(chance, wrong), *self._own_sums(chance, right, wrong)], -1)
+            for chance, right, wrong in by_pieces(*probabilities_of(replace(sweep, upper=None)))
+        )
+        rows = np.full(sweep.answered.shape, float(sweep.n))
+        return np.concatenate([np.stack([sweep.answered, far], -1), sums, rows[..., None]], axis=-1)
+
+    @abstractmethod
+    def _own_sums(self, chance: Array, right: Array, wrong: Array) -> Sequence[Array]:
+        """What `_own_terms` sum up to, of right and wrong answers by confidence in rising order."""
+
     @abstractmethod
     def _own_finish(self, answered: Array, own: Array) -> Array: ...
 
@@ -111,6 +137,9 @@ class Brier(_OfProbabilities):
         gap = self._confidence(of) - one_where(of, of.col("right"))
         return {"squared_gap": self._counted(of, gap * gap)}
 
+    def _own_sums(self, chance: Array, right: Array, wrong: Array) -> Sequence[Array]:
+        return [weighted(np.square(1 - chance), right) + weighted(np.square(chance), wrong)]
+
     def _own_finish(self, answered: Array, own: Array) -> Array:
         return np.asarray(own[..., 0] / answered)
 
@@ -145,6 +174,14 @@ class ECE(_OfProbabilities):
         counted = of.col(self.population) & self._within(of)
         above = [counted & (confidence >= edge) for edge in (np.arange(self.bins) / self.bins).tolist()]
         return {f"gap_from_{place}": of.when(part).then(gap).otherwise(0.0) for place, part in enumerate(above)}
+
+    def _own_sums(self, chance: Array, right: Array, wrong: Array) -> Sequence[Array]:
+        starts = [0, *np.searchsorted(chance, np.arange(1, self.bins) / self.bins).tolist(), chance.size]
+        spans = [slice(*pair) for pair in pairwise(starts)]
+        gaps = [
+            weighted(1 - chance[span], right[..., span]) - weighted(chance[span], wrong[..., span]) for span in spans
+        ]
+        return list(np.cumsum(gaps[::-1], axis=0)[::-1])
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         within = own - np.concatenate([own[..., 1:], np.zeros_like(own[..., :1])], axis=-1)
@@ -184,6 +221,11 @@ class NCE(_OfProbabilities):
             "log_likelihood": self._counted(of, likelihood.log()),
             "right": self._counted(of, one_where(of, of.col("right"))),
         }
+
+    def _own_sums(self, chance: Array, right: Array, wrong: Array) -> Sequence[Array]:
+        likely = chance.clip(self.clip, 1 - self.clip)
+        surprise = weighted(np.log(likely), right) + weighted(np.log(1 - likely), wrong)
+        return [surprise, right.sum(axis=-1, dtype=np.float64)]
 
     def _own_finish(self, answered: Array, own: Array) -> Array:
         rate = own[..., 1] / answered
@@ -260,14 +302,25 @@ def _inside(threshold: Array) -> slice:
     return slice(*np.searchsorted(threshold, [-ROUNDING, np.nextafter(1 + ROUNDING, 2)]).tolist())
 
 
+def by_pieces(chance: Array, right: Array, wrong: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Confidences with their right and wrong answers, few enough at a time."""
+    return ((chance[part], right[..., part], wrong[..., part]) for part in spans(chance.size))
+
+
+def _beside(inside: slice) -> tuple[slice, slice]:
+    return slice(0, inside.start), slice(inside.stop, None)
+
+
 def bin_ends(confidence: Array, weight: Array, bins: int, kind: Kind) -> list[int]:
     """Where each bin starts among confidences in rising order, and where the last one ends."""
+    inside = range(1, bins)
     if kind == "width":
-        inner = np.searchsorted(confidence, np.arange(1, bins) / bins)
+        inner = np.searchsorted(confidence, np.array(inside) / bins).tolist()
     else:  # a confidence is in the bin where the middle of its answers lies
-        middle = np.cumsum(weight) - weight / 2
-        inner = np.searchsorted(middle * bins, np.arange(1, bins) * weight.sum())
-    return [0, *inner.tolist(), confidence.size]
+        through, whole = np.cumsum(weight, dtype=np.float64), weight.sum()
+        places = range(confidence.size)
+        inner = [bisect_left(places, k * whole, key=lambda at: (through[at] - weight[at] / 2) * bins) for k in inside]
+    return [0, *inner, confidence.size]
 
 
 def _sum_by_span(part: Array, spans: list[slice]) -> Array:
@@ -419,47 +472,117 @@ def reliability(sweep: Sweep, *, bins: int = 10, kind: Kind = "width") -> Reliab
     return Reliability(low, high, found.stated[held] / weights, found.right[held] / weights, weights)
 
 
-def cell_totals(measure: TermMeasure, sweep: Sweep, terms: Array | None = None) -> Array:
-    """Totals of a term measure from a sweep, or from a stack of replicates, without going back to the rows.
+def cell_totals(measure: TermMeasure, sweep: Sweep) -> Array:
+    """Totals of a measure of confidences from a sweep, or from a stack of replicates, without going back to the rows.
 
-    A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell. `terms` are
-    the `cell_terms` of the sweep's thresholds, for callers that need them several times.
+    A cell is a right or a wrong answer at one threshold, or a withheld row; replicates are counts per cell.
     """
-    if terms is None and sweep.right.ndim == 1:
-        return cell_totals_of([measure], sweep)[0]
-    withheld = np.asarray(sweep.withheld, dtype=np.float64)[..., None]
-    counts = np.concatenate([sweep.right, sweep.wrong, withheld], axis=-1)
-    sums = _weighted(cell_terms(measure, sweep.threshold) if terms is None else terms, counts)
-    return np.concatenate([sums, np.full((*sums.shape[:-1], 1), float(sweep.n))], axis=-1)
+    assert isinstance(measure, _OfProbabilities)
+    return measure.totals_of(sweep)
 
 
-def cell_totals_of(measures: Sequence[TermMeasure], sweep: Sweep) -> list[Array]:
-    """Totals of several term measures from one sweep: what their terms share is computed once."""
-    sums: Array = np.sum(
-        [_weighted(_terms_of(measures, cells), cells["weight"].to_numpy()) for cells in sweep.cells()], axis=0
-    )
-    starts = np.cumsum([len(measure.terms(pl)) for measure in measures])[:-1]
-    return [np.append(part, float(sweep.n)) for part in np.split(sums, starts)]
-
-
-def cell_terms(measure: TermMeasure, threshold: Array) -> Array:
-    """The terms of a measure, one row each: of right answers at each threshold, then of wrong ones, then withheld."""
-    every = np.arange(2 * threshold.size + 1)
-    return _terms_of([measure], cells_as_rows(threshold, every, np.ones(every.size)))
-
-
-def _terms_of(measures: Sequence[TermMeasure], cells: pl.DataFrame) -> Array:
-    wanted = {f"{place}:{name}": term for place, one in enumerate(measures) for name, term in one.terms(pl).items()}
-    terms = np.ascontiguousarray(cells.lazy().select(**wanted).collect().to_numpy().T)
-    if not np.isfinite(terms).all():  # confidences that are no probabilities count apart
-        terms = np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0)
-    return terms
-
-
-def _weighted(terms: Array, weight: Array) -> Array:
-    return np.asarray(np.einsum("...c,tc->...t", weight, terms))  # BLAS and lazy sums depend on the number of threads
+def weighted(terms: Array, counts: Array) -> Array:
+    """The sum of terms by threshold, each as often as it is counted; that of BLAS depends on the number of threads."""
+    return np.asarray(np.einsum("...c,c->...", counts, terms))
 
 
 def one_where(of: Any, condition: Any) -> Any:
     """1 where the condition holds, else 0."""
     return of.when(condition).then(1.0).otherwise(0.0)
+
+
+def outcomes_as_stated(sample: Sample, rounds: int) -> Sweep:
+    """Logs like the sample in which every answer is right with the chance that its confidence states."""
+    coarse = sample.coarse
+    each = coarse.total / sample.spread.n  # what a row counts, or rows that tell as much as these would
+    count = np.rint((coarse.right + coarse.wrong) / each).astype(np.int64)
+    chance = coarse.threshold.clip(0, 1)
+    right = np.random.default_rng(sample.seed).binomial(count, chance, size=(rounds, count.size))
+    return Sweep(coarse.threshold, right, count - right, np.zeros(rounds), coarse.n)
+
+
+def consistent_reliability(sample: Sample, *, bins: int = 10, level: float = 0.95) -> Reliability:
+    """The reliability diagram's data with consistency bars: where the share right would lie, were confidences right.
+
+    For independent answers that count alike outcomes are drawn as the confidences say (Bröcker and Smith 2007). For
+    dialogues and weighted rows the bars are Student's, from the spread of what units add to the gap of a bin.
+    """
+    found = reliability(sample.sweep, bins=bins)
+    if sample.alike:
+        drawn = Bins.of(outcomes_as_stated(sample, ROUNDS), bins, "width")
+        ends = np.quantile(drawn.gap, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    else:
+        reach = student(level, sample.spread.units - 1) * _gap_errors(sample, bins)
+        ends = np.stack([-reach, reach])
+    held = np.rint(found.low * bins).astype(np.int64)
+    low, high = (np.clip(found.confidence + end[held], 0.0, 1.0) for end in ends)
+    return Reliability(found.low, found.high, found.confidence, found.accuracy, found.weight, low, high)
+
+
+def _gap_errors(sample: Sample, bins: int) -> Array:
+    """The standard error of the gap between share right and mean confidence in each bin, from the units."""
+    coarse, errors = sample.coarse, np.zeros(bins)
+    place = np.clip(np.searchsorted(np.arange(bins + 1) / bins, coarse.threshold, side="right") - 1, 0, bins - 1)
+    weight = Bins.of(coarse, bins, "width").weight
+    for one in np.flatnonzero(weight):
+        errors[one] = _unit_error(sample, np.where(place == one, 1.0, 0.0)) / weight[one]
+    return errors
+
+
+def _unit_error(sample: Sample, factor: Array) -> float:
+    """The standard error of the sum of (right - confidence) times a factor by level, from what each unit adds."""
+    coarse = sample.coarse
+    chance, units = coarse.threshold.clip(0, 1), sample.spread.units
+    pulls = sample.pulls(np.concatenate([(1 - chance) * factor, -chance * factor, [0.0]])) * coarse.total
+    return math.sqrt(float(np.square(pulls - pulls.mean()).sum()) * units / max(units - 1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationTest:
+    """Spiegelhalter's test of whether confidences are the chances of being right: z, and its two-sided p-value."""
+
+    z: float
+    p: float
+    why: str | None = None
+    """Why there is no test."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The test as plain values."""
+        found: dict[str, Any] = plain({"name": "Spiegelhalter", "z": self.z, "p": self.p})
+        return found if self.why is None else {**found, "why": self.why}
+
+
+def calibration_test(sample: Sample) -> CalibrationTest:
+    """Spiegelhalter's z: the sum of (right - c)(1 - 2c) over answers with confidence c, over its standard error.
+
+    Where confidences are the chances of being right the sum is 0 on average: it is the part of the Brier score that
+    outcomes decide. For independent answers its variance is the sum of (1 - 2c)^2 c (1 - c), and z is about standard
+    normal (Spiegelhalter 1986). For dialogues and weighted rows the variance is that of what units add, and z is
+    compared with Student's t. A small p-value refutes calibration; a large one does not prove it: errors of confidences
+    of which half are too high and half too low may cancel in the sum.
+
+    >>> from demur.core.stats.resampling import Rows, Sample
+    >>> found = calibration_test(Sample(Rows.of([0.9] * 10, [True] * 6 + [False] * 4)))
+    >>> round(found.z, 4), round(found.p, 4)
+    (3.1623, 0.0016)
+    """
+    sweep, nothing = sample.sweep, float("nan")
+    why = why_no_probabilities(Bins.of(sweep, 1, "width"))
+    if why is not None:
+        return CalibrationTest(nothing, nothing, why)
+    total = variance = 0.0
+    for chance, right, wrong in by_pieces(*probabilities_of(sweep)):
+        factor, spread = 1 - 2 * chance, np.square(1 - 2 * chance) * chance * (1 - chance)
+        total += float(weighted((1 - chance) * factor, right) - weighted(chance * factor, wrong))
+        variance += float(weighted(spread, right) + weighted(spread, wrong))
+    if sample.alike:
+        error = math.sqrt(variance)
+    else:
+        coarse = sample.coarse.threshold
+        error = _unit_error(sample, np.where((coarse >= 0) & (coarse <= 1), 1 - 2 * coarse.clip(0, 1), 0.0))
+    if not error > 0:
+        if total == 0:
+            return CalibrationTest(nothing, nothing, "every confidence is 0, 0.5 or 1, which the test cannot judge")
+        return CalibrationTest(math.copysign(math.inf, total), 0.0)
+    z = total / error
+    return CalibrationTest(z, 2 * normal_tail(abs(z)) if sample.alike else student_p(z, 1.0, sample.spread.units - 1))

@@ -75,15 +75,21 @@ def beta_quantile(a: float, b: float, p: float) -> float:
         from scipy.special import betaincinv
 
         return float(betaincinv(a, b, p))
-    scale = _log_gamma_ratio(a, b)
-    low, high, x = 0.0, 1.0, a / (a + b)
+    scale, mean = _log_gamma_ratio(a, b), a / (a + b)
+    low, high, x = 0.0, 1.0, mean
+    if 0 < p < 1:  # nearly normal where both parameters are large
+        near = mean + normal_quantile(p) * math.sqrt(mean * (1 - mean) / (a + b + 1))
+        x = near if 0 < near < 1 else mean
     for _ in range(200):
         gap = _beta_chance(a, b, x, scale) - p
         low, high = (x, high) if gap < 0 else (low, x)
         density = math.exp(min(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x), 700.0))
         step = gap / density if density > 0 else math.inf
-        new = x - step if low < x - step < high else (low + high) / 2
-        if abs(new - x) <= 4e-16 * x or not _ZERO < new < 1:
+        taken = low < x - step < high
+        new = x - step if taken else (low + high) / 2
+        left = step * step * abs((a - 1) / x - (b - 1) / (1 - x)) / 2 if taken else math.inf  # of the error, by Newton
+        close = left <= 2e-16 * x and abs(step) <= 1e-6 * x  # at a mode the estimate of the error is 0 wherever x is
+        if abs(new - x) <= 4e-16 * x or close or not _ZERO < new < 1:
             return new
         x = new
     return x
@@ -248,14 +254,25 @@ def _clopper_pearson(rate: float, n: float, tail: float) -> tuple[float, float]:
     return min(low, rate), max(high, rate)
 
 
+def quantile(values: Array, share: float) -> float:
+    """The value below which a share of the values lies, as np.quantile gives it, which loads masked arrays first.
+
+    >>> quantile(np.array([3.0, 1.0, 2.0]), 0.25)
+    1.5
+    """
+    ordered = np.sort(values)
+    place = share * (ordered.size - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return float(low + (high - low) * (place - math.floor(place)))
+
+
 def expanded_percentiles(replicates: Array, level: float, units: float) -> tuple[float, float]:
     """Percentile interval widened for small samples, so that it matches Student's t (Hesterberg 2015, section 5.3)."""
     kept = replicates[~np.isnan(replicates)]
     if kept.size < 0.9 * replicates.size or units < 2:
         return float("nan"), float("nan")
     tail = normal_tail(math.sqrt(units / (units - 1)) * student(level, units - 1))
-    low, high = np.quantile(kept, [tail, 1 - tail])
-    return float(low), float(high)
+    return quantile(kept, tail), quantile(kept, 1 - tail)
 
 
 def normal(level: float) -> float:

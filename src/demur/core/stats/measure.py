@@ -78,9 +78,10 @@ class SweepMeasure(Measure):
 
     def value_of(self, sweep: Sweep) -> NDArray[np.float64]:
         """What the sweep gives, computed once however many ask for it."""
-        if self not in sweep.values:
-            sweep.values[self] = self.finish(sweep)
-        return sweep.values[self]
+        known: dict[Measure, NDArray[np.float64]] = sweep.values
+        if self not in known:
+            known[self] = self.finish(sweep)
+        return known[self]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 A cell is a level of confidence with right or wrong, or "withheld". What is drawn are *units*: inputs, or dialogues
 where turns of one dialogue are not independent. Inputs of one cell are alike, so independent inputs need only one
-multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one by one and summed into cells.
+multinomial draw per replicate; dialogues, pairs and weighted rows are drawn one by one and summed into cells, those of
+a stratified sample within their strata.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol
@@ -18,8 +19,9 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from demur.core.arrays import Array
-from demur.core.stats.calibration import cell_terms, cell_totals, cell_totals_of
+from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import Measure, TermMeasure
+from demur.core.stats.strata import Strata, drawn_apart, strata_in
 from demur.core.stats.sweep import Floats, Sweep, places_among, ratio
 
 CELL_LEVELS = 500
@@ -56,6 +58,8 @@ class Spread:
     clustered: bool
     dialogues: float | None = None
     """How many dialogues there are, on the low side, where the units are buckets that hold several."""
+    heaviest: float | None = None
+    """Share of all inputs that one row stands for at most, where rows are a stratified sample."""
 
     @property
     def independent(self) -> float:
@@ -66,6 +70,11 @@ class Spread:
     def most(self) -> float:
         """Independent inputs that the sample stands for at most: turns of a dialogue may all tell the same."""
         return min(self.n, self.independent) if self.clustered else self.n
+
+    @property
+    def unseen(self) -> float:
+        """Independent inputs by which to bound what the sample has not shown, which may lie in its heaviest rows."""
+        return self.n if self.heaviest is None else min(self.n, 1 / self.heaviest)
 
 
 class SampleSource(Protocol):
@@ -86,6 +95,10 @@ class SampleSource(Protocol):
     @property
     def heaviest(self) -> float:
         """Weight of the heaviest unit."""
+
+    @property
+    def strata(self) -> Strata | None:
+        """The units by stratum, where rows are a stratified sample."""
 
     def sweep(self) -> Sweep:
         """The exact sweep."""
@@ -108,7 +121,8 @@ class Rows:
     """Judged rows of one system as arrays: `confidence` is read only where `answered`.
 
     `unit` numbers what is drawn in the bootstrap, from 0, in an order that does not depend on the order of rows; None
-    means that each row is a unit and rows alike are interchangeable.
+    means that each row is a unit and rows alike are interchangeable. `stratum` numbers the strata of a stratified
+    sample, whose weights say how many inputs a row stands for.
     """
 
     confidence: Floats
@@ -116,6 +130,7 @@ class Rows:
     answered: NDArray[np.bool_]
     weight: Floats
     unit: NDArray[np.int64] | None = None
+    stratum: NDArray[np.int64] | None = None
 
     known: ClassVar[Mapping[Measure, Array]] = {}
 
@@ -128,18 +143,31 @@ class Rows:
     @classmethod
     def from_frame(cls, frame: pl.DataFrame) -> Rows:
         """Rows of one system's judged table; where it names dialogues, these are the units."""
+        weight = frame["weight"].to_numpy()
         return cls(
             frame["confidence"].fill_null(0.0).to_numpy(),
             frame["right"].to_numpy(),
             frame["answered"].to_numpy(),
-            frame["weight"].to_numpy(),
-            dialogue_units(frame),
+            weight,
+            *drawn_apart(dialogue_units(frame), strata_in(frame), weight),
         )
 
     @property
     def units(self) -> int:
         """How many independent units there are: dialogues where they are known, else inputs."""
+        if self.strata is not None:
+            return int(self.strata.of.size)
         return self.weight.size if self.unit is None else int(self.unit.max()) + 1
+
+    @cached_property
+    def strata(self) -> Strata | None:
+        """The units by stratum, where rows are a stratified sample."""
+        if self.stratum is None:
+            return None
+        unit = numbered_units(self)
+        of = np.empty(int(unit.max()) + 1, np.int64)
+        of[unit] = self.stratum
+        return Strata(of, np.bincount(unit, weights=self.weight).astype(np.float64))
 
     @property
     def weighted(self) -> bool:
@@ -155,12 +183,16 @@ class Rows:
     @property
     def spread(self) -> Spread:
         """How much the rows tell."""
-        return Spread(self.effective_n, self.units, self.unit is not None)
+        if self.strata is None:
+            return Spread(self.effective_n, self.units, self.unit is not None)
+        heaviest = float(self.weight[self.answered].max(initial=0.0) / self.weight.sum())
+        units = self.strata.freedom + 1
+        return Spread(self.effective_n, units, self.unit is not None, heaviest=heaviest or None)
 
     @property
     def alike(self) -> bool:
         """Whether rows are independent and count alike."""
-        return self.unit is None and not self.weighted
+        return self.unit is None and self.stratum is None and not self.weighted
 
     @property
     def heaviest(self) -> float:
@@ -216,14 +248,19 @@ class Rows:
 
     def pulled(self, influence: Array) -> Array:
         """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""
-        return np.sort(self.pulled_by_unit(influence))  # a fixed order of summing, so row order moves no digit
+        return self.in_order(self.pulled_by_unit(influence))
+
+    def in_order(self, pulls: Array) -> Array:
+        """What each unit adds in rising order, a fixed one, so that row order moves no digit; of strata within them."""
+        return np.sort(pulls if self.strata is None else self.strata.centred(pulls))
 
     def pulled_by_unit(self, influence: Array) -> Array:
         """What each unit adds to a statistic; `influence` is what each row adds."""
         pull = influence * self.weight / np.sort(self.weight).sum()
-        if self.unit is not None and self.units < pull.size:
-            order = np.lexsort((pull, self.unit))
-            pull = np.bincount(self.unit[order], weights=pull[order])
+        if (self.unit is not None and self.units < pull.size) or self.stratum is not None:
+            unit = numbered_units(self)
+            order = np.lexsort((pull, unit))
+            pull = np.bincount(unit[order], weights=pull[order])
         return np.asarray(pull, dtype=np.float64)
 
 
@@ -256,9 +293,9 @@ class Sample:
 
     @cached_property
     def scarce(self) -> float:
-        """How many answers there are of the scarcer kind, right or wrong."""
+        """How many answers there are of the scarcer kind, right or wrong; of weighted rows as many as tell as much."""
         errors = float(self.sweep.errors)
-        return min(errors, float(self.sweep.answered) - errors)
+        return float(min(errors, float(self.sweep.answered) - errors) * self.spread.n / self.sweep.total)
 
     @cached_property
     def smoothed(self) -> Sweep:
@@ -295,7 +332,7 @@ class Sample:
         plain = rate * (1 - rate) / self.sweep.total
         found = float(np.nanvar(rates)) * units / max(units - 1, 1) / plain if plain > 0 else math.inf
         least = self.sweep.total / self.spread.n
-        return float(min(max(found, least), self.sweep.total / self.spread.most))
+        return float(min(max(found, least), self.sweep.total / min(self.spread.most, self.spread.unseen)))
 
     def forget(self) -> None:
         """Let go of the replicates, which take most of the room; when asked for they are drawn again, and the same."""
@@ -355,31 +392,7 @@ class Sample:
     def totals(self, measure: TermMeasure) -> Array:
         """The exact totals of a measure that is a sum over rows."""
         known = self.source.known.get(measure)
-        if known is not None:
-            return known
-        if measure in self._totals:
-            return self._totals[measure]
-        return cell_totals(measure, self.sweep, self.terms(measure) if self.coarse is self.sweep else None)
-
-    def total_together(self, measures: Sequence[Measure]) -> None:
-        """Make the exact totals of measures that are sums over rows in one pass, where there are many levels."""
-        wanted = [one for one in measures if isinstance(one, TermMeasure) and one not in self.source.known]
-        if wanted and self.coarse is not self.sweep:
-            self._totals.update(zip(wanted, cell_totals_of(wanted, self.sweep), strict=True))
-
-    @cached_property
-    def _totals(self) -> dict[Measure, Array]:
-        return {}
-
-    def terms(self, measure: TermMeasure) -> Array:
-        """The terms of a measure in every cell at the levels of the replicates."""
-        if measure not in self._terms:
-            self._terms[measure] = cell_terms(measure, self.coarse.threshold)
-        return self._terms[measure]
-
-    @cached_property
-    def _terms(self) -> dict[TermMeasure, Array]:
-        return {}
+        return cell_totals(measure, self.sweep) if known is None else known
 
 
 def dialogue_units(frame: pl.DataFrame) -> NDArray[np.int64] | None:
@@ -447,11 +460,14 @@ def replicate_together(systems: list[Rows], *, replicates: int, seed: int, level
 def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates: int, seed: int) -> list[Sweep]:
     first = numbered_units(systems[0])
     units = [first if rows.unit is None or rows.unit is systems[0].unit else rows.unit for rows in systems]
-    count = int(first.max()) + 1
+    count, strata = int(first.max()) + 1, systems[0].strata
     if count > MOST_UNITS:  # dealt at random but by number, so that row order plays no part
         dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
+        if strata is not None:
+            dealt = strata.bundled(MOST_UNITS, seed)
+            strata = strata.joined(dealt)
         units = [dealt[unit] for unit in units]
-        count = MOST_UNITS
+        count = int(dealt.max()) + 1
     tables = [
         units_by_cell(rows.cells(threshold), unit, rows.weight, cells=2 * threshold.size + 1, units=count)
         for rows, unit, threshold in zip(systems, units, thresholds, strict=True)
@@ -459,7 +475,8 @@ def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates
     of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
     most = math.inf if any(rows.weighted for rows in systems) else max(table.sum(axis=1).max() for table in tables)
     drawn: list[list[Array]] = [[] for _ in systems]
-    for chunk in Draws(count, replicates, seed):
+    drawing = Draws(count, replicates, seed) if strata is None else strata.draws(replicates, seed, DRAWN_AT_ONCE)
+    for chunk in drawing:
         kind: Any = next((kind for limit, kind in NARROW if most * chunk.max() < limit), np.float64)
         times = chunk.T.astype(kind, order="C")
         for parts, table in zip(drawn, of_kind(kind), strict=True):
@@ -487,11 +504,18 @@ def units_by_cell(cell: NDArray[np.int64], unit: NDArray[np.int64], weight: Floa
 
 
 def numbered_units(rows: Rows) -> NDArray[np.int64]:
-    """What is drawn, numbered from 0: the rows' units, or the rows themselves in an order of their own."""
+    """What is drawn, numbered from 0: the rows' units, or the rows themselves in an order of their own.
+
+    The rows of a stratum in which nothing is answered are one unit: to draw among them would change nothing.
+    """
     if rows.unit is not None:
         return rows.unit
     key = np.where(rows.answered, rows.confidence, -np.inf)
     order = np.lexsort((rows.weight, rows.right, rows.answered, key))
-    unit = np.empty(order.size, dtype=np.int64)
-    unit[order] = np.arange(order.size)
+    unit, first = np.empty(order.size, dtype=np.int64), np.ones(order.size, dtype=np.bool_)
+    if rows.stratum is not None:
+        order = order[np.argsort(rows.stratum[order], kind="stable")]
+        ordered, answers = rows.stratum[order], np.bincount(rows.stratum, weights=rows.answered)
+        first[1:] = (ordered[1:] != ordered[:-1]) | (answers[ordered[1:]] > 0)
+    unit[order] = np.cumsum(first) - 1
     return unit

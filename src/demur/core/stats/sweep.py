@@ -21,8 +21,16 @@ FEW_LEVELS = 10_000
 """Levels up to which values are looked up as they come; among more it is quicker to bring them near each other."""
 
 
+LEVELS_AT_ONCE = 1 << 14
+"""Thresholds that are worked on at a time: few enough to stay in the processor's cache."""
+
 LARGEST_COUNT = 2.0**53
 """From here on weights that add up to whole numbers are no counts: not every whole number is a float of its own."""
+
+
+def spans(levels: int) -> Iterator[slice]:
+    """Pieces of so many levels that what is made of them stays in the processor's cache."""
+    return (slice(start, start + LEVELS_AT_ONCE) for start in range(0, max(levels, 1), LEVELS_AT_ONCE))
 
 
 def places_among(levels: Floats, values: Floats) -> NDArray[np.int64]:
@@ -44,8 +52,8 @@ def _roughly_sorted(values: Floats) -> NDArray[np.int64]:
     low = np.uint64(max(values.size - 1, 1).bit_length())
     keys = (np.ascontiguousarray(values).view(np.uint64) >> low) << low
     keys |= np.arange(values.size, dtype=np.uint64)
-    ordered = pl.Series(keys).sort(multithreaded=False).to_numpy()
-    return (ordered & ((np.uint64(1) << low) - np.uint64(1))).astype(np.int64)
+    keys.sort()
+    return (keys & ((np.uint64(1) << low) - np.uint64(1))).astype(np.int64)
 
 
 Counts = NDArray[Any]
@@ -57,9 +65,6 @@ Ties = Literal["together", "randomise"]
 
 RATE_ROUNDING = 1e-12
 """How far a rate may lie beyond a limit by the rounding of sums alone."""
-
-LEVELS_AT_ONCE = 1 << 18
-"""Thresholds that are read as rows at a time: few enough that the terms of a measure take little room."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +152,7 @@ class Sweep:
             raise DataError("the weights of the rows must not all be 0")
         return self
 
-    @property
+    @cached_property
     def answered(self) -> Floats:
         """Weight of the rows that have an answer."""
         return np.asarray(self.right.sum(axis=-1, dtype=np.float64) + self.wrong.sum(axis=-1, dtype=np.float64))
@@ -158,7 +163,7 @@ class Sweep:
         total = self.answered + self.withheld
         return float(total) if np.ndim(total) == 0 else total
 
-    @property
+    @cached_property
     def errors(self) -> Floats:
         """Weight of the wrong answers when every answer is returned."""
         return np.asarray(self.wrong.sum(axis=-1, dtype=np.float64))
@@ -169,12 +174,11 @@ class Sweep:
         total = np.asarray(self.total)[..., None]
         withheld = np.asarray(self.withheld, dtype=np.float64)[..., None]
         x, y = (np.empty((*self.right.shape[:-1], self.threshold.size + 1)) for _ in range(2))
-        kind = np.result_type(self.right, self.wrong, np.int64)  # sums of counts are quicker, and exact, as integers
-        fallen = np.cumsum(self.wrong, axis=-1, dtype=kind)
-        errors = np.asarray(self.errors)[..., None]
-        x[..., :1], y[..., :1] = withheld, errors
-        np.add(np.cumsum(self.right + self.wrong, axis=-1, dtype=kind), withheld, out=x[..., 1:])
-        np.subtract(errors, fallen, out=y[..., 1:])
+        x[..., :1] = y[..., :1] = 0.0
+        np.cumsum(self.right + self.wrong, axis=-1, dtype=np.float64, out=x[..., 1:])
+        np.cumsum(self.wrong, axis=-1, dtype=np.float64, out=y[..., 1:])
+        x += withheld
+        np.subtract(self.errors[..., None], y, out=y)
         with np.errstate(invalid="ignore"):  # a replicate may have drawn nothing but rows of weight 0
             x /= total
             y /= total
@@ -187,7 +191,12 @@ class Sweep:
         return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
     @cached_property
-    def values(self) -> dict[Any, Floats]:
+    def wrong_below(self) -> Floats:
+        """Wrong answers withheld halfway through each level, by rising threshold."""
+        return np.asarray(np.cumsum(self.wrong, axis=-1, dtype=np.float64) - self.wrong / 2)
+
+    @cached_property
+    def values(self) -> dict[Any, Any]:
         """What measures gave of the sweep, for others that start from them."""
         return {}
 
@@ -200,15 +209,6 @@ class Sweep:
         scale = ratio(self.n, self.total)
         right, wrong = (part * scale[..., None] for part in (self.right, self.wrong))
         return Sweep(self.threshold, right, wrong, self.withheld * scale, self.n, self.upper)
-
-    def cells(self) -> Iterator[pl.DataFrame]:
-        """The sweep as judged rows: one for each kind of answer at each threshold, weighted by its count; in parts."""
-        for start in range(0, max(self.threshold.size, 1), LEVELS_AT_ONCE):
-            part = slice(start, start + LEVELS_AT_ONCE)
-            withheld = self.withheld if part.stop >= self.threshold.size else 0.0
-            counts = np.concatenate([self.right[part], self.wrong[part], [withheld]])
-            filled = np.flatnonzero(counts)
-            yield cells_as_rows(self.threshold[part], filled, counts[filled])
 
     def __add__(self, other: Sweep) -> Sweep:
         """The sweep of both; entries that overlap become one, so that every cutoff left is exact in both parts."""
@@ -273,9 +273,14 @@ class Sweep:
         """
         if self.threshold.size <= points:
             return self
-        mass = np.cumsum(self.right + self.wrong, dtype=np.float64)
-        group = np.minimum((mass - (self.right + self.wrong) / 2) / mass[-1] * points, points - 1).astype(np.int64)
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        pieces, mass, last = [], 0.0, -1
+        for part in spans(self.threshold.size):
+            at_level = np.add(self.right[part], self.wrong[part], dtype=np.float64)
+            through = np.cumsum(at_level) + mass
+            group = np.minimum((through - at_level / 2) / self.answered * points, points - 1).astype(np.int64)
+            pieces.append(part.start + np.flatnonzero(np.diff(group, prepend=last)))
+            mass, last = through[-1], group[-1]
+        starts = np.concatenate(pieces)
         return Sweep(
             self.threshold[starts],
             np.add.reduceat(self.right, starts, dtype=np.result_type(self.right, np.int64)),
@@ -286,15 +291,16 @@ class Sweep:
 
     def digest(self) -> str:
         """A name for the data behind the sweep: independent of row order, and of the parts it was added from."""
-        image = (self.threshold + 0.0).view(np.uint64)
         with np.errstate(over="ignore"):
-            parts = _mixed(image ^ _mixed(_rounded_bits(self.right))) + _mixed(
-                ~image ^ _mixed(_rounded_bits(self.wrong))
-            )
-            if self.upper is not None:
-                parts += _mixed(image ^ _mixed((self.upper + 0.0).view(np.uint64)))
-            rest = _mixed(np.uint64(self.n)) + _mixed(_rounded_bits(self.withheld))
-            total = _mixed(parts.sum(dtype=np.uint64) + rest)
+            total = _mixed(np.uint64(self.n)) + _mixed(_rounded_bits(self.withheld))
+            for part in spans(self.threshold.size):
+                image = (self.threshold[part] + 0.0).view(np.uint64)
+                hashes = _mixed(image ^ _mixed(_rounded_bits(self.right[part])))
+                hashes += _mixed(~image ^ _mixed(_rounded_bits(self.wrong[part])))
+                if self.upper is not None:
+                    hashes += _mixed(image ^ _mixed((self.upper[part] + 0.0).view(np.uint64)))
+                total += hashes.sum(dtype=np.uint64)
+            total = _mixed(total)
         return f"{int(total):016x}"
 
 
@@ -364,11 +370,10 @@ def _count_keys(scores: Floats, right: NDArray[np.bool_], *, flip: bool) -> tupl
     key = ~scores.view(np.uint64) if flip else (scores + 0.0).view(np.uint64)  # -0.0 is 0.0
     key <<= _ERROR_BIT
     key |= (~right).view(np.uint8)
-    ordered = pl.Series(key).sort(multithreaded=False).to_numpy()
-    wrong = ordered.astype(np.uint8)
+    key.sort()
+    wrong = key.astype(np.uint8)
     wrong &= 1
-    np.right_shift(ordered, _ERROR_BIT, out=key)
-    del ordered
+    key >>= _ERROR_BIT
     last = np.empty(key.size, dtype=np.bool_)
     last[-1:] = True
     np.not_equal(key[1:], key[:-1], out=last[:-1])
@@ -420,18 +425,6 @@ def _rounded_bits(weight: Any) -> Any:
     """The bits of a weight without its last digits, which the order of summing in an engine may move."""
     bits = np.asarray(weight, dtype=np.float64).view(np.uint64)
     return (bits + np.uint64(0x800)) & ~np.uint64(0xFFF)
-
-
-def cells_as_rows(threshold: Floats, cell: NDArray[np.int64], weight: Floats) -> pl.DataFrame:
-    """Cells as judged rows: numbered through right answers by threshold, then wrong ones, then the withheld."""
-    size = threshold.size
-    columns = {
-        "confidence": np.append(threshold, [0.0])[np.where(cell < size, cell, cell - size)],
-        "right": cell < size,
-        "answered": cell < 2 * size,
-        "weight": weight,
-    }
-    return pl.DataFrame(columns)
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:

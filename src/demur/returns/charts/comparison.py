@@ -45,7 +45,7 @@ from demur.returns.charts.error_return import (
 )
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import Comparison
-from demur.returns.comparison.leaderboard import Standing
+from demur.returns.comparison.contrasts import Standing
 from demur.returns.evaluate import Evaluation
 from demur.returns.threshold import Choice
 
@@ -96,15 +96,9 @@ def line_styles(comparison: Comparison) -> dict[str, LineStyle]:
     return {name: style_of(ordered.index(name)) for name in names}
 
 
-def _ranked(comparison: Comparison) -> list[Standing]:
-    """The systems by rank, whatever the leaderboard is sorted by."""
-    area = {one.system: one.figures["augrc"].value for one in comparison.leaderboard.standings}
-    return sorted(comparison.leaderboard.standings, key=lambda one: (sum(one.rank), area[one.system]))
-
-
 def _coloured(comparison: Comparison) -> list[str]:
     """The baseline, then those that no test shows to be behind another, or at least the first three."""
-    ranked = _ranked(comparison)
+    ranked = comparison.leaderboard.ranked
     leaders = sum(one.rank[0] == 1 for one in ranked)
     first = ranked[: min(max(leaders, LEAST_LEADERS), MOST_LEADERS)]
     return list(dict.fromkeys([comparison.leaderboard.baseline, *(one.system for one in first)]))
@@ -236,7 +230,7 @@ SIDES = {
 def forest_chart(comparison: Comparison) -> Any:
     """AUGRC of each system with its interval, by rank; colour and shape tell how it differs from the baseline."""
     short, shared = comparison.in_short
-    ranked = _ranked(short)
+    ranked = short.leaderboard.ranked
     rows = []
     for one in ranked:
         figure, places = one.figures["augrc"], str(one.rank[0])
@@ -253,7 +247,7 @@ def forest_chart(comparison: Comparison) -> Any:
         title="Areas under the curves, by rank",
         subtitle=[
             f"{percent(short.level)} intervals of each area",
-            f"colour: the test of the difference from {short.leaderboard.baseline}, corrected for {tests:,} tests",
+            f"colour: better or worse overall than {short.leaderboard.baseline}, corrected for {tests:,} tests",
             "right: the ranks that tests of every two leave open",
             *([shared] if shared else []),
         ],
@@ -267,12 +261,10 @@ FEW_ROWS, MOST_TOLD = 20, 12
 
 
 def _side(one: Standing) -> str:
-    """What the test of the difference from the baseline shows."""
+    """What the tests against the baseline show."""
     if one.difference is None:
         return "baseline"
-    if not one.difference.significant:
-        return "no significant difference"
-    return "significantly better" if one.difference.value < 0 else "significantly worse"
+    return "no significant difference" if one.verdict is None else f"significantly {one.verdict}"
 
 
 def _forest_layers(table: pl.DataFrame) -> list[Any]:
@@ -314,10 +306,10 @@ SHADES = 12
 def pair_matrix_chart(comparison: Comparison) -> Any:
     """Differences of AUGRC of every two systems as a heat map, by rank, with dots where they are significant."""
     short, shared = comparison.in_short
-    names = [one.system for one in _ranked(short)]
+    names = [one.system for one in short.leaderboard.ranked]
     places = {name: place for place, name in enumerate(names)}
     rows = []
-    for pair in short.leaderboard.pairs:
+    for pair in (one for one in short.leaderboard.pairs if one.overall.defined):
         contrast, row, column = pair.overall, places[pair.a], places[pair.b]
         if row < column:
             contrast, row, column = contrast.turned(), column, row
@@ -343,9 +335,9 @@ def pair_matrix_chart(comparison: Comparison) -> Any:
 
 
 def _matrix_layers(table: pl.DataFrame, names: Sequence[str], cell: int) -> list[Any]:
-    most = max(*map(abs, table["difference"]), 1e-6)
+    most = max([1e-6, *map(abs, table["difference"])])
     ends = [(0.0, "#f7f7f7"), (most, "#D55E00")]
-    if min(table["difference"]) < -0.02 * most:  # ranks and areas need not agree where systems withhold by themselves
+    if min(table["difference"], default=0.0) < -0.02 * most:  # ranks need not follow areas where systems withhold
         ends.insert(0, (-most, "#0072B2"))
     scale = alt.Scale(domain=[end for end, _ in ends], range=[colour for _, colour in ends], interpolate="lab")
     bar = alt.Legend(

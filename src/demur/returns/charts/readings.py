@@ -36,8 +36,7 @@ from demur.returns.charts.error_return import Texts, baseline_first, tooltip_row
 from demur.returns.curves import AXES, Curve, curve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import AUROC
-from demur.returns.recalibration.recalibrated_log import RecalibratedLog
-from demur.returns.recalibration.recalibration import Calibration
+from demur.returns.recalibration import Calibration, RecalibratedLog
 from demur.returns.threshold import printed_frame
 
 CAUTION = "Says nothing of the error rate: errors spread evenly give the same curve at 10 % or 90 % error."

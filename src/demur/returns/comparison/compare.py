@@ -12,25 +12,29 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.show.numbers import names_in_short
+from demur.core.show.numbers import names_in_short, percent
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import check_level, mcnemar, normal
 from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.comparison.contrasts import (
+    BEST,
     Contrast,
+    Leaderboard,
     Pair,
     PairTests,
+    RankingRegion,
     Side,
     area_contrast,
+    chosen_baseline,
     corrected,
+    leaderboard,
     overall_contrast,
     pair_tests,
+    ranking,
     right_contrast,
 )
-from demur.returns.comparison.leaderboard import Leaderboard, chosen_baseline, leaderboard
-from demur.returns.comparison.ranking import RankingRegion, ranking
 from demur.returns.curves import (
     DifferenceBand,
     ErrorReturnCurve,
@@ -153,17 +157,16 @@ class PairComparison(PairTests, Shown):
         """Whether differences of the margin or more are ruled out, of errors and, if floors differ, right answers."""
         if self.margin is None:
             return None
-        a, b = self.overall.inferior_p(self.margin)
-        if self.floors_differ:
-            fewer_b, fewer_a = self.right.inferior_p(self.margin)
-            a, b = max(a, fewer_a), max(b, fewer_b)
+        errors = [self.overall.inferior_p(self.margin)] if self.overall.defined else []
+        right = [self.right.inferior_p(self.margin)[::-1]] if self.floors_differ or not errors else []
+        a, b = (max(tests) for tests in zip(*errors, *right, strict=True))
         return Equivalence(self.margin, a, b, self.overall.level)
 
     @property
     def verdict(self) -> Verdict:
         """The comparison in one word."""
         shown = {part.better for part in self.intervals}
-        if len(shown) == 2 or (self.better is None and self.fewer_errors and self.more_right):
+        if len(shown) == 2 or self.is_trade:
             return "crossing"
         if self.better == "a":
             return "a dominates" if self._dominates("a") else "a better"
@@ -355,8 +358,11 @@ def compare(
         unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
         rows = {name: part.drawn_by(unit) for name, part in rows.items()}
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
-    base = chosen_baseline(baseline, curves)
     few = every_pair or len(rows) <= MOST_PAIRED
+    every: Sequence[PairTests] = ()
+    if baseline == BEST or not few:
+        every = pair_tests(rows, list(combinations(rows, 2)), paired=pairing.paired, level=level, region=region)
+    base = chosen_baseline(baseline, curves, every)
     couples = list(combinations(rows, 2)) if few else [(base, name) for name in rows if name != base]
     samples = _Replicates(rows, None if few else base, pairing.paired, replicates, seed)
     bands = difference_bands(couples, curves, samples, rows, level, region)
@@ -366,10 +372,7 @@ def compare(
     leads, note = ranking(curves, bands) if few else (), pairing.note
     how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
     evaluations = evaluate(pairing.frames, read=read, **how, **options)
-    every: Sequence[PairTests] = pairs
-    if not few:
-        every = pair_tests(rows, list(combinations(rows, 2)), paired=pairing.paired, level=level, region=region)
-    board = leaderboard(evaluations, every, pairs, base, sort)
+    board = leaderboard(evaluations, pairs if few else every, pairs, base, sort)
     return Comparison(evaluations, pairs, leads, board, note, pairing.dropped, level, (note,))
 
 
@@ -424,14 +427,15 @@ def _compare_pair(
     margin: float | None,
 ) -> PairComparison:
     (a, b), (one, two) = (rows[name] for name in names), (curves[name] for name in names)
+    reached = max(one.floor, two.floor) <= region[1]
     how: dict[str, Any] = {"paired": paired, "level": level}
     return PairComparison(
         a=names[0],
         b=names[1],
         paired=paired,
         n=min(a.weight.size, b.weight.size),
-        intervals=_better_intervals(band, (one, two)),
-        crossings=_crossings(one, two, band),
+        intervals=_better_intervals(band, (one, two)) if reached else (),
+        crossings=_crossings(one, two, band) if reached else (),
         overall=overall_contrast(a, b, region, **how),
         right=right_contrast(a, b, **how),
         band=band,
@@ -466,7 +470,7 @@ def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBan
     """Every sign change of the exact difference; a stretch where the curves coincide counts at its middle."""
     same = np.array_equal(one.nonreturn, two.nonreturn)  # as where inputs are paired and no confidences are tied
     x = one.nonreturn if same else np.union1d(one.nonreturn, two.nonreturn)
-    x = x[x >= band.x[0]]
+    x = x[(x >= band.x[0]) & (x <= band.x[-1])]
     gap = one.error_at(x) - two.error_at(x)
     gap[np.abs(gap) < 1e-12] = 0.0
     apart = np.flatnonzero(gap)
@@ -491,17 +495,19 @@ def _mcnemar(
     """The exact test at the cutoffs nearest below the share asked for, where both withhold about the same."""
     if rows[pair[0]].unit is not rows[pair[1]].unit:
         return "inputs were tried several times, so single answers are no pairs"
+    if rows[pair[0]].stratum is not None:
+        return "inputs were drawn by strata, and the exact test needs inputs that count alike"
     places = [int(np.searchsorted(curves[name].nonreturn, at + 1e-12, side="right")) - 1 for name in pair]
     errs, reached = [], []
     for name, place in zip(pair, places, strict=True):
         curve = curves[name]
         if place < 0:
-            return f"{name} withholds {curve.floor:.3g} of the inputs by itself, more than {at:g}"
+            return f"{name} withholds {percent(curve.floor)} of the inputs by itself, more than {percent(at)}"
         reached.append(float(curve.nonreturn[place]))
         returned = rows[name].answered & (rows[name].confidence >= curve.threshold[place])  # nothing is at least NaN
         errs.append(returned & ~rows[name].right)
     if abs(reached[0] - reached[1]) > max(NEAR_ENOUGH, 1 / rows[pair[0]].weight.size):
-        apart = " and ".join(f"{name} {rate:.3g}" for name, rate in zip(pair, reached, strict=True))
-        return f"ties leave no common cutoff near a non-return rate of {at:g}: {apart}"
+        apart = " and ".join(f"{name} {percent(rate)}" for name, rate in zip(pair, reached, strict=True))
+        return f"ties leave no common cutoff near a non-return rate of {percent(at)}: {apart}"
     a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
     return McNemar(at, reached[0], reached[1], a_only, b_only, mcnemar(a_only, b_only))

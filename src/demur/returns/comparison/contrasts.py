@@ -6,17 +6,44 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, TypeVar
+from itertools import pairwise
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
-from demur.core.stats.intervals import sidak
+from demur.core.io.columns import nearest
+from demur.core.show.results import plain
+from demur.core.stats.intervals import Figure, sidak
 from demur.core.stats.resampling import Rows
-from demur.returns.measures import Estimate, area_from, area_influence
-from demur.returns.options import EVERYWHERE
+from demur.errors import UsageError
+from demur.returns.curves import GRID, DifferenceBand, ErrorReturnCurve
+from demur.returns.evaluate import Evaluation
+from demur.returns.measures import AUGRC, Estimate, area_from, area_influence
+from demur.returns.options import EVERYWHERE, SortKey
 
 Range = tuple[float, float]
+
+FIGURES = ("augrc", "forced_error", "error_at_nonreturn", "nonreturn_at_error", "ranking_skill")
+"""Measures that stand in a leaderboard, as far as they were asked for."""
+
+BEST = "best"
+
+Against = Literal["better", "worse"]
+
+Places = NDArray[np.int64]
+Bands = Mapping[tuple[str, str], DifferenceBand]
+
+SHORTEST_REGION = 0.05
+"""A region of the ranking is wider than this range of non-return rates."""
+
+OPEN, WORSE, ABSENT = range(3)
+"""What is shown of a system at a non-return rate: nothing, that it is worse than the leader, or no curve of it."""
+
+NOTHING_TO_COMPARE = Estimate(math.nan, math.nan, 1)
+"""The difference of curves that have no non-return rate in common, as where a system answers nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +71,15 @@ class Contrast:
         return self.estimate.value
 
     @property
+    def defined(self) -> bool:
+        """Whether there is anything to compare: not where one of the two answers nothing."""
+        return not math.isnan(self.value)
+
+    @property
     def interval(self) -> Range:
         """The interval; it excludes 0 exactly where the corrected p-value is below 1 - level."""
+        if not self.defined:
+            return self.value, self.value
         low, high = self.estimate.interval(self.level ** (1 / self.tests))
         return max(low, -self.most), min(high, self.most)
 
@@ -115,6 +149,11 @@ class PairTests:
         sides = {side for side in (self.fewer_errors, self.more_right) if side is not None}
         return sides.pop() if len(sides) == 1 else None
 
+    @property
+    def is_trade(self) -> bool:
+        """Whether one side makes significantly fewer errors and the other gives significantly more right answers."""
+        return {self.fewer_errors, self.more_right} == {"a", "b"}
+
 
 Pair = TypeVar("Pair", bound=PairTests)
 
@@ -122,9 +161,9 @@ Pair = TypeVar("Pair", bound=PairTests)
 def corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
     """The pairs with intervals and p-values for all tests that their verdicts rest on.
 
-    Each pair is tested for errors and, where one system withholds more by itself, for right answers.
+    Each pair is tested for errors, if both answer, and, where one system withholds more by itself, for right answers.
     """
-    tests = sum(1 + one.floors_differ for one in pairs)
+    tests = max(1, sum(one.overall.defined + one.floors_differ for one in pairs))
     return tuple(
         replace(one, overall=replace(one.overall, tests=tests), right=replace(one.right, tests=tests)) for one in pairs
     )
@@ -179,6 +218,8 @@ def area_contrast(
 ) -> Contrast:
     """AUGRC of `a` less that of `b`, over the non-return rates that both reach."""
     estimate, start = area_difference(a, b, paired=paired, influence=influence)
+    if start >= 1:
+        return Contrast(NOTHING_TO_COMPARE, (start, start), level)
     return Contrast(_at_least(estimate, (a, b), 1.0, paired=paired), (start, 1.0), level, most=0.5)
 
 
@@ -189,7 +230,7 @@ def region_contrast(
     area, start = area_difference(a, b, paired=paired, region=region, influence=influence)
     width = region[1] - start
     if width <= 0:
-        return Contrast(Estimate(float("nan"), float("nan"), 1), (start, start), level)
+        return Contrast(NOTHING_TO_COMPARE, (start, start), level)
     mean = replace(area, value=area.value / width, error=area.error / width)
     return Contrast(_at_least(mean, (a, b), 2.0, paired=paired), (start, region[1]), level)
 
@@ -235,7 +276,7 @@ def estimated_difference(
         return Estimate.of_units(value, rows[0].pulled(influence[0] - influence[1]))
     if paired:  # input by input, however often each was tried
         sides = (side.pulled_by_unit(part) for side, part in zip(rows, influence, strict=True))
-        return Estimate.of_units(value, np.sort(np.subtract(*sides)))
+        return Estimate.of_units(value, rows[0].in_order(np.subtract(*sides)))
     one, two = (Estimate.of_units(0.0, side.pulled(part)) for side, part in zip(rows, influence, strict=True))
     total, freedom = one.error**2 + two.error**2, min(one.freedom, two.freedom)
     if total > 0:  # Welch's degrees of freedom
@@ -285,3 +326,263 @@ def _at_least(estimate: Estimate, rows: tuple[Rows, Rows], inputs: float, *, pai
 def _floor(rows: Rows) -> float:
     sweep = rows.sweep()
     return float(sweep.withheld / sweep.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One system among the others."""
+
+    system: str
+    n: int
+    rank: tuple[int, int]
+    """The places that tests of every two systems leave open: behind those shown better, before those shown worse."""
+    figures: Mapping[str, Figure]
+    difference: Contrast | None
+    """Its errors less those of the baseline; None of the baseline itself."""
+    verdict: Against | None
+    """Whether it is significantly better or worse overall than the baseline; None where neither is shown."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The standing as plain values."""
+        figures = {name: figure.to_dict() for name, figure in self.figures.items()}
+        difference = None if self.difference is None else self.difference.to_dict()
+        about = {"system": self.system, "n": self.n, "rank": list(self.rank)}
+        return {**about, **figures, "difference": difference, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """Systems in order, those that no test separates with overlapping ranks."""
+
+    standings: tuple[Standing, ...]
+    baseline: str
+    tests: int
+    """Tests of every two systems, for which ranks are corrected together."""
+    pairs: tuple[PairTests, ...]
+
+    @property
+    def ranked(self) -> list[Standing]:
+        """The systems by rank, then by area, whatever they are sorted by."""
+        areas = {one.system: one.figures["augrc"].value for one in self.standings}
+        return sorted(self.standings, key=lambda one: (sum(one.rank), math.isnan(areas[one.system]), areas[one.system]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The leaderboard as plain values; the tests of every two systems in the order of the logs."""
+        every = [
+            {"a": one.a, "b": one.b, "better": one.better, "difference": one.overall.to_dict()} for one in self.pairs
+        ]
+        values: dict[str, Any] = plain(
+            {
+                "baseline": self.baseline,
+                "leaderboard": [one.to_dict() for one in self.standings],
+                "every_two": every,
+            }
+        )
+        return values
+
+    def frame(self) -> pl.DataFrame:
+        """The leaderboard as a table."""
+        rows = []
+        for one in self.standings:
+            row: dict[str, Any] = {
+                "system": one.system,
+                "n": one.n,
+                "rank_best": one.rank[0],
+                "rank_worst": one.rank[1],
+            }
+            for name, figure in one.figures.items():
+                row |= {name: figure.value, f"{name}_low": figure.low, f"{name}_high": figure.high}
+            if one.difference is not None:
+                low, high = one.difference.interval
+                row |= {"difference": one.difference.value, "difference_low": low, "difference_high": high}
+                row["p_adjusted"] = one.difference.p_adjusted
+            rows.append(row)
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def chosen_baseline(asked: str | None, curves: Mapping[str, ErrorReturnCurve], every: Sequence[PairTests]) -> str:
+    """The system that others are held against: the first, the one that is named, or the one that ranks best.
+
+    The area alone does not make a system the best: one that answers next to nothing has next to none.
+    """
+    if asked is None:
+        return next(iter(curves))
+    if asked in curves:
+        return asked
+    if asked == BEST:
+        ranks = _open_ranks(list(curves), every)
+        return min(curves, key=lambda name: (sum(ranks[name]), _area(curves[name])))
+    raise UsageError(f'there is no system "{asked}" to be the baseline; {nearest(asked, (*curves, BEST))}')
+
+
+def leaderboard(
+    evaluations: Sequence[Evaluation],
+    every: Sequence[PairTests],
+    against: Sequence[PairTests],
+    baseline: str,
+    sort: SortKey = "rank",
+) -> Leaderboard:
+    """The systems ranked by the tests of `every` two, with differences from the baseline as tested in `against`."""
+    if sort not in get_args(SortKey):
+        raise UsageError(f'a leaderboard is sorted by {", ".join(get_args(SortKey))}; got "{sort}"')
+    ranks = _open_ranks([one.name for one in evaluations], every)
+    differences: dict[str, Contrast] = {}
+    verdicts: dict[str, Against] = {}
+    for pair in (one for one in against if baseline in (one.a, one.b)):
+        own, name = ("b", pair.b) if pair.a == baseline else ("a", pair.a)
+        differences[name] = pair.overall.turned() if own == "b" else pair.overall
+        if pair.better is not None:
+            verdicts[name] = "better" if pair.better == own else "worse"
+    standings = [
+        Standing(
+            one.name,
+            one.n,
+            ranks[one.name],
+            {name: one.figures[name] for name in FIGURES if name in one.figures},
+            differences.get(one.name),
+            verdicts.get(one.name),
+        )
+        for one in evaluations
+    ]
+    areas = {one.name: _area(one.curve) for one in evaluations}
+    standings.sort(key=lambda one: _sort_value(one, sort, areas))
+    return Leaderboard(tuple(standings), baseline, every[0].overall.tests if every else 0, tuple(every))
+
+
+def _open_ranks(names: Sequence[str], every: Sequence[PairTests]) -> dict[str, tuple[int, int]]:
+    """The places that tests of every two systems leave open to each."""
+    first, last = dict.fromkeys(names, 1), dict.fromkeys(names, len(names))
+    for pair in every:
+        if pair.better is not None:
+            winner, loser = (pair.a, pair.b) if pair.better == "a" else (pair.b, pair.a)
+            first[loser] += 1
+            last[winner] -= 1
+    return {name: (first[name], last[name]) for name in names}
+
+
+def _sort_value(one: Standing, sort: SortKey, areas: Mapping[str, float]) -> Any:
+    """What a standing is sorted by, the best first; what is undefined comes last."""
+    if sort == "system":
+        return one.system
+    area = areas[one.system]
+    if sort == "rank":
+        return sum(one.rank), area
+    if sort == "difference":
+        value = 0.0 if one.difference is None else one.difference.value
+    else:
+        figure = one.figures.get(sort)
+        value = math.nan if figure is None else figure.value * (-1 if sort == "ranking_skill" else 1)
+    return (math.isnan(value), 0.0 if math.isnan(value) else value, area)
+
+
+def _area(curve: ErrorReturnCurve) -> float:
+    value = float(AUGRC().finish(curve.sweep))
+    return math.inf if math.isnan(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class RankingRegion:
+    """A range of non-return rates, the system with the lowest curve there, and those not shown to be worse."""
+
+    start: float
+    stop: float
+    best: str
+    also: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+    """Systems that withhold more than this on their own, so that they have no curve here."""
+    gaps: bool = False
+    """Whether it has short gaps in which a system that is not named in `also` does not differ significantly either."""
+
+
+def ranking(curves: Mapping[str, ErrorReturnCurve], bands: Bands) -> tuple[RankingRegion, ...]:
+    """Who has the lowest curve over which non-return rates, and who is not shown to be worse there.
+
+    A new region begins where the lowest curve changes, and where the significance of a difference from it changes.
+    """
+    x = np.linspace(min(band.x[0] for band in bands.values()), max(band.x[-1] for band in bands.values()), GRID)
+    names = list(curves)
+    heights = np.array([np.where(x >= curve.floor, curve.error_at(x), np.inf) for curve in curves.values()])
+    leader = _steady(heights.argmin(axis=0), x)
+    signs = np.array(
+        [[_band_sign(name, names[best], bands, at) for name in names] for best, at in zip(leader, x, strict=True)]
+    )
+    closed, gaps = _closed(signs, leader, x)
+    runs = _merged(closed, leader, x)
+    edges = [float(x[0])]
+    for start, _ in runs[1:]:  # a region that claims less than the one before begins at the last rate of that one
+        fewer = bool((closed[start - 1][closed[start] == WORSE] == WORSE).all())
+        edges.append(float(x[start - 1 if fewer else start]))
+    regions = []
+    for (start, stop), ends in zip(runs, pairwise([*edges, float(x[-1])]), strict=True):
+        best, states = names[leader[start]], list(zip(names, closed[start], strict=True))
+        also, absent = (
+            tuple(name for name, state in states if name != best and state == kind) for kind in (OPEN, ABSENT)
+        )
+        regions.append(RankingRegion(*ends, best, also, absent, bool(gaps[start:stop].any())))
+    return tuple(regions)
+
+
+def _steady(leader: Places, x: Array) -> Places:
+    """The leader without stretches too short to tell: such a one goes to the one before it, the first to the next."""
+    steady = leader.copy()
+    for start, stop in _runs(leader):
+        if _short(start, stop, x):
+            steady[start:stop] = steady[start - 1] if start > 0 else leader[min(stop, leader.size - 1)]
+    return steady
+
+
+def _closed(signs: Places, leader: Places, x: Array) -> tuple[Places, NDArray[np.bool_]]:
+    """Short gaps in what is shown closed, and where they were; what is shown over a short stretch only, dropped."""
+    closed, gaps = signs.copy(), np.zeros(signs.shape, dtype=np.bool_)
+    for system in range(signs.shape[1]):
+        column = closed[:, system]
+        for start, stop in _runs(column)[1:-1]:
+            around = {int(column[start - 1]), int(column[stop])}
+            if column[start] == OPEN and around == {WORSE} and _short(start, stop, x):
+                column[start:stop], gaps[start:stop, system] = WORSE, True
+        for start, stop in _runs(np.column_stack([leader, column])):
+            if column[start] == WORSE and _short(start, stop, x):
+                column[start:stop], gaps[start:stop, system] = OPEN, False
+    return closed, gaps
+
+
+def _merged(signs: Places, leader: Places, x: Array) -> list[tuple[int, int]]:
+    """The regions, short ones joined to a neighbour of the same leader that claims no more than they do."""
+    place = 0
+    while place < len(regions := _runs(np.column_stack([leader, signs]))):
+        start, stop = regions[place]
+        sides = [regions[side][0] for side in (place + 1, place - 1) if 0 <= side < len(regions)]
+        weaker = [
+            side
+            for side in sides
+            if leader[side] == leader[start] and (signs[start][signs[side] == WORSE] == WORSE).all()
+        ]
+        if weaker and _short(start, stop, x):
+            signs[start:stop] = signs[weaker[0]]
+            place = 0
+        else:
+            place += 1
+    return regions
+
+
+def _runs(states: Places) -> list[tuple[int, int]]:
+    """Where each run of equal states begins and ends."""
+    rows = states if states.ndim > 1 else states[:, None]
+    changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+    return list(pairwise([0, *changes.tolist(), len(rows)]))
+
+
+def _short(start: int, stop: int, x: Array) -> bool:
+    return bool(x[min(stop, x.size - 1)] - x[start] < SHORTEST_REGION + 1e-9)
+
+
+def _band_sign(name: str, best: str, bands: Bands, at: float) -> int:
+    """What the band shows of `name` beside `best` at a non-return rate."""
+    if name == best:
+        return OPEN
+    flipped = (name, best) not in bands
+    band = bands[(best, name) if flipped else (name, best)]
+    if at < band.x[0]:
+        return ABSENT
+    low = -band.high if flipped else band.low
+    return WORSE if np.interp(at, band.x, low) > 0 else OPEN

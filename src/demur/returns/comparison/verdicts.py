@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from demur.core.show.numbers import listed, p_value, percent, rounded_up
+from demur.core.show.numbers import listed, p_value, percent, rounded_up, with_interval
 from demur.returns.comparison.compare import MOST_PAIRED, Comparison, Crossing, Interval, PairComparison
-from demur.returns.comparison.contrasts import Contrast, Side
-from demur.returns.comparison.ranking import RankingRegion
+from demur.returns.comparison.contrasts import Contrast, RankingRegion, Side
 from demur.returns.curves import ErrorReturnCurve
 
 LEAST_DIGIT = 1e-4
@@ -30,7 +29,7 @@ def comparison_title(comparison: Comparison) -> str:
     """The verdict on a comparison in a few words, for a title."""
     if len(comparison.pairs) == 1:
         return pair_title(comparison.pairs[0])
-    return f"{len(comparison.evaluations)} systems: {_leaders(comparison)}"
+    return _leaders(comparison, prefix=f"{len(comparison.evaluations)} systems: ")
 
 
 def pair_title(pair: PairComparison) -> str:
@@ -69,56 +68,74 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     if len(comparison.evaluations) == 2:
         return pair_sentences(comparison.pairs[0])
     tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
-    against = f"{baseline_verdict(comparison)}, the baseline ({tests})."
-    return [f"{_leaders(comparison)}.", against, *_silent_systems(comparison), *area_range(comparison)]
+    against = f"{baseline_verdict(comparison, what=', the baseline')} ({tests})."
+    where = "" if comparison.pairs[0].whole is None else f"{_scope(comparison.pairs[0]).strip().capitalize()}: "
+    return [f"{where}{_leaders(comparison)}.", against, *_silent_systems(comparison), *area_range(comparison)]
 
 
-def _leaders(comparison: Comparison) -> str:
-    """The systems that no test shows to be behind another."""
-    first = [one for one in comparison.leaderboard.standings if one.rank[0] == 1]
+def _leaders(comparison: Comparison, prefix: str = "") -> str:
+    """The systems that no test shows to be behind another; `prefix` stands before them where they are few."""
+    board = comparison.leaderboard
+    first = [one for one in board.ranked if one.rank[0] == 1]
     names = [one.system for one in first]
     if len(first) == 1:
         clear = first[0].rank == (1, 1)
-        rest = (
-            "is significantly better than all others" if clear else "leads, not significantly better than every other"
-        )
-        return f"{names[0]} {rest}"
-    named = listed(names) if len(names) <= MOST_PAIRED else f"{len(names)} systems, among them {listed(names[:3])},"
-    return f"{named} lead, with no significant difference between them"
+        behind = "leads, but is not significantly better than every other"
+        return f"{prefix}{names[0]} {'is significantly better than all others' if clear else behind}"
+    alike = "lead, with no significant difference between them"
+    if any(one.is_trade and {one.a, one.b} <= set(names) for one in board.pairs):
+        alike = "lead, none of them significantly better than another in both errors and right answers"
+    if len(names) <= MOST_PAIRED:
+        return f"{prefix}{listed(names)} {alike}"
+    return f"{len(names)} of {len(board.standings)} systems {alike}, first {listed(names[:3])}"
 
 
-def baseline_verdict(comparison: Comparison) -> str:
-    """Which systems differ from the baseline, which way; of many systems how many."""
+def baseline_verdict(comparison: Comparison, what: str = "") -> str:
+    """Which systems differ from the baseline, which way; of many systems how many. `what` follows the baseline."""
     baseline = comparison.leaderboard.baseline
-    sides: dict[str, list[str]] = {f"significantly {kind} than": [] for kind in ("better", "worse")}
-    better, worse, neither = (*sides, "not significantly different from")
-    sides[neither] = []
+    trades = "better in errors and worse in right answers", "worse in errors and better in right answers"
+    better, worse, fewer_errors, more_right = (f"significantly {kind} than" for kind in ("better", "worse", *trades))
+    neither = "not significantly different from"
+    sides: dict[str, list[str]] = {kind: [] for kind in (better, worse, fewer_errors, more_right, neither)}
     for pair in (one for one in comparison.pairs if baseline in (one.a, one.b)):
         own, other = ("a", pair.b) if pair.a == baseline else ("b", pair.a)
-        sides[neither if pair.better is None else worse if pair.better == own else better].append(other)
+        if pair.is_trade:
+            sides[more_right if pair.fewer_errors == own else fewer_errors].append(other)
+        else:
+            sides[neither if pair.better is None else worse if pair.better == own else better].append(other)
     if len(comparison.evaluations) > MOST_PAIRED:
-        return f"{', '.join(f'{len(names):,} {kind}' for kind, names in sides.items())} {baseline}"
+        counts = (f"{len(names):,} {kind.rpartition(' ')[0]}" for kind, names in sides.items() if names)
+        return f"Against {baseline}{what}: {', '.join(counts)}"
+    ranks = [one.system for one in comparison.leaderboard.ranked]
     found = (
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {kind} {baseline}"
+        f"{listed(sorted(names, key=ranks.index))} {'is' if len(names) == 1 else 'are'} {kind} {baseline}"
         for kind, names in sides.items()
         if names
     )
-    return "; ".join(found)
+    return f"{'; '.join(found)}{what}"
 
 
 def area_range(comparison: Comparison) -> list[str]:
     """Over which non-return rates areas are compared, where that is not the range of the areas in the table."""
-    board = comparison.leaderboard
+    board, pair = comparison.leaderboard, comparison.pairs[0]
+    if pair.whole is not None:
+        return ["Differences are those of the mean error rate over the region; AUGRC is the whole area."]
     areas = {one.system: one.figures["augrc"].value for one in board.standings}
     tested = [(one.system, one.difference) for one in board.standings if one.difference is not None]
     odd = [
-        gap.range[0]
+        gap.range
         for system, gap in tested
-        if gap.range[0] > 0 and abs(areas[system] - areas[board.baseline] - gap.value) >= LEAST_DIGIT
+        if gap.range != (0, 1) and abs(areas[system] - areas[board.baseline] - gap.value) >= LEAST_DIGIT
     ]
     if not odd:
         return []
-    start = f"from {percent(max(odd))} non-return on" if len(set(odd)) == 1 else f"from up to {percent(max(odd))} on"
+    starts, stop = {start for start, _ in odd}, min(stop for _, stop in odd)
+    if stop < 1:
+        over = f"over {percent(max(starts))} to {percent(stop)} non-return"
+        return [f"Differences are mean error rates {over}; AUGRC is that over all non-return rates."]
+    start = (
+        f"from {percent(max(starts))} non-return on" if len(starts) == 1 else f"from up to {percent(max(starts))} on"
+    )
     return [f"Differences are taken where both answer, {start}; AUGRC is the whole area."]
 
 
@@ -161,8 +178,9 @@ def is_silent(curve: ErrorReturnCurve) -> bool:
 def _overall(pair: PairComparison) -> str:
     """Which system makes fewer errors over all, with difference, interval and p-value."""
     contrast, better = pair.overall, pair.fewer_errors
-    if any(is_silent(curve) for curve in pair.curves):
-        return f"There is no non-return rate at which the errors of {pair.a} and {pair.b} could be compared."
+    if not contrast.defined:
+        where = "no non-return rate" if pair.whole is None else "no non-return rate of the region"
+        return f"There is {where} at which the errors of {pair.a} and {pair.b} could be compared."
     start, stop = contrast.range
     region = "" if pair.whole is None else f" over {percent(start)} to {percent(stop)} non-return"
     what = "mean error rate" if region else "AUGRC (mean error rate)"
@@ -171,7 +189,8 @@ def _overall(pair: PairComparison) -> str:
         one, two = _named(pair, better)
         lower = f"its {what}{common} is lower by {_tested(contrast, pair, '{:.4f}'.format, turned=better == 'a')}"
         if dominates(pair):
-            return f"{one} dominates {two}{region}, with no more errors at any non-return rate: {lower}."
+            nowhere = "at any of these rates" if region else "at any non-return rate"
+            return f"{one} dominates {two}{region}, with no more errors {nowhere}: {lower}."
         return f"{one} makes fewer errors than {two}{region or ' overall'}: {lower}."
     test = f"{what} of {pair.a} less {pair.b}{common.rstrip(',')}: {_tested(contrast, pair, '{:+.4f}'.format)}"
     if pair.verdict == "equivalent" and pair.equivalence is not None:
@@ -187,10 +206,9 @@ def _tested(
     value, (low, high) = contrast.value, contrast.interval
     if turned:
         value, low, high = -value, -high, -low
-    details = [f"{write(low)} to {write(high)}", p_value(contrast.p_adjusted)]
-    details += [] if pair.paired else ["unpaired"]
+    details = [p_value(contrast.p_adjusted), *([] if pair.paired else ["unpaired"])]
     details += [f"corrected for {contrast.tests} tests"] if contrast.tests > 1 else []
-    return f"{write(value)}{unit} ({', '.join(details)})"
+    return with_interval(f"{write(value)}{unit}", low, high, *details, write=write)
 
 
 def _better_ranges(pair: PairComparison) -> list[str]:
@@ -227,7 +245,7 @@ def _lots(pair: PairComparison) -> str:
 def _crossing(pair: PairComparison) -> str:
     """Where the curves cross, where one system is shown better before and the other after."""
     return "".join(
-        f" The curves cross at {percent(one.x)} ({percent(one.low)} to {percent(one.high)})."
+        f" The curves cross at {with_interval(one.x, one.low, one.high, write=percent)}."
         for one in supported_crossings(pair)[:1]
     )
 

@@ -11,15 +11,18 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from demur.core.io.columns import JUDGED
+from demur.core.show.numbers import ROWS
 from demur.core.show.results import Shown, plain
 from demur.core.stats.calibration import ECE, ROUNDING
 from demur.core.stats.intervals import Difference, Figure, check_level
-from demur.core.stats.permutation import FEWEST_DEALS
 from demur.core.stats.resampling import Sample
 from demur.errors import DataError, UsageError
 from demur.returns.curves import ErrorReturnCurve, error_return
-from demur.returns.drift.changes import UNDEFINED, Change, LabelShares, Log, RateTest, TwoLogs
+from demur.returns.drift.changes import FEWEST_DEALS, UNDEFINED, Change, LabelShares, Log, RateTest, TwoLogs
 from demur.returns.evaluate import figure_of
+from demur.returns.judging import LEAST_IN_HALF
+from demur.returns.table import Reading, Responses, one_system, read_data
 from demur.returns.threshold import Choice, printed_cutoff, threshold_by_error, threshold_by_nonreturn
 
 Verdict = Literal["holds", "broken", "not shown either way", "cannot be checked"]
@@ -30,6 +33,12 @@ MOST_LABELS = 5
 
 LEAST_UNITS = 2
 """Inputs, or dialogues, that each log needs."""
+
+TIMES = ("date", "datetime", "time", "timestamp", "created_at", "period", "year", "month", "week", "day")
+"""Columns that say when an input came."""
+
+
+_DATED = r"^\d{4}(-\d{1,2})?(-\d{1,2})?([T ].*)?$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,3 +328,119 @@ def _put(values: dict[str, Any], path: Sequence[str], part: Any) -> None:
     for step in path[:-1]:
         values = values.setdefault(step, {})
     values[path[-1]] = part
+
+
+@dataclass(frozen=True, slots=True)
+class OldAndNew:
+    """Two logs, and what is to know of how they were read."""
+
+    old: Log
+    new: Log
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_logs(
+    old: Any, new: Any, reading: Reading, *, by: str | None, split: str | None, system: str | None
+) -> OldAndNew:
+    """Two logs, or one that a column splits; each of the one system there is, or of the one named."""
+    if (new is None) == (by is None):
+        raise UsageError("give an old and a new log, or one log and the column that splits it (`by`)")
+    if split is not None and by is None:
+        raise UsageError("`split` goes with `by`: it is the first value of that column that is new")
+    both = [one_system(read_data((data,), reading), system, what="drift") for data in (old, new) if data is not None]
+    reading_notes, warnings = ([getattr(one, kind) for one in both] for kind in ("notes", "warnings"))
+    if by is not None:
+        one, two, notes = split_log(both[0], by, split)
+        return OldAndNew(one, two, (*notes, *reading_notes[0]), warnings[0])
+    names = [part.systems[0] for part in both]
+    names = (
+        [f"{name} ({side})" for name, side in zip(names, ("old", "new"), strict=True)]
+        if len(set(names)) == 1
+        else names
+    )
+    one, two = (Log.of(name, part.frame, judged=part.judged) for name, part in zip(names, both, strict=True))
+    notes = (*_shared_ids(*both), *_of_each(names, reading_notes))
+    return OldAndNew(one, two, notes, _of_each(names, warnings))
+
+
+def _of_each(names: Sequence[str], lines: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """What was said of both logs once, and what was said of one with its name."""
+    common = [line for line in lines[0] if line in lines[1]]
+    own = [f"{name}: {line}" for name, part in zip(names, lines, strict=True) for line in part if line not in common]
+    return (*common, *own)
+
+
+def _shared_ids(old: Responses, new: Responses) -> tuple[str, ...]:
+    """Says how many ids are in both logs: the same inputs may be compared in pairs."""
+    ids = [part.frame["id"].drop_nulls() for part in (old, new)]
+    shared = int(ids[0].is_in(ids[1].implode()).sum())
+    if not shared:
+        return ()
+    return (
+        f"{shared:,} of {len(old):,} ids of the old log are in the new one; if they are the same inputs, compare pairs "
+        "them and shows more",
+    )
+
+
+def split_log(judged: Responses, by: str, split: str | None = None) -> tuple[Log, Log, tuple[str, ...]]:
+    """The rows before a value of a column, and those from it on; without a value, the first and the last half.
+
+    Values are compared as numbers where all are, otherwise as texts, which puts dates such as 2026-01-31 in order. Rows
+    of one value stay together, so halves need not be equal.
+    """
+    values = judged.frame[by]
+    kept = judged.frame.filter(values.is_not_null())
+    left = judged.frame.height - kept.height
+    order = _sortable(kept[by])
+    middle = _middle(order, by) if split is None else _sortable(pl.Series([split])).cast(order.dtype, strict=False)[0]
+    if middle is None:
+        raise DataError(f'"{by}" holds numbers, so `split` must be one', got=split)
+    late = order >= middle
+    sides = []
+    for part, word in ((kept.filter(~late), "before"), (kept.filter(late), "from")):
+        if part.is_empty():
+            raise DataError(f'no row is {word} "{split}" in "{by}"', fix=f"it holds {_span(order)}")
+        sides.append(Log.of(f"{by} {_span(_sortable(part[by]))}", part, judged=judged.judged))
+    notes = [f"{log.name}: {ROWS.with_count(log.frame.height)}" for log in sides]
+    notes += [f"{ROWS.with_count(left)} without {by} left out"] if left else []
+    return sides[0], sides[1], tuple(notes)
+
+
+def _sortable(values: pl.Series) -> pl.Series:
+    numbers = values.cast(pl.Float64, strict=False)
+    return values.cast(pl.String) if numbers.null_count() else numbers
+
+
+def _middle(order: pl.Series, by: str) -> object:
+    """The value at which the second part starts, so that both are as equal as they can be."""
+    counts = order.value_counts().sort(order.name)
+    if counts.height < 2:
+        raise DataError(f'"{by}" has one value, so there is nothing to compare', got=order[0] if len(order) else "none")
+    before = np.cumsum(counts["count"].to_numpy())[:-1]
+    return counts[order.name][int(np.argmin(np.abs(2 * before - len(order)))) + 1]
+
+
+def _span(values: pl.Series) -> str:
+    ends = [f"{end:g}" if isinstance(end, float) else str(end) for end in (values.min(), values.max())]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def time_column(frame: pl.DataFrame) -> str | None:
+    """The column that says when an input came, if there is one with two periods or more that can be put in order."""
+    for name in (column for time in TIMES for column in frame.columns if column.casefold() == time):
+        values = frame[name].drop_nulls() if name not in JUDGED else pl.Series([], dtype=pl.String)
+        if values.n_unique() > 1 and not values.dtype.is_nested():
+            texts = values.cast(pl.String)
+            if _sortable(texts).dtype == pl.Float64 or texts.str.contains(_DATED).all():
+                return name
+    return None
+
+
+def halves_by_time(judged: Responses) -> tuple[Log, Log, tuple[str, ...]] | None:
+    """The first and the last half of a log by time; None where no column tells the time, or a half is too small."""
+    column = time_column(judged.frame)
+    if column is None:
+        return None
+    old, new, notes = split_log(judged, column)
+    return None if min(log.rows.units for log in (old, new)) < LEAST_IN_HALF else (old, new, notes)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from demur.core.show.numbers import interval, listed, p_value, percent, tabled_percent, with_interval
+from demur.core.show.numbers import ends, interval, listed, p_value, percent, tabled_p, tabled_percent, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.stats.intervals import Figure
-from demur.core.stats.permutation import Distance
 from demur.returns.drift.analysis import MOST_LABELS, Drift, PromiseCheck
-from demur.returns.drift.changes import Change, LabelShare
+from demur.returns.drift.changes import Change, Distance, LabelShare
 
 NAMES = {
     "confidence.distance": "confidences (Kolmogorov-Smirnov)",
@@ -68,8 +67,9 @@ def promise_sentence(check: PromiseCheck, threshold: str) -> str:
 def _promised_rate(check: PromiseCheck, threshold: str) -> str:
     """What the threshold does to the new log."""
     figure = check.figure
-    span = f"{percent(figure.low)} to {percent(figure.high)}, {p_value(figure.p_adjusted)}"
-    return f"at threshold {threshold}, {percent(figure.value)} of the new inputs {EVENTS[check.what]} ({span})"
+    share = f"{percent(figure.value)} of the new inputs {EVENTS[check.what]}"
+    tested = with_interval(share, figure.low, figure.high, p_value(figure.p_adjusted), write=percent)
+    return f"at threshold {threshold}, {tested}"
 
 
 def _errors(drift: Drift) -> str:
@@ -143,10 +143,10 @@ def _test(change: Change, write: Callable[[float], str], *, bare: bool = False) 
     one = change.difference
     if math.isnan(one.p):
         return ""
-    unit = " points" if write is _points else ""
-    details = f"{write(one.low)} to {write(one.high)}, {p_value(one.p_adjusted)}"
-    value = f"{write(one.value)}{unit}"
-    return f"{value} ({details})" if bare else f" ({value}, {details})"
+    value, p = f"{write(one.value)}{' points' if write is _points else ''}", p_value(one.p_adjusted)
+    if bare:
+        return with_interval(value, one.low, one.high, p, write=write)
+    return f" ({value}, {ends(one.low, one.high, write)}, {p})"
 
 
 def _points(rate: float) -> str:
@@ -168,7 +168,7 @@ def change_table(drift: Drift) -> ResultTable:
             continue
         write = "{:.3f}".format if isinstance(change.test, Distance) else _signed if name in NUMBERS else _points
         span = with_interval(one.value, one.low, one.high, write=write)
-        rows.append((NAMES[name], *sides, span, p_value(one.p_adjusted)))
+        rows.append((NAMES[name], *sides, span, tabled_p(one.p_adjusted)))
     if drift.ece is not None:
         rows.append(("ECE", *(_ece(one) for one in drift.ece), "–", "–"))
     title = f"Old and new, intervals and p corrected for {drift.tests} tests"
@@ -218,7 +218,7 @@ def drift_drawings(drift: Drift) -> tuple[Drawing, ...]:
     """The distributions of confidences, and the error-return curves where both logs are judged."""
     figures = [] if drift.changes["confidence.distance"].test is None else ["confidence_drift_chart"]
     figures += ["drift_curves_chart"] if drift.judged else []
-    return tuple(drawing(f"returns.charts.drift.{name}", drift) for name in figures)
+    return tuple(drawing(f"returns.charts.slices.{name}", drift) for name in figures)
 
 
 def of_drift(drift: Drift) -> Presentation:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import polars as pl
 
 from demur.apps.web.site import Page, PageContent, Query, Site
-from demur.core.io.alignment import common_ids
+from demur.core.io.tables import common_ids
 from demur.core.jobs import fields_of
 from demur.core.show.page import presentation_document, table_document
 from demur.core.show.presentation import Presentation
@@ -116,7 +116,7 @@ MOST_FILTERS = 6
 
 def warm(_store: Store, _given: dict[str, Any], _step: Step) -> None:
     """Load what most results need, so that the first of them need not wait for it."""
-    for name in ("demur.returns.charts.error_return", "demur.returns.explorer.explorer", "scipy.sparse"):
+    for name in ("demur.returns.charts.error_return", "demur.returns.explorer", "scipy.sparse"):
         import_module(name)
 
 
@@ -151,7 +151,7 @@ def _compared_answers(
     return {
         **explorer_values(compared.evaluations, compared),
         "result": presentation_document(without_curves(shown)),
-        "lead": table_document(shown.tables[0]),
+        "lead": table_document(shown.main_table),
         "comparison": compared.to_dict(),
         "paired": compared.pairs[0].paired,
         "filters": filters_of(store, runs),
@@ -201,7 +201,7 @@ def _ids(store: Store, run: Run) -> pl.Series:
 
 def explorer_values(evaluations: Sequence[Evaluation], compared: Comparison | None = None) -> dict[str, Any]:
     """The explorer's document, and its piece of HTML without the document, which a page has already."""
-    from demur.returns.explorer.explorer import explorer_document, explorer_html
+    from demur.returns.explorer import explorer_document, explorer_html
 
     document = explorer_document(evaluations, compared)
     return {"explorer": document, "fragment": explorer_html(document, ident="explorer", picture=False, embed=False)}

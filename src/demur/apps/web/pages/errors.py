@@ -20,9 +20,8 @@ from starlette.responses import Response
 
 from demur.apps.web.pages.compare import run_summary
 from demur.apps.web.site import Page, PageContent, Query, Site
-from demur.core.io.alignment import counterparts
 from demur.core.io.sources import exactly
-from demur.core.io.tables import ROW
+from demur.core.io.tables import ROW, counterparts
 from demur.errors import DataError, UsageError
 from demur.store.records import Run
 from demur.store.rows import Mask, Order, Outcome, RowPage, RunRows

@@ -16,9 +16,8 @@ from demur.errors import DemurError, UsageError
 from demur.outcome.charts import dearest_labels
 from demur.outcome.features import POLICIES, REJECTION_NOTES, SETS, Turns, confusion_name, design, turns_of
 from demur.outcome.fitting import OutcomeFit, Procedure, feature_sets, fit_design
-from demur.outcome.models import OutcomeModel
 from demur.outcome.options import MIN_PER_DIALOGUE, Rejections
-from demur.outcome.prediction import compare_predictions, predict, prices
+from demur.outcome.prediction import OutcomeModel, compare_predictions, predict, prices
 from demur.outcome.prediction import what_if as mending
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from demur.apps.web.pages.compare import (
     run_summary,
     without_curves,
 )
-from demur.apps.web.rendering import moment, percent
-from demur.apps.web.site import Action, Page, PageContent, Query, Site
+from demur.apps.web.site import Action, Page, PageContent, Query, Site, moment, percent
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
 from demur.core.options import KINDS

@@ -1,1 +1,0 @@
-"""Confidences mapped to the share of answers that are right, in a log and in a report."""

@@ -1,0 +1,150 @@
+"""A whole study in real browsers: participant and wizard side by side, from consent to export and benchmark graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import demur
+from browser.audit import OF_LOOKS, serious_faults
+from demur.study.demo import SimulatedStudy, write_simulated
+from demur.study.design import read_design
+from demur.study.export import StudyRecord
+from demur.study.folder import new_folder
+from demur.study.pairing import plan_for
+from study.serving import Served
+
+QUICK = {"delay = 5.0": "delay = 0.5", "connect = 1.0": "connect = 0.2", 'names = ["you"]': 'names = ["you", "other"]'}
+LOOKS = [(1280, "dark"), (390, "light"), (390, "dark")]
+"""Looks at which pages are audited besides the usual one: width and colours."""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A study in which simulated people have been, and whose next participant meets a wizard first."""
+    folder = tmp_path_factory.mktemp("studies") / "museum"
+    new_folder(folder, alone=True)
+    text = (folder / "study.toml").read_text(encoding="utf-8")
+    for old, new in QUICK.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    design = read_design(folder)
+    before = next(
+        count
+        for count in range(8, 30)
+        if [one[0] for one in plan_for(design, count, {})] == ["wizard", "guide"] and plan_for(design, count, {})[0][1]
+    )
+    write_simulated(folder, SimulatedStudy(folder, design, 1).run(before))
+    with Served(folder) as served:
+        yield served
+
+
+def look_at(page: Any) -> None:
+    """Audit a page as it is, and in other looks."""
+    assert serious_faults(page) == []
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        assert serious_faults(page, rules=OF_LOOKS) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"nothing sticks out at {width}"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.emulate_media(color_scheme="light")
+
+
+def test_a_study_from_consent_to_export_and_benchmark_graph(study: Served, open_page: Callable[..., Any]) -> None:
+    wizard, participant, watcher = open_page(), open_page(), open_page()
+    wizard.goto(study.links["Wizard you"])
+    watcher.goto(study.links["Experimenter"])
+    if not wizard.locator("#available").is_checked():
+        wizard.check("#available")
+
+    participant.goto(study.links["Participants"])
+    assert serious_faults(participant) == []
+    participant.click("#join")
+    participant.wait_for_selector("text=Before you begin")
+    assert serious_faults(participant) == []
+    participant.click("text=I agree")
+    participant.check("text=now and then")
+    assert serious_faults(participant) == []
+    participant.click("text=Continue")
+
+    participant.click("text=Start the conversation")
+    participant.fill("#text", "<b>when</b> do you open on sunday")
+    participant.press("#text", "Enter")
+    wizard.wait_for_selector("#heard:not([hidden])")
+    heard = wizard.locator("#heard").inner_text()
+    assert "<b>" not in heard, "what is typed reaches a wizard only as the recogniser would write it"
+    wizard.keyboard.press("c")
+    wizard.select_option("#slot-topic", "opening hours")
+    look_at(wizard)
+    wizard.click("#slots button.main")
+    participant.wait_for_selector("text=Did you ask about opening hours?")
+    assert participant.locator(".lines .you").inner_text() == "<b>when</b> do you open on sunday"
+    look_at(participant)
+
+    participant.reload()
+    participant.fill("#text:not([disabled])", "yes when")
+    participant.press("#text", "Enter")
+    wizard.wait_for_selector("#heard:not([hidden])")
+    wizard.reload()
+    wizard.wait_for_selector("#heard:not([hidden])")
+    wizard.fill("#search", "sunday")
+    wizard.press("#search", "Enter")
+    participant.wait_for_selector("text=We open at ten o'clock")
+    _report(participant, "11 am", audit=True)
+
+    participant.click("text=Start the conversation")
+    participant.fill("#text:not([disabled])", "tell me more")
+    participant.press("#text", "Enter")
+    participant.locator(".lines .guide:not(.typing)").nth(1).wait_for()
+    _report(participant, "I do not know")
+
+    participant.wait_for_selector("text=Some last questions")
+    participant.click("text=Continue")
+    code = participant.locator(".code").inner_text()
+    watcher.wait_for_selector(f"text={code}")
+    watcher.click("#draw")
+    watcher.wait_for_selector("#benchmark:not([hidden]) img")
+    watcher.locator("#benchmark img").evaluate("(image) => image.decode()")
+    assert watcher.locator("#benchmark img").evaluate("(image) => image.naturalWidth") > 100
+    look_at(watcher)
+
+    folder = study.folder
+    wrong = [one.rule for one in demur.check_study(folder).findings if not one.holds]
+    assert wrong == ["performers cannot be told apart by their times"], "half a second is too short for wizards"
+    exported = demur.export_study(folder, identifiers="hash")
+    assert any(name.endswith("trials.csv") for name in exported.files)
+    last = list(StudyRecord.of(folder).state.talks.values())[-2:]
+    assert [(talk.wizard, talk.why, len(talk.exchanges)) for talk in last] == [
+        ("you", "finished", 2),
+        ("", "finished", 1),
+    ]
+
+
+def _report(page: Any, answer: str, *, audit: bool = False) -> None:
+    page.click("text=End the conversation")
+    page.locator("input[name=task-answer]").last.wait_for()
+    if audit:
+        look_at(page)
+    chosen = page.locator(f'input[name=task-answer][value="{answer}"]')
+    (chosen if chosen.count() else page.locator("input[name=task-answer]").last).check()
+    page.locator("input[name=q-understood]").nth(3).check()
+    page.click("text=Continue")
+
+
+def test_a_second_window_takes_over_and_leaving_ends_it(study: Served, open_page: Callable[..., Any]) -> None:
+    first = open_page()
+    first.goto(study.links["Participants"])
+    first.click("#join")
+    first.wait_for_selector("text=Before you begin")
+    second = first.context.new_page()
+    second.goto(f"{study.base}/participant")
+    second.wait_for_selector("text=Before you begin")
+    first.wait_for_selector("text=This page was opened in another window")
+    second.click("#leave")
+    second.click("#leave-now")
+    second.wait_for_selector("text=You have left the study")
+    second.close()

@@ -1,0 +1,58 @@
+import pytest
+
+from demur.errors import DataError
+from demur.study.design import parse_design, read_design
+from demur.study.folder import new_folder
+from study.designs import SMALL, small
+
+
+def test_a_new_study_reads_back_and_says_its_name(tmp_path):
+    design = new_folder(tmp_path / "mine", "mine")
+    assert design.name == "mine"
+    assert len(design.conditions) == 8
+    assert read_design(tmp_path / "mine" / "study.toml").digest == design.digest
+    with pytest.raises(Exception, match="is not empty; name a new folder"):
+        new_folder(tmp_path / "mine")
+
+
+def test_all_faults_are_told_at_once_with_their_lines():
+    text = SMALL.replace("levels = [0.0, 0.4]", 'levels = [0.0, "x"]').replace("seed = 3", "sede = 3")
+    text = text.replace('kind = "wizard"', 'kind = "wizzard"').replace("turns = 3", "turns = 0")
+    with pytest.raises(DataError) as caught:
+        parse_design(text)
+    faults = [str(one) for one in caught.value.faults]
+    lines = text.splitlines()
+    assert len(faults) == 4
+    assert any('sede is not known (did you mean "seed"?)' in one for one in faults)
+    assert f"study.toml:{lines.index('turns = 0') + 1}: interface.turns" in "\n".join(faults)
+    assert "performers[1].kind must be wizard or relevance or command or python or http" in "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ('names = ["anna", "ben"]', "names = []", "a performer is a wizard"),
+        ('pairs = "pairs.jsonl"', "", "kind is relevance"),
+        ('id = "price"', 'id = "hours"', "is given twice"),
+        ("{topic}", "{subject}", "has a slot without values: subject"),
+        ('answers = ["free"]', "", "the metric compares answers"),
+        ("levels = [0.0, 0.4]", "levels = [0.0, 3.0]", "must lie between 0 and 1"),
+        ('kind = "relevance"', 'kind = "http"\naddress = "http://example.org/"', "must be http on this machine"),
+        ("wait = 30.0", "dialogues = 5", "more than there are conditions"),
+        ('text = "Anything?"\nkind = "text"', 'text = "Anything?"\nkind = "choice"', "two choices or more"),
+        ('names = ["anna", "ben"]', 'names = ["anna", "ben"]\nrounds = 2', "there is no [[training]]"),
+    ],
+)
+def test_rules_that_no_field_shows(old, new, rule):
+    assert old in SMALL
+    with pytest.raises(DataError) as caught:
+        parse_design(SMALL.replace(old, new, 1))
+    assert rule in str(caught.value)
+
+
+def test_slots_hold_only_what_is_listed():
+    design = small()
+    assert design.filled("confirm", {"topic": "price"}) == "Did you ask about price?"
+    for slots in ({}, {"topic": "weather"}, {"topic": "price", "other": "x"}):
+        assert design.filled("confirm", slots) is None
+    assert design.filled("nothing", {}) is None

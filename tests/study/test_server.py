@@ -1,0 +1,335 @@
+"""The server of studies: who may ask for what, what participants could tell, and what a crash leaves."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+from websockets.exceptions import ConnectionClosed
+
+from demur.apps.study.engine import StudyEngine
+from demur.apps.study.server import LONGEST_MESSAGE, PATHS, StudySite, study_application
+from demur.apps.web.security import LOOPBACK
+from demur.study.design import read_design
+from demur.study.export import StudyRecord
+from demur.study.journal import read_rows
+from study.designs import SMALL, write_small
+from study.serving import Page, Served
+
+ROLES = ("participant", "wizard", "experimenter", "nobody")
+QUICK = (
+    SMALL.replace("delay = 4.0", "delay = 0.1")
+    .replace("connect = 2.0", "connect = 0.05")
+    .replace("[0.0, 0.4]", "[0.0]")
+)
+ORIGIN = {"origin": "http://localhost"}
+SECRETS = ("wizard", "anna", "guide", "level", "nbest", "performer", "given", "digest", "token")
+"""Words that tell a participant of the condition; none may reach their page."""
+
+
+class Office:
+    """An application in this process, and browsers of every role."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine = StudyEngine(folder, read_design(folder))
+        self.site = StudySite(self.engine)
+        self.client = TestClient(
+            study_application(self.site, hosts=LOOPBACK), base_url="http://localhost", follow_redirects=False
+        )
+
+    def cookies(self, role: str) -> dict[str, str]:
+        if role == "nobody":
+            return {}
+        if role == "participant":
+            token = self.site.links["participant", ""]
+            answer = self.client.post("/join", json={"token": token}, headers={"x-demur": "1"})
+            self.client.cookies.clear()
+            name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+            return {name: value}
+        name = "anna" if role == "wizard" else ""
+        return {f"demur_token_default_{role}": self.site.links[role, name]}
+
+    def socket(self, role: str, headers: dict[str, str]) -> Any:
+        return self.client.websocket_connect(f"ws://localhost/ws/{role}", headers=headers)
+
+    def headers(self, role: str, cookies: dict[str, str] | None = None) -> dict[str, str]:
+        pairs = self.cookies(role) if cookies is None else cookies
+        return {"cookie": "; ".join(f"{name}={value}" for name, value in pairs.items())} if pairs else {}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    one = Office(write_small(tmp_path_factory.mktemp("office") / "small", QUICK))
+    with one.client:
+        yield one
+
+
+PAGES = {
+    "/participant": {"participant"},
+    "/wizard": {"wizard"},
+    "/experimenter": {"experimenter"},
+    "/benchmark.svg": {"experimenter"},
+}
+
+
+@pytest.mark.parametrize(("path", "role"), list(itertools.product(PAGES, ROLES)))
+def test_pages_are_for_their_role_alone(office: Office, path: str, role: str) -> None:
+    answer = office.client.get(path, headers={**office.headers(role), "accept": "application/json"})
+    assert (answer.status_code in (200, 400)) == (role in PAGES[path])
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    if role not in PAGES[path]:
+        assert answer.status_code == 403
+        assert not any(token in answer.text for token in office.site.links.values())
+
+
+@pytest.mark.parametrize(("socket", "role"), list(itertools.product(PATHS, ROLES)))
+def test_sockets_are_for_their_role_alone(office: Office, socket: str, role: str) -> None:
+    headers = {**office.headers(role), **ORIGIN}
+    if role == socket:
+        with office.socket(socket, headers) as page:
+            assert "view" in page.receive_json()
+    else:
+        with (
+            pytest.raises(WebSocketDisconnect),
+            office.socket(socket, headers),
+        ):
+            pass
+
+
+@pytest.mark.parametrize("origin", [{}, {"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://[x"}])
+def test_sockets_open_from_pages_of_this_server_alone(office: Office, origin: dict[str, str]) -> None:
+    headers = {**office.headers("participant"), **origin}
+    with (
+        pytest.raises(WebSocketDisconnect),
+        office.socket("participant", headers),
+    ):
+        pass
+
+
+MESSAGES: list[dict[str, Any]] = [
+    {"kind": "consent", "agree": True},
+    {"kind": "begin"},
+    {"kind": "say", "text": "hello"},
+    {"kind": "finish"},
+    {"kind": "report", "answers": {}},
+    {"kind": "withdraw"},
+    {"kind": "questionnaire", "stage": "before", "answers": {}},
+    {"kind": "reply", "dialogue": "d00001", "turn": 1, "given": "x", "response": "hours"},
+    {"kind": "click", "what": "search", "value": "x"},
+    {"kind": "train", "item": 0, "response": "hours", "seconds": 1.0},
+    {"kind": "available", "on": True},
+    {"kind": "pause", "on": True},
+    {"kind": "end", "dialogue": "d00001"},
+]
+OWN = {
+    "participant": {"consent", "begin", "say", "finish", "report", "withdraw", "questionnaire"},
+    "wizard": {"reply", "click", "train", "available"},
+    "experimenter": {"pause", "end"},
+}
+
+
+@pytest.mark.parametrize("role", list(OWN))
+def test_messages_are_taken_from_their_role_alone(office: Office, role: str) -> None:
+    with office.socket(role, {**office.headers(role), **ORIGIN}) as page:
+        page.receive_json()
+        for number, message in enumerate(MESSAGES):
+            page.send_json({**message, "id": f"{role}-message-{number}"})
+            while "view" in (frame := page.receive_json()):
+                pass
+            known = frame.get("ack") or frame.get("id")
+            assert bool(known) == (message["kind"] in OWN[role]), (message, frame)
+        page.send_json({"kind": "pause", "on": False, "id": "unpause-1"})
+        page.receive_json()
+
+
+def test_a_participant_sees_only_their_own_dialogue_and_nothing_of_the_condition(office: Office) -> None:
+    first, second = (office.headers("participant") for _ in range(2))
+    with (
+        office.socket("participant", {**first, **ORIGIN}) as one,
+        office.socket("participant", {**second, **ORIGIN}) as other,
+    ):
+        frames = [one.receive_json(), other.receive_json()]
+        one.send_json({"kind": "consent", "agree": True, "id": "consent-one"})
+        frames += [one.receive_json() for _ in range(2)]
+        other.send_json({"kind": "say", "text": "who is there", "id": "say-other"})
+        frames.append(other.receive_json())
+        assert "refused" in frames[-1]
+    text = json.dumps(frames)
+    assert not any(word in text for word in SECRETS)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "null", '{"kind": "say"}', '{"kind": "say", "id": "x", "text": "short id"}', "\x00", "9" * 400],
+)
+def test_what_cannot_be_read_is_refused_and_the_page_stays(office: Office, content: str) -> None:
+    with office.socket("wizard", {**office.headers("wizard"), **ORIGIN}) as page:
+        page.receive_json()
+        page.send_text(content)
+        assert page.receive_json() == {"refused": "This message cannot be read."}
+
+
+def test_who_sends_too_fast_is_refused_then_let_go(office: Office) -> None:
+    with office.socket("participant", {**office.headers("participant"), **ORIGIN}) as page:
+        page.receive_json()
+        for _ in range(80):
+            page.send_text("x")
+        frames = []
+        while "closed" not in (frames or [{}])[-1]:
+            frames.append(page.receive_json())
+    assert {"refused": "Too many messages; please wait a moment."} in frames
+    assert frames[-1] == {"closed": "too fast"}
+
+
+def test_other_names_of_the_server_are_refused(office: Office) -> None:
+    assert office.client.get("/", headers={"host": "evil.example"}).status_code == 421
+    headers = {**office.headers("wizard"), "host": "evil.example", "origin": "http://evil.example"}
+    with (
+        pytest.raises(WebSocketDisconnect),
+        office.socket("wizard", headers),
+    ):
+        pass
+
+
+def test_links_with_a_wrong_token_lead_nowhere(office: Office) -> None:
+    for path in ("/join/x", "/wizard/x", "/experimenter/x", f"/wizard/{office.site.links['participant', '']}"):
+        assert office.client.get(path).status_code == 403
+    body = {"token": "x" * 32}
+    assert office.client.post("/join", json=body, headers={"x-demur": "1"}).status_code == 403
+    body = {"token": office.site.links["participant", ""]}
+    assert office.client.post("/join", json=body).status_code == 403, "only pages of this server join"
+
+
+def talk_once(page: Page, wizard: Page, text: str = "When do you open?") -> None:
+    """One dialogue of one turn, whoever answers."""
+    page.send("begin")
+    page.until(lambda: page.view["stage"] == "talking")
+    page.send("say", text=text)
+    answer_if_asked(wizard)
+    page.until(lambda: not page.view["waiting"])
+    page.send("finish")
+    page.send("report", answer="10 am", answers={"easy": 3})
+
+
+def answer_if_asked(wizard: Page) -> None:
+    try:
+        wizard.until(lambda: wizard.view.get("open"), 0.6)
+    except TimeoutError:
+        return
+    one = wizard.view["open"]
+    wizard.send("reply", dialogue=wizard.view["dialogue"], turn=one["turn"], given=one["given"], response="hours")
+
+
+def test_the_curtain_frames_are_the_same_whoever_answers(tmp_path: Path) -> None:
+    folder = write_small(tmp_path / "small", QUICK)
+    with Served(folder) as served:
+        wizard = Page(served, "wizard", served.wizard("anna"))
+        wizard.send("available", on=True)
+        page = Page(served, "participant", served.join())
+        page.send("consent", agree=True)
+        seen = []
+        for _ in range(2):
+            page.frames.clear()
+            talk_once(page, wizard)
+            seen.append([_without_goals(frame) for frame in page.frames])
+        page.close()
+        wizard.close()
+    performers = {talk.performer for talk in StudyRecord.of(folder).state.talks.values()}
+    assert performers == {"wizard", "guide"}
+    assert seen[0][:-2] == seen[1][:-2], "frame by frame, until the next task differs"
+
+
+def _without_goals(frame: dict[str, Any]) -> dict[str, Any]:
+    if "ack" in frame:
+        return {"ack": ""}
+    return {"view": {**frame["view"], "goal": "", "progress": ""}} if "view" in frame else frame
+
+
+def test_killed_ten_times_under_load_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path) -> None:
+    text = (
+        SMALL.replace("delay = 4.0", "delay = 0.0").replace("connect = 2.0", "connect = 0.0").replace("0.4", "0.0001")
+    )
+    text = text.replace("turns = 3", "turns = 200").replace("levels = [0.0, 0.0001]", "levels = [0.0]")
+    folder = write_small(
+        tmp_path / "small", text.replace('kind = "wizard"\n', 'kind = "python"\ncall = "echo:answer"\n')
+    )
+    (folder / "echo.py").write_text("def answer(conversation):\n    return 'Yes.'\n", encoding="utf-8")
+    people: list[Talker] = []
+    chance, port = random.Random(1), 0
+    for _ in range(11):
+        with Served(folder, port) as served:
+            port = served.port
+            people = people or [Talker(served, f"talker-{number}") for number in range(4)]
+            threads = [threading.Thread(target=one.talk, args=[served]) for one in people]
+            for thread in threads:
+                thread.start()
+            threads[0].join(0.5 + 0.3 * chance.random())
+            assert all(thread.is_alive() for thread in threads)
+        for thread in threads:
+            thread.join()
+    assert not [one.fault for one in people if one.fault]
+    clients = [client for _, client in read_rows(folder) if client is not None]
+    assert len(set(clients)) == len(clients)
+    record = StudyRecord.of(folder)
+    said = [event.body["text"] for event in record.of_kind("said")]
+    assert len(set(said)) == len(said), "none is doubled"
+    acknowledged = [text for one in people for text in one.acknowledged]
+    assert len(acknowledged) > 40
+    assert set(acknowledged) <= set(said), "none is lost"
+    assert {talk.state for talk in record.state.talks.values()} == {"talking"}, "every dialogue goes on"
+
+
+class Talker:
+    """A participant who talks without end, and sends again what was not acknowledged when the server died."""
+
+    def __init__(self, served: Served, name: str) -> None:
+        self.name, self.number, self.fault = name, 0, ""
+        self.acknowledged: list[str] = []
+        self.page = Page(served, "participant", served.join())
+        self.page.send("consent", agree=True)
+        self.page.send("begin")
+        self.page.until(lambda: self.page.view["stage"] == "talking")
+        self.served = served
+
+    def talk(self, served: Served) -> None:
+        """Talk until the server dies; with another server, first send the last message again."""
+        try:
+            if served is not self.served:
+                self.served, self.page.view = served, {}
+                self.page.open(served)
+                if self.page.view["stage"] != "talking":
+                    self.fault = f"{self.name} did not go on: {self.page.view}"
+                self.say()
+            while True:
+                self.page.until(lambda: not self.page.view["waiting"])
+                self.say()
+        except (ConnectionClosed, OSError):
+            self.page.close()
+
+    def say(self) -> None:
+        text = f"{self.name} {self.number}"
+        frame = self.page.send("say", client=f"{self.name}-{self.number:08}", text=text)
+        if "ack" in frame:
+            self.acknowledged.append(text)
+            self.number += 1
+        elif self.page.view["waiting"] is False:
+            self.fault = f"{text}: {frame}"
+
+
+def test_a_message_beyond_the_limit_ends_the_connection_and_nothing_more(tmp_path: Path) -> None:
+    with Served(write_small(tmp_path / "small", QUICK)) as served:
+        page = Page(served, "participant", served.join())
+        page.socket.send("x" * (LONGEST_MESSAGE + 1))
+        with pytest.raises(Exception, match=r"1009|too big"):
+            page.take()
+        again = Page(served, "participant", page.cookie)
+        assert again.view["stage"] == "consent"
+        again.close()
