@@ -272,6 +272,7 @@ class ErrorReturnDisplay:
             colour = self.line_.get_color()
             self.band_ = ax.fill_between(band.x, band.low_all, band.high_all, alpha=0.16, color=colour)
         ax.set(xlabel="Non-return rate", ylabel="Error rate", xlim=(0, 1))
+        ax.set_ylim(bottom=0)
         ax.legend(loc="upper right")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -70,7 +70,8 @@ class Desk:
         self._overview: tuple[float, int, dict[str, Any]] | None = None
 
     def overview(self) -> dict[str, Any]:
-        """How far everybody is and how far judges agree; the same for a moment, as it takes some work."""
+        """How far everybody is and how far judges agree; the same for a moment, as it takes some work,
+        unless the lead has settled something."""
         with self._lock:
             events, kept, now = self.judging.events, self._overview, time.monotonic()
             if kept is None or (kept[1] != events and now - kept[0] > FRESH):
@@ -83,6 +84,12 @@ class Desk:
                 document = {**found.to_dict(), "sentences": shown.sentences, "tables": tables}
                 kept = self._overview = now, events, plain(document)
             return kept[2]
+
+    def settled_document(self) -> dict[str, Any]:
+        """The disagreements after the lead settled or reopened one; the overview is made again with it."""
+        with self._lock:
+            self._overview = None
+        return self.conflict_document()
 
     def judge_document(self, state: JudgeState) -> dict[str, Any]:
         """What a judge is shown: the answer, the labels, and how far the judge is."""
@@ -259,7 +266,7 @@ def _settle(desk: Desk) -> Callable[[Request], Any]:
         role, asked = role_of(request, LEAD), await _asked(request, _Settlement)
         given = (asked.item, asked.label, asked.note, f"{role} {asked.request}")
         await run_in_threadpool(desk.judging.settle, *given)
-        return JsonAnswer(plain(await run_in_threadpool(desk.conflict_document)))
+        return JsonAnswer(plain(await run_in_threadpool(desk.settled_document)))
 
     return act
 
@@ -268,7 +275,7 @@ def _reopen(desk: Desk) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
         role, asked = role_of(request, LEAD), await _asked(request, _Reopening)
         await run_in_threadpool(desk.judging.reopen, f"{role} {asked.request}")
-        return JsonAnswer(plain(await run_in_threadpool(desk.conflict_document)))
+        return JsonAnswer(plain(await run_in_threadpool(desk.settled_document)))
 
     return act
 
