@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.returns import words
-from demur.returns.curves import NEAR_ENOUGH, Heaps, error_return
+from demur.returns.curves import Heaps, error_return, near_enough
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.explorer import explorer_document, operating_sentence, reading_at
 from demur.returns.measures import ErrorAtThreshold
@@ -86,9 +86,7 @@ def test_a_point_is_named_by_its_cutoff_where_ties_keep_it_from_the_share():
     assert sentence.startswith(
         "No threshold withholds 20 % of the inputs: the nearest below returns every answer and leaves 40 % errors ("
     )
-    assert (
-        "; the next withholds 40 % and leaves 10 %. Returning the tied answers between them by chance would" in sentence
-    )
+    assert "; the next withholds 40 % and leaves 10 %. Returning the answers between them by chance would" in sentence
     rows = dict(row for row in measure_table(evaluations).rows)
     assert rows["error at 20 % non-return"].endswith(" at 0 %")
     assert rows["error at 20 % non-return, ties by chance"].startswith("25.0 % (")
@@ -119,7 +117,7 @@ def rates_before(text, word):
 def test_no_sentence_names_a_point_that_no_threshold_reaches_without_saying_so(counts, seed, at):
     one = evaluated(heaped(counts, seed), at=at)[0]
     curve = one.curve
-    near = max(NEAR_ENOUGH, 1 / one.n) + 0.0006  # rates are printed with one decimal
+    near = near_enough(one.n) + 0.0006  # rates are printed with one decimal
 
     def is_reached(nonreturn, error):
         return any(
@@ -128,7 +126,7 @@ def test_no_sentence_names_a_point_that_no_threshold_reaches_without_saying_so(c
         )
 
     said = words.score_sentences(one)[1]
-    claim = said.partition(" Returning the tied answers between them by chance would")[0]
+    claim = said.partition(" Returning the answers between them by chance would")[0]
     if claim.startswith("Withholding"):
         (error,) = rates_before(claim, "leaves X errors")
         assert is_reached(at, error)
@@ -185,3 +183,12 @@ def test_slices_that_ties_keep_apart_are_compared_at_the_threshold_of_the_whole(
     (sentence,) = words.slice_sentences(evaluations, "guide")
     assert sentence.startswith("Of 2 slices of guide, k=b (16.7 % with 0 % withheld; ")
     assert "has the most errors at the threshold of the whole, 0.9, k=a (0 % with 100 % withheld; " in sentence
+
+
+def test_a_log_of_three_answers_says_that_no_threshold_withholds_a_fifth():
+    (one,) = evaluated(Rows.of([0.9, 0.8, 0.4], [True, True, False]))
+    said = words.score_sentences(one)[1]
+    assert said.startswith(
+        "No threshold withholds 20 % of the inputs: the nearest below returns every answer and leaves"
+    )
+    assert "the next withholds 33.3 % and leaves 0 %" in said

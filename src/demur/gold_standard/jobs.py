@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FitKind = Literal["spline", "logistic", "linear", "polynomial", "isotonic"]
 """The families of curves."""
-FitChoice = Literal["auto", "spline", "logistic", "linear", "polynomial", "isotonic"]
+FitChoice = Literal["auto", FitKind]
 XDirection = Literal["harmful", "helpful", "any"]
 """Whether x can only harm, can only help, or either."""
 Span = tuple[float, float]

@@ -38,8 +38,22 @@ GRID = 201
 NEAR_ENOUGH = 0.005
 """How far below a non-return rate a cutoff may lie and still be called one at that rate: half a point."""
 
+A_FEW_INPUTS = 0.02
+"""Share of the inputs up to which a single one is too little to speak of."""
+
 HEAP = 0.05
 """Share of the inputs from which answers of one confidence are worth a note."""
+
+
+def near_enough(n: float) -> float:
+    """How far below the non-return rate asked for a cutoff of n inputs may lie and still be called one at that rate.
+
+    Half a point, or one input; of a few inputs one is too much.
+
+    >>> [round(near_enough(n), 3) for n in (1000, 100, 3)]
+    [0.005, 0.01, 0.005]
+    """
+    return max(NEAR_ENOUGH, 1 / n if 1 / n <= A_FEW_INPUTS else 0.0) + 1e-12
 
 
 def selective_risk(nonreturn: float, error: float) -> float:
@@ -178,9 +192,9 @@ class ErrorReturnCurve(Shown):
         return self.point(int(cutoff_for_error(self.error, most)))
 
     def reaches(self, x: float) -> bool:
-        """Whether a cutoff withholds `x`, or less by no more than half a point or one input."""
+        """Whether a cutoff withholds `x`, or so little less that it goes unsaid."""
         point = self.point_at(x)
-        return point is not None and x - point.nonreturn <= max(NEAR_ENOUGH, 1 / self.sweep.n) + 1e-12
+        return point is not None and x - point.nonreturn <= near_enough(self.sweep.n)
 
     def threshold_at(self, x: float) -> float | None:
         """The threshold that withholds most without going beyond `x`; None where the system itself withholds more."""

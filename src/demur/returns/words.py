@@ -12,7 +12,7 @@ from demur.core.show.numbers import inputs, interval, listed, middle_cut, number
 from demur.core.stats.measure import Measure
 from demur.core.stats.promises import Guarantee
 from demur.returns.classes import ClassReport
-from demur.returns.curves import NEAR_ENOUGH, Band, CutoffPoint, ErrorReturnCurve
+from demur.returns.curves import NEAR_ENOUGH, Band, CutoffPoint, ErrorReturnCurve, near_enough
 from demur.returns.evaluate import AtCutoff, Evaluation, figure_of, slices_at_one_threshold
 from demur.returns.measures import ErrorAtNonreturn, ErrorAtThreshold, NonreturnAtError
 from demur.returns.slices import SliceDifference
@@ -112,7 +112,7 @@ def _out_of_reach(evaluation: Evaluation, x: float) -> str:
     rest = "withholds everything" if math.isnan(beyond.threshold) else f"withholds {percent(beyond.nonreturn)}"
     return (
         f"{nothing} withholds {percent(x)} of the inputs: the nearest below{nearest} and leaves {percent(below.error)} "
-        f"errors ({interval(figure)}); the next {rest} and leaves {percent(beyond.error)}. Returning the tied answers "
+        f"errors ({interval(figure)}); the next {rest} and leaves {percent(beyond.error)}. Returning the answers "
         f"between them by chance would withhold {percent(x)} and leave {percent(mixed.value)} ({interval(mixed)})."
     )
 
@@ -334,7 +334,7 @@ def randomising_agrees(one: Evaluation, name: str) -> bool:
     measure = one.measures[name]
     if isinstance(measure, ErrorAtNonreturn) and measure.to is None:
         return one.curve.reaches(measure.x)
-    return abs(one.randomised[name].value - one.figures[name].value) <= max(NEAR_ENOUGH, 1 / one.n) + 1e-12
+    return abs(one.randomised[name].value - one.figures[name].value) <= near_enough(one.n)
 
 
 Region = tuple[float, float]

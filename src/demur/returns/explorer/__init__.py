@@ -27,7 +27,7 @@ from demur.errors import UsageError
 from demur.returns.charts.comparison import GREY, comparison_chart, line_styles
 from demur.returns.charts.error_return import error_return_chart
 from demur.returns.comparison.compare import Comparison
-from demur.returns.curves import NEAR_ENOUGH, ErrorReturnCurve
+from demur.returns.curves import ErrorReturnCurve, near_enough
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.threshold import Choice, cost_path, short_thresholds
@@ -459,8 +459,8 @@ def _advised_words(point: Mapping[str, Any], inputs: str) -> str:
 
 
 def is_out_of_reach(point: Mapping[str, Any], at: float, n: int) -> bool:
-    """Whether ties keep the cutoff of a point from a share by more than half a point and one input."""
-    return bool(at - point["nonreturn"] > max(NEAR_ENOUGH, 1 / n) + 1e-9)
+    """Whether ties keep the cutoff of a point from a share by more than may go unsaid."""
+    return bool(at - point["nonreturn"] > near_enough(n))
 
 
 def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]], rate_of: str) -> str:

@@ -45,7 +45,7 @@ function shownThreshold(system, place, state) {
 
 // A cutoff further below the share asked for than half a point and one input: answers of one confidence go together.
 const isOutOfReach = (system, nonreturn, state) =>
-  state.align === "share" && state.x - nonreturn > Math.max(0.005, 1 / system.n) + 1e-9;
+  state.align === "share" && state.x - nonreturn > Math.max(0.005, system.n < 50 ? 0 : 1 / system.n) + 1e-9;
 
 // The error rate at a share itself, the same for every system: between two cutoffs on the straight line, as where tied
 // answers are returned by chance.
