@@ -31,6 +31,9 @@ def write_inputs(folder: Path) -> None:
     _write_judgements(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")
+    for file in (ROOT / "tests" / "importers" / "data").glob("*.json"):
+        if file.name.startswith(("inspect_choice", "rasa_intent")):
+            shutil.copy(file, folder)
     shutil.copy(ROOT / "tests" / "outcome" / "r_oracle" / "mtcars.csv", folder)
 
 
