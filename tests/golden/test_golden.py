@@ -8,7 +8,7 @@ import pytest
 
 from demur.importers import REGISTRY
 from golden.record import Case, Workshop, cases, compared, decoded, differences, essence, rounded, shortened
-from pages import README, ROOT, blocks
+from pages import README, ROOT, blocks, read_page
 
 SHOWN = 20
 NOT_RECORDED = ("serve", "study serve", "study play")
@@ -53,6 +53,29 @@ def test_every_command_there_is_has_a_case() -> None:
     for heading in headings:
         if heading not in {*groups, *NOT_RECORDED, *ALIKE}:
             assert any(case.command.startswith(f"{heading} ") for case in cases().values() if case.json), heading
+
+
+PAPERS = [
+    [cell.strip() for cell in line.replace("\\|", "¦").split("|")[1:-1]]
+    for line in read_page("papers").splitlines()
+    if line.startswith("| ") and not line.startswith("| capability ")
+]
+"""The rows of the page on the papers: capability, command, the paper printed, demur gives, why they differ."""
+NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+
+
+@pytest.mark.parametrize("row", PAPERS, ids=[row[0] for row in PAPERS])
+def test_a_command_of_the_page_on_the_papers_gives_the_numbers_shown_there(row: list[str]) -> None:
+    """Numbers of a command for which a smaller case stands (`page`) are not recorded, and not checked."""
+    _, typed, _, given, _ = row
+    commands = [essence(command) for command in re.findall(r"`demur ([^`]+)`", typed.replace("¦", "|"))]
+    recorded = [case for case in cases().values() if essence(case.command) in commands]
+    missing = set(commands) - {essence(shown) for case in cases().values() for shown in (case.command, case.page)}
+    assert commands, f"no command of demur in: {typed}"
+    assert not missing, f"no case in golden/cases.toml for: {missing}"
+    text = "\n".join(file.read_text(encoding="utf-8") for case in recorded for file in case.files.values())
+    absent = set(NUMBER.findall(given)) - set(NUMBER.findall(text))
+    assert not absent or not recorded, f"{typed} does not print {absent}"
 
 
 def test_every_golden_file_belongs_to_a_case() -> None:
