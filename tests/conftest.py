@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling again is half the time of a process that tests start
+sys.dont_write_bytecode = False
 
 import pytest
 from hypothesis import HealthCheck, settings
