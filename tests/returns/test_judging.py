@@ -121,8 +121,19 @@ def test_a_file_of_unknown_columns_is_refused_with_their_names(tmp_path, ending)
     frame = pl.DataFrame({"foo": [1, 2], "bar": [3, 4]})
     path = tmp_path / f"run.{ending}"
     {"jsonl": frame.write_ndjson, "csv": frame.write_csv, "parquet": frame.write_parquet}[ending](path)
-    with pytest.raises(DataError, match=r"needs a column target or correct.*columns there: foo, bar"):
+    with pytest.raises(DataError, match=r"needs a column target or correct") as caught:
         read_responses(path)
+    assert "--map target=COLUMN --map prediction=COLUMN" in str(caught.value)
+    assert "columns there: foo, bar" in str(caught.value)
+
+
+def test_missing_columns_come_with_the_mapping_or_the_command_that_reads_them():
+    with pytest.raises(
+        DataError, match="--map target=gold_label --map prediction='model answer' --map confidence='how sure'"
+    ):
+        judged({"gold_label": "a", "model answer": "a", "how sure": 0.5})
+    with pytest.raises(DataError, match="looks like outcomes of dialogues, which demur outcome reads"):
+        judged({"dialogue": 1, "success": 1, "turns": 5})
 
 
 @pytest.mark.parametrize("other", [{}, {"target": "a"}, {"prediction": "a"}])

@@ -6,6 +6,7 @@ engines share these expressions; they differ only in how a fault is located.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.core.engines.engine import Lazy, acceptable, collected, contains
-from demur.core.io.columns import lookalike, mapping_of
+from demur.core.io.columns import likely_columns, lookalike
 from demur.core.io.tables import HEAVIEST
 from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
 from demur.core.stats.calibration import ROUNDING
@@ -281,27 +282,55 @@ def cautions_in(counts: Mapping[str, int]) -> Counter[Wording]:
     return Counter({words: counts.get(name, 0) for name, words in _CAUTIONS.items()})
 
 
+_NEEDED = {
+    "target": "needs a column target or correct to tell right from wrong",
+    "prediction": "needs a column prediction",
+}
+
+
 def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
-    """Refuses a table whose columns do not tell right from wrong."""
-    if "correct" not in columns and {"reference", "hypotheses"} <= set(names):
+    """Refuses a table whose columns do not tell right from wrong, with the command or the mapping that reads it."""
+    missing = [part for part in _NEEDED if part not in columns and "correct" not in columns]
+    if not missing:
+        return
+    if {"reference", "hypotheses"} <= set(names):
         rule = "holds N-best lists, columns reference and hypotheses, not answers"
         raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
-    rules = {
-        "target": "needs a column target or correct to tell right from wrong",
-        "prediction": "needs a column prediction",
-    }
-    missing = [part for part in rules if part not in columns and "correct" not in columns]
-    if missing:
-        raise DataError.joined(
-            DataError(rules[part], where=where, fix=_naming(part, columns, names)) for part in missing
-        )
+    fix = _other_table(missing, names) or _naming([*missing, "confidence"], columns, names)
+    *others, last = missing
+    raise DataError.joined(
+        [*(DataError(_NEEDED[part], where=where) for part in others), DataError(_NEEDED[last], where=where, fix=fix)]
+    )
 
 
-def _naming(part: str, columns: Mapping[str, str], names: Sequence[str]) -> str:
-    """Says how to name the column of a part, the likeliest one first."""
-    near = lookalike(part, [name for name in names if name not in columns.values()])
-    there = "columns there: " + ", ".join(names)
-    return f"did you mean {mapping_of(part, near)}?" if near else f"name it with {mapping_of(part, 'COLUMN')}; {there}"
+_READERS = {
+    "dialogues": ("outcomes of dialogues", "demur outcome"),
+    "trials": ("trials of performers", "demur gold fit"),
+}
+
+
+def _other_table(missing: Sequence[str], names: Sequence[str]) -> str:
+    """Says which command reads a table that has nothing of answers and looks like one of another question."""
+    from demur.importers.kinds import kind_of
+
+    kind = kind_of(names)
+    if len(missing) == 1 or kind not in _READERS:
+        return ""
+    what, command = _READERS[kind]
+    return f"it looks like {what}, which {command} reads; columns there: {', '.join(names)}"
+
+
+def _naming(parts: Sequence[str], columns: Mapping[str, str], names: Sequence[str]) -> str:
+    """Says how to name the columns of parts, ready to copy where their names speak for them."""
+    free = [name for name in names if name not in columns.values()]
+    likely = likely_columns(free, [part for part in parts if part not in columns])
+    chosen = {part: likely.get(part, "COLUMN") for part in parts if part in likely or part in _NEEDED}
+    flags = " ".join(f"--map {part}={shlex.quote(name)}" for part, name in chosen.items())
+    python = ", ".join(f'"{part}": "{name}"' for part, name in chosen.items())
+    mapping = f"{flags}, or columns={{{python}}}"
+    if "COLUMN" not in chosen.values():
+        return f"did you mean {mapping}?"
+    return f"name it with {mapping}; columns there: {', '.join(names)}"
 
 
 def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:
@@ -351,7 +380,7 @@ def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, 
         raise table.fault("confidence", bad, rule, fix=RANK_LOWEST)
     free = [name for name in table.names if name not in table.columns.values()]
     if unranked and "confidence" not in table.columns and lookalike("confidence", free):
-        fix = f"{_naming('confidence', table.columns, table.names)} {RANK_LOWEST}"
+        fix = f"{_naming(['confidence'], table.columns, table.names)} {RANK_LOWEST}"
         raise DataError("has no column confidence", where=table.where, fix=fix)
 
 

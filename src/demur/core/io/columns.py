@@ -1,5 +1,6 @@
 """Which column of a table plays which part, and which columns and rows are wanted."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -132,6 +133,47 @@ def lookalike(part: str, names: Iterable[str]) -> str | None:
             if len(name) >= _SHORTEST and known.startswith(name):
                 return folded[name]
     return None
+
+
+def likely_columns(names: Iterable[str], parts: Iterable[str]) -> dict[str, str]:
+    """Gives the column that each part is likely called, by the words in names; parts without one are left out.
+
+    >>> likely_columns(["gold_label", "modelAnswer", "how sure", "id"], ["target", "prediction", "confidence"])
+    {'target': 'gold_label', 'prediction': 'modelAnswer', 'confidence': 'how sure'}
+    """
+    free = list(names)
+    found: dict[str, str] = {}
+    for part in sorted(parts, key=list(_WORDS).index):
+        like = lookalike(part, free)
+        named = [name for name in free if not _WORDS[part].isdisjoint(_words_of(name))]
+        if like is not None or named:
+            found[part] = like if like is not None else named[0]
+            free.remove(found[part])
+    return {part: found[part] for part in parts if part in found}
+
+
+_WORDS = {
+    "prediction": {
+        "predicted",
+        "prediction",
+        "pred",
+        "detected",
+        "answer",
+        "response",
+        "output",
+        "guess",
+        "hypothesis",
+    },
+    "confidence": {"confidence", "conf", "score", "probability", "prob", "proba", "certainty", "sure", "sureness"},
+    "target": {"target", "gold", "golden", "expected", "true", "truth", "reference", "label", "intent"},
+}
+"""Words in the name of a column that speak for a part; the part that most rarely shares them with others first."""
+
+
+def _words_of(name: str) -> set[str]:
+    """The words in a name, whether spaces, signs or capitals divide them; those of a path from its end only."""
+    last = name.rpartition(".")[2] if "." in name else name
+    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", last if last else name)}
 
 
 def spellings(part: str) -> tuple[str, ...]:
