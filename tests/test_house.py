@@ -35,6 +35,7 @@ BELOW = {
     "study": ("errors", "core", "importers", *QUESTIONS),
     "lab": ("errors", "core", "importers", *QUESTIONS, "reports"),
     "apps": ("errors", "core", "importers", *QUESTIONS, "judges", "reports", "store", "study", "lab"),
+    "integrations": ("errors", "core", "importers", "returns", "reports", "store", "apps"),
 }
 """What each part of the package may import, besides itself."""
 

@@ -78,7 +78,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     report: Report = result_of(job, given, quiet=outputs.quiet or outputs.json)
     gates = gate_results(outputs.fail_if, report.documents)
     seconds = time.monotonic() - began
-    report = report.with_gates([_gate_values(gate) for gate in gates])
+    report = report.with_gates([gate.to_dict() for gate in gates])
     document = output.as_json(report.document)
 
     def content(suffix: str) -> str:
@@ -111,11 +111,6 @@ def _check_outputs(outputs: OutputOptions) -> None:
         if path.is_dir():
             raise UsageError(f"-o {path}: this is a directory; name a file in it")
     check_syntax(outputs.fail_if)
-
-
-def _gate_values(gate: GateResult) -> dict[str, Any]:
-    passed = gate.failure is None
-    return {"condition": gate.condition, "subject": gate.subject, "passed": passed, "failure": gate.failure}
 
 
 def _summarise(report: "Report", gates: Sequence[GateResult], outputs: OutputOptions) -> None:

@@ -358,6 +358,11 @@ class GateResult:
     subject: str
     failure: str | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The gate as a report has it."""
+        passed = self.failure is None
+        return {"condition": self.condition, "subject": self.subject, "passed": passed, "failure": self.failure}
+
 
 def failures(conditions: list[str], document: Mapping[str, Any]) -> list[str]:
     """Sentences about the conditions that hold in the document; none if every gate is passed.

@@ -1,0 +1,1 @@
+"""What other tools load: a plugin of pytest and an extension of inspect_ai, one file each."""
