@@ -77,7 +77,7 @@ class ModelOutput(msgspec.Struct):
     completion: Any = None
 
 
-class SampleScore(msgspec.Struct):
+class LoggedScore(msgspec.Struct):
     """What one scorer says of a sample."""
 
     value: Any = None
@@ -95,7 +95,7 @@ class InspectSample(msgspec.Struct):
     target: str | list[str] = ""
     choices: list[str] | None = None
     output: ModelOutput | None = None
-    scores: dict[str, SampleScore] | None = None
+    scores: dict[str, LoggedScore] | None = None
     metadata: dict[str, Any] = {}
     error: Any = None
 
