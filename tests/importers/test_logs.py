@@ -19,7 +19,7 @@ from demur.core.io.tables import TableLimits, limited
 from demur.errors import DataError, DemurError
 from demur.importers import REGISTRY, log_importers
 from demur.importers.choices import ImportChoices, choosing
-from demur.importers.protocol import ForeignFile
+from demur.importers.protocol import ForeignFile, loose_series
 from demur.importers.reading import opened
 from demur.importers.speech import aligned, slots_of
 from demur.returns.jobs import score
@@ -438,3 +438,12 @@ def test_a_label_beside_a_better_name_is_not_the_target(tmp_path: Path) -> None:
     found = read_responses(path)
     assert found.frame["right"].to_list() == [True, False]
     assert "target <- expected_intent" in found.notes
+
+
+def test_a_value_nested_hundreds_of_times_is_text_and_takes_no_memory():
+    deep: Any = "x"
+    for _ in range(300):
+        deep = [deep]
+    column = loose_series("name", ["plain", deep])
+    assert column.dtype == pl.String
+    assert column[1] == "[" * 300 + '"x"' + "]" * 300

@@ -228,11 +228,29 @@ _KEPT = ("id", "target", "prediction", "correct", "confidence")
 
 
 def loose_series(name: str, values: Sequence[Any]) -> pl.Series:
-    """A column of values of any types; of several types as text, lists and objects as JSON."""
+    """A column of values of any types; of several types, or nested deeply, as text: lists and objects as JSON."""
     try:
+        if any(_nests_deeply(value) for value in values):
+            raise TypeError
         return pl.Series(name, values, strict=True)
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
         return pl.Series(name, [text_of_cell(value) for value in values], dtype=pl.String)
+
+
+DEEPEST = 8
+"""Levels of lists and objects that become a nested column; Polars needs gigabytes for some hundred."""
+
+
+def _nests_deeply(value: Any, levels: int = DEEPEST) -> bool:
+    """Whether lists and objects lie deeper in each other than a nested column may.
+
+    >>> _nests_deeply([[1], {"a": [2]}]), _nests_deeply([[[3]]], levels=2)
+    (False, True)
+    """
+    if not isinstance(value, list | dict):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_nests_deeply(one, levels - 1) for one in inner)
 
 
 def text_of_cell(value: Any) -> str | None:
