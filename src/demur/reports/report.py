@@ -22,7 +22,7 @@ from demur.core.show.presentation import (
     warning_mark,
 )
 from demur.core.show.results import in_few_lines, plain
-from demur.core.show.safe import json_text
+from demur.core.show.safe import document_text
 from demur.errors import UsageError
 from demur.gold_standard.presentation import of_gold
 from demur.nbest_lists.presentation import of_nbest, of_nbest_comparison
@@ -211,7 +211,7 @@ class Report:
         return forms[suffix]()
 
     def _json(self) -> str:
-        return json_text(self.to_dict()) + "\n"
+        return document_text(self.to_dict()) + "\n"
 
     def _repr_html_(self) -> str:
         from demur.core.show.html import notebook

@@ -24,6 +24,7 @@ from demur.apps.cli.commands import (
     run_import,
     run_job,
 )
+from demur.apps.cli.doctor import DOCTOR
 from demur.apps.cli.output import GateResult, OutputOptions, check_syntax, gate_results, let_interrupts_end_waiting
 from demur.apps.judge.command import JUDGE
 from demur.core.jobs import Argument, Job, Option
@@ -416,7 +417,7 @@ COMMANDS: tuple[tuple[Sequence[Job], Run], ...] = (
     ([SERVE_STUDY, PLAY_STUDY], call),
     (LAB_JOBS, run_job),
     ((*DSTC_JOBS, *SLF_JOBS), run_import),
-    ([CITE], call),
+    ([CITE, DOCTOR], call),
 )
 """Every job with what runs it, in the order of `demur --help`."""
 

@@ -57,7 +57,6 @@ def new_app() -> typer.Typer:
         name="demur",
         help='Evaluate language understanding that is allowed to say "I don\'t understand".',
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -22,12 +22,11 @@ from rich.console import Console
 from rich.live import Live
 
 from demur.apps.cli import output
-from demur.apps.cli.output import OutputOptions, failures
+from demur.apps.cli.output import OutputOptions, as_json, failures
 from demur.core.io.growing import GrowingLog, LogBatch, Tail, batches, growing_log
 from demur.core.options import Sampling
 from demur.core.show.presentation import Presentation
-from demur.core.show.results import plain
-from demur.core.show.safe import json_text, terminal_line
+from demur.core.show.safe import terminal_line
 from demur.core.stats.measure import Measure
 from demur.errors import DataError, UsageError
 from demur.returns import presentation
@@ -326,4 +325,4 @@ def json_line(result: Presentation, *, final: bool) -> str:
     when = datetime.now().astimezone().isoformat(timespec="seconds")
     notes = {"notes": list(result.notes), "warnings": list(result.warnings)}
     document = {"time": when, "final": final, **result.document, **notes}
-    return json_text(plain(document), indent=None)
+    return as_json(document, indent=None)

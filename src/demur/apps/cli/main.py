@@ -20,6 +20,9 @@ from demur.core.show.safe import terminal_line
 from demur.errors import DataError, DemurError, Interrupted
 from demur.returns.jobs import JOBS
 
+COMPLETION = "_DEMUR_COMPLETE"
+"""Set by a shell that asks how a command line goes on; it has every command then."""
+
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """New objects from which garbage is looked for; with Python's 700 it is looked for 160 times while a command loads."""
 
@@ -31,7 +34,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     1
     """
     jobs = [job for job in JOBS if [job.name] == list(arguments[:1])]
-    if jobs:
+    if jobs and COMPLETION not in os.environ:
         small = new_app()
         add_jobs(small, jobs)
         return small

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from demur.core.show.results import Step, path_text, plain, silent
-from demur.core.show.safe import csv_text, json_text, terminal_line
+from demur.core.show.safe import csv_text, document_text, terminal_line
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
@@ -288,9 +288,9 @@ def _pictures(presentation: Presentation, path: Path, options: FigureOptions) ->
     ]
 
 
-def as_json(document: dict[str, Any]) -> str:
-    """The document as strict JSON: no NaN, no Infinity."""
-    return json_text(plain(document))
+def as_json(document: dict[str, Any], *, indent: int | None = 2) -> str:
+    """The document as strict JSON: the number of its format first, no NaN, no Infinity."""
+    return document_text(plain(document), indent=indent)
 
 
 def render(presentation: Presentation, suffix: str) -> str | bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ def json_text(document: Any, *, indent: int | None = 2) -> str:
     """
     text = json.dumps(document, ensure_ascii=False, indent=indent, allow_nan=False)
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+JSON_FORMAT = 1
+"""The number that every JSON document begins with; it rises when a key is removed or changes its meaning."""
+
+
+def document_text(document: Mapping[str, Any], *, indent: int | None = 2) -> str:
+    """A result's document as strict JSON that says which format it has.
+
+    >>> document_text({"n": 3}, indent=None)
+    '{"format": 1, "n": 3}'
+    """
+    return json_text({"format": JSON_FORMAT, **document}, indent=indent)
 
 
 def csv_text(frame: pl.DataFrame) -> str:
