@@ -300,6 +300,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "growth": ("experiment growth", [PAIRS], {"texts": ("rye.txt",)}),
     "gate": ("experiment gate", [PAIRS], {}),
     "demo": ("demo", [], {"logs": Path("logs")}),
+    "simulate": ("simulate", ["town"], {"managers": ("state-machine", "belief"), "noise": (0.0, 0.3), "dialogues": 4}),
     "respond": ("understand respond", ["guide", PAIRS], {}),
     "respond at a threshold": ("understand respond", ["guide", PAIRS], {"threshold": 0.9, "withhold": True}),
     "verify-engine": ("verify-engine", [], {"engine": "duckdb", "rows": 200}),

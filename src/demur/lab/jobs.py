@@ -12,6 +12,8 @@ from demur.core.jobs import Argument, Job, Option, job
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
+from demur.lab.dialogue.jobs import JOBS as DIALOGUE_JOBS
+from demur.lab.dialogue.jobs import simulate as simulate
 from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, Normalise, list_reading, scorer_names
 from demur.returns.options import Columns
 
@@ -385,4 +387,5 @@ JOBS = (
     Job(
         "demo", demo, present="demur.lab.understanding_experiments:of_demonstration", example="demur demo -o demo.html"
     ),
+    *DIALOGUE_JOBS,
 )
