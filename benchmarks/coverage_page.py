@@ -19,6 +19,7 @@ from benchmarks.scenes import (
     Difference,
     Family,
     Heaped,
+    JudgedSample,
     NoDifference,
     Scene,
     Single,
@@ -29,7 +30,7 @@ from demur.returns.measures import ForcedError
 
 Held = Mapping[str, NDArray[np.float64]]
 Found = Mapping[Scene, Held]
-Kind = TypeVar("Kind", Single, Heaped, NoDifference, Difference, Family, CrossingCurves)
+Kind = TypeVar("Kind", Single, Heaped, JudgedSample, NoDifference, Difference, Family, CrossingCurves)
 
 WORDS = Path(__file__).with_name("coverage_page.md")
 ABOUT_WORLD = ("error", "ties", "drawn", "n")
@@ -57,6 +58,7 @@ class Run:
 TABLES: dict[type[Scene], tuple[str, ...]] = {
     Single: ("bands", "scalars", "calibrated"),
     Heaped: ("heaps",),
+    JudgedSample: ("judged",),
     NoDifference: ("nothing",),
     Difference: ("differences",),
     Family: ("families",),
@@ -67,7 +69,7 @@ TABLES: dict[type[Scene], tuple[str, ...]] = {
 
 def page(found: Found, run: Run, former: str = "") -> str:
     """The whole page: the words of coverage_page.md with the tables put in; what was not simulated stays as it was."""
-    made = {"bands": _bands, "scalars": _scalars, "calibrated": _calibrated, "heaps": _heaps}
+    made = {"bands": _bands, "scalars": _scalars, "calibrated": _calibrated, "heaps": _heaps, "judged": _judged}
     made |= {"nothing": _false_alarms, "differences": _differences, "families": _families, "crossings": _crossings}
     tables = {
         name: made[name](found) if any(isinstance(scene, kind) for scene in found) else _former(former, name)
@@ -113,6 +115,17 @@ def _bands(found: Found) -> str:
             worst = f"{by_x.min():.3f} (x = {by_x.argmin() / by_x.size:.2f})"
             rest = (_share(held["at"]), _share(held["everywhere"]))
             rows.append((*_about(scene.world, scene.n), f"{by_x.mean():.3f}", worst, *rest))
+    return _table(head, [*rows, _extreme("lowest", rows, min)])
+
+
+def _judged(found: Found) -> str:
+    head = ("error", "ties", "judged", "of", "one x, mean", "one x, worst", "whole curve", *SCALARS)
+    rows = []
+    for scene, held in _of(found, JudgedSample):
+        error, ties, _, n = _about(scene.world, scene.n)
+        by_x = held["pointwise"].mean(axis=0)
+        bands = (f"{by_x.mean():.3f}", f"{by_x.min():.3f}", _share(held["everywhere"]))
+        rows.append((error, ties, n, f"{scene.of:,}", *bands, *(_share(held[name]) for name in SCALARS)))
     return _table(head, [*rows, _extreme("lowest", rows, min)])
 
 

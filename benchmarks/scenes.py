@@ -13,8 +13,9 @@ from benchmarks.heaps import Heaps, heaped_population
 from benchmarks.worlds import World, as_responses, paired_rows, population, unpaired_rows
 from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import Measure, TermMeasure
-from demur.core.stats.resampling import Sample
+from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
+from demur.judges.sampling import draw, weigh
 from demur.returns.comparison.compare import McNemar, compare
 from demur.returns.comparison.contrasts import Side, area_difference, pair_tests
 from demur.returns.curves import Band, error_band
@@ -64,6 +65,26 @@ class Heaped:
     def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
         """What held in one sample."""
         return _figures_held(Sample(self.world.rows(self.n, rng), replicates, seed), heaped_population(self.world))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSample:
+    """One system whose log of `of` answers is judged in part, `n` of them by strata of confidence, as `judge` draws."""
+
+    world: World
+    n: int
+    of: int
+
+    def outcome(self, replicates: int, rng: np.random.Generator, seed: int) -> Outcome:
+        """What held in one sample."""
+        truth, log = population(self.world), self.world.rows(self.of, rng)
+        drawn = draw(log.confidence, np.zeros(self.of, np.bool_), self.n, rng)
+        kept = np.flatnonzero(drawn.chosen)
+        stratum = drawn.stratum[kept]
+        weight = weigh(stratum, drawn.sizes, np.ones(kept.size, np.bool_)).weight
+        rows = Rows(log.confidence[kept], log.right[kept], log.answered[kept], weight, None, stratum)
+        sample = Sample(rows, replicates, seed)
+        return {**_bands_held(error_band(sample), truth), **_figures_held(sample, truth)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +205,7 @@ class CrossingCurves:
         return {"dominates": verdict.endswith("dominates"), "better": better, "crossing": verdict == "crossing"}
 
 
-Scene = Single | Heaped | NoDifference | Difference | Family | CrossingCurves
+Scene = Single | Heaped | JudgedSample | NoDifference | Difference | Family | CrossingCurves
 
 
 def scenes() -> list[Scene]:
@@ -197,7 +218,13 @@ def scenes() -> list[Scene]:
     compared += [Difference(*couple) for couple in couples]
     compared += [Family(HIGH_ERROR, 300), Family(replace(HIGH_ERROR, ties=True), 2000), Family(LOW_ERROR, 2000)]
     compared.append(Family(HIGH_ERROR, 2000, better=3))
-    return singles + heaped() + compared + [CrossingCurves(n, clustered) for clustered in (False, True) for n in SIZES]
+    return (
+        singles
+        + heaped()
+        + judged()
+        + compared
+        + [CrossingCurves(n, clustered) for clustered in (False, True) for n in SIZES]
+    )
 
 
 def heaped() -> list[Scene]:
@@ -205,6 +232,13 @@ def heaped() -> list[Scene]:
     found: list[Scene] = [Heaped(Heaps(one), n) for one in ACCURACIES for n in HEAPED_SIZES]
     found += [Heaped(Heaps(one, "dialogues"), n) for one in ACCURACIES[1::2] for n in HEAPED_SIZES[1:]]
     return found + [Heaped(Heaps(one, "weights"), n) for one in ACCURACIES[1::2] for n in HEAPED_SIZES[1:]]
+
+
+def judged() -> list[Scene]:
+    """The rows of judged samples: few of many, some of some, and with ties."""
+    sizes = ((300, 100_000), (300, 1_000), (100, 10_000))
+    worlds = (HIGH_ERROR, LOW_ERROR, replace(LOW_ERROR, ties=True))
+    return [JudgedSample(world, *size) for world in worlds for size in sizes[: 3 if world == LOW_ERROR else 2]]
 
 
 def _varied(*worlds: World) -> Iterator[World]:

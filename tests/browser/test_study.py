@@ -114,7 +114,9 @@ def test_a_study_from_consent_to_export_and_benchmark_graph(study: Served, open_
 
     folder = study.folder
     wrong = [one.rule for one in demur.check_study(folder).findings if not one.holds]
-    assert wrong == ["performers cannot be told apart by their times"], "half a second is too short for wizards"
+    assert wrong == ["performers cannot be told apart by how long answers take"], (
+        "half a second is too short for wizards"
+    )
     exported = demur.export_study(folder, identifiers="hash")
     assert any(name.endswith("trials.csv") for name in exported.files)
     last = list(StudyRecord.of(folder).state.talks.values())[-2:]

@@ -5,31 +5,27 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from demur.study.pairing import latin_square, plan_for, replacement
-from demur.study.protocol import (
+from demur.study.design import parse_design
+from demur.study.messages import (
     Available,
     Begin,
-    Connect,
     Consent,
     EndTalk,
     Finish,
-    Heard,
-    Join,
     Pause,
-    Protocol,
     Questionnaire,
-    Refused,
     Reply,
     Say,
-    Started,
-    SystemReply,
     TaskReport,
-    Tick,
+    Train,
+    TrainAgain,
     Withdraw,
 )
+from demur.study.pairing import latin_square, plan_for, replacement
+from demur.study.protocol import Connect, Heard, Join, Protocol, Refused, Started, SystemReply, Tick
 from demur.study.state import StudyState
 from demur.study.views import participant_view, wizard_view
-from study.designs import small
+from study.designs import SMALL, small
 
 ID = "abcdefgh"
 
@@ -164,6 +160,48 @@ def test_wizards_say_only_what_the_system_could_say(changes, rule):
         play.send(Reply(id=ID, **fields), "anna")
     assert caught.value.rule == rule
     assert one.text is None
+
+
+def test_systems_keep_people_waiting_as_long_as_wizards_do():
+    play = Play()
+    person = play.participant()
+    play.state.participants[person].plan.sort()  # a system first
+    play.state.wizard_waits[:] = [11.0] * 5
+    play.send(Begin(id=ID), person)
+    assert play.send(Tick(), after=10) == []
+    assert play.send(Tick(), after=1) == ["paired"]
+
+
+def test_wizards_who_still_change_train_another_round():
+    text = SMALL.replace('names = ["anna", "ben"]', 'names = ["anna"]\nrounds = 1')
+    play = Play(parse_design(f'{text}\n[[training]]\nheard = "hope and"\nbest = "hours"\n'))
+    play.send(Connect(True, "wizard"), "anna")
+    with pytest.raises(Refused, match="Another round"):
+        play.send(TrainAgain(id=ID), "anna")
+    play.send(Train(id=ID, item=0, response="confirm", seconds=1.0), "anna")
+    assert play.send(TrainAgain(id=ID), "anna") == ["trained_again"]
+    with pytest.raises(Refused, match="finish the training"):
+        play.send(Available(id=ID, on=True), "anna")
+    play.send(Train(id=ID, item=0, response="hours", seconds=1.0), "anna")
+    assert [one["changed"] for one in wizard_view(play.state, "anna")["training"]["shown"]] == [None, 1.0]
+
+
+def test_a_wizard_who_only_understands_picks_what_the_system_can_carry_out():
+    text = SMALL.replace('kind = "wizard"', 'kind = "wizard"\ncomponent = "understanding"\nsystem = "guide"', 1)
+    play = Play(parse_design(text))
+    play.protocol.labels = {"guide": {"price": "It is free."}}
+    person = play.participant()
+    play.wizard()
+    talk = play.until(person, "wizard")
+    play.send(Say(id=ID, text="how much"), person)
+    play.hear(talk)
+    with pytest.raises(Refused, match="cannot carry this out"):
+        play.send(reply(talk, response="hours"), "anna")
+    assert play.send(reply(talk, response="price"), "anna") == ["understood"]
+    (work,) = play.protocol.unfinished()
+    assert (work.work, work.system) == ("complete", "guide")
+    play.send(SystemReply(talk.id, 1, "guide", talk.exchanges[0].digest, "It is free.", "price"), after=4)
+    assert participant_view(play.state, person)["lines"][-1]["text"] == "It is free."
 
 
 def test_a_late_wizard_is_noted():
@@ -333,7 +371,17 @@ def test_whatever_is_sent_the_protocol_keeps_its_promises(data):
             assert len(play.events) == before
         check_promises(play)
     replayed = StudyState.replay(play.design, play.events)
-    for name in ("participants", "wizards", "talks", "live", "by_token", "met", "wizard_seconds", "highest"):
+    for name in (
+        "participants",
+        "wizards",
+        "talks",
+        "live",
+        "by_token",
+        "met",
+        "wizard_seconds",
+        "wizard_waits",
+        "highest",
+    ):
         assert getattr(replayed, name) == getattr(play.state, name), "the journal is the whole state"
 
 

@@ -125,13 +125,14 @@ MESSAGES: list[dict[str, Any]] = [
     {"kind": "reply", "dialogue": "d00001", "turn": 1, "given": "x", "response": "hours"},
     {"kind": "click", "what": "search", "value": "x"},
     {"kind": "train", "item": 0, "response": "hours", "seconds": 1.0},
+    {"kind": "train again"},
     {"kind": "available", "on": True},
     {"kind": "pause", "on": True},
     {"kind": "end", "dialogue": "d00001"},
 ]
 OWN = {
     "participant": {"consent", "begin", "say", "finish", "report", "withdraw", "questionnaire"},
-    "wizard": {"reply", "click", "train", "available"},
+    "wizard": {"reply", "click", "train", "train again", "available"},
     "experimenter": {"pause", "end"},
 }
 

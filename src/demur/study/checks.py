@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import ceil
 from pathlib import Path
 from statistics import mean, median
@@ -17,8 +18,10 @@ from demur.study.state import digest_of
 from demur.study.views import training_view
 
 MOST_EXAMPLES = 3
-APART = 0.5
-"""Seconds by which the median times of two performers may differ before participants could tell them apart."""
+NOTICED = 0.1
+"""Seconds that people notice: times are rounded to these before they are compared."""
+ADVANTAGE, SURELY = 0.1, 0.01
+"""Times give a performer away where their distributions are further apart than this, and significantly so."""
 LEAST_TRIALS = 12
 """Trials of each performer from which on a plan is simulated."""
 
@@ -89,7 +92,8 @@ def checked(folder: Path, step: Step = silent) -> StudyCheck:
         _met_once,
         _balanced,
         _times,
-        _alike_in_time,
+        _alike_in_answering,
+        _alike_in_waiting,
         _same_design,
     ]
     findings, warnings = [], []
@@ -130,13 +134,12 @@ def _same_noise(record: StudyRecord) -> Finding:
     if record.design.input.by == "speech":
         return Finding(rule, 0, note="not checked: recognisers may differ from run to run")
     from demur.study.input import NoisyInput
-    from demur.study.systems import RelevanceSystem, systems_of
+    from demur.study.systems import systems_of, texts_of_models
 
     systems = systems_of(record.design, record.folder)
-    texts = [text for one in systems.values() if isinstance(one, RelevanceSystem) for text in one.texts.values()]
     for one in systems.values():
         one.close()
-    noise = NoisyInput(record.design, texts)
+    noise = NoisyInput(record.design, texts_of_models(systems))
     levels = {talk.id: talk.level for talk in record.state.talks.values()}
     wrong = []
     heard = record.of_kind("heard")
@@ -189,18 +192,35 @@ def _times(record: StudyRecord) -> Finding:
     return Finding("times are complete and in order", count, tuple(wrong))
 
 
-def _alike_in_time(record: StudyRecord) -> Finding:
-    """Participants waited as long for wizards as for systems."""
-    waited: dict[str, list[float]] = defaultdict(list)
+def _alike_in_answering(record: StudyRecord) -> Finding:
+    """Participants waited as long for the answers of wizards as for those of systems."""
+    seconds: dict[str, list[float]] = defaultdict(list)
     for talk in record.counted:
-        waited[talk.performer] += [one.shown - one.said for one in talk.exchanges if one.shown is not None]
-    medians = {name: median(seconds) for name, seconds in waited.items() if seconds}
-    note = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in medians.items())
-    apart = max(medians.values(), default=0) - min(medians.values(), default=0)
-    hidden = record.design.interface.latency != "none"
-    wrong = (f"medians differ by {apart:.1f} s: {note}",) if apart > APART and hidden else ()
-    count = sum(map(len, waited.values()))
-    return Finding("performers cannot be told apart by their times", count, wrong, f"median {note}" if note else "")
+        seconds[talk.performer] += [one.shown - one.said for one in talk.exchanges if one.shown is not None]
+    return _alike("performers cannot be told apart by how long answers take", record, seconds)
+
+
+def _alike_in_waiting(record: StudyRecord) -> Finding:
+    """Participants were as long in the waiting room before wizards as before systems."""
+    seconds: dict[str, list[float]] = defaultdict(list)
+    opened = {event.dialogue: event.at for event in record.of_kind("opened")}
+    for talk in record.counted:
+        seconds[talk.performer].append(talk.started - opened[talk.id])
+    return _alike("performers cannot be told apart by the waiting room", record, seconds)
+
+
+def _alike(rule: str, record: StudyRecord, seconds: Mapping[str, Sequence[float]]) -> Finding:
+    """Whether times could give any two performers away: by the Kolmogorov-Smirnov distance of what people notice."""
+    from scipy.stats import ks_2samp
+
+    known = {name: [round(one / NOTICED) for one in times] for name, times in seconds.items() if times}
+    note = ", ".join(f"{name} {median(seconds[name]):.1f} s" for name in known)
+    wrong = []
+    for one, two in combinations(known, 2) if record.design.interface.latency != "none" else ():
+        found = ks_2samp(known[one], known[two], method="asymp")
+        if found.statistic > ADVANTAGE and found.pvalue < SURELY:
+            wrong.append(f"{one} and {two}: distributions are {found.statistic:.2f} apart (p = {found.pvalue:.2g})")
+    return Finding(rule, sum(map(len, known.values())), tuple(wrong), f"median {note}" if note else "")
 
 
 def _same_design(record: StudyRecord) -> Finding:

@@ -16,28 +16,10 @@ from demur.study.design import WozDesign
 from demur.study.folder import study_key, token_digest
 from demur.study.input import NoisyInput
 from demur.study.journal import StudyJournal
-from demur.study.protocol import (
-    Available,
-    Begin,
-    Command,
-    Connect,
-    Consent,
-    Finish,
-    Heard,
-    Join,
-    PendingWork,
-    Protocol,
-    Questionnaire,
-    Reply,
-    Say,
-    Started,
-    TaskReport,
-    Tick,
-    Train,
-    training_item,
-)
+from demur.study.messages import Available, Begin, Consent, Finish, Questionnaire, Reply, Say, TaskReport, Train
+from demur.study.protocol import Command, Connect, Heard, Join, PendingWork, Protocol, Started, Tick, training_item
 from demur.study.state import Exchange, Participant, StudyEvent, Talk
-from demur.study.systems import Question, RelevanceSystem, StudySystem, conversation_of, systems_of
+from demur.study.systems import Question, StudySystem, conversation_of, systems_of, texts_of_models
 
 START = 1_700_000_000.0
 """When simulated studies begin, in seconds since 1970."""
@@ -62,8 +44,7 @@ class SimulatedStudy:
         self.folder, self.design = folder, design
         self.rng = np.random.default_rng([seed, 11])
         self.systems: dict[str, StudySystem] = systems_of(design, folder)
-        relevance = [one for one in self.systems.values() if isinstance(one, RelevanceSystem)]
-        self.noise = NoisyInput(design, [text for one in relevance for text in one.texts.values()])
+        self.noise = NoisyInput(design, texts_of_models(self.systems))
         self.protocol = Protocol(design)
         self.events: list[StudyEvent] = []
         self.now = START

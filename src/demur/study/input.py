@@ -45,7 +45,11 @@ class NoisyInput:
         return {f"{level:g}": channel.rate for level, channel in self._channels.items()}
 
     def hear(self, text: str, level: float, dialogue: str, turn: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is passed on of a text, and what the log keeps beside it: words, errors, and their ratio."""
+        """What is passed on of a text, and what the log keeps beside it: words, errors, and their ratio.
+
+        The confidence of a hypothesis is the geometric mean of the posteriors of its words: their product would be next
+        to nothing for every longer utterance.
+        """
         from demur.understanding.tokens import words
 
         channel = self._channels.get(level)
@@ -57,8 +61,9 @@ class NoisyInput:
         found = channel.recognise([text], ids=[f"{dialogue}/{turn}"])
         listed = [(found.texts[0], 1.0)]
         if self.design.input.nbest > 1 or self.design.input.confidences:
-            best = sentences(networks(found)[0], self.design.input.nbest)
-            listed = [(one.text, float(f"{math.exp(one.logprob):.3g}")) for one in best]
+            network = networks(found)[0]
+            best = sentences(network, self.design.input.nbest)
+            listed = [(one.text, round(math.exp(one.logprob / len(network.slots)), 3)) for one in best]
         return heard(listed, self.design), _counts(found.errors[0], len(found.said[0].split()))
 
 

@@ -3,126 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatchmethod
-from typing import Annotated, Any, Literal
-
-import msgspec
-from msgspec import Meta
+from typing import Any, Literal
 
 from demur.study.design import WozDesign
+from demur.study.messages import (
+    Available,
+    Begin,
+    Click,
+    Consent,
+    EndTalk,
+    Finish,
+    PageMessage,
+    Pause,
+    Questionnaire,
+    Reply,
+    Say,
+    TaskReport,
+    Train,
+    TrainAgain,
+    Withdraw,
+)
 from demur.study.pairing import drawn, plan_for, replacement
 from demur.study.state import ENDED, Exchange, Participant, StudyEvent, StudyState, Talk, WizardPerson, digest_of
 
-ClientId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{8,64}$")]
-Typed = Annotated[str, Meta(max_length=4000)]
-Key = Annotated[str, Meta(max_length=60)]
-Replies = Annotated[dict[Key, Typed | float], Meta(max_length=200)]
-
 KNOWN_LATENCIES = 5
-"""Answers of wizards from which on a matched latency is drawn from them."""
-
-
-class PageMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", forbid_unknown_fields=True):
-    """A message from a page; the id is made by the page, so that what is sent again is not taken twice."""
-
-    id: ClientId
-
-
-class Consent(PageMessage, tag="consent", frozen=True, kw_only=True):
-    """The participant agrees to take part, or does not."""
-
-    agree: bool
-
-
-class Questionnaire(PageMessage, tag="questionnaire", frozen=True, kw_only=True):
-    """Answers to the questionnaire before or after all dialogues."""
-
-    stage: Literal["before", "after"]
-    answers: Replies
-
-
-class Begin(PageMessage, tag="begin", frozen=True, kw_only=True):
-    """The participant has read the task."""
-
-
-class Say(PageMessage, tag="say", frozen=True, kw_only=True):
-    """An utterance by keyboard."""
-
-    text: Typed
-
-
-class Finish(PageMessage, tag="finish", frozen=True, kw_only=True):
-    """The participant ends the dialogue."""
-
-
-class TaskReport(PageMessage, tag="report", frozen=True, kw_only=True):
-    """What came of the task, and answers to the questionnaire after the dialogue."""
-
-    answer: Typed = ""
-    completed: bool | None = None
-    answers: Replies = {}
-
-
-class Withdraw(PageMessage, tag="withdraw", frozen=True, kw_only=True):
-    """The participant leaves the study, whose data are then not exported."""
-
-
-class Reply(PageMessage, tag="reply", frozen=True, kw_only=True):
-    """A wizard's answer: a response with its slots, or free text."""
-
-    dialogue: Key
-    turn: int
-    given: Key
-    """The digest that came with the input that the wizard looks at."""
-    response: Key | None = None
-    slots: Annotated[dict[Key, Typed], Meta(max_length=20)] = {}
-    text: Typed | None = None
-
-
-class Click(PageMessage, tag="click", frozen=True, kw_only=True):
-    """What a wizard does on the way to an answer."""
-
-    what: Literal["search", "choose", "slot", "key", "clear", "hypothesis"]
-    value: Annotated[str, Meta(max_length=200)] = ""
-
-
-class Train(PageMessage, tag="train", frozen=True, kw_only=True):
-    """A wizard's answer to an item of training."""
-
-    item: int
-    response: Key
-    seconds: Annotated[float, Meta(ge=0, le=86_400)]
-
-
-class Available(PageMessage, tag="available", frozen=True, kw_only=True):
-    """A wizard takes dialogues, or does not."""
-
-    on: bool
-
-
-class Pause(PageMessage, tag="pause", frozen=True, kw_only=True):
-    """The experimenter lets new participants in, or does not."""
-
-    on: bool
-
-
-class EndTalk(PageMessage, tag="end", frozen=True, kw_only=True):
-    """The experimenter ends a dialogue."""
-
-    dialogue: Key
-
-
-ParticipantMessage = Consent | Questionnaire | Begin | Say | Finish | TaskReport | Withdraw
-WizardMessage = Reply | Click | Train | Available
-ExperimenterMessage = Pause | EndTalk
-MESSAGES: dict[str, Any] = {
-    "participant": ParticipantMessage,
-    "wizard": WizardMessage,
-    "experimenter": ExperimenterMessage,
-}
-"""What each role may send."""
+"""Times of wizards from which on those of systems are drawn from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +120,13 @@ class PendingWork:
 class Protocol:
     """Decides what follows from a command in the present state; the state is changed by the events alone."""
 
-    def __init__(self, design: WozDesign, state: StudyState | None = None) -> None:
+    def __init__(
+        self, design: WozDesign, state: StudyState | None = None, labels: Mapping[str, Collection[str]] | None = None
+    ) -> None:
+        """`labels` are what each system can carry out, by its name; wizards who only understand choose of these."""
         self.design = design
         self.state = state or StudyState(design)
+        self.labels = labels or {}
 
     def decide(self, command: Command, person: str, at: float) -> list[StudyEvent]:
         """The events that a command leads to, taken into the state; `Refused` where it may not be.
@@ -281,8 +193,9 @@ class Protocol:
     def _(self, command: Begin, person: str, at: float) -> Iterator[StudyEvent]:
         one = self._at_stage(person, "briefing")
         performer, level, task = one.plan[one.position]
-        body = {"performer": performer, "level": level, "task": task}
-        yield StudyEvent(at=at, kind="opened", person=person, dialogue=self.state.next_name("d", 5), body=body)
+        name = self.state.next_name("d", 5)
+        body = {"performer": performer, "level": level, "task": task, "connect": self._connect_seconds(performer, name)}
+        yield StudyEvent(at=at, kind="opened", person=person, dialogue=name, body=body)
 
     @_decided.register
     def _(self, command: Say, person: str, at: float) -> Iterator[StudyEvent]:
@@ -367,6 +280,8 @@ class Protocol:
         if spec.component == "understanding":
             if command.response is None or command.text is not None or command.slots:
                 raise Refused("Choose what was meant; the system does the rest.", "free text")
+            if command.response not in self.labels.get(spec.system, (command.response,)):
+                raise Refused("The system cannot carry this out.", "unknown response")
             body = {"turn": one.number, "label": command.response, "given": command.given}
             yield StudyEvent(at=at, kind="understood", person=person, dialogue=talk.id, body=body)
             return
@@ -391,10 +306,19 @@ class Protocol:
         wanted = training_item(self.design, wizard)
         if wanted is None or command.item != wanted:
             raise Refused("This item is not the next one.")
-        if self.design.responses and self.design.response(command.response) is None:
+        system = trained_for(self.design)
+        offered = self.labels.get(system, (command.response,)) if system else [one.id for one in self.design.responses]
+        if command.response not in offered:
             raise Refused("There is no such response.", "unknown response")
         body = {"item": command.item, "choice": command.response, "seconds": command.seconds}
         yield StudyEvent(at=at, kind="trained", person=person, body=body)
+
+    @_decided.register
+    def _(self, command: TrainAgain, person: str, at: float) -> Iterator[StudyEvent]:
+        wizard = self._wizard(person)
+        if wizard.dialogue or not self.design.training or not is_trained(self.design, wizard):
+            raise Refused("Another round of training can begin when this one, or the dialogue, is over.")
+        yield StudyEvent(at=at, kind="trained_again", person=person)
 
     @_decided.register
     def _(self, command: Available, person: str, at: float) -> Iterator[StudyEvent]:
@@ -446,14 +370,14 @@ class Protocol:
         if participant.gone is not None and participant.gone + self.design.pairing.away <= at:
             yield self._end(talk, "participant left", at)
             return
-        if at < talk.since + self.design.interface.connect:
+        if at < talk.since + talk.connect:
             return
         if self.design.performer(talk.performer).is_wizard:
             wizard = self._free_wizard()
             if wizard is not None:
                 yield StudyEvent(at=at, kind="paired", dialogue=talk.id, body={"wizard": wizard.name})
                 return
-            if at < talk.since + max(self.design.pairing.wait, self.design.interface.connect):
+            if at < talk.since + max(self.design.pairing.wait, talk.connect):
                 return
             plan = replacement(self.design, participant.plan, participant.position) if self._may_replace else None
             if plan is None:
@@ -483,8 +407,8 @@ class Protocol:
             gone.append(self.state.wizards[talk.wizard].gone)
         yield from (time + pairing.away for time in gone if time is not None)
         if talk.state == "waiting":
-            connected = talk.since + interface.connect
-            yield connected if connected > self.state.last else talk.since + max(pairing.wait, interface.connect)
+            connected = talk.since + talk.connect
+            yield connected if connected > self.state.last else talk.since + max(pairing.wait, talk.connect)
             return
         yield talk.started + 60 * interface.minutes
         one = talk.open_exchange
@@ -597,16 +521,23 @@ class Protocol:
         if interface.latency == "fixed":
             due = max(at, one.said + interface.delay)
         elif interface.latency == "matched" and not talk.wizard:
-            due = max(at, one.said + self._matched(talk, one))
+            taken = self._matched(self.state.wizard_seconds, interface.delay, "latency", talk.id, one.number)
+            due = max(at, one.said + taken)
         seconds = round(at - one.said, 6)
         yield StudyEvent(at=at, kind="answered", dialogue=talk.id, body={**body, "due": due, "seconds": seconds})
 
-    def _matched(self, talk: Talk, one: Exchange) -> float:
-        """Seconds that a wizard took, drawn from all their answers so far by seed, dialogue and turn."""
-        seconds = self.state.wizard_seconds
+    def _connect_seconds(self, performer: str, dialogue: str) -> float:
+        """Least seconds in the waiting room: with a system as long as others wait for a wizard."""
+        interface = self.design.interface
+        if self.design.performer(performer).is_wizard or interface.latency == "none":
+            return interface.connect
+        return self._matched(self.state.wizard_waits, interface.connect, "waiting", dialogue)
+
+    def _matched(self, seconds: list[float], first: float, *key: object) -> float:
+        """One of the times that wizards took so far, drawn by the seed and a key; `first` until some are known."""
         if len(seconds) < KNOWN_LATENCIES:
-            return self.design.interface.delay
-        return seconds[int(drawn(self.design.seed, "latency", talk.id, one.number) * len(seconds))]
+            return first
+        return seconds[int(drawn(self.design.seed, *key) * len(seconds))]
 
     def _end(self, talk: Talk, why: str, at: float) -> StudyEvent:
         return StudyEvent(at=at, kind="ended", person=talk.participant, dialogue=talk.id, body={"why": why})
@@ -667,13 +598,23 @@ def training_item(design: WozDesign, wizard: WizardPerson) -> int | None:
     """The place of the next item of training; None after the last round. Each round has its own order."""
     items = len(design.training)
     done = len(wizard.trained)
-    if not items or done >= items * design.wizard.rounds:
+    if not items or is_trained(design, wizard):
         return None
     turn, place = divmod(done, items)
     order = sorted(range(items), key=lambda one: drawn(design.seed, "training", wizard.name, turn, one))
     return order[place]
 
 
+def trained_for(design: WozDesign) -> str:
+    """The system whose labels training is about; empty where any wizard is the whole system."""
+    return design.wizards[0].system if all(one.component == "understanding" for one in design.wizards) else ""
+
+
 def is_trained(design: WozDesign, wizard: WizardPerson) -> bool:
     """Whether a wizard has done all rounds of training."""
-    return len(wizard.trained) >= len(design.training) * design.wizard.rounds
+    return len(wizard.trained) >= len(design.training) * rounds_of(design, wizard)
+
+
+def rounds_of(design: WozDesign, wizard: WizardPerson) -> int:
+    """Rounds of training that a wizard does."""
+    return design.wizard.rounds + wizard.more_rounds

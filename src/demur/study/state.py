@@ -64,6 +64,8 @@ class WizardPerson:
     dialogues: int = 0
     trained: list[dict[str, Any]] = field(default_factory=list)
     """Answers of training, in order: item, choice, seconds."""
+    more_rounds: int = 0
+    """Rounds of training that they asked for beyond those of the design."""
 
 
 @dataclass(slots=True)
@@ -98,6 +100,8 @@ class Talk:
     task: str
     since: float
     """When the participant came to the waiting room."""
+    connect: float = 0.0
+    """Least seconds that they stay there."""
     wizard: str = ""
     state: Literal["waiting", "talking", "ended"] = "waiting"
     started: float = 0.0
@@ -129,7 +133,9 @@ class StudyState:
         self.met: Counter[tuple[str, float]] = Counter()
         """Dialogues that were opened, by condition."""
         self.wizard_seconds: list[float] = []
-        """Seconds that wizards took, in order."""
+        """Seconds that wizards took to answer, in order."""
+        self.wizard_waits: list[float] = []
+        """Seconds for which participants waited for a wizard, until one came or a system took the place."""
         self.highest = {"p": 0, "d": 0}
         """Highest numbers of participants and dialogues, of those erased too."""
         self.paused = False
@@ -207,7 +213,8 @@ class StudyState:
     def _opened(self, event: StudyEvent) -> None:
         one = self.participants[event.person]
         body = event.body
-        talk = Talk(event.dialogue, one.id, body["performer"], float(body["level"]), body["task"], event.at)
+        place = body["performer"], float(body["level"]), body["task"]
+        talk = Talk(event.dialogue, one.id, *place, event.at, body.get("connect", self.design.interface.connect))
         self.talks[talk.id] = self.live[talk.id] = talk
         self._note_name(talk.id)
         self.met[talk.performer, talk.level] += 1
@@ -218,6 +225,7 @@ class StudyState:
         self.met[talk.performer, talk.level] -= 1
         talk.performer, talk.level = body["performer"], float(body["level"])
         self.met[talk.performer, talk.level] += 1
+        self.wizard_waits.append(event.at - talk.since)
         plan = [(performer, float(level), task) for performer, level, task in body["plan"]]
         self.participants[talk.participant].plan = plan
 
@@ -228,6 +236,7 @@ class StudyState:
         if talk.wizard:
             wizard = self.wizards[talk.wizard]
             wizard.dialogue, wizard.dialogues = talk.id, wizard.dialogues + 1
+            self.wizard_waits.append(event.at - talk.since)
 
     def _said(self, event: StudyEvent) -> None:
         talk = self.talks[event.dialogue]
@@ -280,6 +289,10 @@ class StudyState:
 
     def _trained(self, event: StudyEvent) -> None:
         self.wizards[event.person].trained.append(event.body)
+
+    def _trained_again(self, event: StudyEvent) -> None:
+        wizard = self.wizards[event.person]
+        wizard.more_rounds, wizard.available = wizard.more_rounds + 1, False
 
     def _paused(self, event: StudyEvent) -> None:
         self.paused = event.body["on"]

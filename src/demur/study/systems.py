@@ -6,7 +6,7 @@ import http.client
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass
@@ -53,9 +53,9 @@ class StudySystem(ABC):
         """The answer to the last turn of a conversation; `SystemFault` where there is none to be had."""
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """What a wizard may understand an utterance as, where the system does the rest."""
-        return tuple(one.id for one in self.design.responses)
+    def texts(self) -> dict[str, str]:
+        """What a wizard may understand an utterance as, where the system does the rest, and what is said then."""
+        return {one.id: one.text for one in self.design.responses}
 
     def close(self) -> None:  # noqa: B027
         """Let go of what was opened."""
@@ -175,16 +175,12 @@ class RelevanceSystem(StudySystem):
         self._alone = Lock()
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels of the model."""
-        return tuple(map(str, self._model.classes_.tolist()))
-
-    @property
     def texts(self) -> dict[str, str]:
         """What each label says: the study's response of that name, else the model's own text."""
         own = self._model.answers_ or {}
         canned = {one.id: one.text for one in self.design.responses if not one.slots}
-        return {label: canned.get(label) or own.get(label) or label for label in self.labels}
+        labels = map(str, self._model.classes_.tolist())
+        return {label: canned.get(label) or own.get(label) or label for label in labels}
 
     def answer(self, conversation: dict[str, Any]) -> SystemAnswer:
         """The answer to what was heard last; withheld below the threshold."""
@@ -213,6 +209,12 @@ KINDS: dict[PerformerKind, type[StudySystem]] = {
 def systems_of(design: WozDesign, folder: Path) -> dict[str, StudySystem]:
     """The systems of a study, ready to be asked."""
     return {one.name: KINDS[one.kind](one, design, folder) for one in design.systems}
+
+
+def texts_of_models(systems: Mapping[str, StudySystem]) -> list[str]:
+    """What the relevance models of a study can say, on which the noise channel is fitted too."""
+    models = [one for one in systems.values() if isinstance(one, RelevanceSystem)]
+    return [text for one in models for text in one.texts.values()]
 
 
 def conversation_of(state: StudyState, dialogue: str, turn: int) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from statistics import median
 from typing import Any
 
 from demur.study.design import QuestionSpec, WozDesign
-from demur.study.protocol import is_trained, training_item
+from demur.study.protocol import is_trained, rounds_of, trained_for, training_item
 from demur.study.state import ENDED, StudyState, Talk, WizardPerson
 
 
@@ -15,20 +16,29 @@ def participant_view(state: StudyState, person: str, code: str = "") -> dict[str
     """All that a participant's page shows; it changes with what they do and with what is shown to them, only."""
     design, one = state.design, state.participants[person]
     view: dict[str, Any] = {"stage": one.stage}
-    if one.plan and one.stage not in ENDED:
+    if one.stage in ("briefing", "waiting", "talking", "report"):
         view["progress"] = {"number": min(one.position + 1, len(one.plan)), "of": len(one.plan)}
     if one.stage == "consent":
-        view["consent"] = design.consent.strip()
+        view["consent"] = unwrapped(design.consent)
     elif one.stage in ("before", "after"):
         view["questions"] = [question_view(item) for item in design.questions(one.stage)]
     elif one.stage == "briefing":
         view["goal"] = design.task(one.plan[one.position][2]).goal
     elif one.stage == "done":
-        view |= {"thanks": design.thanks, "code": code}
+        view |= {"thanks": unwrapped(design.thanks), "code": code}
     talk = state.talk_of(person)
     if talk is not None and one.stage in ("waiting", "talking", "report"):
         view |= _talk_view(state, talk, one.stage)
     return view
+
+
+def unwrapped(text: str) -> str:
+    """A longer text of the design with one line for each paragraph, however it is wrapped there.
+
+    >>> unwrapped("Wrapped in\\nthe file.\\n\\nAnother.\\n")
+    'Wrapped in the file.\\n\\nAnother.'
+    """
+    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
 
 
 def _talk_view(state: StudyState, talk: Talk, stage: str) -> dict[str, Any]:
@@ -71,7 +81,7 @@ def wizard_constants(design: WozDesign, labels: dict[str, dict[str, str]]) -> di
     """What a wizard's page knows from the beginning; `labels` are what systems can carry out, with their texts."""
     return {
         "title": design.title,
-        "instructions": design.wizard.instructions.strip(),
+        "instructions": unwrapped(design.wizard.instructions),
         "free_text": design.wizard.free_text,
         "longest": design.interface.longest,
         "responses": [
@@ -96,6 +106,7 @@ def wizard_view(state: StudyState, name: str) -> dict[str, Any]:
         one = design.training[item]
         nbest = [{"text": text} for text in (one.nbest or [one.heard])]
         view |= {"stage": "training", "item": item, "heard": {"text": one.heard, "nbest": nbest}}
+        view["system"] = trained_for(design)
     talk = state.live.get(wizard.dialogue)
     if talk is not None:
         spec = design.performer(talk.performer)
@@ -144,9 +155,8 @@ def training_view(design: WozDesign, wizard: WizardPerson) -> dict[str, Any]:
     settled = last is not None and last <= design.wizard.settled
     return {
         "items": items,
-        "rounds": design.wizard.rounds,
         "done": len(wizard.trained),
-        "of": items * design.wizard.rounds,
+        "of": items * rounds_of(design, wizard),
         "shown": shown,
         "settled": settled,
         "finished": is_trained(design, wizard),

@@ -20,7 +20,7 @@ from demur.study.input import NoisyInput, recognise
 from demur.study.journal import JournalFault, StudyJournal, read_rows
 from demur.study.protocol import Command, Connect, Heard, PendingWork, Protocol, Refused, Started, Tick
 from demur.study.state import StudyEvent, StudyState
-from demur.study.systems import Question, RelevanceSystem, StudySystem, conversation_of, systems_of
+from demur.study.systems import Question, StudySystem, conversation_of, systems_of, texts_of_models
 from demur.study.views import experimenter_view, participant_view, wizard_view
 
 EXPERIMENTER = "experimenter"
@@ -72,8 +72,9 @@ class StudyEngine:
         self.folder, self.design = folder, design
         self.key = study_key(folder)
         self.systems: dict[str, StudySystem] = systems_of(design, folder)
-        relevance = [one for one in self.systems.values() if isinstance(one, RelevanceSystem)]
-        self.noise = NoisyInput(design, [text for one in relevance for text in one.texts.values()])
+        self.labels = {name: system.texts for name, system in self.systems.items()}
+        """What each system can carry out, and what it says then."""
+        self.noise = NoisyInput(design, texts_of_models(self.systems))
         self.journal = StudyJournal(folder)
         self.connections: dict[tuple[str, str], Connection] = {}
         self.violations: Counter[str] = Counter()
@@ -103,7 +104,8 @@ class StudyEngine:
         self.taken = {client for _, client in rows if client is not None}
         """Ids of messages that were taken, so that what is sent again is only acknowledged."""
         self.violations = Counter(event.body["rule"] for event, _ in rows if event.kind == "violated")
-        self.protocol = Protocol(self.design, StudyState.replay(self.design, (event for event, _ in rows)))
+        state = StudyState.replay(self.design, (event for event, _ in rows))
+        self.protocol = Protocol(self.design, state, self.labels)
         self._pending: dict[str, asyncio.Future[None]] = {}
 
     async def start(self) -> None:

@@ -33,8 +33,8 @@ from demur.errors import DemurError, UsageError
 from demur.study.design import WozDesign, read_design
 from demur.study.folder import role_token, token_digest
 from demur.study.journal import JournalFault
-from demur.study.protocol import MESSAGES, Join, Refused, Spoken
-from demur.study.systems import RelevanceSystem
+from demur.study.messages import MESSAGES
+from demur.study.protocol import Join, Refused, Spoken
 from demur.study.views import wizard_constants
 
 LONGEST_MESSAGE = 16 * 1024
@@ -208,7 +208,7 @@ class StudySite:
                 "input": self.design.input.by,
             }
         if role == "wizard":
-            return wizard_constants(self.design, self._labels())
+            return wizard_constants(self.design, self.engine.labels)
         base = self.origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
         named = {name: f"{base}/wizard/{self.links['wizard', name]}" for name in self.design.wizard.names}
         return {
@@ -218,13 +218,6 @@ class StudySite:
             "folder": str(self.engine.folder),
             "x": self.design.input.name,
         }
-
-    def _labels(self) -> dict[str, dict[str, str]]:
-        found = {}
-        for name, system in self.engine.systems.items():
-            texts = {one.id: one.text for one in self.design.responses}
-            found[name] = system.texts if isinstance(system, RelevanceSystem) else texts
-        return found
 
     async def audio(self, request: Request) -> Response:
         """A spoken utterance: kept in the folder of the study, then recognised."""

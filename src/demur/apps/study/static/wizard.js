@@ -4,7 +4,7 @@ import { Channel, notices } from "./channel.js";
 
 const constants = pageData();
 const at = (id) => document.getElementById(id);
-const [state, lines, heard, search, list, slots, available, training] = ["state", "lines", "heard", "search", "responses", "slots", "available", "training"].map(at);
+const [state, lines, heard, search, list, slots, available, training, clock] = ["state", "lines", "heard", "search", "responses", "slots", "available", "training", "clock"].map(at);
 let shown = {};
 let begun = 0;
 let asked = "";
@@ -20,7 +20,8 @@ function view(next) {
   available.disabled = next.stage === "training";
   state.textContent = next.stage === "ready" && !next.available ? "Tick “Take dialogues” when you are ready" : next.away ? "The participant is away" : STATES[next.stage];
   document.title = next.open ? `• ${constants.title}` : constants.title;
-  showTraining(next.training);
+  if (next.stage === "training" && !next.training.done) at("about").open = true;
+  showTraining(next.stage === "talking" ? null : next.training);
   const said = (next.lines ?? []).map((line) => made("p", { class: line.who }, line.text || "(nothing was heard)"));
   lines.replaceChildren(...said);
   lines.hidden = next.stage === "training";
@@ -34,6 +35,7 @@ function view(next) {
     slots.hidden = true;
     if (key && next.open) say(`Heard: ${next.open.heard.text || "nothing"}`);
   }
+  showClock();
   showResponses();
 }
 
@@ -44,14 +46,27 @@ function showHeard(input) {
   heard.replaceChildren(made("strong", {}, "Heard"), made("ol", {}, ...input.nbest.map((one) => made("li", {}, one.text || "(nothing)", ...share(one)))));
 }
 
+// How long the participant has waited; with a fixed delay, how long there is until the answer is late.
+function showClock() {
+  clock.hidden = !shown.open;
+  if (!shown.open) return;
+  const seconds = (performance.now() - begun) / 1000;
+  const left = constants.delay === null ? null : constants.delay - seconds;
+  clock.textContent = left === null ? `${Math.floor(seconds)} s` : left > 0 ? `${Math.ceil(left)} s left` : "late";
+  clock.classList.toggle("late", left !== null && left <= 0);
+}
+setInterval(showClock, 250);
+
 function showTraining(told) {
   training.hidden = !told;
   if (!told) return;
   const percent = (value) => (value === null ? "–" : `${Math.round(100 * value)} %`);
   const rows = told.shown.map((one, place) => made("tr", {}, made("th", { scope: "row" }, `Round ${place + 1}`), made("td", { class: "n" }, `${one.answers} of ${told.items}`), made("td", { class: "n" }, percent(one.right)), made("td", { class: "n" }, percent(one.changed)), made("td", { class: "n" }, `${one.seconds} s`)));
   const head = made("tr", {}, ...["", "answered", "best response", "changed since the round before", "median time"].map((text) => made("th", { scope: "col" }, text)));
-  const verdict = !told.finished ? "" : told.settled ? "Your answers have settled." : "Your answers still change from round to round; talk to the experimenter before you begin.";
-  training.replaceChildren(made("p", {}, `Training: ${told.done} of ${told.of} answers. ${verdict}`), ...(rows.length ? [made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Training" }, made("table", {}, made("thead", {}, head), made("tbody", {}, ...rows)))] : []));
+  const verdict = !told.finished ? "" : told.settled ? "Your answers have settled." : "Your answers still change from round to round. Read the instructions again and train another round.";
+  const again = made("button", { type: "button" }, "Train another round");
+  again.addEventListener("click", () => channel.send("train again"));
+  training.replaceChildren(made("p", {}, `Training: ${told.done} of ${told.of} answers. ${verdict}`), ...(told.finished ? [made("p", { class: "actions" }, again)] : []), ...(rows.length ? [made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Training" }, made("table", {}, made("thead", {}, head), made("tbody", {}, ...rows)))] : []));
 }
 
 // The choices: responses of the study, or what the system can carry out where only understanding is asked for.
