@@ -11,7 +11,7 @@ INSTALL := $(if $(UV),uv pip install --quiet --compile-bytecode --python $(BIN)/
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := setup
-.PHONY: setup lock demo test pytest check browser bench fuzz docs golden sbom release format clean
+.PHONY: setup lock demo test pytest check browser bench fuzz docs golden sbom release-check format clean
 
 setup: $(STAMP)
 
@@ -79,7 +79,7 @@ fuzz: setup
 
 docs: setup
 	$(BIN)/python -m docs.generate
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/zensical build --clean --strict
 
 # Records again what every command gives (tests/golden), and lists the numbers that differ from those recorded.
 golden: setup
@@ -89,8 +89,11 @@ golden: setup
 sbom: setup
 	$(BIN)/python tools/sbom.py sbom.cdx.json
 
-# All that is checked before a release.
-release: test docs sbom
+# All that is checked before a release; needs uv. Takes an hour or so: tests, docs, packages, fuzzing, speed, the README in a clean clone.
+release-check: test docs sbom
+	$(BIN)/python tools/environments.py --extras
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes 10
+	$(BIN)/python tools/release_check.py
 
 format: setup
 	$(BIN)/ruff format .

@@ -149,6 +149,28 @@ def _is_method(one: Any) -> bool:
     return inspect.isfunction(one) or isinstance(one, classmethod | staticmethod)
 
 
+GALLERY_PAGES = ("reading", "report", "workbench", "nbest", "outcome", "gold", "study", "understanding", "dialogue")
+PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demur [^`\n]+)", re.MULTILINE)
+"""A picture with its caption, a heading, or a command, whichever stands in a line."""
+
+
+def gallery_page() -> str:
+    """Every picture of the docs with the command before it in its section, and a link to the page that explains it."""
+    parts = ["# Gallery", HERE, "Every figure with the command that makes it, or the section that shows how."]
+    for name in GALLERY_PAGES:
+        page, heading, command = DOCS / f"{name}.md", "", ""
+        for match in PICTURE.finditer(page.read_text(encoding="utf-8")) if page.exists() else ():
+            caption, file, title, typed = match.groups()
+            if title:
+                heading, command = title, ""
+            elif typed:
+                command = typed
+            else:
+                code = f"`{command}`\n\n" if command else ""
+                parts.append(f"## {caption}\n\n{code}[{heading}]({name}.md)\n\n![{caption}](images/{file})")
+    return "\n\n".join(parts) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with its content."""
     return {
@@ -156,6 +178,7 @@ def pages() -> dict[Path, str]:
         DOCS / "commands.md": commands_page(),
         DOCS / "python.md": python_page(),
         DOCS / "cost.md": cost.page(),
+        DOCS / "gallery.md": gallery_page(),
     }
 
 

@@ -27,6 +27,7 @@ OUTCOME = read_page("outcome")
 GOLD = read_page("gold")
 UNDERSTANDING = read_page("understanding")
 READING = read_page("reading")
+FIRST_HOUR = read_page("first_hour")
 REPORT = read_page("report")
 WORKBENCH = read_page("workbench")
 TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
@@ -207,8 +208,10 @@ def test_the_worked_example_is_counted_as_by_pencil(tmp_path: Path) -> None:
     run_python(blocks("python", READING)[0], tmp_path)
 
 
-@pytest.mark.parametrize("page", [REPORT, WORKBENCH], ids=["report", "workbench"])
-def test_the_pages_on_reports_and_on_the_workbench_run_from_top_to_bottom(folder: Path, page: str) -> None:
+@pytest.mark.parametrize("page", [FIRST_HOUR, REPORT, WORKBENCH], ids=["first_hour", "report", "workbench"])
+def test_the_tutorial_and_the_pages_on_reports_and_the_workbench_run_from_top_to_bottom(
+    folder: Path, page: str
+) -> None:
     """Their first command makes the logs of the README, which are there."""
     assert blocks("console", page)[0] == blocks("console")[0]
     for kind, text in BLOCK.findall(page)[1:]:
@@ -262,6 +265,7 @@ def test_the_readmes_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\w+)", "\n".join(blocks("sh")), re.MULTILINE)
     assert targets == ["demo", "test"]
+    assert len(README.splitlines()) < 160
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 

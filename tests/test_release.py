@@ -31,7 +31,8 @@ def locked() -> dict[str, list[Requirement]]:
 def wanted() -> list[Requirement]:
     """What `make` installs by the ranges of pyproject.toml."""
     project, groups = PROJECT["project"], PROJECT["dependency-groups"]
-    extras = [text for name in project["optional-dependencies"] for text in project["optional-dependencies"][name]]
+    optional = {name: texts for name, texts in project["optional-dependencies"].items() if name != "inspect"}
+    extras = [text for texts in optional.values() for text in texts]
     texts = [*project["dependencies"], *extras, *groups["dev"], *groups["docs"], *groups["build"]]
     return [one for one in map(Requirement, texts) if one.name != "demur"]
 
@@ -79,7 +80,7 @@ def test_the_bill_of_materials_holds_what_is_needed_and_nothing_else(bill):
     needed = {canonicalize_name(Requirement(text).name) for text in PROJECT["project"]["dependencies"]}
     assert needed <= {name for name, scope in scopes.items() if scope == "required"}
     assert {scopes[name] for name in ("starlette", "duckdb", "scikit-learn")} == {"optional"}
-    assert not {"pytest", "ruff", "mypy", "mkdocs", "demur"} & set(scopes)
+    assert not {"pytest", "ruff", "mypy", "zensical", "demur"} & set(scopes)
 
 
 UV = """#!/bin/sh
