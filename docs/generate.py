@@ -214,10 +214,12 @@ def understanding_figures() -> None:
 
     questions = split_corpus(museum())
     channel = WordChannel(questions.texts, wer=0.3)
-    tokenizers = of_experiment(tokenizer_experiment(questions, channel=channel))
+    tokenizers = of_experiment(tokenizer_experiment(questions.in_scope(), channel=channel))
     _save("tokenizers", tokenizers.main_figure, "understanding")
     _save("bands", tokenizers.figure("error_return"), "understanding")
-    _save("growth", of_experiment(growth_experiment(questions, domains())).main_figure, "understanding")
+    grown = of_experiment(growth_experiment(questions.in_scope(), domains()))
+    _save("growth", grown.main_figure, "understanding")
+    _save("gain", grown.figures_named("error_return")[-1], "understanding")
     _save("gate", of_experiment(gate_experiment(questions)).main_figure, "understanding")
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from demur.returns.table import Reading, Responses
     from demur.store.jobs import add_runs, remove_runs, runs
     from demur.study.jobs import check_study, demo_study, erase_person, export_study, new_study, study_status
-    from demur.understanding.jobs import respond, train, tune
+    from demur.understanding.jobs import question_pairs, respond, train, tune
     from demur.understanding.relevance import RelevanceClassifier, load_model, save_model
 
 __version__ = "0.1.0"
@@ -71,7 +71,7 @@ _HOMES = {
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
-    "understanding.jobs": ("respond", "train", "tune"),
+    "understanding.jobs": ("question_pairs", "respond", "train", "tune"),
     "judges.jobs": ("agreement",),
     "reports.jobs": ("report",),
     "core.show.citations": ("cite",),
@@ -143,6 +143,7 @@ __all__ = [  # noqa: RUF022
     "train",
     "tune",
     "respond",
+    "question_pairs",
     "save_model",
     "load_model",
     "RelevanceClassifier",

@@ -19,7 +19,7 @@ def write_inputs(folder: Path) -> None:
     """Write everything that the cases read and no case writes."""
     for text in (README, *map(read_page, PAGES)):
         write_files(text, folder)
-    for name in ("museum/questions.jsonl", "restaurant/turns.jsonl.gz", "wizards/trials.csv"):
+    for name in ("museum/questions.jsonl", "restaurant/turns.jsonl.gz", "wizards/trials.csv", "domains/bees.txt"):
         for file in _bundled(name).parent.iterdir():
             shutil.copy(file, folder)
     (folder / "logs").mkdir()

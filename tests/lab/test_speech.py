@@ -60,7 +60,7 @@ def test_silence_stays_silent():
 
 def test_what_to_install_is_said(monkeypatch):
     monkeypatch.setattr(noise, "available", lambda: False)
-    with pytest.raises(UsageError, match=r"apt-get install espeak-ng.*pip install pocketsphinx"):
+    with pytest.raises(UsageError, match=r"apt-get install espeak-ng.*pip install 'demur\[speech\]'"):
         SpeechChannel(snr_db=20)
 
 

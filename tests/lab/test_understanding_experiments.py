@@ -8,15 +8,16 @@ import pytest
 from demur.core.options import Sampling
 from demur.core.show.numbers import percent
 from demur.core.show.results import plain
-from demur.errors import UsageError
+from demur.errors import DataError, UsageError
 from demur.lab.corpora import domains, museum
+from demur.lab.noise import read_recorded
 from demur.lab.understanding_experiments import (
     BOTH,
     GATE,
     INTERPRETER,
-    MADE_BY_RULE,
     QuestionSet,
     accuracy,
+    divided_pairs,
     gate_experiment,
     growth_experiment,
     of_experiment,
@@ -26,6 +27,7 @@ from demur.lab.understanding_experiments import (
     tokenizer_experiment,
 )
 from demur.understanding.noise import FLATTERS, Recognition, WordChannel
+from demur.understanding.questions import MADE_BY_RULE
 from demur.understanding.relevance import RelevanceClassifier
 
 QUICK = {"sampling": Sampling(replicates=50)}
@@ -46,7 +48,7 @@ def heard(guide):
 
 @pytest.fixture(scope="module")
 def grown(guide):
-    return growth_experiment(guide, domains(), **QUICK)
+    return growth_experiment(guide.in_scope(), domains(), **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,15 @@ def test_a_model_answers_every_question_but_those_it_knows_nothing_of():
     assert table["confidence"].is_null().to_list() == [False, False, True]
     assert set(table["system"]) == {"guide"}
     assert accuracy(table) == 0.5
+    assert scope_auroc(table) == 1.0
+
+
+def test_a_forced_model_answers_every_question_with_the_prior_at_least():
+    material = small()
+    model = RelevanceClassifier().fit([*material.texts, "how much is it"], [*material.labels, "price"])
+    table = response_table("guide", model, material.test, forced=True)
+    assert table["prediction"].to_list() == ["hours", "price", "price"]
+    assert table["confidence"][2] == pytest.approx(2 / 3)  # two of three questions have that answer
     assert scope_auroc(table) == 1.0
 
 
@@ -126,14 +137,38 @@ def test_any_channel_may_be_asked_for(guide):
     assert FLATTERS not in sentences
 
 
-def test_a_character_grows_by_one_domain_a_step_and_is_tested_on_its_own_questions_only(grown, guide):
+def test_a_character_grows_by_one_domain_a_step_and_loses_little_of_its_own(grown, guide):
     assert [one.system for one in grown.summaries] == ["museum", "+1 bees", "+2 bread", "+3 railways", "+4 volcanoes"]
     for smaller, larger in zip(grown.summaries, grown.summaries[1:], strict=False):
         assert larger.pairs > smaller.pairs
         assert larger.labels > smaller.labels
     assert grown.summaries[0].pairs == guide.train.height
-    assert grown.questions.out_of_scope == 0
-    assert grown.responses["target"].null_count() == 0
+    assert grown.responses["prediction"].null_count() == 0
+
+
+def test_what_growing_gains_is_measured_on_questions_that_were_not_learnt(grown):
+    gains = [one.gain for one in grown.summaries]
+    assert gains[0] == 0
+    assert gains == sorted(gains)
+    assert gains[-1] > 0.3
+    learnt, kept = divided_pairs("bees", domains()["bees"])
+    assert not {question for question, _ in learnt} & {question for question, _ in kept}
+    assert {answer for _, answer in kept} <= {answer for _, answer in learnt}
+    assert grown.new.evaluations[0].figures["forced_error"].value == 1
+
+
+def test_what_a_recogniser_wrote_can_be_given(guide):
+    few = replace(guide, test=guide.test.head(20))
+    rows = [{"id": one, "heard": f"{said} please"} for one, said in few.test.select("id", "input").head(15).iter_rows()]
+    channel = read_recorded(rows)
+    found = tokenizer_experiment(few.only(channel.texts), tokens=("words", "words+phones1"), channel=channel, **QUICK)
+    assert found.questions.test.height == 15
+    assert "5 test questions are left out, as nothing is recorded for them" in found.notes
+    assert all(text.endswith(" please") for text in found.responses["input"])
+    with pytest.raises(UsageError, match='nothing is recorded for "x"'):
+        channel.recognise(["hello"], ["x"])
+    with pytest.raises(DataError, match="there is no heard"):
+        read_recorded([{"id": "1", "text": "hello"}])
 
 
 def test_an_answer_of_another_domain_is_wrong_for_a_question_of_the_first(grown):
@@ -191,7 +226,7 @@ def test_clean_questions_bring_no_caution_about_noise(grown, gated):
 
 
 def test_of_more_than_four_systems_the_first_and_the_best_are_drawn_with_their_bands(grown, heard):
-    assert len(of_experiment(grown).figures) == 2 + len(grown.comparison.pairs)
+    assert len(of_experiment(grown).figures) == 3 + len(grown.comparison.pairs)
     assert len(of_experiment(heard).figures) == 1 + len(heard.comparison.pairs)
     drawn = json.dumps(of_experiment(grown).figure("error_return")().to_dict())
     assert "95 % band" in drawn
@@ -200,7 +235,7 @@ def test_of_more_than_four_systems_the_first_and_the_best_are_drawn_with_their_b
 def test_the_table_has_columns_for_noise_and_scope_only_where_there_are_any(heard, grown, gated):
     ends = [of_experiment(one).tables[0].columns[-2:] for one in (heard, grown, gated)]
     assert ends[0] == ("right, as heard", "AUROC of scope")
-    assert ends[1][-1] == "right, as asked"
+    assert ends[1] == ("right, as asked", "right, new domains")
     assert ends[2] == ("right, as asked", "AUROC of scope")
 
 

@@ -13,7 +13,13 @@ from demur.errors import DataError, UsageError
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import _crossings as crossings_of
 from demur.returns.comparison.compare import compare
-from demur.returns.comparison.contrasts import Contrast, area_difference, region_contrast, right_contrast
+from demur.returns.comparison.contrasts import (
+    Contrast,
+    area_difference,
+    point_contrast,
+    region_contrast,
+    right_contrast,
+)
 from demur.returns.curves import DifferenceBand, error_return
 from demur.returns.measures import Estimate, curve_at
 from demur.returns.pairing import pair as paired
@@ -431,6 +437,36 @@ def test_right_answers_by_hand(paired):
     assert found.value == pytest.approx(0.3)
     each = np.sqrt((7 - 0.9) / 9 / 10) if paired else np.sqrt((0.21 + 0.24) / 9)
     assert found.estimate.error == pytest.approx(each)
+
+
+@given(tables(SCORES, largest=8), tables(SCORES, largest=8), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+def test_the_difference_at_a_point_is_that_of_the_curves(one, two, at):
+    curves = [plain.curve(rows) for rows in (one, two)]
+    found = point_contrast(arrays(one), arrays(two), at, paired=False)
+    if at < max(points[0][0] for points in curves):
+        assert not found.defined
+    else:
+        assert found.value == pytest.approx(float(plain.height(curves[0], at) - plain.height(curves[1], at)))
+
+
+def test_the_difference_with_nothing_withheld_has_the_error_of_paired_shares():
+    """3 of 10 err against 6, discordant 1 : 4: the 10 differences have the sum of squares 5 - 9 / 10."""
+    a, b = [False] * 3 + [True] * 7, [False] * 2 + [True] * 4 + [False] * 4
+    found = point_contrast(Rows.of(np.arange(10), a), Rows.of(np.arange(10), b), 0.0, paired=True)
+    assert found.value == pytest.approx(-0.3)
+    assert found.estimate.error == pytest.approx(np.sqrt((5 - 0.9) / 9 / 10), rel=0.1)
+
+
+@pytest.mark.parametrize("at", [0.2, 0.5])
+def test_the_error_of_a_difference_at_a_point_is_that_of_the_bootstrap(at):
+    rng = np.random.default_rng(1)
+    right = [rng.random(600) < share for share in (0.7, 0.6)]
+    a, b = (Rows.of(rng.normal(skill * one), one) for skill, one in zip((1.5, 1.0), right, strict=True))
+    found = point_contrast(a, b, at, paired=True).estimate.error
+    unit = np.arange(600)
+    one, two = replicate_together([a.drawn_by(unit), b.drawn_by(unit)], replicates=500, seed=0)
+    drawn = curve_at(one, np.array([at])) - curve_at(two, np.array([at]))
+    assert found == pytest.approx(drawn.std(), rel=0.12)
 
 
 @pytest.mark.parametrize(("n", "shown"), [(3, False), (5, False), (6, True)])

@@ -24,6 +24,7 @@ from demur.returns.threshold import (
     threshold_by_error,
     threshold_by_nonreturn,
 )
+from demur.returns.words import choice_sentences
 from reference import returns as plain
 from reference.rows import SCORES, Row, arrays, tables
 from reference.tallies import tally_of
@@ -36,7 +37,7 @@ def chosen(choice):
     return None if np.isnan(choice.threshold) else choice.threshold
 
 
-@given(tables(SCORES, weights=WEIGHTS, largest=9), st.sampled_from([Fraction(k, 60) for k in range(60)]))
+@given(tables(SCORES, weights=WEIGHTS, largest=9), st.sampled_from([Fraction(k, 60) for k in range(61)]))
 def test_the_threshold_by_cost_is_the_cheapest_of_all(rows, ratio):
     choice = threshold_by_cost(Sample(arrays(rows)), float(ratio))
     least, _ = plain.cheapest(rows, ratio)
@@ -44,7 +45,7 @@ def test_the_threshold_by_cost_is_the_cheapest_of_all(rows, ratio):
     assert float(plain.cost(rows, chosen(choice), ratio)) == pytest.approx(float(least), abs=1e-12)
 
 
-@given(tables(SCORES, largest=8), st.sampled_from([Fraction(k, 8) for k in range(8)]))
+@given(tables(SCORES, largest=8), st.sampled_from([Fraction(k, 8) for k in range(9)]))
 def test_among_equally_cheap_thresholds_the_one_that_returns_most_is_chosen(rows, ratio):
     _, threshold = plain.cheapest(rows, ratio)
     assert chosen(threshold_by_cost(Sample(arrays(rows)), float(ratio))) == threshold
@@ -84,7 +85,16 @@ def test_a_worked_cost_path():
     assert [part.ratio_from for part in path] == pytest.approx([1 / 2, 1 / 3, 0])
 
 
-@pytest.mark.parametrize("ratio", [-0.1, 1, 1.5, float("nan"), float("inf")])
+def test_where_a_non_return_costs_as_much_as_an_error_every_answer_is_returned():
+    """The two least sure answers are wrong: withholding them costs the same, and is said to."""
+    choice = threshold_by_cost(Sample(TEN), 1)
+    assert (choice.threshold, choice.nonreturn, choice.cost) == (0, 0, 0.4)
+    assert choice.path[0].nonreturn == 0.2
+    (said,) = [sentence for sentence in choice_sentences(choice) if "never pays" in sentence]
+    assert "The 20 % of least confidence are all wrong" in said
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.5, float("nan"), float("inf")])
 def test_cost_ratios_at_which_withholding_never_pays_are_refused_with_the_reason(ratio):
     with pytest.raises(UsageError, match="withholding an answer never pays"):
         threshold_by_cost(Sample(TEN), ratio)

@@ -144,7 +144,7 @@ def test_what_is_unknown_or_empty_is_withheld_with_the_reason(inside: Demur, tmp
 
 def test_without_a_file_the_answers_are_shown(inside: Demur) -> None:
     done = inside("understand", "respond", "tuned", "inputs.jsonl")
-    assert "withheld because" in done.stdout
+    assert "remark" in done.stdout
     assert "is below the threshold" in done.stdout
     assert "; -o FILE.jsonl writes all of them" in done.stdout
 

@@ -112,6 +112,11 @@ REGISTRY = {
         "sclite: alignments as .sgml, or a CTM of words with confidences and an STM of references.",
         "demur import sclite hyp.sgml -o words.jsonl",
     ),
+    "beetle": LogFormat(
+        "demur.importers.beetle:BeetleLog",
+        "BEETLE II: speech act and diagnosis (matched, contradictory, extra, not-mentioned) of each student answer.",
+        "demur import beetle tutor-log.jsonl -o turns.jsonl",
+    ),
     "arrays": LogFormat(
         "demur.importers.classifiers:ClassifierArrays",
         "scikit-learn and Trainer: predict_proba and y_true as .npy or .npz, and tables with a column for each label.",

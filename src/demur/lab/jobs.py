@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from demur.core.jobs import Argument, Job, Option, job
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
-from demur.errors import DataError, UsageError
+from demur.errors import UsageError
 from demur.lab.dialogue.jobs import JOBS as DIALOGUE_JOBS
 from demur.lab.dialogue.jobs import simulate as simulate
 from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, Normalise, list_reading, scorer_names
@@ -39,6 +39,7 @@ WordErrorRate = Annotated[
     float,
     Option("Word error rate of the simulated recogniser; 0 leaves questions alone.", minimum=0, maximum=1),
 ]
+OffTopic = Annotated[bool, Option("Test on questions without an answer too; in the paper every question has one.")]
 TokensName = Annotated[str, Option("What texts are made of: words, phones, mixed and others.", metavar="NAME")]
 
 
@@ -262,6 +263,14 @@ def tokenizers(
             metavar="DB",
         ),
     ] = None,
+    heard: Annotated[
+        Any,
+        Option(
+            "Table of what a recogniser wrote for test questions: id and heard; instead of --wer. Others are left out.",
+            metavar="FILE",
+        ),
+    ] = None,
+    off_topic: OffTopic = False,
     columns: Columns = None,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -271,7 +280,7 @@ def tokenizers(
     """Words, phones and both under recognition errors: figures 1 and 2 of Artstein (2011)."""
     from demur.lab.understanding_experiments import tokenizer_experiment
 
-    questions, channel = _questions(data, columns, seed, step, wer=wer, speech=speech)
+    questions, channel = _questions(data, columns, seed, step, heard=heard, off_topic=off_topic, wer=wer, speech=speech)
     sampling = Sampling(level, replicates, seed)
     return tokenizer_experiment(questions, tokens=tokens, channel=channel, sampling=sampling, step=step)
 
@@ -291,6 +300,7 @@ def growth(
     ] = (),
     tokens: TokensName = "words",
     wer: WordErrorRate = 0.0,
+    off_topic: OffTopic = False,
     columns: Columns = None,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -300,9 +310,10 @@ def growth(
     """A character grown by questions made from texts of other domains: figure 3 of Artstein (2011)."""
     from demur.lab.corpora import domains
     from demur.lab.understanding_experiments import growth_experiment
+    from demur.understanding.questions import read_texts
 
-    others = {Path(path).stem: _text(Path(path)) for path in texts} or domains()
-    questions, channel = _questions(data, columns, seed, step, wer=wer)
+    others = read_texts(texts) or domains()
+    questions, channel = _questions(data, columns, seed, step, off_topic=off_topic, wer=wer)
     sampling = Sampling(level, replicates, seed)
     return growth_experiment(questions, others, tokens=tokens, channel=channel, sampling=sampling, step=step)
 
@@ -322,7 +333,7 @@ def gate(
     """Understanding in two stages (Patel et al. 2006) against a threshold on the interpreter's own confidence."""
     from demur.lab.understanding_experiments import gate_experiment
 
-    questions, channel = _questions(data, columns, seed, step, wer=wer)
+    questions, channel = _questions(data, columns, seed, step, off_topic=True, wer=wer)
     sampling = Sampling(level, replicates, seed)
     return gate_experiment(questions, tokens=tokens, channel=channel, sampling=sampling, step=step)
 
@@ -345,11 +356,18 @@ def demo(
 
 
 def _questions(
-    data: Any, columns: dict[str, str] | None, seed: int, step: Step, **noise: float | None
+    data: Any,
+    columns: dict[str, str] | None,
+    seed: int,
+    step: Step,
+    *,
+    off_topic: bool,
+    heard: Any = None,
+    **noise: float | None,
 ) -> tuple["QuestionSet", "NoiseChannel | None"]:
     """The questions of a user or of the bundled museum guide, divided into train and test, and what they pass."""
     from demur.lab.corpora import museum
-    from demur.lab.noise import channel_of
+    from demur.lab.noise import channel_of, read_recorded
     from demur.lab.understanding_experiments import read_questions, split_corpus
 
     step("reading", 0, 1)
@@ -359,16 +377,12 @@ def _questions(
         questions = replace(split_corpus(museum(), seed=seed), notes=(MUSEUM,))
     else:
         questions = read_questions(data, columns=columns, seed=seed)
+    if not off_topic:
+        questions = questions.in_scope()
+    if heard is not None:
+        recorded = read_recorded(heard)
+        return questions.only(recorded.texts), recorded
     return questions, channel_of(questions.texts, seed, **noise)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DataError(f"`texts` {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as fault:
-        raise DataError(f"`texts` {path} cannot be read as UTF-8 text: {fault}") from None
 
 
 def _experiment(function: Callable[..., Any], present: str, example: str) -> Job:

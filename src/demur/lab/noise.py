@@ -13,13 +13,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from demur.core.acts import Act, Slot, parse_acts, print_acts
 from demur.core.arrays import Array
-from demur.errors import DemurError, UsageError
+from demur.core.io.files import table_of
+from demur.core.io.tables import ROW, Request, as_text
+from demur.core.show.numbers import first_names
+from demur.errors import DataError, DemurError, UsageError
+from demur.importers.reading import read_table
 from demur.nbest_lists.asr.networks import Network, paths
 from demur.understanding.noise import (
     NoiseChannel,
@@ -144,7 +149,7 @@ class SpeechChannel:
         if not available():
             raise UsageError(
                 "speaking needs espeak-ng (apt-get install espeak-ng), and recognising needs pocketsphinx "
-                "(pip install pocketsphinx)"
+                "(pip install 'demur[speech]')"
             )
 
     @property
@@ -211,6 +216,37 @@ def _decoded(decoder: Any, sound: Array) -> str:
     decoder.end_utt()
     best = decoder.hyp()
     return "" if best is None else " ".join(words(best.hypstr))
+
+
+@dataclass(frozen=True)
+class RecordedChannel:
+    """What a recogniser wrote for questions at another time, by their ids."""
+
+    texts: Mapping[Hashable, str]
+
+    description = "a recogniser, recorded"
+    caution = ""
+    snr_db = None
+
+    def recognise(self, texts: Sequence[str], ids: Sequence[Hashable] | None = None) -> Recognition:
+        """What was written for each id; one that was not recorded is refused."""
+        ids = checked_ids(texts, ids)
+        lost = [name for name in ids if name not in self.texts]
+        if lost:
+            raise UsageError(f"nothing is recorded for {first_names([str(name) for name in lost], 3)}")
+        said = [" ".join(words(text)) for text in texts]
+        return Recognition(tuple(ids), said, [" ".join(words(self.texts[name])) for name in ids])
+
+
+def read_recorded(data: Any) -> RecordedChannel:
+    """The channel of a table with `id` and `heard`: a file, a frame or rows."""
+    frame = read_table(data) if isinstance(data, str | Path) else table_of(data, Request()).frame
+    missing = [name for name in ("id", "heard") if name not in frame.columns]
+    if missing:
+        rule = f"a table of what was recognised has id and heard; there is no {' and no '.join(missing)}"
+        raise DataError(rule, fix=f"columns there: {', '.join(name for name in frame.columns if name != ROW)}")
+    pairs = zip(as_text(frame["id"]), as_text(frame["heard"]).fill_null(""), strict=True)
+    return RecordedChannel(dict(pairs))
 
 
 CHANNELS: dict[str, Callable[[Sequence[str], float, int], NoiseChannel]] = {

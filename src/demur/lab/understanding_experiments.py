@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.importers.reading import opened
-from demur.lab.corpora import Corpus, make_pairs, museum
+from demur.lab.corpora import Corpus, museum
 from demur.returns import presentation, words
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import Comparison, compare
@@ -34,6 +34,7 @@ from demur.returns.table import responses
 from demur.returns.threshold import Choice, threshold_by_error
 from demur.understanding.noise import FLATTERS, NoiseChannel, Recognition, WordChannel
 from demur.understanding.pairs import AS_IT_COMES, require
+from demur.understanding.questions import MADE_BY_RULE, make_pairs
 from demur.understanding.relevance import RelevanceClassifier, answered
 from demur.understanding.tokens import parts_of
 from demur.understanding.training import DomainGate, two_stage
@@ -99,6 +100,15 @@ class QuestionSet:
     def in_scope(self) -> QuestionSet:
         """The same, tested only on questions that have an answer."""
         return replace(self, test=self.test.filter(pl.col("target").is_not_null()))
+
+    def only(self, ids: Collection[Any]) -> QuestionSet:
+        """The same, tested only on questions of these ids; a note says how many are left out."""
+        kept = self.test.filter(pl.col("id").is_in([str(one) for one in ids]))
+        if kept.is_empty():
+            raise DataError("nothing is recorded for any test question", where=f"{self.name}:", fix="do the ids agree?")
+        left = self.test.height - kept.height
+        note = f"{left:,} test questions are left out, as nothing is recorded for them"
+        return replace(self, test=kept, notes=(*self.notes, *((note,) if left else ())))
 
     def with_off_topic(self, *, seed: int = 0) -> QuestionSet:
         """The same with off-topic questions to learn from; where there are none, half of those to be tested on."""
@@ -214,6 +224,8 @@ class SystemSummary:
     """The same for the questions as they were asked."""
     scope: float
     """AUROC of the confidence: whether a question with an answer has more of it than one without."""
+    gain: float | None = None
+    """Share right of the questions of domains that a character grows by; None where it does not grow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,6 +244,8 @@ class UnderstandingExperiment(Shown):
     """What texts were made of."""
     channel: NoiseChannel | None
     sampling: Sampling
+    new: Comparison | None = None
+    """The same systems on questions of the domains that a character grows by."""
 
     def frame(self) -> pl.DataFrame:
         """The answers of all systems."""
@@ -246,7 +260,7 @@ class UnderstandingExperiment(Shown):
             *self.comparison.notes,
             *self.questions.notes,
             *((tokens,) if self.name != "tokenizers" else ()),
-            *((MADE_BY_RULE,) if self.name == "growth" else ()),
+            *((MADE_BY_RULE, HELD_BACK) if self.name == "growth" else ()),
             *((COPIES.with_count(seen),) if seen else ()),
             self.sampling.note,
         )
@@ -264,13 +278,14 @@ class UnderstandingExperiment(Shown):
             "off_topic_learnt": len(self.questions.off_topic) if self.name == "gate" else 0,
             "standings": [asdict(one) for one in self.summaries],
         }
-        return {**plain(summary), **self.comparison.to_dict(), "notes": list(self.notes)}
+        new = {} if self.new is None else {"new_domains": self.new.to_dict()}
+        return {**plain(summary), **self.comparison.to_dict(), **new, "notes": list(self.notes)}
 
 
+HELD_BACK = "of a sentence that answers two or more questions the first is kept for testing what is gained"
 COPIES = Wording(
     "test question is also in training, word for word", "test questions are also in training, word for word"
 )
-MADE_BY_RULE = "questions of the other domains are made by rule from plain sentences; nobody asked them"
 
 
 def tokenizer_experiment(
@@ -291,7 +306,7 @@ def tokenizer_experiment(
     for done, name in enumerate(tokens):
         step(f"training on {name}", done, len(tokens) + 1)
         model = RelevanceClassifier(tokens=name).fit(questions.texts, questions.labels)
-        answers.append(test.answers(name, model))
+        answers.append(test.answers(name, model, forced=True))
     step("comparing", len(tokens), len(tokens) + 1)
     return test.experiment("tokenizers", answers, tuple(tokens), sampling)
 
@@ -305,25 +320,58 @@ def growth_experiment(
     sampling: Sampling = USUAL,
     step: Step = silent,
 ) -> UnderstandingExperiment:
-    """A character as it is, then grown by one domain after the other, tested on its own questions only: figure 3.
+    """A character as it is, then grown by one domain after the other: figure 3.
 
-    The questions of the other domains are made by rule from their texts; every sentence is an answer of its own.
+    It is tested on its own questions, which shows what growing costs, and on questions of the other domains, which
+    shows what it gains. The latter are made by rule from their texts; every sentence is an answer of its own, and of a
+    sentence that answers several questions one is kept for testing.
     """
     if not domains:
         raise UsageError("to grow, a character needs at least one text of another domain")
-    test = _Test.of(questions.in_scope(), channel)
-    texts, labels, answers = list(questions.texts), list(questions.labels), []
-    for done, (name, text) in enumerate([(questions.name, ""), *domains.items()]):
+    made = {name: divided_pairs(name, text) for name, text in domains.items()}
+    test = _Test.of(questions, channel)
+    asked = [pair for _, kept in made.values() for pair in kept]
+    strange = pl.DataFrame(asked, ("input", "target"), orient="row").with_row_index("id", offset=1)
+    texts, labels, answers, gained = list(questions.texts), list(questions.labels), [], []
+    for done, (name, (learnt, _)) in enumerate({questions.name: ([], []), **made}.items()):
         step(f"growing by {name}" if done else "training", done, len(domains) + 2)
-        pairs = [(pair.question, f"{name}: {pair.answer}") for pair in make_pairs(text)]
-        if done and not pairs:
-            raise UsageError(f'no question could be made by rule of the text "{name}"; give plain factual sentences')
-        texts += [question for question, _ in pairs]
-        labels += [label for _, label in pairs]
+        texts += [question for question, _ in learnt]
+        labels += [label for _, label in learnt]
         model = RelevanceClassifier(tokens=tokens).fit(texts, labels)
-        answers.append(test.answers(f"+{done} {name}" if done else name, model))
+        system = f"+{done} {name}" if done else name
+        answers.append(test.answers(system, model, forced=True))
+        strangers = response_table(system, model, strange, forced=True)
+        gained.append(strangers.with_columns(correct=pl.col("prediction") == pl.col("target")))
     step("comparing", len(domains) + 1, len(domains) + 2)
-    return test.experiment("growth", answers, (tokens,), sampling)
+    found = test.experiment("growth", answers, (tokens,), sampling)
+    if not asked:
+        return found
+    right = [replace(one, gain=accuracy(table)) for one, table in zip(found.summaries, gained, strict=True)]
+    new = compare(responses(pl.concat(gained)), **asdict(sampling))
+    return replace(found, summaries=tuple(right), new=new)
+
+
+QuestionAnswer = tuple[str, str]
+
+
+def divided_pairs(name: str, text: str) -> tuple[list[QuestionAnswer], list[QuestionAnswer]]:
+    """Questions made of a text with their answers: to learn from, and to test with.
+
+    >>> divided_pairs("rye", "Rye is a grass. Mills ground rye in 1784.")
+    ([('What is rye?', 'rye: Rye is a grass.'), ('What did mills grind in 1784?', 'rye: Mills ground rye in 1784.'), \
+('What ground rye in 1784?', 'rye: Mills ground rye in 1784.')], [('When did mills grind rye?', 'rye: Mills ground \
+rye in 1784.')])
+    """
+    pairs = [(pair.question, f"{name}: {pair.answer}") for pair in make_pairs(text)]
+    if not pairs:
+        raise UsageError(f'no question could be made by rule of the text "{name}"; give plain factual sentences')
+    answers = [answer for _, answer in pairs]
+    first_of_several = [answers.count(answer) > 1 and answers.index(answer) == k for k, answer in enumerate(answers)]
+    learnt, kept = (
+        [pair for pair, tested in zip(pairs, first_of_several, strict=True) if tested == wanted]
+        for wanted in (False, True)
+    )
+    return learnt, kept
 
 
 def gate_experiment(
@@ -368,13 +416,13 @@ class _Test:
         asked, ids = (questions.test[name].to_list() for name in ("input", "id"))
         return cls(questions, channel, None if channel is None else channel.recognise(asked, ids))
 
-    def answers(self, system: str, model: RelevanceClassifier) -> SystemAnswers:
+    def answers(self, system: str, model: RelevanceClassifier, *, forced: bool = False) -> SystemAnswers:
         test = self.questions.test.with_columns(asked=pl.col("input"))
-        asked = response_table(system, model, test)
+        asked = response_table(system, model, test, forced=forced)
         if self.recognition is None:
             return model, asked, asked
         noisy = test.with_columns(pl.Series("input", self.recognition.texts))
-        return model, asked, response_table(system, model, noisy)
+        return model, asked, response_table(system, model, noisy, forced=forced)
 
     def experiment(
         self, name: ExperimentName, answers: Sequence[SystemAnswers], tokens: tuple[str, ...], sampling: Sampling
@@ -398,9 +446,11 @@ class _Test:
         )
 
 
-def response_table(system: str, model: RelevanceClassifier, test: pl.DataFrame) -> pl.DataFrame:
-    """The answers of a model as a table of responses: no prediction where it knows nothing of the question."""
-    found = answered(model, test["input"].to_list(), nbest=1)
+def response_table(
+    system: str, model: RelevanceClassifier, test: pl.DataFrame, *, forced: bool = False
+) -> pl.DataFrame:
+    """The answers of a model as a table of responses; unless forced, none where it knows nothing of the question."""
+    found = answered(model, test["input"].to_list(), nbest=1, forced=forced)
     confidence = [None if one.label is None else min(one.confidence, 1.0) for one in found]
     return test.select(
         pl.lit(system).alias("system"),
@@ -454,6 +504,10 @@ def of_experiment(experiment: UnderstandingExperiment) -> Presentation:
         first, best = systems[0], min(systems[1:], key=lambda one: one.figures["augrc"].value)
         chart = "returns.charts.error_return.error_return_chart"
         figures.append(drawing(chart, [first, best], region=region_of([first])))
+    if experiment.new is not None:
+        title = "Questions of the new domains: what growing gains"
+        chart = "returns.charts.error_return.error_return_chart"
+        figures.append(drawing(chart, experiment.new.evaluations, title=title, region=region_of(systems)))
     return replace(
         shown,
         title=TITLES[experiment.name],
@@ -482,6 +536,8 @@ def _summary_table(experiment: UnderstandingExperiment) -> ResultTable:
     }
     if experiment.wer > 0:
         columns["right, as heard"] = [tabled_percent(one.accuracy) for one in systems]
+    if experiment.new is not None:
+        columns["right, new domains"] = [tabled_percent(one.gain or 0.0) for one in systems]
     if experiment.questions.out_of_scope > 0:
         columns["AUROC of scope"] = [numbers.number(one.scope) for one in systems]
     rows = tuple(zip(*columns.values(), strict=True))
@@ -499,9 +555,19 @@ def _training_sentence(experiment: UnderstandingExperiment) -> str:
     if experiment.name == "growth":
         grown = experiment.summaries[-1]
         added = f"{grown.pairs - first.pairs:,} made ones to {grown.labels - first.labels:,} more answers"
-        return f"{first.system} learnt from {learnt}, {grown.system} from {added} as well; {tested}."
+        return f"{first.system} learnt from {learnt}, {grown.system} from {added} as well; {tested}.{_gain(experiment)}"
     gate = f"the gate from these and {len(questions.off_topic):,} questions without an answer"
     return f"The interpreter learnt from {learnt}, {gate}; {tested}. All three give the same answers."
+
+
+def _gain(experiment: UnderstandingExperiment) -> str:
+    """What growing gains on questions of the new domains, and what it costs on the old."""
+    first, grown, new = experiment.summaries[0], experiment.summaries[-1], experiment.new
+    if new is None:
+        return ""
+    old = f"{numbers.percent(first.accuracy)} to {numbers.percent(grown.accuracy)}"
+    rises = f"{numbers.percent(first.gain or 0.0)} to {numbers.percent(grown.gain or 0.0)}"
+    return f" Right answers on the old domain go from {old}, on {new.evaluations[0].n:,} of the new ones from {rises}."
 
 
 def _against_the_first(experiment: UnderstandingExperiment) -> list[str]:

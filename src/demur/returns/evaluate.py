@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -65,6 +66,8 @@ from demur.returns.measures import (
     Convention,
     ErrorAtNonreturn,
     NonreturnAtError,
+    QALDPrecision,
+    QALDRecall,
     augrc_estimate,
     curve_at,
 )
@@ -564,11 +567,17 @@ def slices_at_one_threshold(evaluations: Sequence[Evaluation]) -> tuple[AtCutoff
 
 
 def returns_measures(
-    *, at: float | tuple[float, float] = 0.2, aurc: Convention = "mean", error: float = 0.05
+    *,
+    at: float | tuple[float, float] = 0.2,
+    aurc: Convention = "mean",
+    error: float = 0.05,
+    threshold: float | None = None,
 ) -> dict[str, Measure]:
     """The measures of the error-return family with the parameters a user may set."""
     start, stop = at if isinstance(at, tuple) else (at, None)
-    chosen = (AURC(aurc), EAURC(aurc), ErrorAtNonreturn(x=start, to=stop), NonreturnAtError(error=error))
+    cutoff = -math.inf if threshold is None else threshold
+    areas, qald = (AURC(aurc), EAURC(aurc)), (QALDPrecision(cutoff), QALDRecall(cutoff))
+    chosen = (*areas, ErrorAtNonreturn(x=start, to=stop), NonreturnAtError(error=error), *qald)
     return {**RETURNS, **{measure.name: measure for measure in chosen}, **SCOPE}
 
 

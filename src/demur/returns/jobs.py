@@ -19,6 +19,7 @@ from demur.returns.options import (
     WITHHELD,
     AtError,
     AtNonreturn,
+    AtThreshold,
     Aurc,
     BandRegion,
     ByGroup,
@@ -121,6 +122,7 @@ def score(
     *data: Logs,
     at_nonreturn: AtNonreturn = 0.2,
     at_error: AtError = 0.05,
+    at_threshold: AtThreshold = None,
     by: By = None,
     aurc: Aurc = "mean",
     region: BandRegion = EVERYWHERE,
@@ -154,7 +156,7 @@ def score(
 
     data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
-    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error, threshold=at_threshold)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
     reading = _reading(columns, where, out_of_scope, withheld, missing_confidence, () if by is None else (by,))
     asked: dict[str, Any] = {"measures": measures, "region": region, "step": step, **asdict(sampling)}
@@ -179,6 +181,7 @@ def merge(
     ],
     at_nonreturn: AtNonreturn = 0.2,
     at_error: AtError = 0.05,
+    at_threshold: AtThreshold = None,
     aurc: Aurc = "mean",
     region: BandRegion = EVERYWHERE,
     curve: Curve = False,
@@ -197,7 +200,7 @@ def merge(
     from demur.returns.sweep_files import merged, read_sweeps
 
     sampling = Sampling(level, replicates, seed)
-    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error, threshold=at_threshold)
     sweeps = read_sweeps(*parts, step=step)
     whole = merged(sweeps, system=name, apart=apart, allow_repeats=allow_repeats)
     found = evaluate(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))

@@ -1,5 +1,6 @@
 """Options of jobs on answers that may be withheld, each declared once."""
 
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Option
@@ -111,6 +112,11 @@ AtNonreturn = Annotated[
         write=range_text,
     ),
 ]
+_FINITE: dict[str, Any] = {"metavar": "T", "takes": "a number", "check": lambda one: one is None or isfinite(one)}
+AtThreshold = Annotated[
+    float | None,
+    Option("Threshold at which QALD-1 precision and recall are given; by default every answer is returned.", **_FINITE),
+]
 AtError = Annotated[float, Option("Error rate for which the needed non-return rate is given.", metavar="E")]
 Aurc = Annotated[
     Literal["mean", "trapezoid"],
@@ -128,7 +134,8 @@ BandRegion = Annotated[tuple[float, float], Option("Range over which the simulta
 ComparedRegion = Annotated[tuple[float, float], Option("Range of non-return rates to compare over.", **_REGION)]
 Curve = Annotated[bool, Option("Put the curve and its bands into the JSON too.")]
 CostRatio = Annotated[
-    float | None, Option("What a non-return costs over what an error costs: 0 <= R < 1.", metavar="R")
+    float | None,
+    Option("What a non-return costs over what an error costs: 0 <= R <= 1; 1 returns every answer.", metavar="R"),
 ]
 ErrorLimit = Annotated[float | None, Option("Most errors, as a share of all inputs.", metavar="E")]
 RiskLimit = Annotated[float | None, Option("Most errors, as a share of the answers returned.", metavar="E")]

@@ -378,12 +378,15 @@ def pair_table(comparison: Comparison) -> ResultTable:
     for pair in comparison.pairs:
         more = _contrast_texts(pair.right, lambda rate: f"{100 * rate:+.1f}") if withheld else ()
         tested = (*_contrast_texts(pair.overall, "{:+.4f}".format), *more)
-        rows.append((pair.a, pair.b, pair.verdict, *tested, verdicts.mcnemar(pair)))
+        point, _ = _contrast_texts(pair.point, lambda rate: f"{100 * rate:+.1f}")
+        rows.append((pair.a, pair.b, pair.verdict, *tested, point, verdicts.mcnemar(pair)))
     what = "AUGRC" if comparison.pairs[0].whole is None else "mean error over the region"
     columns = ("a", "b", "verdict", f"{what} of a less b", "p")
     brief = ResultTable("Pairs", columns, tuple(row[:5] for row in rows))
     more_columns = ("right answers of a less b, points", "p (right answers)") if withheld else ()
-    return ResultTable("Pairs", (*columns, *more_columns, "errors of one, a : b (McNemar)"), tuple(rows), brief=brief)
+    point = f"error of a less b at {numbers.percent(comparison.pairs[0].point.range[0])} non-return, points"
+    last = (point, "errors of one, a : b (McNemar)")
+    return ResultTable("Pairs", (*columns, *more_columns, *last), tuple(rows), brief=brief)
 
 
 def _contrast_texts(contrast: Contrast, write: Callable[[float], str]) -> tuple[str, str]:
@@ -424,6 +427,9 @@ def measure_name(name: str, measure: Measure) -> str:
         return f"{mean}error {words.point_words(measure)} non-return"
     if isinstance(measure, NonreturnAtError):
         return f"non-return for {numbers.percent(measure.error)} error"
+    threshold = getattr(measure, "threshold", -math.inf)
+    if threshold > -math.inf:
+        return f"{SHORT_NAMES.get(name, measure.title)} at threshold {threshold:g}"
     convention = getattr(measure, "convention", None)
     return SHORT_NAMES.get(name, measure.title) + (f" ({convention})" if convention else "")
 

@@ -334,23 +334,23 @@ def threshold_by_cost(
 ) -> Choice:
     """The cutoff that minimises error rate + ratio * non-return rate; among equals the one that returns more.
 
-    `ratio` is what a non-return costs over what an error costs. At 1 or above withholding never pays.
+    `ratio` is what a non-return costs over what an error costs. At 1 withholding never pays, so all is returned.
 
     >>> from demur.core.stats.resampling import Rows
     >>> sample = Sample(Rows.of([0.9, 0.8, 0.5, 0.1], [True, True, False, False]))
     >>> threshold_by_cost(sample, 0.5).threshold
     0.8
     """
-    if not 0 <= ratio < 1:
+    if not 0 <= ratio <= 1:
         raise UsageError(
-            f"the cost ratio must be at least 0 and below 1; got {ratio:g}. It is what a non-return costs over what "
+            f"the cost ratio must be at least 0 and at most 1; got {ratio:g}. It is what a non-return costs over what "
             "an error costs: when a non-return costs as much as an error, withholding an answer never pays, and a "
             "negative cost would reward silence"
         )
     curve = error_return(sample.sweep, name=name)
     path = cost_path(curve)
     best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
-    place = int(np.searchsorted(curve.nonreturn, best.nonreturn))
+    place = int(np.searchsorted(curve.nonreturn, best.nonreturn)) if ratio < 1 else 0
     choice = _choice(curve, ReturnRules.of(sample.sweep), place, f"cost ratio {ratio:g}", cost_ratio=ratio)
     rates = group_rates(groups, choice.threshold, level=level)
     return replace(choice, cross_fit=cross_fitted_cost(sample, ratio), groups=rates)

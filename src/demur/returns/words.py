@@ -242,6 +242,8 @@ def _cost_sentence(choice: Choice) -> list[str]:
     """What the cost is on inputs that had no part in choosing the threshold."""
     if choice.cost is None:
         return []
+    if choice.cost_ratio == 1:
+        return _equal_costs(choice)
     cost = f"The cost is {number(choice.cost)} for an input, that of an error being 1"
     if choice.cross_fit is None:
         return [f"{cost}; chosen on the same inputs, it is too low on average."]
@@ -249,6 +251,19 @@ def _cost_sentence(choice: Choice) -> list[str]:
     return [
         f"{cost}; chosen on the same inputs, it is too low on average. Cross-fitted, with each of {fit.folds} parts at "
         f"the threshold that is cheapest on the others (seed {fit.seed}), it is {number(fit.value)}."
+    ]
+
+
+def _equal_costs(choice: Choice) -> list[str]:
+    """Why nothing is withheld where a non-return costs as much as an error."""
+    cheap = choice.path[0]
+    free = cheap.nonreturn - choice.nonreturn
+    equal = (
+        f" The {percent(free)} of least confidence are all wrong, so withholding them costs the same." if free else ""
+    )
+    return [
+        f"A non-return costs as much as an error here, so withholding an answer never pays.{equal} Where a non-return "
+        "is the lesser evil, a ratio below 1 says by how much."
     ]
 
 

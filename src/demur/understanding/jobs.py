@@ -14,6 +14,7 @@ from demur.errors import UsageError
 from demur.returns.options import OUT_OF_SCOPE, Columns, labels
 
 if TYPE_CHECKING:
+    from demur.understanding.questions import QuestionPairs
     from demur.understanding.relevance import RelevanceClassifier
     from demur.understanding.training import AnswerTable, TrainedModel, TunedModel
 
@@ -120,7 +121,7 @@ def tune(
     cost_ratio: Annotated[
         float | None,
         Option(
-            "Threshold by what a non-return costs over what an error costs: 0 <= R < 1; without any aim 0.5.",
+            "Threshold by what a non-return costs over what an error costs: 0 <= R <= 1; without any aim 0.5.",
             metavar="R",
         ),
     ] = None,
@@ -179,6 +180,10 @@ def respond(
         bool,
         Option("No prediction below the threshold; by default it stays, so that score can try all thresholds."),
     ] = False,
+    forced: Annotated[
+        bool,
+        Option("An answer to every text: of unknown words the most frequent answer, with the confidence of the prior."),
+    ] = False,
     columns: Columns = None,
     where: Where = (),
     seed: NoSeed = 0,  # noqa: ARG001
@@ -189,7 +194,8 @@ def respond(
     Texts are a file, a frame, rows or a list of texts; further columns are kept. `frame()` of the result has
     `prediction`, `confidence`, `nbest` and `why`. Where there is a threshold, the model's or the one given, `returned`
     says which answers it returns; with `withhold` the others have no prediction. A text of which nothing is known has
-    none in any case, and `why` says so.
+    none in any case, and `why` says so; with `forced` it has the most frequent answer, so that curves start at 0
+    non-returns.
 
     >>> guide = train([{"text": "when do you open", "label": "hours"}, {"text": "who built it", "label": "builder"}])
     >>> respond(guide, ["are you open", "xyzzy"]).frame().select("prediction", "why").rows()
@@ -203,8 +209,34 @@ def respond(
     fitted = model_in(model, threshold)
     if withhold and fitted.threshold is None:
         raise UsageError("`withhold`: the model has no threshold; give one with `threshold`, or find one with tune")
+    if withhold and forced:
+        raise UsageError("`forced` answers every text, `withhold` does not; give one of them")
     inputs = read_inputs(data, reading=PairReading(columns=dict(columns or {}), where=tuple(where)))
-    return answer_inputs(fitted, inputs, nbest=nbest, withhold=withhold, step=step)
+    return answer_inputs(fitted, inputs, nbest=nbest, withhold=withhold, forced=forced, step=step)
+
+
+@job
+def question_pairs(
+    *texts: Annotated[
+        Any, Argument("Plain text, UTF-8: files, or - for standard input; in Python also a dict of names to texts.")
+    ],
+    seed: NoSeed = 0,  # noqa: ARG001
+    step: Step = silent,
+) -> "QuestionPairs":
+    """Make question-answer pairs of plain text by rule, as a table that `demur understand train` reads.
+
+    Each sentence is an answer, and the rules make none to four questions of it. `frame()` of the result has `input`
+    (the question), `target` (the text and the number of the sentence), `answer` and `rule`; `to_dict()` counts the
+    sentences that no rule reaches and the questions of each rule.
+
+    >>> made = question_pairs({"rye": "Rye is a grass. It is grey."})
+    >>> made.frame().select("input", "target", "rule").rows()
+    [('What is rye?', 'rye 1', 'what')]
+    """
+    from demur.understanding.questions import read_texts, table_of_pairs
+
+    step("reading", 0, 1)
+    return table_of_pairs(read_texts(texts))
 
 
 _FOLDER: dict[str, Any] = {
@@ -238,6 +270,16 @@ JOBS = (
         example="demur understand respond guide inputs.jsonl -o responses.jsonl",
         about="`-o` writes the table of responses to .jsonl .jsonl.gz .jsonl.zst .json .csv .tsv .parquet .arrow.",
         endings=tuple((ending, "demur.understanding.training:write_answers") for ending in _ROWS),
+        figures=False,
+        says_files=True,
+    ),
+    Job(
+        "understand pairs",
+        question_pairs,
+        present="demur.understanding.presentation:of_pairs",
+        example="demur understand pairs bees.txt -o pairs.jsonl",
+        about="`-o` writes the pairs to .jsonl .jsonl.gz .jsonl.zst .json .csv .tsv .parquet .arrow.",
+        endings=tuple((ending, "demur.understanding.questions:write_pairs") for ending in _ROWS),
         figures=False,
         says_files=True,
     ),

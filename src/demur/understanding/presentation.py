@@ -9,6 +9,7 @@ from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import threshold_text
 from demur.returns.presentation import of_choice
 from demur.returns.words import choice_effect
+from demur.understanding.questions import QuestionPairs
 from demur.understanding.training import AnswerTable, TrainedModel, TunedModel
 
 MOST_ROWS = 40
@@ -107,7 +108,7 @@ def of_answers(answers: AnswerTable) -> Presentation:
         (_short(text), label or "–", "–" if confidence is None else f"{confidence:.3f}", why or "")
         for text, label, confidence, why in shown.select("input", "prediction", "confidence", "why").iter_rows()
     )
-    table = ResultTable(title, ("input", "answer", "confidence", "withheld because"), rows)
+    table = ResultTable(title, ("input", "answer", "confidence", "remark"), rows)
     return Presentation(
         title="Answers",
         sentences=(f"{sentence}.",),
@@ -117,6 +118,33 @@ def of_answers(answers: AnswerTable) -> Presentation:
         document=answers.to_dict(),
         notes=answers.notes,
     )
+
+
+def of_pairs(made: QuestionPairs) -> Presentation:
+    """The pairs made of texts: how far the rules reach, how often each was used, and the first pairs."""
+    every, asked = made.reached
+    count = made.table.height
+    kinds = tuple((rule, f"{used:,}", _short(_example(made, rule))) for rule, used in made.rules.items())
+    texts = tuple(
+        (name, f"{whole:,}", f"{some:,}", numbers.tabled_percent(some / whole if whole else 0.0))
+        for name, (whole, some) in made.coverage.items()
+    )
+    return Presentation(
+        title="Question-answer pairs",
+        sentences=(f"{count:,} questions, answered by {asked:,} of {every:,} sentences.",),
+        tables=(
+            ResultTable("Rules that were used", ("rule", "questions", "for example"), kinds),
+            ResultTable("Sentences that answer a question", ("text", "sentences", "answer one", "share"), texts),
+        ),
+        figures=(),
+        data=made.frame,
+        document=made.to_dict(),
+        notes=made.notes,
+    )
+
+
+def _example(made: QuestionPairs, rule: str) -> str:
+    return str(made.table.filter(rule=rule)["input"][0])
 
 
 def _short(text: str) -> str:

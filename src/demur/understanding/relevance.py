@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -604,11 +604,19 @@ class Answer:
     nbest: tuple[tuple[Any, float], ...]
     """The best labels with their posteriors, best first."""
     why: str | None
-    """Why it is withheld."""
+    """Why it is withheld, or what a forced answer rests on."""
 
 
-def answered(model: RelevanceClassifier, texts: Sequence[str], *, nbest: int = 5) -> list[Answer]:
-    """The answers of a model, withheld below its threshold or where nothing is known."""
+UNKNOWN = Answer(None, float("nan"), returned=False, text=None, nbest=(), why=None)
+"""What is given for a text of which nothing is known; the reason goes with the text."""
+
+
+def answered(model: RelevanceClassifier, texts: Sequence[str], *, nbest: int = 5, forced: bool = False) -> list[Answer]:
+    """The answers of a model, withheld below its threshold or where nothing is known.
+
+    `forced` gives every text an answer: of one that nothing is known of, the answer with most questions, its score that
+    of the prior.
+    """
     if not len(texts):
         return []
     model.check_parameters()
@@ -616,12 +624,15 @@ def answered(model: RelevanceClassifier, texts: Sequence[str], *, nbest: int = 5
     scores = model.scores(posterior)
     known = model.known(texts)
     rows = zip(texts, posterior, scores, known.tolist(), strict=True)
-    return [_answer(model, found, score, nbest) if seen else _unknown(text) for text, found, score, seen in rows]
+    answers = []
+    for text, found, score, seen in rows:
+        answer = _answer(model, found, score, nbest) if seen or forced else UNKNOWN
+        reason = None if seen else "none of its words was ever seen in training" if words(text) else NO_WORDS
+        answers.append(answer if reason is None else replace(answer, why=answer.why or reason))
+    return answers
 
 
-def _unknown(text: str) -> Answer:
-    why = "none of its words was ever seen in training" if words(text) else "there are no words in it"
-    return Answer(None, float("nan"), returned=False, text=None, nbest=(), why=why)
+NO_WORDS = "there are no words in it"
 
 
 def _answer(model: RelevanceClassifier, posterior: Any, scores: Any, nbest: int) -> Answer:

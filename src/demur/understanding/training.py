@@ -25,7 +25,7 @@ from demur.returns.measures import AUGRC
 from demur.returns.table import responses
 from demur.returns.threshold import Choice, aim
 from demur.understanding.pairs import Inputs, Pairs
-from demur.understanding.relevance import RelevanceClassifier, answered
+from demur.understanding.relevance import Answer, RelevanceClassifier, answered
 from demur.understanding.tokens import Tokenizer, parts_of, tokenizer
 
 COST_RATIO = 0.5
@@ -292,6 +292,8 @@ class AnswerTable:
 
     table: pl.DataFrame = field(repr=False)
     threshold: float | None
+    unknown: int
+    """Texts of which no word is known."""
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
@@ -301,8 +303,7 @@ class AnswerTable:
 
     def counts(self) -> dict[str, int]:
         """How many texts there are, of how many nothing is known, and how many answers are returned."""
-        known = self.table["prediction"].is_not_null() | (self.table["nbest"].list.len() > 0)
-        counts = {"n": self.table.height, "unknown": int((~known).sum())}
+        counts = {"n": self.table.height, "unknown": self.unknown}
         return counts if self.threshold is None else {**counts, "returned": int(self.table["returned"].sum())}
 
     def to_dict(self) -> dict[str, Any]:
@@ -313,13 +314,21 @@ class AnswerTable:
 
 
 def answer_inputs(
-    model: RelevanceClassifier, inputs: Inputs, *, nbest: int = 5, withhold: bool = False, step: Step = silent
+    model: RelevanceClassifier,
+    inputs: Inputs,
+    *,
+    nbest: int = 5,
+    withhold: bool = False,
+    forced: bool = False,
+    step: Step = silent,
 ) -> AnswerTable:
-    """The answers of a model to texts; with `withhold` those below its threshold have no prediction."""
-    texts, found = inputs.texts, []
+    """The answers of a model to texts; with `withhold` those below its threshold have none, with `forced` all have."""
+    texts, found, unknown = inputs.texts, list[Answer](), 0
     for done in range(0, len(texts), _BATCH):
         step("responding", done, len(texts))
-        found += answered(model, texts[done : done + _BATCH], nbest=nbest)
+        part = texts[done : done + _BATCH]
+        found += answered(model, part, nbest=nbest, forced=forced)
+        unknown += int((~model.known(part)).sum())
     given = (answer.label if answer.returned or not withhold else None for answer in found)
     labels = [None if label is None else str(label) for label in given]
     lists = [[{"label": str(label), "confidence": share} for label, share in answer.nbest] for answer in found]
@@ -333,7 +342,7 @@ def answer_inputs(
     columns.append(pl.Series("why", [answer.why for answer in found], dtype=pl.String))
     first = [name for name in ("id", "input", "target") if name in inputs.frame.columns]
     table = inputs.frame.select(*first, *columns, pl.exclude(first))
-    return AnswerTable(table, model.threshold, inputs.notes)
+    return AnswerTable(table, model.threshold, unknown, inputs.notes)
 
 
 def write_answers(answers: AnswerTable, path: Path) -> None:

@@ -35,7 +35,7 @@ from demur.errors import UsageError
 from demur.returns.charts.error_return import Texts, baseline_first, tooltip_rows
 from demur.returns.curves import AXES, Curve, curve
 from demur.returns.evaluate import Evaluation
-from demur.returns.measures import AUROC
+from demur.returns.measures import AUROC, ErrorAtNonreturn
 from demur.returns.recalibration import Calibration, RecalibratedLog
 from demur.returns.threshold import printed_frame
 
@@ -91,12 +91,22 @@ def missed_chance_chart(evaluation: Evaluation) -> Any:
     final = percent(float(evaluation.curve.missed_chance[-1]))
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
-        title=f"{evaluation.name}: errors and missed chances are equal at {percent(x)} non-return",
+        title=_missed_title(evaluation),
         subtitle=[inputs([evaluation.n]), "missed chance: would have been right, but is withheld"],
         description=f"As {evaluation.name} withholds more, its error rate falls from "
         f"{percent(float(evaluation.curve.error[0]))} to 0 and its missed chances rise to {final}; they are {even}.",
         table=table,
     )
+
+
+def _missed_title(evaluation: Evaluation) -> str:
+    """What withholding at the operating point avoids and what it misses."""
+    curve, measure = evaluation.curve, evaluation.measures.get("error_at_nonreturn", ErrorAtNonreturn())
+    at = max(float(getattr(measure, "x", 0.2)), curve.floor)
+    avoided = max(float(curve.error[0] - curve.error_at(at)), 0.0)
+    missed = max(at - curve.floor - avoided, 0.0)  # what is withheld is an error avoided or a right answer missed
+    gain = f"avoids errors on {percent(avoided)} and misses right answers on {percent(missed)}"
+    return f"{evaluation.name}: withholding {percent(at)} of the inputs {gain}"
 
 
 def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:

@@ -32,6 +32,7 @@ from demur.returns.comparison.contrasts import (
     leaderboard,
     overall_contrast,
     pair_tests,
+    point_contrast,
     ranking,
     right_contrast,
 )
@@ -138,6 +139,8 @@ class PairComparison(PairTests, Shown):
     """The test, or why there is none."""
     curves: tuple[ErrorReturnCurve, ErrorReturnCurve]
     units: int
+    point: Contrast
+    """Error rate of a less that of b at the operating point, corrected for the number of pairs."""
     margin: float | None = None
     whole: Contrast | None = None
     """AUGRC of a less that of b, where a region decides and not the areas."""
@@ -214,6 +217,7 @@ class PairComparison(PairTests, Shown):
                 "augrc_difference": self.area.to_dict(),
                 **({} if self.whole is None else {"region_difference": self.overall.to_dict()}),
                 "right_answers_difference": self.right.to_dict(),
+                "point_difference": self.point.to_dict(),
                 **({} if equivalence is None else {"equivalence": {**asdict(equivalence), "p": equivalence.p}}),
                 "mcnemar": test,
                 **({} if untested is None else {"mcnemar_why": untested}),
@@ -368,6 +372,7 @@ def compare(
     bands = difference_bands(couples, curves, samples, rows, level, region)
     del samples
     about: dict[str, Any] = {"paired": pairing.paired, "at": at, "level": level, "region": region, "margin": margin}
+    about["tests"] = len(couples)
     pairs = corrected([_compare_pair(couple, rows, curves, bands[couple], **about) for couple in couples])
     leads, note = ranking(curves, bands) if few else (), pairing.note
     how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
@@ -425,6 +430,7 @@ def _compare_pair(
     level: float,
     region: tuple[float, float],
     margin: float | None,
+    tests: int,
 ) -> PairComparison:
     (a, b), (one, two) = (rows[name] for name in names), (curves[name] for name in names)
     reached = max(one.floor, two.floor) <= region[1]
@@ -442,6 +448,7 @@ def _compare_pair(
         mcnemar=_mcnemar(rows, curves, names, at) if paired else "the systems are not paired",
         curves=(one, two),
         units=min(a.units, b.units),
+        point=point_contrast(a, b, at, tests=tests, **how),
         margin=margin,
         whole=None if region == EVERYWHERE else area_contrast(a, b, **how),
     )

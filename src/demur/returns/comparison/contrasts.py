@@ -247,6 +247,36 @@ def right_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Co
     return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (_floor(a), _floor(b)), level)
 
 
+STEP = 0.05
+"""Half the range of non-return rates over which the slope of a curve is taken."""
+
+
+def point_contrast(a: Rows, b: Rows, at: float, *, paired: bool, level: float = 0.95, tests: int = 1) -> Contrast:
+    """Error rate of `a` less that of `b` when each withholds a share `at` of the inputs, the least sure first.
+
+    What a row adds to an error rate is whether it is a returned error, plus what moving the cutoff back to the share
+    asked for would return again: the slope of the curve there.
+    """
+    curves = [rows.sweep().rates for rows in (a, b)]
+    if at < max(x[0] for x, _ in curves):
+        return Contrast(NOTHING_TO_COMPARE, (at, at), level, tests)
+    rates = [float(np.interp(at, *curve)) for curve in curves]
+    influences = []
+    for rows, (x, y), rate in zip((a, b), curves, rates, strict=True):
+        low, high = max(at - STEP, x[0]), min(at + STEP, 1.0)
+        slope = float(np.interp(low, x, y) - np.interp(high, x, y)) / (high - low) if high > low else 0.0
+        # between two cutoffs a part of the tied answers is returned
+        last = int(np.searchsorted(x, at, side="right")) - 1
+        part = (at - x[last]) / (x[last + 1] - x[last]) if last + 1 < len(x) else 0.0
+        levels = rows.sweep().threshold
+        place = rows.cells(levels) % levels.size
+        withheld = np.where(rows.answered, np.where(place < last, 1.0, np.where(place == last, part, 0.0)), 1.0)
+        wrong = (rows.answered & ~rows.right) * (1 - withheld)
+        influences.append(wrong - rate + slope * (withheld - at))
+    estimate = estimated_difference(rates[0] - rates[1], (a, b), (influences[0], influences[1]), paired=paired)
+    return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (at, at), level, tests)
+
+
 def area_difference(
     a: Rows, b: Rows, *, paired: bool, region: Range = EVERYWHERE, influence: Influence = _row_influence
 ) -> tuple[Estimate, float]:

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.lab.tutor import DIAGNOSIS, LABELS, SPEECH_ACTS, beetle_label, beetle_responses
+from demur.importers.beetle import DIAGNOSIS, LABELS, SPEECH_ACTS, beetle_label, beetle_responses
+from demur.returns.jobs import classes
 from demur.returns.table import responses
 
 FIELDS = ("consistent", *DIAGNOSIS)
@@ -135,3 +136,20 @@ def test_the_table_agrees_with_the_function_on_every_log():
 def test_bad_logs_are_refused_with_their_place(logs, fault):
     with pytest.raises(DataError, match=fault):
         beetle_responses(logs)
+
+
+def test_a_log_is_recognised_and_read_wherever_a_log_is(tmp_path):
+    path = tmp_path / "tutor.jsonl"
+    logs = [
+        log(id="1", dialogue="d1", target="correct", matched=["path"]),
+        log(id="2", dialogue="d1", target="correct", matched=["path"], not_mentioned=["battery"]),
+        log("uninterpretable", id="3", dialogue="d1", target="irrelevant"),
+    ]
+    pl.DataFrame(logs).write_ndjson(path)
+    found = classes(path, replicates=50)
+    (report,) = found
+    assert (report.confusion.n, float(report.confusion.rejected)) == (3, 1)
+    assert any("read as logs of the BEETLE II tutor" in note for note in found.notes)
+    path.write_text('{"speech_act": "hello", "matched": [], "contradictory": [], "not_mentioned": []}\n')
+    with pytest.raises(DataError, match=r"tutor\.jsonl: row 1: speech_act must be a speech act of BEETLE II"):
+        classes(path)
