@@ -127,6 +127,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (rank_of(item.nodeid), "worker_to_lose" in getattr(item, "fixturenames", ())))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Has one process compile the tests of a new clone, while the others wait instead of doing the same."""
+    compiled = any(session.config.rootpath.glob("tests/__pycache__/test_*.pyc"))
+    if compiled or not hasattr(session.config, "workerinput") or sys.platform == "win32":
+        return (yield)
+    from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
+
+    with (session.config.rootpath / "tests" / "conftest.py").open() as shared:
+        try:
+            flock(shared, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            flock(shared, LOCK_SH)
+        return (yield)
+
+
 def pytest_collection_finish() -> None:
     """Has the garbage collector look at what tests make, and not at all the tests and modules there are."""
     gc.freeze()

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from demur import __version__
+from demur.core.show import pictures
 from demur.core.show.html import data_table, table_html
 from demur.core.show.page import Section, page, presentation_page, slim
 from demur.core.show.presentation import ResultTable
@@ -175,3 +176,17 @@ def test_numbers_are_to_the_right_and_names_to_the_left():
     assert table.numeric == (False, True, True, True, False)
     assert "| --- | ---: | ---: | ---: | --- |" in table.markdown()
     assert table_html(table).count('<td class="n">') == 6
+
+
+def test_the_script_of_figures_is_made_once_for_all_processes(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr(pictures.DrawingProcess, "draw", lambda *_, **__: made.append(1) or b"vega")
+    bundle = pictures._bundle.__wrapped__
+    assert [bundle(), bundle(), len(made)] == ["vega", "vega", 1]
+    (kept,) = (tmp_path / "cache" / "demur").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert [bundle(), bundle(), len(made)] == ["vega", "vega", 2]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))  # a file, so that no folder can be made there
+    assert [bundle(), bundle(), len(made)] == ["vega", "vega", 4]

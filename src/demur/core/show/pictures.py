@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import base64
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,11 +14,14 @@ import zlib
 from contextlib import suppress
 from functools import cache
 from html import escape
+from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from struct import pack, unpack
 from typing import Any
 
+from demur.core.io.writing import write_whole
 from demur.core.show.charts import alt, spec_of, without_hover
 from demur.core.show.drawing_process import DRAWN, read_message, write_message
 from demur.core.show.safe import chart_safe, visible
@@ -161,10 +165,24 @@ def javascript(snippet: str = "") -> str:
 
 @cache
 def _bundle() -> str:
-    """The libraries, put together once in a process, as that takes seconds."""
-    return _drawing_process.draw(
-        "javascript_bundle", "globalThis.vegaEmbed = vegaEmbed;", vl_version=_version()
-    ).decode()
+    """The libraries in one script, kept on disk for later processes: putting them together takes seconds."""
+    with suppress(OSError, RuntimeError, ValueError, zlib.error):
+        return zlib.decompress(_bundle_file().read_bytes()).decode()
+    script = _drawing_process.draw("javascript_bundle", "globalThis.vegaEmbed = vegaEmbed;", vl_version=_version())
+    with suppress(RuntimeError, UsageError):  # there is no home folder, or nothing can be written there
+        write_whole(_bundle_file(), zlib.compress(script))
+    return script.decode()
+
+
+def _bundle_file() -> Path:
+    """Where this system keeps what programs can make again."""
+    if sys.platform == "win32":
+        folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "demur" / "cache"
+    elif sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Caches" / "demur"
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "demur"
+    return folder / f"vega-{version('vl-convert-python')}-{_version()}.js.z"
 
 
 @cache
