@@ -224,11 +224,11 @@ def understanding_figures() -> None:
 
 
 def nbest_figures() -> None:
-    """The parts of the ICE and the paper's Table 3 and figures 1 to 3, on the bundled study."""
+    """Parts of the ICE, the ICE by floor, and Tables 2 and 3 and figures 1 to 3 of the paper, on the bundled data."""
     import demur
     from demur.lab import jobs as lab
     from demur.lab.corpora import restaurant
-    from demur.lab.nbest_experiments import of_curves, of_lengths, of_scorers
+    from demur.lab.nbest_experiments import of_conditions, of_curves, of_lengths, of_scorers
     from demur.nbest_lists.presentation import of_nbest
 
     study = restaurant()
@@ -236,7 +236,10 @@ def nbest_figures() -> None:
     levels = study.dialogues["noise"].unique(maintain_order=True)
     by_noise = demur.nbest({level: lists.filter(study.turns["noise"] == level) for level in levels})
     _save("parts", of_nbest(by_noise).main_figure)
-    _save("scorers", of_scorers(lab.scorers()).main_figure)
+    scorers = of_scorers(lab.scorers())
+    _save("scorers", scorers.main_figure)
+    _save("floor", scorers.figure("floor"))
+    _save("conditions", of_conditions(lab.conditions(floor="paper")).main_figure)
     lengths = of_lengths(lab.lengths())
     _save("lengths", lengths.figure("ice"))
     _save("lengths-wser", lengths.figure("wser"))

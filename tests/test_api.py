@@ -134,7 +134,7 @@ def test_an_option_for_lists_with_a_slip_names_the_nearest(heard: list[Path]) ->
         demur.read_nbest(heard[0], scorer="x")
     with pytest.raises(demur.DataError, match='no column "nosie"'):
         demur.nbest(heard[0], by="nosie")
-    with pytest.raises(demur.UsageError, match=r"`floor` must be above 0 and below 0\.5; got 0"):
+    with pytest.raises(demur.UsageError, match=r"`floor` takes a number above 0 and below 0\.5, or paper; got 0"):
         demur.nbest(heard[0], floor=0)
     with pytest.raises(demur.UsageError, match="evaluate with compare=True"):
         demur.nbest(heard[0], replicates=50).comparison  # noqa: B018

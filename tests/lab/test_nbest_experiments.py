@@ -1,11 +1,12 @@
 import json
 import math
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.lab.nbest_experiments import RecordedStudy, SentenceCache, length_sweep, scorer_table
+from demur.lab.nbest_experiments import RecordedStudy, SentenceCache, condition_table, length_sweep, scorer_table
 from demur.nbest_lists.asr.scorers import Hypothesiser
 from demur.nbest_lists.evaluate import NBestSettings, evaluate_nbest
 from demur.nbest_lists.reward import oracle_curves, reward_curves, rewards
@@ -65,8 +66,7 @@ def test_scorers_share_sentences_and_oracle_and_differ_in_confidences(trial):
     by_name = {one.system: one.figures for one in table.evaluations}
     assert list(by_name) == ["const", "infev", "infev-tp1"]
     # of four items two are said by the two sentences kept
-    assert [by_name[name]["oracle"].value for name in ("const", "infev")] == [0.5, 0.5]
-    assert by_name["infev-tp1"]["oracle"].value == 0.75
+    assert [by_name[name]["oracle"].value for name in ("const", "infev", "infev-tp1")] == [0.5, 0.5, 0.5]
     # const: each of the two acts at 1/2; infev: .5 and .3 of .8
     assert by_name["const"]["weighted_recall"].value == pytest.approx((0.5 + 0.5) / 4)
     assert by_name["infev"]["weighted_recall"].value == pytest.approx((0.625 + 0.375) / 4)
@@ -76,6 +76,29 @@ def test_scorers_share_sentences_and_oracle_and_differ_in_confidences(trial):
     frame = table.frame()
     assert set(frame.columns) == {"scorer", "n", "measure", "value", "low", "high"}
     assert [part["system"] for part in table.to_dict()["systems"]] == ["const", "infev", "infev-tp1"]
+
+
+def test_conditions_go_from_the_worst_to_the_best_and_each_measure_says_whether_it_agrees(trial):
+    table = condition_table(trial(ROWS), by="noise", few=1, many=3, values=None)
+    assert [one.system for one in table.evaluations] == [
+        "high infev 3",
+        "low const-tp1 3",
+        "low infev 1",
+        "low infev 3",
+    ]
+    oracle = [one.figures["oracle"].value for one in table.evaluations]
+    assert oracle == [0.5, 0.0, 0.5, 0.0], "keeping one act does not change what the list holds"
+    assert not table.orders("oracle")
+    assert table.to_dict()["orders_all_conditions"]["oracle"] is False
+    with pytest.raises(DataError, match='no utterance has "loud" in noise'):
+        condition_table(trial(ROWS), by="noise", few=1, many=3, values=("loud", "low"))
+
+
+def test_a_tuned_scale_is_chosen_on_other_dialogues(trial):
+    study = replace(trial(ROWS), scale="tuned")
+    lists = study.lists("infev", kept=3)
+    assert sorted(lists.frame["id"]) == sorted(row["id"] for row in ROWS)
+    assert any("acoustic scale" in note and "of the other dialogues" in note for note in lists.notes)
 
 
 def test_a_sweep_has_each_condition_at_each_length_easiest_first(trial):

@@ -23,7 +23,7 @@ WRONG_USE = {
     "no scorer": (["a.jsonl", "--scorer", " ,"], "--scorer takes a name"),
     "grammar alone": (
         ["a.jsonl", "--grammar", "g.toml"],
-        "--grammar, --parser, --heard and --sentences go with --scorer",
+        "--grammar, --parser, --heard, --sentences and --acoustic-scale go with --scorer",
     ),
     "both": (["a.jsonl", "--scorer", "const", "--grammar", "g.toml", "--parser", "cat"], "not by both"),
     "no parser": (["a.jsonl", "--scorer", "const", "--parser", "no-such-program"], 'the parser "no-such-program"'),

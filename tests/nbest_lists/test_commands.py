@@ -219,13 +219,16 @@ def test_rows_are_kept_columns_are_named_and_items_are_made_as_asked(found, tmp_
     assert found("a.jsonl", "--items", "dstc")["reference_items"] == 100
 
 
-def test_the_floor_and_the_clip_are_used_and_told(found, tmp_path: Path) -> None:
+def test_one_floor_is_used_and_told_unless_the_nce_has_its_own(found, tmp_path: Path) -> None:
     write(tmp_path / "hand.jsonl", HAND)
     usual, high = found("hand.jsonl"), found("hand.jsonl", "--floor", "0.01", "--clip", "0.3")
     assert (high["ice_floor"], high["nce_clip"]) == (0.01, 0.3)
     assert usual["measures"]["ice"]["value"] - high["measures"]["ice"]["value"] == pytest.approx(2.302585 / 4, abs=1e-6)
     assert usual["measures"]["nce"]["value"] != high["measures"]["nce"]["value"]
-    assert any("floor of 0.01" in note and "[0.3, 1 - 0.3]" in note for note in high["notes"])
+    assert any("floor of 0.01" in note and "with a floor of 0.3" in note for note in high["notes"])
+    assert (usual["ice_floor"], usual["nce_clip"]) == (0.001, 0.001)
+    paper = found("hand.jsonl", "--floor", "paper")
+    assert (paper["ice_floor"], paper["nce_clip"]) == (0.01, 0.01)
 
 
 def test_lists_over_one_go_on_when_normalising_is_asked_for(inside: Demur, found, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ BASE = ("uncertainty", "discrimination")
 def test_perfect_lists_are_at_the_better_end(name):
     rows = [{"reference": items, "hypotheses": []} for items in (["a"], ["b", "c"], ["a", "d"])]
     ideal = score(name, [perfect(row) for row in rows])
-    if name in ("nce", "nce_top"):
+    if name in ("nce", "nce_top", "act_nce"):
         assert ideal.why == "every answer is right, or none is"
     else:
         assert ideal.value == close(1.0 if NBEST[name].better == "higher" else 0.0)
@@ -233,12 +233,15 @@ def test_all_values_at_once_are_those_of_the_measures_one_by_one(rows):
         assert values[f"ice_{name}"] == close(measure(found.items).value), name
 
 
-def test_values_depend_on_the_floor_and_the_clip_only_where_these_are_said_to_count():
+def test_values_depend_on_the_floor_only_where_it_is_said_to_count():
     lists_of_a_log = table(log(100, seed=7))
-    usual, others = nbest_values(lists_of_a_log), nbest_values(lists_of_a_log, NBestSettings(floor=0.01, clip=0.01))
+    usual, others = (nbest_values(lists_of_a_log, NBestSettings(floor=floor)) for floor in (1e-3, "paper"))
     moved = {key for key in usual if usual[key] != others[key]}
     assert moved >= {"ice", "ace", "ice_missing"}
-    assert moved <= {"ice", "ace", "ice_floored_share", "nce", "nce_top", *(f"ice_{part}" for part in ICE_PARTS)}
+    of_nce = {"nce", "nce_top", "act_nce"}
+    assert moved <= {"ice", "ace", "ice_floored_share", *of_nce, *(f"ice_{part}" for part in ICE_PARTS)}
+    clipped = nbest_values(lists_of_a_log, NBestSettings(clip=0.2))
+    assert {key for key in usual if usual[key] != clipped[key]} <= of_nce
 
 
 @pytest.mark.parametrize("kind", ["ICE", "ACE", "FlooredShare", "Missing", "Miscalibration"])

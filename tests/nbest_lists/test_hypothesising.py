@@ -30,7 +30,7 @@ def test_the_list_is_heard_before_the_network():
 def test_avgword_hears_the_network_where_words_of_the_list_have_no_confidence():
     assert acts("avgword", SURE, CNET) == {"inform(food=thai)": 0.75, "bye()": 0.25}
     assert acts("avgword", ASR, CNET) == {"inform(food=thai)": 0.6 / 0.9, "": 0.3 / 0.9}
-    assert acts("avgword-tp1", ASR, CNET) == {"inform(food=thai)": 1.0}
+    assert acts("avgword-tp1", ASR, CNET) == {"inform(food=thai)": 1.0, "": 0.0}
 
 
 def test_an_ear_that_is_asked_for_is_used():

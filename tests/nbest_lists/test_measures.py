@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.stats.calibration import ECE, NCE
+from demur.core.stats.calibration import ECE
 from demur.core.stats.measure import Score, parse_signature
 from demur.core.stats.resampling import Rows
 from demur.errors import DataError, UsageError
@@ -20,7 +20,12 @@ from demur.nbest_lists.measures import (
     OF_ITEMS,
     SER,
     WSER,
+    ActError,
+    ActNCE,
+    ActOracle,
+    ActWSER,
     FlooredShare,
+    ItemNCE,
     ItemScore,
     Oracle,
     TopNCE,
@@ -49,7 +54,7 @@ def rows(table):
 
 def value(measure, table):
     found = rows(table)
-    of_acts = isinstance(measure, (SER, WSER, Oracle, ACE)) or type(measure) is ItemScore
+    of_acts = type(measure) in {type(one) for one in OF_ACTS.values()}
     return measure(found.acts if of_acts else found.items).value
 
 
@@ -95,12 +100,27 @@ def test_cross_entropies_agree_with_their_plain_twins_at_any_floor(table, floor)
 
 
 @given(tables(), st.sampled_from([1e-12, 1e-7, 0.01, 0.3]))
-def test_nce_agrees_with_its_plain_twin_at_any_clip(table, clip):
+def test_nce_agrees_with_its_plain_twin_at_any_floor(table, floor):
     found = rows(table)
+    of_acts = ActNCE(floor)(found.acts).value
+    assert of_acts == pytest.approx(plain.nce(plain.hypothesised_acts(table), floor), rel=1e-9, abs=1e-9, nan_ok=True)
     if not found.items.is_empty():
-        for measure, population in ((NCE(clip), "all"), (TopNCE(clip), "top")):
-            expected = plain.nce(table, population, clip)
+        for measure, population in ((ItemNCE(floor), "all"), (TopNCE(floor), "top")):
+            expected = plain.nce(plain.hypothesised_items(table, population), floor)
             assert measure(found.items).value == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+@given(tables())
+def test_nce_and_ice_charge_hypothesised_items_the_same(table):
+    """(1 - NCE) H is what the ICE charges for the items that some hypothesis holds: the ICE less its missing part."""
+    found = rows(table)
+    if found.items.is_empty() or isnan(one := ItemNCE()(found.items).value):
+        return
+    held = plain.hypothesised_items(table)
+    n, right = (sum(w for _, is_right, w in held if is_right or every) for every in (True, False))
+    entropy = -(right * log(right / n) + (n - right) * log(1 - right / n))
+    ice, missing = ICE()(found.items).value, ICE_PARTS["missing"](found.items).value
+    assert (1 - one) * entropy == pytest.approx((ice - missing) * plain.reference_items(table), abs=1e-9)
 
 
 def test_hundreds_of_utterances_agree_with_the_plain_twins():
@@ -184,11 +204,34 @@ def test_ace_of_a_hand_worked_case():
     assert value(ACE(), TWO) == pytest.approx(expected)
 
 
+def test_act_rates_of_a_hand_worked_case():
+    """Both tops are wrong acts: 2 of 2. On wrong acts or on nothing .6 + .2 and .5 + .25 + .25. {a} is in no list."""
+    assert value(ActError(), TWO) == 1
+    assert value(ActWSER(), TWO) == pytest.approx((0.8 + 1.0) / 2)
+    assert value(ActOracle(), TWO) == 0.5
+
+
+def test_saying_nothing_is_the_right_act_where_nothing_was_meant():
+    table = [Utterance([], []), Utterance([], [(["a"], 0.25)])]
+    assert value(ActError(), table) == 0.5
+    assert value(ActWSER(), table) == 0.125
+    assert value(ActOracle(), table) == 0.5
+
+
+def test_act_nce_of_a_hand_worked_case():
+    """Four acts hypothesised, one of them right: H = -(log 1/4 + 3 log 3/4)."""
+    entropy = -(log(1 / 4) + 3 * log(3 / 4))
+    stated = log(1 - 0.6) + log(0.2) + log(1 - 0.5) + log(1 - 0.25)
+    assert value(ActNCE(), TWO) == pytest.approx((entropy + stated) / entropy)
+    unheard = [*TWO, Utterance(["a"], [(["a"], 0.0)])]
+    assert value(ActNCE(), unheard) == pytest.approx(value(ActNCE(), TWO)), "acts of no confidence do not count"
+
+
 def test_nce_of_a_hand_worked_case():
     """Six items hypothesised, two of them right: H = -(2 log 1/3 + 4 log 2/3)."""
     entropy = -(2 * log(1 / 3) + 4 * log(2 / 3))
     stated = log(0.8) + log(0.2) + log(1 - 0.6) + 3 * log(0.5)
-    assert value(NCE(), TWO) == pytest.approx((entropy + stated) / entropy)
+    assert value(ItemNCE(), TWO) == pytest.approx((entropy + stated) / entropy)
 
 
 def test_nce_of_the_top_hypothesis_looks_at_its_items_only():
@@ -231,7 +274,7 @@ def test_perfect_lists_have_no_errors_and_no_entropy():
     for part in ("precision", "recall", "f1"):
         assert value(ItemScore(part), table) == 1
         assert value(WeightedItemScore(part), table) == 1
-    assert isnan(value(NCE(), table))
+    assert isnan(value(ItemNCE(), table))
 
 
 def test_nothing_hypothesised_errs_on_every_item():
@@ -245,7 +288,7 @@ def test_nothing_hypothesised_errs_on_every_item():
     assert isnan(value(ItemScore("precision"), table))
     assert isnan(roc_auc(table))
     found = rows(table)
-    for measure, why in ((ItemScore("precision"), "no item was hypothesised"), (NCE(), "nothing was answered")):
+    for measure, why in ((ItemScore("precision"), "no item was hypothesised"), (ItemNCE(), "nothing was answered")):
         score = measure(found.acts if type(measure) is ItemScore else found.items)
         assert isnan(score.value)
         assert why in score.why
@@ -272,7 +315,7 @@ def test_costs_of_an_utterance_that_meant_nothing_count():
 def test_an_item_of_no_confidence_counts_as_not_hypothesised():
     table = [Utterance(["a", "b"], [(["a"], 0.5), (["b", "junk"], 0.0)])]
     without = [Utterance(["a", "b"], [(["a"], 0.5)])]
-    for measure in (ICE(), FlooredShare(), NCE(), TopNCE(), ECE(), *ICE_PARTS.values()):
+    for measure in (ICE(), FlooredShare(), ItemNCE(), TopNCE(), ECE(), *ICE_PARTS.values()):
         assert value(measure, table) == pytest.approx(value(measure, without), nan_ok=True)
 
 

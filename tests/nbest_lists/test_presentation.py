@@ -229,7 +229,7 @@ def sweep(values):
         for kept, value in zip((1, 5), ends, strict=True)
     ]
     frame = pl.DataFrame(rows, schema_overrides={"low": pl.Float64, "high": pl.Float64})
-    return LengthSweep(frame, "infev", "snr_level", 0.95)
+    return LengthSweep(frame, "infev", "snr_level", 0.95, 0.001)
 
 
 def test_a_sweep_is_told_by_its_ends_in_all_conditions():

@@ -42,6 +42,16 @@ def test_infev_goes_by_the_probability_of_the_path():
     assert weights("infev", HEARD) == pytest.approx([0.4, 0.3, 0.2, 0.1])
 
 
+def test_a_scale_multiplies_log_posteriors():
+    """Squared: .16, .09, .04 and .01 of .3; halved: the square roots of .4, .3, .2 and .1."""
+    assert weights("infev", HEARD, scale=2.0) == pytest.approx([16 / 30, 9 / 30, 4 / 30, 1 / 30])
+    roots = [math.sqrt(p) for p in (0.4, 0.3, 0.2, 0.1)]
+    assert weights("infev", HEARD, scale=0.5) == pytest.approx([root / sum(roots) for root in roots])
+    sure = [Sentence(("a", "b"), -1.0, (0.5, 1.0)), Sentence(("c",), -1.0, (0.5,))]
+    assert weights("avgword", sure, scale=2.0) == pytest.approx([0.625 / 0.875, 0.25 / 0.875])
+    assert weights("const", HEARD, scale=2.0) == pytest.approx([0.25] * 4)
+
+
 def test_infev_is_not_troubled_by_tiny_probabilities():
     tiny = [Sentence(("a",), -5000.0), Sentence(("b",), -5000.0 - math.log(3)), Sentence(("c",), -math.inf)]
     assert weights("infev", tiny) == pytest.approx([0.75, 0.25, 0.0])
@@ -53,9 +63,9 @@ def test_infev_is_not_troubled_by_tiny_probabilities():
         ("const", [("inform(food=thai)", 0.5), ("", 0.5)]),
         ("avgword", [("inform(food=thai)", 1.7 / 2.1), ("", 0.4 / 2.1)]),
         ("infev", [("inform(food=thai)", 0.6), ("", 0.4)]),
-        ("const-tp1", [("inform(food=thai)", 1.0)]),
-        ("avgword-tp1", [("inform(food=thai)", 1.0)]),
-        ("infev-tp1", [("inform(food=thai)", 1.0)]),
+        ("const-tp1", [("inform(food=thai)", 1.0), ("", 0.0)]),
+        ("avgword-tp1", [("inform(food=thai)", 1.0), ("", 0.0)]),
+        ("infev-tp1", [("inform(food=thai)", 1.0), ("", 0.0)]),
     ],
 )
 def test_sentences_of_the_same_act_add_up(scorer, truth):
@@ -66,7 +76,7 @@ def test_sentences_of_the_same_act_add_up(scorer, truth):
 
 def test_const_tp1_takes_the_act_of_most_sentences():
     heard = [Sentence((word,), -1.0) for word in ("tie", "thai", "thais")]
-    assert scored(heard, scorer="const-tp1", parse=parse) == [("inform(food=thai)", 1.0)]
+    assert scored(heard, scorer="const-tp1", parse=parse) == [("inform(food=thai)", 1.0), ("", 0.0)]
 
 
 def test_acts_are_equal_in_any_order():

@@ -138,16 +138,20 @@ def hypothesised_items(table: list[Utterance], population: str = "all") -> list[
     return found
 
 
-def nce(table: list[Utterance], population: str = "all", clip: float = 1e-7) -> float:
-    held = hypothesised_items(table, population)
+def hypothesised_acts(table: list[Utterance]) -> list[tuple[float, bool, float]]:
+    """Confidence, whether it is what was meant, and weight of every act with some confidence."""
+    acts = [(min(c, 1.0), act == meant(u), u.weight) for u in table for act, c in acts_of(u).items()]
+    return [one for one in acts if one[0] > 0]
+
+
+def nce(held: list[tuple[float, bool, float]], floor: float = 1e-3) -> float:
     number, right = sum(weight for *_, weight in held), sum(weight for _, is_right, weight in held if is_right)
     if all(is_right for _, is_right, _ in held) or not any(is_right for _, is_right, _ in held):
         return nan
     base = -(right * log(right / number) + (number - right) * log(1 - right / number))
     stated = 0.0
     for confidence, is_right, weight in held:
-        clipped = min(max(confidence, clip), 1 - clip)
-        stated += weight * log(clipped if is_right else 1 - clipped)
+        stated -= weight * cost(confidence, is_right, floor)
     return (base + stated) / base
 
 
@@ -173,6 +177,19 @@ def ace(table: list[Utterance], floor: float = 1e-3) -> float:
         acts = {meant(u): 0.0} | acts_of(u)
         found += u.weight * sum(cost(min(c, 1.0), act == meant(u), floor) for act, c in acts.items())
     return divided(found, sum(u.weight for u in table))
+
+
+def act_rates(table: list[Utterance]) -> dict[str, float]:
+    """How often the top act is wrong, how much mass is on wrong acts, and how often no act is right."""
+    wrong = dict.fromkeys(("act_error", "act_wser", "act_oracle"), 0.0)
+    for u in table:
+        acts, nothing = acts_of(u), float(meant(u) != frozenset())
+        right = min(acts.get(meant(u), 0.0), 1.0)
+        rest = max(0.0, 1.0 - sum(acts.values()))
+        wrong["act_error"] += u.weight * (nothing if not acts else top_of(u) != meant(u))
+        wrong["act_wser"] += u.weight * (sum(min(c, 1.0) for c in acts.values()) - right + nothing * rest)
+        wrong["act_oracle"] += u.weight * (nothing if not acts else meant(u) not in acts)
+    return {key: divided(one, sum(u.weight for u in table)) for key, one in wrong.items()}
 
 
 def roc_auc(table: list[Utterance]) -> float:
@@ -239,12 +256,14 @@ def all_measures(table: list[Utterance]) -> dict[str, float]:
         "ser": ser(table),
         "wser": wser(table),
         "oracle": oracle(table),
+        **act_rates(table),
+        "act_nce": nce(hypothesised_acts(table)),
         "ace": ace(table),
         **plain_shares(table),
         "ice": ice(table),
         "ice_floored_share": floored_share(table),
-        "nce": nce(table),
-        "nce_top": nce(table, "top"),
+        "nce": nce(hypothesised_items(table)),
+        "nce_top": nce(hypothesised_items(table, "top")),
         **{f"weighted_{key}": value for key, value in weighted_shares(table).items()},
         "item_ece": item_ece(table),
         **ice_parts(table),

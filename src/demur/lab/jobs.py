@@ -6,7 +6,7 @@ Only light modules are imported here, as every command loads this one for its he
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Job, Option, job
 from demur.core.options import Level, Replicates, Sampling, Seed, Where
@@ -14,11 +14,20 @@ from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.lab.dialogue.jobs import JOBS as DIALOGUE_JOBS
 from demur.lab.dialogue.jobs import simulate as simulate
-from demur.nbest_lists.jobs import Floor, ItemKind, ListColumns, ListOntology, Normalise, list_reading, scorer_names
+from demur.nbest_lists.jobs import (
+    AcousticScale,
+    Floor,
+    ItemKind,
+    ListColumns,
+    ListOntology,
+    Normalise,
+    list_reading,
+    scorer_names,
+)
 from demur.returns.options import Columns
 
 if TYPE_CHECKING:
-    from demur.lab.nbest_experiments import CurveExperiment, LengthSweep, RecordedStudy, ScorerTable
+    from demur.lab.nbest_experiments import ConditionTable, CurveExperiment, LengthSweep, RecordedStudy, ScorerTable
     from demur.lab.understanding_experiments import Demonstration, QuestionSet, UnderstandingExperiment
     from demur.nbest_lists.table import NBestReading
     from demur.understanding.noise import NoiseChannel
@@ -82,6 +91,7 @@ def scorers(
     parser: ParserCommand = None,
     scorers: ScorerNames = ("const", "avgword", "infev", "infev-tp1"),
     sentences: Sentences = 5,
+    acoustic_scale: AcousticScale = 1.0,
     floor: Floor = 1e-3,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -94,8 +104,52 @@ def scorers(
     chosen = _scorers(scorers)
     reading = list_reading(columns, where, items, normalise, ontology)
     settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
-    study = _study(files, reading, grammar, parser, settings, sentences, step)
+    study = _study(files, reading, grammar, parser, settings, sentences, acoustic_scale, step)
     return scorer_table(study, scorers=chosen, kept=sentences, step=step)
+
+
+@job
+def conditions(
+    *files: Utterances,
+    columns: ListColumns = None,
+    where: Where = (),
+    items: ItemKind = None,
+    normalise: Normalise = False,
+    ontology: ListOntology = None,
+    grammar: Grammar = None,
+    parser: ParserCommand = None,
+    by: Annotated[str | None, Option("The column of noise; of the bundled study, noise.", metavar="COLUMN")] = None,
+    noisy: Annotated[
+        str | None, Option("Its value under noise; default: 10.2 dB, or that of highest ICE.", metavar="NAME")
+    ] = None,
+    clean: Annotated[
+        str | None, Option("Its value without; default: 35.3 dB, or that of lowest ICE.", metavar="NAME")
+    ] = None,
+    few: Annotated[int, Option("Sentences of the short lists.", minimum=1)] = 5,
+    many: Annotated[int, Option("Sentences of the long lists.", minimum=2)] = 100,
+    acoustic_scale: AcousticScale = 1.0,
+    floor: Floor = 1e-3,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "ConditionTable":
+    """Noise, a poor scorer and short lists, by measures: Table 2 of Thomson et al. (2008)."""
+    from demur.lab.nbest_experiments import condition_table
+
+    by = by if by or files else "noise"
+    if by is None:
+        raise UsageError("`by` names the column of noise")
+    if few >= many:
+        raise UsageError(f"`few` must be below `many`; got {few} and {many}")
+    if (noisy is None) != (clean is None):
+        raise UsageError("`noisy` and `clean` go together")
+    reading = list_reading(columns, where, items, normalise, ontology, (by,))
+    settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
+    study = _study(files, reading, grammar, parser, settings, many, acoustic_scale, step)
+    values = None if noisy is None or clean is None else (noisy, clean)
+    values = values if values or files else ("10.2 dB", "35.3 dB")  # as in the paper
+    return condition_table(study, by=by, few=few, many=many, values=values, step=step)
 
 
 @job
@@ -122,6 +176,7 @@ def lengths(
             write=lambda numbers: ",".join(map(str, numbers)),
         ),
     ] = (1, 2, 3, 5, 10, 20, 50, 100),
+    acoustic_scale: AcousticScale = 1.0,
     floor: Floor = 1e-3,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -135,7 +190,7 @@ def lengths(
     by = by if by or files else "noise"
     reading = list_reading(columns, where, items, normalise, ontology, () if by is None else (by,))
     settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
-    study = _study(files, reading, grammar, parser, settings, max(kept), step)
+    study = _study(files, reading, grammar, parser, settings, max(kept), acoustic_scale, step)
     return length_sweep(study, by=by, scorer=chosen, kept=kept, step=step)
 
 
@@ -198,6 +253,7 @@ def oracle(
     parser: ParserCommand = None,
     scorers: ScorerNames = ("infev", "avgword"),
     sentences: Sentences = 5,
+    acoustic_scale: AcousticScale = 1.0,
     floor: Floor = 1e-3,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -210,7 +266,7 @@ def oracle(
     chosen = _scorers(scorers)
     reading = list_reading(columns, where, items, normalise, ontology)
     settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
-    study = _study(files, reading, grammar, parser, settings, sentences, step)
+    study = _study(files, reading, grammar, parser, settings, sentences, acoustic_scale, step)
     return oracle_experiment(study, scorers=chosen, kept=sentences, step=step)
 
 
@@ -229,6 +285,7 @@ def _study(
     parser: Any,
     settings: dict[str, Any],
     sentences: int,
+    scale: float | Literal["tuned"],
     step: Step,
 ) -> "RecordedStudy":
     """The utterances of an experiment; a note says so where a user's sentences are parsed by the bundled grammar."""
@@ -238,6 +295,7 @@ def _study(
 
     step("reading", 0, 1)
     study = RecordedStudy.read(files, reading, parser_of(grammar, parser), NBestSettings(**settings), sentences)
+    study = replace(study, scale=scale)
     return replace(study, notes=(BUNDLED_GRAMMAR,)) if files and not (grammar or parser) else study
 
 
@@ -392,6 +450,7 @@ def _experiment(function: Callable[..., Any], present: str, example: str) -> Job
 
 JOBS = (
     _experiment(scorers, "nbest_experiments:of_scorers", "-o table3.html"),
+    _experiment(conditions, "nbest_experiments:of_conditions", "--floor paper -o table2.html"),
     _experiment(lengths, "nbest_experiments:of_lengths", "--by noise -o figure1.svg"),
     _experiment(reward, "nbest_experiments:of_curves", "--group manager -o figure2.svg"),
     _experiment(oracle, "nbest_experiments:of_curves", "--scorers infev,avgword -o figure3.svg"),

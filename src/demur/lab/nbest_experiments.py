@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from demur.core.io.columns import nearest
 from demur.core.options import Sampling
 from demur.core.show.html import drawn
+from demur.core.show.numbers import listed
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
@@ -21,10 +23,12 @@ from demur.importers.reading import read_table
 from demur.lab.corpora import restaurant, restaurant_folder
 from demur.nbest_lists.asr.networks import Sentence
 from demur.nbest_lists.asr.scorers import SENTENCES, Ear, Heard, Hypothesiser, Parse, ScoredActs, parse_each, scored_all
-from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, evaluate_nbest
+from demur.nbest_lists.evaluate import NONE, NBestEvaluations, NBestSettings, evaluate_nbest
+from demur.nbest_lists.floors import floor_figure, floor_table
 from demur.nbest_lists.measures import NBEST
-from demur.nbest_lists.presentation import AS_PERCENT, NAMES, measure_table, part_table, parts_frame, shown
+from demur.nbest_lists.presentation import AS_PERCENT, NAMES, chart_facts, measure_table, part_table, parts_frame, shown
 from demur.nbest_lists.reward import Smooths, of_smooths, oracle_curves, reward_curves
+from demur.nbest_lists.scales import SCALES, tuned
 from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, read_nbest, recorded, renamed
 
 BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.lab.corpora)"
@@ -40,7 +44,7 @@ class SentenceCache:
     _sentences: dict[str, list[Sentence]] = field(default_factory=dict)
     _acts: dict[str, str] = field(default_factory=dict)
 
-    def score(self, scorer: str, kept: int, utterances: Sequence[Heard]) -> list[ScoredActs]:
+    def score(self, scorer: str, kept: int, scale: float, utterances: Sequence[Heard]) -> list[ScoredActs]:
         """The acts of each utterance with their confidences, best first, by a scorer over so many sentences."""
         ear = Hypothesiser(scorer, self.parse, self.sentences, self.ear)
         names = [where for where, _, _ in utterances]
@@ -50,7 +54,7 @@ class SentenceCache:
         lists = [self._sentences[where][:kept] for where in names]
         texts = dict.fromkeys(sentence.text for one in lists for sentence in one)
         self._acts |= parse_each(self.parse, [text for text in texts if text not in self._acts])
-        return scored_all(lists, scorer=scorer, parse=self._acts.__getitem__, where=names)
+        return scored_all(lists, scorer=scorer, parse=self._acts.__getitem__, where=names, scale=scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class RecordedStudy:
     settings: NBestSettings
     notes: tuple[str, ...] = ()
     """What to say of the data."""
+    scale: float | Literal["tuned"] = 1.0
+    """What log posteriors are multiplied by."""
 
     @classmethod
     def read(
@@ -75,13 +81,24 @@ class RecordedStudy:
         return cls(recording, SentenceCache(parse, "network", sentences), reading, settings, notes)
 
     @property
-    def sampling_note(self) -> str:
-        """How uncertainty is computed."""
-        return Sampling(self.settings.level, self.settings.replicates, self.settings.seed).note
+    def method_notes(self) -> tuple[str, ...]:
+        """The floor, and how uncertainty is computed."""
+        how = self.settings
+        scaled = () if self.scale in (1, "tuned") else (f"acoustic scale {self.scale:g}",)
+        return (*scaled, how.note, Sampling(how.level, how.replicates, how.seed).note)
 
     def lists(self, scorer: str, *, kept: int) -> NBest:
-        """The lists that a scorer makes of so many sentences; all systems are one, so each utterance counts once."""
-        table = self.recording.lists(replace(self.reading, hypothesise=partial(self.cache.score, scorer, kept)))
+        """The lists that a scorer makes of so many sentences, at the study's scale or at one tuned for them."""
+        if self.scale != "tuned":
+            return self._lists_at(self.scale, scorer, kept)
+        by_scale = {scale: self._lists_at(scale, scorer, kept) for scale in SCALES}
+        lists, found = tuned(by_scale, floor=self.settings.least, seed=self.settings.seed)
+        return replace(lists, notes=(*lists.notes, found.note))
+
+    def _lists_at(self, scale: float, scorer: str, kept: int) -> NBest:
+        """All systems are one, so that each utterance counts once."""
+        score = partial(self.cache.score, scorer, kept, scale)
+        table = self.recording.lists(replace(self.reading, hypothesise=score))
         several = table.frame.filter(pl.col("id").is_not_null() & pl.col("id").is_duplicated())
         if several.height:
             raise DataError(
@@ -111,7 +128,8 @@ class ScorerTable(Shown):
     def to_dict(self) -> dict[str, Any]:
         """The table as plain values."""
         systems = [one.to_dict() for one in self.evaluations]
-        return {"sentences": self.sentences, "systems": systems, "notes": list(self.notes), "warnings": []}
+        how = {"sentences": self.sentences, "floor": self.evaluations[0].settings.least}
+        return {**how, "systems": systems, "notes": list(self.notes), "warnings": []}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,6 +140,7 @@ class LengthSweep(Shown):
     scorer: str
     by: str | None
     level: float
+    floor: float
     notes: tuple[str, ...] = ()
 
     def of(self, measure: str) -> pl.DataFrame:
@@ -135,7 +154,8 @@ class LengthSweep(Shown):
     def to_dict(self) -> dict[str, Any]:
         """The sweep as plain values."""
         rows = self.rows.to_dicts()
-        return {"scorer": self.scorer, "by": self.by, "rows": rows, "notes": list(self.notes), "warnings": []}
+        how = {"scorer": self.scorer, "by": self.by, "floor": self.floor}
+        return {**how, "rows": rows, "notes": list(self.notes), "warnings": []}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,7 +187,69 @@ def scorer_table(study: RecordedStudy, *, scorers: Sequence[str], kept: int = 5,
         tables.append(study.lists(scorer, kept=kept))
     found = evaluate_nbest(joined(tables), settings=study.settings, step=step)
     same = f"every scorer has the same {kept} best sentences of each utterance"
-    return ScorerTable(found, kept, (same, *study.notes, *found[0].taken.nbest.notes, study.sampling_note))
+    return ScorerTable(found, kept, (same, *study.notes, *found[0].taken.nbest.notes, *study.method_notes))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConditionTable(Shown):
+    """Four conditions, each better than the one before, by measures (Table 2)."""
+
+    evaluations: NBestEvaluations
+    """One for each condition, from the worst to the best."""
+    notes: tuple[str, ...] = ()
+
+    def orders(self, key: str) -> bool:
+        """Whether a measure gets better from each condition to the next."""
+        values = np.array([one.figures[key].value for one in self.evaluations])
+        steps = np.diff(values)
+        return bool((steps < 0).all() if NBEST[key].better == "lower" else (steps > 0).all())
+
+    def frame(self) -> pl.DataFrame:
+        """A row per condition and measure."""
+        return self.evaluations.frame().rename({"system": "condition"}).drop("slice")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain values."""
+        conditions = [one.to_dict() for one in self.evaluations]
+        orders = {key: self.orders(key) for key in TABLE_3}
+        how = {"floor": self.evaluations[0].settings.least, "orders_all_conditions": orders}
+        return {**how, "systems": conditions, "notes": list(self.notes), "warnings": []}
+
+
+def condition_table(
+    study: RecordedStudy, *, by: str, few: int, many: int, values: tuple[str, str] | None, step: Step = silent
+) -> ConditionTable:
+    """Every measure under noise, with a poor scorer, with few sentences, and with none of these faults.
+
+    `values` are those of the noisy and of the clean condition in the column `by`; the conditions of highest and lowest
+    ICE where they are not given.
+    """
+    step("scoring", 0, 3)
+    whole = study.lists("infev", kept=many)
+    known = whole.frame[by].cast(pl.String).fill_null(NONE)
+    noisy, clean = values or _extremes(whole, by, study.settings)
+    for name in (noisy, clean):
+        if name not in known.unique():
+            raise DataError(f'no utterance has "{name}" in {by}', fix=nearest(name, sorted(known.unique())))
+    parts = [(noisy, "infev", many), (clean, "const-tp1", many), (clean, "infev", few), (clean, "infev", many)]
+    tables = []
+    for done, (condition, scorer, kept) in enumerate(parts):
+        step(f"scoring by {scorer}", done, 2 * len(parts))
+        lists = whole if (scorer, kept) == ("infev", many) else study.lists(scorer, kept=kept)
+        rows = (lists.frame[by].cast(pl.String).fill_null(NONE) == condition).to_numpy()
+        tables.append(renamed(lists.taken(rows), f"{condition} {scorer} {kept}"))
+    found = evaluate_nbest(joined(tables), settings=study.settings, step=step)
+    return ConditionTable(found, (*study.notes, *found[0].taken.nbest.notes, *study.method_notes))
+
+
+def _extremes(lists: NBest, by: str, settings: NBestSettings) -> tuple[str, str]:
+    """The conditions of highest and of lowest ICE."""
+    parts = evaluate_nbest(lists, by=by, settings=replace(settings, replicates=50))
+    ice = {one.part.partition("=")[2]: one.figures["ice"].value for one in parts if one.part is not None}
+    ordered = sorted((name for name in ice if not math.isnan(ice[name])), key=lambda name: ice[name])
+    if len(ordered) < 2:
+        raise DataError(f"two conditions are needed, and {by} has {len(ordered)}", fix="name another column with `by`")
+    return ordered[-1], ordered[0]
 
 
 def length_sweep(
@@ -195,9 +277,11 @@ def length_sweep(
         *study.notes,
         *recording.notes,
         *(note for part, _ in recording.sources for note in part.layout.notes),
-        study.sampling_note,
+        *study.method_notes,
     )
-    return LengthSweep(pl.DataFrame(rows, infer_schema_length=None), scorer, by, study.settings.level, notes)
+    return LengthSweep(
+        pl.DataFrame(rows, infer_schema_length=None), scorer, by, study.settings.level, study.settings.least, notes
+    )
 
 
 def oracle_experiment(
@@ -206,7 +290,7 @@ def oracle_experiment(
     """ICE of dialogues against the oracle error of their lists, by scorer."""
     lists = joined([study.lists(scorer, kept=kept) for scorer in scorers])
     found = evaluate_nbest(lists, settings=replace(study.settings, replicates=50), step=step)
-    return CurveExperiment(oracle_curves(found), (*study.notes, *lists.notes))
+    return CurveExperiment(oracle_curves(found), (*study.notes, *lists.notes, *study.method_notes))
 
 
 def reward_experiment(
@@ -235,7 +319,7 @@ def reward_experiment(
     found = evaluate_nbest(table, settings=replace(settings, replicates=50), step=step)
     step("fitting curves", 1, 2)
     curves = reward_curves(found, outcomes, group=group, measure=measure)
-    return CurveExperiment(curves, (*(() if files else (BUNDLED,)), *table.notes))
+    return CurveExperiment(curves, (*(() if files else (BUNDLED,)), *table.notes, settings.note))
 
 
 def _dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
@@ -266,15 +350,58 @@ def of_scorers(table: ScorerTable) -> Presentation:
     return Presentation(
         title="Confidence scorers",
         sentences=tuple(_scorer_sentences(table)),
-        tables=(measure_table(systems), part_table(systems)),
+        tables=(measure_table(systems), part_table(systems), floor_table(systems)),
         figures=(
-            drawing("nbest_lists.charts.scorer_chart", scorer_rows(table), level=systems[0].settings.level),
-            drawing("nbest_lists.charts.parts_chart", parts_frame(systems), level=systems[0].settings.level),
+            drawing("nbest_lists.charts.scorer_chart", scorer_rows(table), **chart_facts(systems)),
+            drawing("nbest_lists.charts.parts_chart", parts_frame(systems), **chart_facts(systems)),
+            floor_figure(systems),
         ),
         data=table.frame,
         document=table.to_dict(),
         notes=table.notes,
         signatures=tuple(one.signature for one in systems),
+    )
+
+
+def of_conditions(table: ConditionTable) -> Presentation:
+    """Conditions by measures, as in Table 2."""
+    systems = table.evaluations
+    return Presentation(
+        title="Measures in four conditions, each better than the one before",
+        sentences=(_condition_sentence(table),),
+        tables=(_condition_rows(table), measure_table(systems), floor_table(systems)),
+        figures=(
+            drawing("nbest_lists.charts.scorer_chart", scorer_rows(table), **_condition_facts(table)),
+            floor_figure(systems),
+        ),
+        data=table.frame,
+        document=table.to_dict(),
+        notes=table.notes,
+        signatures=tuple(one.signature for one in systems),
+    )
+
+
+def _condition_facts(table: ConditionTable) -> dict[str, Any]:
+    return {**chart_facts(table.evaluations), "title": _condition_sentence(table).rstrip(".")}
+
+
+def _condition_sentence(table: ConditionTable) -> str:
+    right = [NAMES[key].partition(",")[0] for key in TABLE_3 if table.orders(key)]
+    wrong = [NAMES[key].partition(",")[0] for key in TABLE_3 if not table.orders(key)]
+    if not right:
+        return "No measure gets better from each condition to the next."
+    end = f"; {listed(wrong)} {'does' if len(wrong) == 1 else 'do'} not" if wrong else ""
+    return f"{listed(right)} {'gets' if len(right) == 1 else 'get'} better from each condition to the next{end}."
+
+
+def _condition_rows(table: ConditionTable) -> ResultTable:
+    """The table as the paper prints it: a row per condition, a column per measure."""
+    rows = tuple((one.system, *(shown(key, one.figures[key].value) for key in TABLE_3)) for one in table.evaluations)
+    last = ("better at every step", *("yes" if table.orders(key) else "no" for key in TABLE_3))
+    return ResultTable(
+        "From the worst condition to the best",
+        ("condition, scorer, sentences", *(NAMES[key].partition(",")[0] for key in TABLE_3)),
+        (*rows, last),
     )
 
 
@@ -293,7 +420,7 @@ def _scorer_sentences(table: ScorerTable) -> list[str]:
     return sentences
 
 
-def scorer_rows(table: ScorerTable) -> pl.DataFrame:
+def scorer_rows(table: ScorerTable | ConditionTable) -> pl.DataFrame:
     """What the figure of scorers shows, a row per scorer and measure."""
     return pl.DataFrame(
         [
@@ -341,6 +468,7 @@ def sweep_titles(sweep: LengthSweep, key: str = "ice") -> dict[str, Any]:
         "measure_title": NAMES[key].partition(",")[0] + (", %" if key in AS_PERCENT else ""),
         "condition_title": (sweep.by or "").replace("_", " "),
         "level": sweep.level,
+        "floor": None if key in AS_PERCENT else sweep.floor,
     }
 
 
@@ -402,10 +530,13 @@ register(
 )
 register(
     ScorerTable,
-    chart=drawn(
-        "nbest_lists.charts.scorer_chart", scorer_rows, lambda table: {"level": table.evaluations[0].settings.level}
-    ),
+    chart=drawn("nbest_lists.charts.scorer_chart", scorer_rows, lambda table: chart_facts(table.evaluations)),
     present=of_scorers,
+)
+register(
+    ConditionTable,
+    chart=drawn("nbest_lists.charts.scorer_chart", scorer_rows, _condition_facts),
+    present=of_conditions,
 )
 register(
     LengthSweep,

@@ -1,8 +1,9 @@
-"""Charts of N-best evaluation: the parts of the ICE, scorers side by side, paired systems, list lengths."""
+"""Charts of N-best evaluation: the parts of the ICE, scorers side by side, paired systems, list lengths, floors."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +33,7 @@ from demur.core.show.charts import (
 )
 from demur.core.show.numbers import aligned, count, number, percent, short, shortened, signed, with_interval
 from demur.errors import UsageError
+from demur.nbest_lists.measures import PAPER_FLOOR
 
 Kept = Literal["hypotheses", "sentences"]
 _ONE: dict[Kept, str] = {"hypotheses": "hypothesis", "sentences": "sentence"}
@@ -49,6 +51,7 @@ def sweep_chart(
     condition_title: str = "",
     title: str | None = None,
     level: float = 0.95,
+    floor: float | None = None,
 ) -> Any:
     """A measure against the number of hypotheses or sentences kept, one line per condition.
 
@@ -72,10 +75,15 @@ def sweep_chart(
     return finished(
         alt.layer(*_sweep_layers(table, labels, measure_title, what), width=WIDTH, height=HEIGHT),
         title=title or _sweep_title(table, labels, measure_title, what),
-        subtitle=[*interval_words(table, "shaded", level), _WHICH[what]],
+        subtitle=[*interval_words(table, "shaded", level), _WHICH[what], *_floor_words(floor)],
         description=f"{measure_title} against the number of {what} kept. {'; '.join(values[:8])}.",
         table=table,
     )
+
+
+def _floor_words(floor: float | None) -> list[str]:
+    """The floor as the subtitle of a figure has it; nothing where no floor matters."""
+    return [] if floor is None else [f"floor {floor:g} under probabilities"]
 
 
 def _sweep_layers(table: pl.DataFrame, labels: dict[str, str], measure_title: str, what: Kept) -> list[Any]:
@@ -155,7 +163,9 @@ PANEL, COLUMNS = 178, 3
 _PANEL_TITLE = pl.col("measure") + " (" + pl.col("better") + " is better)"
 
 
-def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95) -> Any:
+def parts_chart(
+    rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95, floor: float | None = None
+) -> Any:
     """What ICE is made of, as a waterfall per system: missing + uncertainty + miscalibration - discrimination = ICE.
 
     Columns of `rows`: `system`, `missing`, `uncertainty`, `miscalibration`, `discrimination`; where there are `low`
@@ -179,6 +189,7 @@ def parts_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 
             "miscalibration: won back by recalibration alone",
             "discrimination: won by telling right from wrong",
             *([f"line on the last bar: {percent(level)} interval of ICE"] if spans else []),
+            *_floor_words(floor),
         ],
         description=f"ICE and its parts. {'; '.join(costs)}.",
         table=bars,
@@ -246,7 +257,9 @@ def _parts_title(table: pl.DataFrame) -> str:
     return f"{name} has the lowest ICE, {cost}; missing items cost it {_cost_words(best['missing'])}"
 
 
-def scorer_chart(rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95) -> Any:
+def scorer_chart(
+    rows: pl.DataFrame, *, title: str | None = None, level: float = 0.95, floor: float | None = None
+) -> Any:
     """Scorers side by side, a panel per measure with intervals (Thomson et al. 2008, table 3).
 
     Columns of `rows`: `scorer`, `measure` (title of the panel), `value`, `low`, `high` (null or NaN where there is no
@@ -271,7 +284,7 @@ def scorer_chart(rows: pl.DataFrame, *, title: str | None = None, level: float =
     return finished(
         _panels(table),
         title=title or _scorer_title(table),
-        subtitle=[*interval_words(table, "lines", level), *dots],
+        subtitle=[*interval_words(table, "lines", level), *dots, *_floor_words(floor)],
         description=f"Scorers by measure. {'; '.join(': '.join(pair) for pair in panels.iter_rows())}.",
         table=table,
     )
@@ -326,7 +339,15 @@ def _scorer_title(table: pl.DataFrame) -> str:
     return f"{name} alone has the best value on {'all' if won == panels else won} of {panels} measures"
 
 
-def paired_chart(rows: pl.DataFrame, *, a: str, b: str, title: str | None = None, level: float = 0.95) -> Any:
+def paired_chart(
+    rows: pl.DataFrame,
+    *,
+    a: str,
+    b: str,
+    title: str | None = None,
+    level: float = 0.95,
+    floor: float | None = None,
+) -> Any:
     """Differences of measures between two systems, `a` less `b`, with intervals around 0.
 
     Columns of `rows`: `measure`, `difference`, `low`, `high` (null or NaN where there is no interval) and `better`
@@ -348,6 +369,7 @@ def paired_chart(rows: pl.DataFrame, *, a: str, b: str, title: str | None = None
             *interval_words(table, "lines", level),
             "full dot: the interval leaves 0",
             "each row has its own scale",
+            *_floor_words(floor),
         ],
         description=f"{a} less {b}: {'; '.join(' '.join(pair) for pair in marks['measure', 'text'].iter_rows())}.",
         table=marks,
@@ -408,6 +430,57 @@ def _paired_title(marks: pl.DataFrame, a: str, b: str) -> str:
         return f"{a} is better than {b} on {better} and worse on {worse} {of}"
     first, second = (a, b) if better else (b, a)
     return f"{first} is better than {second} on {better + worse} {of}"
+
+
+def floor_chart(rows: pl.DataFrame, *, used: float, title: str | None = None) -> Any:
+    """ICE against the floor under probabilities, a line per system; `rows` has `system`, `floor` and `ice`."""
+    table = tidy(rows, {"system": pl.String}, ("floor", "ice"))
+    names = table["system"].unique(maintain_order=True).to_list()
+    places = np.log(table["floor"].to_numpy())
+    least, most = np.exp([places.min(), places.max()]).tolist()
+    ice = table["ice"].to_numpy()
+    corner, domain = legend_corner(
+        (places - places.min()) / np.ptp(places), ice, ice, extent(table, ("ice",), air=0.05), rows=len(names)
+    )
+    across = alt.X(
+        "floor:Q",
+        title="floor under probabilities (logarithmic)",
+        scale=alt.Scale(type="log", domain=[least, most], nice=False),
+        axis=alt.Axis(values=[10.0**power for power in range(-12, 0)], format="~g", labelFlush=False, grid=False),
+    )
+    lines = Plot(inline(table)).mark_line()
+    marks = [upright(used, color="black"), upright(PAPER_FLOOR, color="#777777", strokeDash=[2, 3])]
+    channels = line_channels(names, corner=corner)
+    up = number_axis("ice", "ICE", domain, channel=alt.Y)
+    values = [
+        f"{part['system'][0]}: {number(part['ice'][0])} at {least:g}, {number(part['ice'][-1])} at {most:g}"
+        for part in table.sort("floor").partition_by("system", maintain_order=True)
+    ]
+    return finished(
+        alt.layer(*marks, lines.encode(across, up, *channels), width=WIDTH, height=HEIGHT),
+        title=title or _floor_title(table, names),
+        subtitle=[f"line: the floor used, {used:g}", f"dotted: {PAPER_FLOOR:g}, near which the paper's tables fit"],
+        description=f"ICE against the floor. {'; '.join(values)}.",
+        table=table,
+    )
+
+
+def _floor_title(table: pl.DataFrame, names: Sequence[str]) -> str:
+    """Which system has the lowest ICE at which floors."""
+    if len(names) == 1:
+        first, last = (float(value) for value in table.sort("floor")["ice"][[0, -1]])
+        return f"The floor alone moves the ICE from {number(last)} to {number(first)}"
+    best = table.sort("floor", "ice", maintain_order=True).group_by("floor", maintain_order=True).first()
+    short = shortened(list(names))
+    runs = best.group_by(pl.col("system").rle_id().alias("run"), maintain_order=True).agg(
+        pl.col("system").first(), pl.col("floor").first()
+    )
+    leaders = [(short[name], floor) for name, floor in runs.select("system", "floor").iter_rows()]
+    if len(leaders) == 1:
+        return f"{leaders[0][0]} has the lowest ICE at every floor"
+    turns = [f"{name} from {floor:.2g} on" for name, floor in leaders[1:3]]
+    more = " and so on" if len(leaders) > 3 else ""
+    return f"Lowest ICE: {leaders[0][0]} at low floors, {', '.join(turns)}{more}"
 
 
 COLOUR = "#0b5a8a"

@@ -29,7 +29,7 @@ from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.exploded import ExplodedLists, UnitTotals, exploded
-from demur.nbest_lists.measures import FLOOR, ICE_PARTS, OF_ACTS, OF_ITEMS, ItemScore, TopNCE
+from demur.nbest_lists.measures import FLOOR, ICE_PARTS, OF_ACTS, OF_ITEMS, PAPER_FLOOR
 from demur.nbest_lists.table import NBest
 from demur.returns.evaluate import Evaluation, evaluate, figure_of
 from demur.returns.measures import AUROC
@@ -37,9 +37,7 @@ from demur.returns.table import Responses
 
 if TYPE_CHECKING:
     from demur.nbest_lists.recalibrate import Recalibrated
-
-CLIP = 1e-7
-"""How near 0 and 1 the NCE lets a confidence come."""
+    from demur.nbest_lists.scales import TunedScale
 
 NONE = "(none)"
 
@@ -50,16 +48,29 @@ NO_ITEM = "no reference and no hypothesis holds any item"
 class NBestSettings(Sampling):
     """How lists are evaluated: the parameters of measures, and how uncertainty is computed."""
 
-    floor: float = FLOOR
-    clip: float = CLIP
+    floor: float | Literal["paper"] = FLOOR
+    """The least probability that ICE, ACE and NCE look at; `paper` is `PAPER_FLOOR`."""
+    clip: float | None = None
+    """Another one for the NCE; None takes the floor."""
+
+    @property
+    def least(self) -> float:
+        """The floor as a number."""
+        return PAPER_FLOOR if self.floor == "paper" else self.floor
 
     @property
     def note(self) -> str:
         """What a result says of them."""
-        return (
-            f"ICE and ACE with a floor of {self.floor:g} under probabilities; NCE over items that some hypothesis "
-            f"holds, confidences clipped to [{self.clip:g}, 1 - {self.clip:g}]"
-        )
+        paper = ", near which the tables of Thomson et al. (2008) fit" if self.floor == "paper" else ""
+        floor = f"a floor of {self.least:g} under probabilities{paper}"
+        if self.clip is None:
+            return f"ICE, ACE and NCE with {floor}; NCE over what some hypothesis holds"
+        return f"ICE and ACE with {floor}; NCE over what some hypothesis holds, with a floor of {self.clip:g}"
+
+    @property
+    def floor_words(self) -> str:
+        """The floor as figures name it."""
+        return f"floor {self.least:g}"
 
     def of_acts(self) -> dict[str, TermMeasure]:
         """The measures of acts with these parameters."""
@@ -74,7 +85,7 @@ class NBestSettings(Sampling):
         return {key: self._with(measure) for key, measure in ICE_PARTS.items()}
 
     def _with(self, measure: Any) -> Any:
-        chosen = {"floor": self.floor, "clip": self.clip}
+        chosen = {"floor": self.least, "clip": self.least if self.clip is None else self.clip}
         return replace(measure, **{name: value for name, value in chosen.items() if hasattr(measure, name)})
 
 
@@ -141,14 +152,14 @@ class NBestEvaluation(Shown):
             "n": self.n,
             "reference_items": self.reference_items,
             "measures": figures,
-            "ice_floor": self.settings.floor,
+            "ice_floor": self.settings.least,
             "ice_floored_share": None if np.isnan(share.value) else share.value,
             "ice_parts": {key: None if np.isnan(one.value) else one.value for key, one in self.parts.items()},
             "intervals": {
                 "ice_floored_share": share.to_dict(),
                 **{f"ice_{key}": one.to_dict() for key, one in self.parts.items()},
             },
-            "nce_clip": self.settings.clip,
+            "nce_clip": self.settings.least if self.settings.clip is None else self.settings.clip,
             "mass_given_out": self.given_out,
             "nothing_hypothesised": self.empty,
             "clustered_by_dialogue": self.totals.clustered,
@@ -161,6 +172,8 @@ class NBestEvaluations(Results[NBestEvaluation]):
 
     recalibrated: tuple[Recalibrated, ...] = ()
     """What recalibrating did to each system, where that was asked for."""
+    scales: tuple[TunedScale, ...] = ()
+    """The scales of log posteriors that were tuned."""
     rows: Callable[[], Iterator[dict[str, Any]]] | None = None
     """Makes the rows of the lists as they were evaluated, or recalibrated; None where nobody can ask for them."""
     _comparison: NBestComparison | None = None
@@ -195,6 +208,7 @@ class NBestEvaluations(Results[NBestEvaluation]):
         return {
             **(documents[0] if len(documents) == 1 else {"systems": documents}),
             **({"recalibrated": changes} if changes else {}),
+            **({"acoustic_scales": [one.to_dict() for one in self.scales]} if self.scales else {}),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
@@ -317,9 +331,9 @@ def _item_figures(taken: ExplodedLists, units: int, how: NBestSettings) -> tuple
 
 def scale_of(measure: Measure) -> Scale:
     """The scale on which a measure's replicates are about normal."""
-    if isinstance(measure, ItemScore) or measure.name == "ice_floored_share":
+    if measure.interval == "share":
         return "logit"
-    return "plain" if isinstance(measure, NCE | TopNCE) else "log"
+    return "plain" if isinstance(measure, NCE) else "log"
 
 
 def _numbers_in(one: Figure | Difference) -> dict[str, float | None]:

@@ -5,6 +5,7 @@ Only light modules are imported here, as every command loads this one for its he
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -77,8 +78,28 @@ HeardIn = Annotated[
 SentenceCount = Annotated[
     int | None, Option("With --scorer: take at most so many; default all, of a network 100.", minimum=1)
 ]
-Floor = Annotated[float, Option("Least probability that ICE and ACE look at.", above=0, below=0.5)]
-Clip = Annotated[float, Option("How near 0 and 1 the NCE lets confidences come.", above=0, below=0.5)]
+AcousticScale = Annotated[
+    float | Literal["tuned"],
+    Option(
+        "Multiply the log posteriors of avgword and infev by this; tuned: chosen by the ICE of other dialogues.",
+        metavar="X",
+        parse=lambda text: text if text == "tuned" else float(text),
+        takes="a number above 0, or tuned",
+        check=lambda scale: scale == "tuned" or (isinstance(scale, int | float) and 0 < scale < float("inf")),
+        write="{:g}".format,
+    ),
+]
+Floor = Annotated[
+    float | Literal["paper"],
+    Option(
+        "Least probability that ICE, ACE and NCE look at; paper is 0.01, near which the tables of Thomson et al. fit.",
+        metavar="P",
+        parse=lambda text: text if text == "paper" else float(text),
+        takes="a number above 0 and below 0.5, or paper",
+        check=lambda floor: floor == "paper" or (isinstance(floor, int | float) and 0 < floor < 0.5),
+    ),
+]
+Clip = Annotated[float | None, Option("Another floor for the NCE, such as sclite's 1e-7.", above=0, below=0.5)]
 ComparedSystems = Annotated[
     tuple[str, ...] | None,
     Option("With --compare: only these systems. Repeatable.", flag="--system", metavar="NAME", repeat=True),
@@ -112,6 +133,7 @@ def read_nbest(
     parser: Parser = None,
     heard: HeardIn = "auto",
     sentences: SentenceCount = None,
+    acoustic_scale: AcousticScale = 1.0,
 ) -> "NBest":
     """N-best lists from files, globs, folders of DSTC2 and 3, frames, lists of dicts, or a mixture.
 
@@ -120,10 +142,10 @@ def read_nbest(
     several scorers each is a system. `keep` names further columns to keep. A dict of names to data names the systems.
     """
     from demur.nbest_lists.asr.scorers import Scoring
-    from demur.nbest_lists.table import read_lists
+    from demur.nbest_lists.scales import read_scored
 
-    scoring = Scoring(scorer, grammar, parser, heard, sentences)
-    return read_lists(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)
+    scoring = Scoring(scorer, grammar, parser, heard, sentences, acoustic_scale)
+    return read_scored(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)[0]
 
 
 @job
@@ -136,7 +158,7 @@ def nbest(
     matched: Matched = False,
     unpaired: Unpaired = False,
     floor: Floor = 1e-3,
-    clip: Clip = 1e-7,
+    clip: Clip = None,
     recalibrate_on: TrainingLists = (),
     columns: ListColumns = None,
     where: Where = (),
@@ -148,6 +170,7 @@ def nbest(
     parser: Parser = None,
     heard: HeardIn = "auto",
     sentences: SentenceCount = None,
+    acoustic_scale: AcousticScale = 1.0,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
@@ -161,17 +184,18 @@ def nbest(
     from demur.nbest_lists.asr.scorers import Scoring
     from demur.nbest_lists.evaluate import NBestSettings, compare_lists, evaluate_nbest
     from demur.nbest_lists.recalibrate import ListRecalibration, nbest_rows, recalibrated_items
-    from demur.nbest_lists.table import read_lists
+    from demur.nbest_lists.scales import read_scored
 
     choice: dict[str, Any] = {"systems": systems, "matched": matched, "unpaired": unpaired}
     training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
     _refuse_options(data, training, compare, any(choice.values()), bool(by or training))
     settings = NBestSettings(level, replicates, seed, floor, clip)
-    scoring = Scoring(scorer, grammar, parser, heard, sentences)
+    scoring = Scoring(scorer, grammar, parser, heard, sentences, acoustic_scale)
     reading = list_reading(columns, (), items, normalise, ontology)
+    read = partial(read_scored, scoring=scoring, floor=settings.least, seed=seed, step=step)
     step("reading", 0, 1)
-    table = read_lists(data, replace(reading, where=tuple(where), keep=() if by is None else (by,)), scoring)
-    fitted = ListRecalibration.fit(read_lists(training, reading, scoring)) if training else None
+    table, scales = read(data, replace(reading, where=tuple(where), keep=() if by is None else (by,)))
+    fitted = ListRecalibration.fit(read(training, reading)[0]) if training else None
     if compare:
         evaluations = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
     else:
@@ -180,6 +204,7 @@ def nbest(
         evaluations.recalibrated = tuple(
             recalibrated_items(table.of(one), fitted.items, settings) for one in table.systems
         )
+    evaluations.scales = scales
     evaluations.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
     return evaluations.with_notes((*table.notes, Sampling(level, replicates, seed).note), table.warnings)
 
@@ -192,7 +217,7 @@ def compare_nbest(
     matched: Matched = False,
     unpaired: Unpaired = False,
     floor: Floor = 1e-3,
-    clip: Clip = 1e-7,
+    clip: Clip = None,
     columns: ListColumns = None,
     where: Where = (),
     items: ItemKind = None,
@@ -203,6 +228,7 @@ def compare_nbest(
     parser: Parser = None,
     heard: HeardIn = "auto",
     sentences: SentenceCount = None,
+    acoustic_scale: AcousticScale = 1.0,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +20,9 @@ from demur.returns.classes import MEASURES
 
 FLOOR = 1e-3
 """The least probability that a cross entropy looks at, as in the scorer of DSTC."""
+
+PAPER_FLOOR = 1e-2
+"""The round number nearest to the floors that fit the tables of Thomson et al. (2008), who do not print theirs."""
 
 PAPER = "Thomson et al. (2008)"
 _NOTHING_MEANT = "no reference holds any item"
@@ -120,6 +123,88 @@ class Oracle(_ErrorRate):
 
     def _errors(self, of: Any) -> Any:
         return of.col("best_errors") * 1.0
+
+
+@dataclass(frozen=True)
+class _ActRate(_Ratio):
+    """Acts that are not exactly what was meant, over utterances."""
+
+    better: ClassVar = "lower"
+    interval: ClassVar = "share"
+
+    @abstractmethod
+    def _wrong(self, of: Any) -> Any: ...
+
+    def terms(self, of: Any = nw) -> Mapping[str, Any]:
+        return {"wrong": self._wrong(of), "utterances": one_where(of, of.col("rest"))}
+
+
+@dataclass(frozen=True)
+class ActError(_ActRate):
+    """Share of utterances whose surest act is not exactly what was meant. Lower is better.
+
+    The act-level twin of SER: an act is right or wrong as a whole. A list that says nothing is right where nothing was
+    meant. Reference: Thomson et al. (2008), section 2.
+
+    >>> from demur.nbest_lists.table import nbest
+    >>> from demur.nbest_lists.exploded import exploded
+    >>> hypotheses = [{"items": ["a", "c"], "confidence": 0.7}, {"items": ["a", "b"], "confidence": 0.2}]
+    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> ActError()(rows.acts).value, round(ActWSER()(rows.acts).value, 4), ActOracle()(rows.acts).value
+    (1.0, 0.8, 0.0)
+    """
+
+    name: ClassVar = "act_error"
+    title: ClassVar = "act error rate of the top hypothesis"
+    reference: ClassVar = f"{PAPER}, section 2"
+
+    def _wrong(self, of: Any) -> Any:
+        return one_where(of, of.col("top") & (of.col("errors") > 0))
+
+
+@dataclass(frozen=True)
+class ActWSER(_ActRate):
+    """Confidence-weighted act error, (1/U) sum c_uh (1 - d_uh): the mass on wrong acts. Lower is better, but beware.
+
+    Mass that no hypothesis holds counts as the empty act. Like WSER it rewards dropping hypotheses. Reference: Thomson
+    et al. (2008), equation 1 with acts for items.
+
+    >>> from demur.nbest_lists.table import nbest
+    >>> from demur.nbest_lists.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.75}, {"items": ["a", "b"], "confidence": 0.25}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> ActWSER()(rows.acts).value
+    0.25
+    """
+
+    name: ClassVar = "act_wser"
+    title: ClassVar = "confidence-weighted act error rate"
+    reference: ClassVar = f"{PAPER}, equation 1"
+
+    def _wrong(self, of: Any) -> Any:
+        return of.when(of.col("errors") > 0).then(of.col("confidence")).otherwise(0.0)
+
+
+@dataclass(frozen=True)
+class ActOracle(_ActRate):
+    """Share of utterances whose list does not have the act that was meant. Lower is better.
+
+    It ignores confidences, and falls with every hypothesis added. Reference: Thomson et al. (2008), section 2.2.
+
+    >>> from demur.nbest_lists.table import nbest
+    >>> from demur.nbest_lists.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["c"], "confidence": 0.5}]
+    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> ActOracle()(rows.acts).value
+    1.0
+    """
+
+    name: ClassVar = "act_oracle"
+    title: ClassVar = "act oracle error rate"
+    reference: ClassVar = f"{PAPER}, section 2.2"
+
+    def _wrong(self, of: Any) -> Any:
+        return one_where(of, of.col("best_errors") > 0)
 
 
 @dataclass(frozen=True)
@@ -299,7 +384,39 @@ class ACE(_CrossEntropy):
 
 
 @dataclass(frozen=True)
-class TopNCE(NCE):
+class ItemNCE(NCE):
+    """Normalised cross entropy over the items that some hypothesis holds: 1 - cost / entropy. Higher is better.
+
+    1 is perfect, 0 no better than giving every item the share that is right. `clip` is the floor of the ICE, so that
+    the cost is that of the same items in the ICE; sclite takes 1e-7. Junk at low confidence makes it better, although
+    the lists are not. Reference: Thomson et al. (2008), section 2.2, with the minus sign its base entropy lacks.
+
+    >>> from demur.nbest_lists.table import nbest
+    >>> from demur.nbest_lists.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["b"], "confidence": 0.5}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> ItemNCE()(rows.items).value
+    0.0
+    """
+
+    clip: float = FLOOR
+
+    def _own_terms(self, of: Any) -> Mapping[str, Any]:
+        right, confidence = of.col("right"), self._confidence(of)
+        likelihood = of.when(right).then(confidence).otherwise(1 - confidence)
+        logarithm = likelihood.clip(self.clip, 1.0).log()
+        return {
+            "log_likelihood": self._counted(of, logarithm),
+            "right": self._counted(of, one_where(of, right)),
+        }
+
+    def _own_sums(self, chance: Array, right: Array, wrong: Array) -> Sequence[Array]:
+        cost = item_cost(chance, right, wrong, self.clip).sum(axis=-1)
+        return [-cost, right.sum(axis=-1, dtype=np.float64)]
+
+
+@dataclass(frozen=True)
+class TopNCE(ItemNCE):
     """Normalised cross entropy over the items of the surest hypothesis only. Higher is better.
 
     The population decides the value: over all hypothesised items it may be positive where this is negative. Reference:
@@ -316,6 +433,27 @@ class TopNCE(NCE):
     population: ClassVar[str] = "top"
     name: ClassVar = "nce_top"
     title: ClassVar = "NCE over the top hypothesis' items"
+
+
+@dataclass(frozen=True)
+class ActNCE(ItemNCE):
+    """Normalised cross entropy over the acts that lists give some confidence. Higher is better.
+
+    The act-level twin of NCE; `clip` is the floor of the ACE. Reference: Thomson et al. (2008), section 2.2.
+
+    >>> from demur.nbest_lists.table import nbest
+    >>> from demur.nbest_lists.exploded import exploded
+    >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["b"], "confidence": 0.5}]
+    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> ActNCE()(rows.acts).value
+    0.0
+    """
+
+    name: ClassVar = "act_nce"
+    title: ClassVar = "act-level NCE"
+
+    def _looked_at(self, of: Any) -> Any:
+        return of.col("answered") & (of.col("confidence") > 0)
 
 
 def item_cost(probability: Any, right: Any, wrong: Any, floor: float) -> Array:
@@ -437,6 +575,10 @@ OF_ACTS: dict[str, TermMeasure] = {
     "ser": SER(),
     "wser": WSER(),
     "oracle": Oracle(),
+    "act_error": ActError(),
+    "act_wser": ActWSER(),
+    "act_oracle": ActOracle(),
+    "act_nce": ActNCE(),
     "ace": ACE(),
     "precision": ItemScore("precision"),
     "recall": ItemScore("recall"),
@@ -447,7 +589,7 @@ OF_ACTS: dict[str, TermMeasure] = {
 OF_ITEMS: dict[str, TermMeasure] = {
     "ice": ICE(),
     "ice_floored_share": FlooredShare(),
-    "nce": NCE(),
+    "nce": ItemNCE(),
     "nce_top": TopNCE(),
     "weighted_precision": WeightedItemScore("precision"),
     "weighted_recall": WeightedItemScore("recall"),

@@ -28,6 +28,7 @@ from demur.core.show.results import register
 from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Difference, Figure
 from demur.nbest_lists.evaluate import NBestComparison, NBestEvaluation, NBestEvaluations, NBestPair
+from demur.nbest_lists.floors import floor_figure, floor_table
 from demur.nbest_lists.recalibrate import Recalibrated
 from demur.returns.presentation import MOST_IN_COLUMNS
 
@@ -38,6 +39,10 @@ NAMES = {
     "oracle": "oracle error (ORA)",
     "nce": "NCE, all hypothesised items",
     "nce_top": "NCE, top hypothesis' items",
+    "act_error": "act error, top hypothesis",
+    "act_wser": "act WSER",
+    "act_oracle": "act oracle error",
+    "act_nce": "act NCE",
     "ace": "ACE",
     "precision": "precision, top hypothesis",
     "recall": "recall, top hypothesis",
@@ -51,7 +56,7 @@ NAMES = {
 }
 """What measures of N-best lists are called in tables and figures, in the order in which they are shown."""
 
-AS_PERCENT = NAMES.keys() - {"ice", "nce", "nce_top", "ace", "roc_auc", "item_ece"}
+AS_PERCENT = NAMES.keys() - {"ice", "nce", "nce_top", "act_nce", "ace", "roc_auc", "item_ece"}
 """Measures shown in percent."""
 
 UTTERANCES = Wording("utterance", "utterances")
@@ -79,7 +84,7 @@ def nbest_sentences(one: NBestEvaluation) -> list[str]:
     items = f"{count(one.reference_items)} {'item' if one.reference_items == 1 else 'items'}"
     sentences = [
         f"{one.name}: ICE {number(ice.value)} ({interval(ice, number)}) on {UTTERANCES.with_count(one.n)} with "
-        f"{items} meant; {percent(share)} of these are at the floor of {one.settings.floor:g}."
+        f"{items} meant; {percent(share)} of these are at the floor of {one.settings.least:g}."
     ]
     sentences += _part_sentences(one)
     sentences.append(_choice_sentence(one.figures["ser"].value, one.figures["oracle"].value))
@@ -179,6 +184,7 @@ def of_nbest(evaluations: NBestEvaluations) -> Presentation:
         tables=(
             measure_table(evaluations),
             part_table(evaluations),
+            *_floor_tables(whole),
             *(recalibration_table(change) for change in recalibrated),
             count_table(evaluations),
         ),
@@ -191,10 +197,17 @@ def of_nbest(evaluations: NBestEvaluations) -> Presentation:
     )
 
 
+def _floor_tables(whole: Sequence[NBestEvaluation]) -> list[ResultTable]:
+    defined = [one for one in whole if one.figures["ice"].defined]
+    return [floor_table(defined)] if defined else []
+
+
 def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation]) -> tuple[Drawing, ...]:
     figures: list[Any] = []
     if defined:
-        figures.append(drawing(PARTS_CHART, parts_frame(defined), level=defined[0].settings.level))
+        figures.append(drawing(PARTS_CHART, parts_frame(defined), **chart_facts(defined)))
+        systems = [one for one in defined if one.part is None]
+        figures += [floor_figure(systems)] if systems else []
     answered = [one for one in whole if one.empty < one.n]
     if answered:
         items = [
@@ -223,10 +236,14 @@ def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
             *(pair_table(pair) for pair in comparison.pairs),
             measure_table(systems),
             part_table(systems),
+            *_floor_tables(systems),
             count_table(systems),
         ),
         figures=(
-            *(drawing(PAIRED_CHART, difference_frame(pair), **_pair_titles(pair)) for pair in comparison.pairs),
+            *(
+                drawing(PAIRED_CHART, difference_frame(pair), **_pair_titles(pair), **_floor_of(systems))
+                for pair in comparison.pairs
+            ),
             *_figures(systems, [one for one in systems if one.figures["ice"].defined]),
         ),
         data=comparison.frame,
@@ -235,6 +252,12 @@ def of_nbest_comparison(comparison: NBestComparison) -> Presentation:
         warnings=comparison.warnings,
         signatures=tuple(one.signature for one in systems),
     )
+
+
+def chart_facts(evaluations: Sequence[NBestEvaluation]) -> dict[str, float]:
+    """What figures say of how the measures were made."""
+    how = evaluations[0].settings
+    return {"level": how.level, "floor": how.least}
 
 
 def parts_frame(evaluations: Sequence[NBestEvaluation]) -> pl.DataFrame:
@@ -347,18 +370,22 @@ def _value(key: str, figure: Figure) -> str:
     return tabled_percent(figure.value) if key in AS_PERCENT else f"{figure.value:.4f}"
 
 
+def _floor_of(systems: Sequence[NBestEvaluation]) -> dict[str, float]:
+    return {"floor": systems[0].settings.least}
+
+
 def _pair_titles(pair: NBestPair) -> dict[str, Any]:
     return {"a": pair.a, "b": pair.b, "level": pair.level}
 
 
 register(
     NBestEvaluation,
-    chart=drawn(PARTS_CHART, lambda one: parts_frame([one]), lambda one: {"level": one.settings.level}),
+    chart=drawn(PARTS_CHART, lambda one: parts_frame([one]), lambda one: chart_facts([one])),
     present=lambda one: of_nbest(NBestEvaluations([one]).with_notes((one.settings.note,))),
 )
 register(
     NBestEvaluations,
-    chart=drawn(PARTS_CHART, parts_frame, lambda several: {"level": several[0].settings.level}),
+    chart=drawn(PARTS_CHART, parts_frame, chart_facts),
     present=of_nbest,
 )
 register(
@@ -368,6 +395,6 @@ register(
 )
 register(
     NBestComparison,
-    chart=drawn(PARTS_CHART, lambda one: parts_frame(one.evaluations), lambda one: {"level": one.level}),
+    chart=drawn(PARTS_CHART, lambda one: parts_frame(one.evaluations), lambda one: chart_facts(one.evaluations)),
     present=of_nbest_comparison,
 )

@@ -46,6 +46,8 @@ class Smooths(Shown):
     """What each point is: a dialogue or, where there are none, an utterance."""
     by: str | None = None
     """The column of groups, where they come from one."""
+    floor: float | None = None
+    """The floor of the ICE."""
 
     def frame(self) -> pl.DataFrame:
         """The curves, a row per group and place."""
@@ -59,6 +61,7 @@ class Smooths(Shown):
             "unit": self.unit,
             "dialogues": self.dialogues.height,
             "left_out": self.left_out,
+            "floor": self.floor,
             "groups": [curve.to_dict() for curve in self.curves],
         }
 
@@ -84,7 +87,7 @@ def reward_curves(
     table = table.select("group", "dialogue", "x", "y")
     if table.is_empty():
         raise DataError("no dialogue of the lists is in the table of dialogues", fix="do the names of dialogues agree?")
-    return replace(_smoothed(table, measure, "reward"), by=group)
+    return replace(_smoothed(table, measure, "reward"), by=group, floor=evaluations[0].settings.least)
 
 
 def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFrame:
@@ -125,7 +128,7 @@ def oracle_curves(evaluations: NBestEvaluations) -> Smooths:
         for one in evaluations
     ]
     unit = "dialogue" if all(one.totals.clustered for one in evaluations) else "utterance"
-    return _smoothed(pl.concat(parts), "oracle", "ice", unit)
+    return replace(_smoothed(pl.concat(parts), "oracle", "ice", unit), floor=evaluations[0].settings.least)
 
 
 def _smoothed(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smooths:
@@ -136,6 +139,9 @@ def _smoothed(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Sm
     curves = tuple(smooth(part["x"], part["y"], name=str(name)) for (name,), part in groups.items())
     return Smooths(curves, x, y, defined, table.height - defined.height, unit)
 
+
+FLOORED = {"ice", "ace", "nce", "nce_top", "act_nce"}
+"""Measures that depend on the floor."""
 
 REWARD = "reward (20 for success, less 1 a turn)"
 
@@ -165,14 +171,18 @@ def named_curves(smooths: Smooths) -> tuple[Smooth, ...]:
     return tuple(replace(curve, name=f"{column} {curve.name}") for curve in smooths.curves)
 
 
-def axes(smooths: Smooths) -> dict[str, str]:
-    """The titles of the axes, and which way is better."""
+def axes(smooths: Smooths) -> dict[str, Any]:
+    """The titles of the axes, which way is better, and whether y is bounded."""
     better = "higher" if smooths.y == "reward" else NBEST[smooths.y].better
     x, y = (
-        REWARD if name == "reward" else f"{_called(name)} of the {smooths.unit}'s lists"
+        REWARD if name == "reward" else f"{_called(name)} of the {smooths.unit}'s lists{_floor_of(smooths, name)}"
         for name in (smooths.x, smooths.y)
     )
-    return {"x_title": x, "y_title": y, "better": better}
+    return {"x_title": x, "y_title": y, "better": better, "bounded": smooths.y == "reward"}
+
+
+def _floor_of(smooths: Smooths, name: str) -> str:
+    return "" if smooths.floor is None or name not in FLOORED else f", floor {smooths.floor:g}"
 
 
 def _called(name: str) -> str:

@@ -41,9 +41,12 @@ def smooth_chart(
     x_title: str = "x",
     y_title: str = "y",
     better: Literal["lower", "higher"] = "higher",
+    bounded: bool = False,
     title: str | None = None,
 ) -> Any:
     """Curves of one or more groups with shaded bands of one standard error, their points faint behind.
+
+    The axis of a `bounded` y holds every point; otherwise single points may lie beyond it, and the figure says so.
 
     Without a `title` the figure says how far the curve rises or falls, or over how much of the range that the groups
     share one of them lies on the better side of the others by more than two standard errors of the difference.
@@ -62,7 +65,7 @@ def smooth_chart(
     ).with_columns(colour=pl.col("group").replace_strict(colours))
     wide = padded(np.concatenate([points["x"].to_numpy(), table["x"].to_numpy()]), air=0.01)
     bands = table.select("mean", "low", "high").to_numpy()
-    bulk = padded(np.append(np.quantile(points["y"].to_numpy(), BULK), bands), air=0.05)
+    bulk = padded(np.append(np.quantile(points["y"].to_numpy(), (0, 1) if bounded else BULK), bands), air=0.05)
     places = (table["x"].to_numpy() - wide[0]) / (wide[1] - wide[0])
     mean, low_end, high_end = bands.T
     corner, high = legend_corner(places, np.fmin(low_end, mean), np.fmax(high_end, mean), bulk, rows=len(named))

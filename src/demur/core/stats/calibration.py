@@ -61,13 +61,16 @@ class _OfProbabilities(TermMeasure):
 
     def terms(self, of: Any = nw) -> Mapping[str, Any]:
         """How many were answered, how many of them outside [0, 1], the sum of the others, then the measure's terms."""
-        answered = of.col(self.population)
+        answered = self._looked_at(of)
         return {
             "answered": one_where(of, answered),
             "outside": one_where(of, answered & ~self._within(of)),
             "stated": self._counted(of, self._confidence(of)),
             **self._own_terms(of),
         }
+
+    def _looked_at(self, of: Any) -> Any:
+        return of.col(self.population)
 
     def _within(self, of: Any) -> Any:
         confidence = of.col("confidence")
@@ -77,7 +80,7 @@ class _OfProbabilities(TermMeasure):
         return of.col("confidence").clip(0.0, 1.0)
 
     def _counted(self, of: Any, term: Any) -> Any:
-        return of.when(of.col(self.population) & self._within(of)).then(term).otherwise(0.0)
+        return of.when(self._looked_at(of) & self._within(of)).then(term).otherwise(0.0)
 
     @abstractmethod
     def _own_terms(self, of: Any) -> Mapping[str, Any]: ...

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -96,30 +97,31 @@ ScoredActs: TypeAlias = list[tuple[str, float]]
 """Acts as text with their confidences, best first."""
 
 TOP_ONE = "-tp1"
-"""Behind the name of a scorer: only its best act is kept, with confidence 1."""
+"""Behind the name of a scorer: its best act gets confidence 1, the others 0, so the oracle still has them."""
 
 _KEPT_ACTS = 1 << 16
 
 
-def _const(sentences: Sequence[Sentence], _where: str) -> Weights:
+def _const(sentences: Sequence[Sentence], _where: str, _scale: float) -> Weights:
     return np.ones(len(sentences))
 
 
-def _avgword(sentences: Sequence[Sentence], where: str) -> Weights:
+def _avgword(sentences: Sequence[Sentence], where: str, scale: float) -> Weights:
     means = []
     for sentence in sentences:
         if sentence.words and sentence.confidences is None:
             fix = "give `words` with confidences, or a cnet, or score by const or infev"
             raise DataError("avgword needs the confidence of every word", where=_place_of(sentence, where), fix=fix)
-        mean = math.fsum(sentence.confidences or ()) / max(len(sentence.words), 1)
+        words = sentence.confidences or ()
+        mean = math.fsum(words) / max(len(sentence.words), 1)
         if not 0 <= mean <= 1:
             rule = "must have words with confidences between 0 and 1"
             raise DataError(rule, where=_place_of(sentence, where), got=mean)
-        means.append(mean)
+        means.append(mean if scale == 1 else math.fsum(one**scale for one in words) / max(len(sentence.words), 1))
     return np.array(means)
 
 
-def _infev(sentences: Sequence[Sentence], where: str) -> Weights:
+def _infev(sentences: Sequence[Sentence], where: str, scale: float) -> Weights:
     logprobs = np.array([sentence.logprob for sentence in sentences])
     unknown = np.flatnonzero(~(logprobs < np.inf))
     if unknown.size:
@@ -131,44 +133,54 @@ def _infev(sentences: Sequence[Sentence], where: str) -> Weights:
     if best == -np.inf:
         fix = "the recogniser must give one of them a logprob above -inf"
         raise DataError("must have a sentence that is possible", where=where or "the list", got="-inf for all", fix=fix)
-    return np.asarray(np.exp(logprobs - best))
+    return np.asarray(np.exp(scale * (logprobs - best)))
 
 
 def _place_of(sentence: Sentence, where: str) -> str:
     return f'{where}{": " if where else ""}sentence "{sentence.text}":'
 
 
-SCORERS: Mapping[str, Callable[[Sequence[Sentence], str], Weights]] = {
+SCORERS: Mapping[str, Callable[[Sequence[Sentence], str, float], Weights]] = {
     "const": _const,
     "avgword": _avgword,
     "infev": _infev,
 }
 """const: all sentences alike. avgword: by the mean confidence of their words, 0 for a sentence without words.
-infev: by inference evidence, the exponentiated sum of log posteriors along the path, renormalised over the list."""
+infev: by inference evidence, the exponentiated sum of log posteriors along the path, renormalised over the list.
+The log posteriors of words (avgword) and of sentences (infev) are multiplied by a scale first."""
 
 NAMES = (*SCORERS, *(f"{name}{TOP_ONE}" for name in SCORERS))
 """Every scorer that can be asked for."""
 
 
-def weights(name: str, sentences: Sequence[Sentence], *, where: str = "") -> Weights:
+def weights(name: str, sentences: Sequence[Sentence], *, where: str = "", scale: float = 1.0) -> Weights:
     """How much each sentence of a list counts; they sum to 1.
 
-    Where all score 0 (no words anywhere under avgword) all count alike. An empty list has no weights.
+    Where all score 0 (no words anywhere under avgword) all count alike. An empty list has no weights. Log posteriors
+    are multiplied by `scale`: below 1 sentences count more alike, above 1 less.
 
     >>> heard = [Sentence(("thai",), math.log(0.6)), Sentence(("tie",), math.log(0.2))]
     >>> weights("infev", heard).round(3).tolist(), weights("const", heard).tolist()
     ([0.75, 0.25], [0.5, 0.5])
+    >>> weights("infev", heard, scale=2.0).round(3).tolist()
+    [0.9, 0.1]
     """
     base, _ = check_name(name)
     if not sentences:
         return np.zeros(0)
-    scores = SCORERS[base](sentences, where)
+    scores = SCORERS[base](sentences, where, scale)
     total = scores.sum()
     return scores / total if total > 0 else np.full(len(sentences), 1 / len(sentences))
 
 
 def scored(
-    sentences: Sequence[Sentence], *, scorer: str, parse: Parse, n: int | None = None, where: str = ""
+    sentences: Sequence[Sentence],
+    *,
+    scorer: str,
+    parse: Parse,
+    n: int | None = None,
+    where: str = "",
+    scale: float = 1.0,
 ) -> ScoredActs:
     """The acts of one utterance with their confidences, best first.
 
@@ -181,7 +193,7 @@ def scored(
     >>> [(act, round(confidence, 3)) for act, confidence in acts]
     [('inform(food=thai)', 0.667), ('', 0.333)]
     """
-    return scored_all([sentences], scorer=scorer, parse=parse, n=n, where=[where])[0]
+    return scored_all([sentences], scorer=scorer, parse=parse, n=n, where=[where], scale=scale)[0]
 
 
 def scored_all(
@@ -191,6 +203,7 @@ def scored_all(
     parse: Parse,
     n: int | None = None,
     where: Sequence[str] | None = None,
+    scale: float = 1.0,
 ) -> list[ScoredActs]:
     """What `scored` gives for each of many utterances; a sentence that occurs in several is parsed once.
 
@@ -203,10 +216,12 @@ def scored_all(
     names = where if where is not None else [""] * len(kept)
     acts = parse_each(parse, (sentence.text for sentences in kept for sentence in sentences))
     summed = [
-        _summed([acts[sentence.text] for sentence in sentences], weights(scorer, sentences, where=name), name)
+        _summed(
+            [acts[sentence.text] for sentence in sentences], weights(scorer, sentences, where=name, scale=scale), name
+        )
         for sentences, name in zip(kept, names, strict=True)
     ]
-    return [[(best, 1.0) for best, _ in one[:1]] for one in summed] if top_one else summed
+    return [[(act, float(place == 0)) for place, (act, _) in enumerate(one)] for one in summed] if top_one else summed
 
 
 def check_name(scorer: str) -> tuple[str, bool]:
@@ -262,6 +277,9 @@ class Hypothesiser:
     sentences: int | None = None
     ear: Ear = "auto"
     acts: int | None = None
+    scale: float = 1.0
+    memory: dict[bytes, list[Sentence]] | None = None
+    """Remembers the sentences of what was heard, where the same is to be scored again."""
 
     def __call__(self, heard: Sequence[Heard]) -> list[ScoredActs]:
         """The acts of each utterance with their confidences, best first.
@@ -271,11 +289,24 @@ class Hypothesiser:
         >>> Hypothesiser("const", grammar)(heard)
         [[('inform(food=thai)', 0.5), ('bye', 0.5)]]
         """
-        lists = [self.sentences_of(*one) for one in heard]
+        find = self.sentences_of if self.memory is None else self._remembered
         found = scored_all(
-            lists, scorer=self.scorer, parse=self.parse, n=self.sentences, where=[where for where, _, _ in heard]
+            [find(*one) for one in heard],
+            scorer=self.scorer,
+            parse=self.parse,
+            n=self.sentences,
+            where=[where for where, _, _ in heard],
+            scale=self.scale,
         )
         return [one[: self.acts] for one in found]
+
+    def _remembered(self, where: str, asr: Any, cnet: Any) -> list[Sentence]:
+        assert self.memory is not None
+        heard = repr((self.scorer.startswith("avgword"), asr, cnet)).encode()
+        key = blake2b(heard, digest_size=16).digest()
+        if key not in self.memory:
+            self.memory[key] = self.sentences_of(where, asr, cnet)
+        return self.memory[key]
 
     def sentences_of(self, where: str, asr: Any, cnet: Any) -> list[Sentence]:
         """The sentences of one utterance, from its list or its network."""
@@ -317,13 +348,17 @@ class Scoring:
     parser: Parse | str | None = None
     heard: Ear = "auto"
     sentences: int | None = None
+    scale: float | Literal["tuned"] = 1.0
+    """What log posteriors are multiplied by; tuned: chosen by the ICE (see `demur.nbest_lists.scales`)."""
+    memory: dict[bytes, list[Sentence]] | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown scorers, and options that go with none."""
         for name in self.names:
             check_name(name)
-        if not self.names and (self.grammar or self.parser or self.sentences or self.heard != "auto"):
-            raise UsageError("`grammar`, `parser`, `heard` and `sentences` go with `scorer`")
+        given = (self.grammar, self.parser, self.sentences, self.heard != "auto", self.scale != 1)
+        if not self.names and any(given):
+            raise UsageError("`grammar`, `parser`, `heard`, `sentences` and `acoustic_scale` go with `scorer`")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -334,12 +369,15 @@ class Scoring:
     def hypothesisers(self) -> Iterator[tuple[str, Hypothesiser]]:
         """What makes the lists, by the name of the scorer; all share what was parsed."""
         parse = remembering(parser_of(self.grammar, self.parser))
-        return ((name, Hypothesiser(name, parse, self.sentences, self.heard)) for name in self.names)
+        scale = 1.0 if self.scale == "tuned" else self.scale
+        how = {"sentences": self.sentences, "ear": self.heard, "scale": scale, "memory": self.memory}
+        return ((name, Hypothesiser(name, parse, **how)) for name in self.names)  # type: ignore[arg-type]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That nobody said how sentences are to be parsed."""
-        return () if self.grammar or self.parser else (BUNDLED_GRAMMAR,)
+        """That nobody said how sentences are to be parsed, and by what log posteriors are multiplied."""
+        scaled = () if self.scale in (1, "tuned") or self.memory is not None else (f"acoustic scale {self.scale:g}",)
+        return scaled if self.grammar or self.parser else (*scaled, BUNDLED_GRAMMAR)
 
 
 def parser_of(grammar: str | Path | None, parser: Parse | str | None) -> Parse:
