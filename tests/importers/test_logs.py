@@ -61,6 +61,11 @@ LOGS: list[tuple[str, list[str], ImportChoices]] = [
     ("openai_evals_a", ["openai_evals.jsonl"], PLAIN),
     ("lighteval_tiny-a", ["lighteval_details.parquet"], PLAIN),
     ("deepeval", ["deepeval_test_run.json"], REFUSALS),
+    ("watson", ["watson.csv"], PLAIN),
+    ("nlu_devops", ["nlu_devops.json"], PLAIN),
+    ("sclite", ["sclite.sgml"], PLAIN),
+    ("words_ctm", ["words.ctm", "references.stm"], PLAIN),
+    ("openai_batch", ["openai_batch.jsonl"], ImportChoices(gold=DATA / "openai_batch_gold.csv", on="custom_id")),
 ]
 """The rows expected, the files, and what was chosen."""
 
