@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from docs import cost, worked
+from docs import cost, origins, worked
 
 DOCS = Path(__file__).parent
 SLURP = DOCS.resolve().parents[1] / "shared" / "data" / "slurp"
@@ -179,6 +179,7 @@ def pages() -> dict[Path, str]:
         DOCS / "python.md": python_page(),
         DOCS / "cost.md": cost.page(),
         DOCS / "gallery.md": gallery_page(),
+        DOCS / "origins.md": origins.page(),
     }
 
 
@@ -198,6 +199,7 @@ def figures() -> None:
     nbest_figures()
     outcome_figures()
     gold_figures()
+    origins.figures()
 
 
 def understanding_figures() -> None:

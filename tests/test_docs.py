@@ -7,6 +7,7 @@ what was recorded of them.
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.origins import FIXTURES, Origin, origins
 
 from commands import Done, run_in
+from demur.importers import REGISTRY
 from demur.store.runs import Store
 from golden.record import recorded_run
 from pages import BLOCK, README, ROOT, blocks, read_page, run_python, write_files
@@ -30,6 +33,7 @@ READING = read_page("reading")
 FIRST_HOUR = read_page("first_hour")
 REPORT = read_page("report")
 WORKBENCH = read_page("workbench")
+INTEGRATIONS = read_page("integrations")
 TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
 EXIT_CODES = {"gate": 1, "error": 2}
 FEWER = {
@@ -187,6 +191,39 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_on_understanding_runs_from_top_to_bottom(guide: Path) -> None:
     for block in blocks("console", UNDERSTANDING):
         run_console(block, guide, recorded)
+
+
+@pytest.mark.parametrize("origin", origins(), ids=[one.name for one in origins()])
+def test_the_commands_of_every_origin_run_on_its_logs(tmp_path: Path, origin: Origin) -> None:
+    for name, fixture in origin.files.items():
+        shutil.copy(FIXTURES / fixture, tmp_path / name)
+    for command in origin.commands:
+        done = inside(at_fewer_draws(command), tmp_path)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_every_importer_is_an_origin() -> None:
+    assert {one.name for one in origins()} == REGISTRY.keys() - {"beetle"}, "BEETLE II is on the page of the papers"
+
+
+@pytest.mark.parametrize("block", blocks("python", INTEGRATIONS), ids=["sklearn", "mlflow", "wandb", "evaluate"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_lines_for_other_tools_run_where_these_are(tmp_path: Path, block: str) -> None:
+    for package in re.findall(r"^(?:import|from) (\w+)", block, re.MULTILINE):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    run_python(block, tmp_path)
+
+
+def test_the_github_action_gates_without_a_baseline_too(tmp_path: Path) -> None:
+    rows = [{"id": k, "target": "a", "prediction": "ab"[k % 3 == 0], "confidence": k / 9} for k in range(9)]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asked = {"LOG": "new.jsonl", "BASELINE": "none.jsonl", "OPTIONS": "--replicates 50", "REPORT": "report.md"}
+    asked |= {"FAIL_IF": "new is significantly worse\nforced_error > 0.1", "GITHUB_STEP_SUMMARY": "summary.md"}
+    asked["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    done = subprocess.run([ROOT / "tools" / "gate.sh"], cwd=tmp_path, env=asked, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "FAIL new: forced_error > 0.1 holds" in done.stdout
+    assert "### Gates" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_the_worked_example_is_counted_as_by_pencil(tmp_path: Path) -> None:

@@ -452,3 +452,21 @@ def test_a_value_nested_hundreds_of_times_is_text_and_takes_no_memory():
     column = loose_series("name", ["plain", deep])
     assert column.dtype == pl.String
     assert column[1] == "[" * 300 + '"x"' + "]" * 300
+
+
+def test_trials_vote_alike_in_logs_of_other_tools_and_in_plain_tables(tmp_path: Path) -> None:
+    rows = ["id,trial,target,answer", "q1,1,a,b", "q1,2,a,a", "q1,3,a,a", "q2,1,a,c", "q2,2,a,c", "q2,3,a,"]
+    plain = written(tmp_path / "log.csv", "\n".join(rows) + "\n")
+    with opened(plain, columns={"confidence": "agreement"}) as (file,):
+        assert file.frame is not None
+        voted = file.frame.select("id", "prediction", "agreement").rows()
+    assert voted == [("q1", "a", pytest.approx(2 / 3)), ("q2", "c", pytest.approx(2 / 3))]
+    langsmith = rows_of([DATA / "langsmith.csv"])
+    with opened(DATA / "langsmith.csv", columns={"confidence": "entropy"}) as (file,):
+        assert file.frame is not None
+        assert file.frame.height == len({row["id"] for row in langsmith}) == 15
+    with (
+        pytest.raises(DataError, match="no trials whose agreement"),
+        opened(DATA / "ragas.csv", columns={"confidence": "agreement"}),
+    ):
+        pass

@@ -25,7 +25,7 @@ from demur.importers.protocol import (
     decoded,
     frame_of,
 )
-from demur.importers.samples import AGREEMENT, ENTROPY, by_vote
+from demur.importers.samples import VOTES
 
 GRADES = {"C": True, "I": False, "P": False, "N": None}
 """Values of a score: right, wrong, partly right, not attempted."""
@@ -164,12 +164,9 @@ class InspectLog(Importer):
         several = frame["trial"].n_unique() > 1
         if not several:
             frame = frame.drop("trial")
-        offered = [*read.confidences, *((AGREEMENT, ENTROPY) if several else ())]
-        asked = choices.confidence
-        if several and asked in (AGREEMENT, ENTROPY):
-            frame = by_vote(frame, asked)
-        elif asked is None or asked in offered:
-            own = [name for name in read.confidences if name != LOGPROB] or list(read.confidences)
+        offered, asked = list(read.confidences), choices.confidence
+        if asked is None or asked in offered:
+            own = [name for name in offered if name != LOGPROB] or offered
             asked = chosen("confidence", "confidence", own if asked is None else [asked], None, file.name)
             if asked is not None:
                 frame = frame.with_columns(frame[asked].alias("confidence"))
@@ -180,7 +177,7 @@ class InspectLog(Importer):
             "target": "target",
             "prediction": f"answer of the scorer {read.scorer}",
             "correct": "its value, C or 1",
-            "confidence": _confidence_words(asked),
+            "confidence": "" if asked in VOTES else _confidence_words(asked),
             "abstained": "value N, a reason such as refusal, or stop_reason content_filter",
             "failed": "error",
         }
@@ -367,9 +364,8 @@ def _is_slice(name: str, value: Any) -> bool:
 
 
 def _confidence_words(name: str | None) -> str:
-    words = {LOGPROB: "probability of the answer's token", AGREEMENT: "share of epochs that agree with the vote"}
-    words[ENTROPY] = "1 - entropy of the epochs' answers"
-    return words.get(name, f"score {name}") if name else "none; answers are not ranked"
+    words = {LOGPROB: "probability of the answer's token", None: "none; answers are not ranked"}
+    return words.get(name, f"score {name}")
 
 
 def _status_notes(where: str, header: InspectHeader) -> list[str]:

@@ -105,7 +105,9 @@ class OpenAIBatch(Importer):
         rows = [self._row(one) for one in file.objects(dict[str, Any])]
         several = any(AGREEMENT in row for row in rows)
         asked = choices.confidence or (AGREEMENT if several else LOGPROB)
-        rows = [{**row, "confidence": row.get(asked)} for row in rows]
+        models = {row["system"] for row in rows} - {None}
+        model = models.pop() if len(models) == 1 else file.stem  # a request that failed names none
+        rows = [{**row, "system": row["system"] or model, "confidence": row.get(asked)} for row in rows]
         taken = {"id": "custom_id", "system": "body.model", "prediction": "message.content", "failed": "error, status"}
         taken |= {
             "confidence": "share of choices that agree with the vote" if several else "mean probability of tokens"

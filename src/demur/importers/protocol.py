@@ -21,6 +21,7 @@ from demur.core.io.sources import NOT_JSON, UNREADABLE, Source, first_bytes, not
 from demur.core.io.tables import refuse_large
 from demur.errors import DataError
 from demur.importers.choices import ImportChoices
+from demur.importers.samples import VOTES
 
 T = TypeVar("T")
 
@@ -179,7 +180,8 @@ class ImportedLog:
         """What was taken for what, in one line."""
         parts = [f"{part} <- {origin}" for part, origin in self.taken.items() if origin]
         note = f"{self.file.name}: read as {self.title}: {', '.join(parts)}"
-        return f"{note}; {'; '.join(self.others)}" if self.others else note
+        others = [*self.others, *(f"--confidence {name} takes another" for name in VOTES if "trial" in self.frame)]
+        return f"{note}; {'; '.join(others)}" if others else note
 
 
 class Importer(ABC):

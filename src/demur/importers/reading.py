@@ -25,6 +25,7 @@ from demur.importers import REGISTRY, log_importers
 from demur.importers.choices import ImportChoices, current_choices
 from demur.importers.documents import is_path, oriented_rows, row_places, rows_at, with_gold, with_paths
 from demur.importers.protocol import FEW, ForeignFile, ImportedLog, Importer, frame_of
+from demur.importers.samples import VOTES, by_vote
 
 PLAIN = ({"prediction", "target"}, {"prediction", "correct"}, {"reference", "hypotheses"}, {"performer"})
 """Columns by which a table is none of another tool."""
@@ -155,6 +156,8 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
         found += [(place, log.source()) for log in _read_members(importer, members, choices)]
     tables = [source for _, source in sorted(found, key=lambda pair: pair[0])]
     tables = [_with_paths(source, choices) for source in tables]
+    if choices.confidence in VOTES:
+        tables = [_with_votes(source, choices.confidence, choices) for source in tables]
     if choices.gold is not None:
         tables = [_with_gold(source, choices) for source in tables]
     return [_with_refusals(source, choices) for source in tables] if choices.withheld_like else tables
@@ -237,6 +240,23 @@ def _with_paths(source: Source, choices: ImportChoices) -> Source:
     frame = with_paths(frame, [path for path in paths if path not in frame.columns], source.name)
     return replace(source, format="arrow", compression="", frame=frame)
 
+
+def _with_votes(source: Source, asked: str, choices: ImportChoices) -> Source:
+    """The table with a row for each input that was tried several times: the vote of its trials, and their agreement."""
+    frame = source.frame if source.frame is not None else read_source(source, Request()).frame.drop(ROW)
+    if asked in frame.columns:
+        return source
+    given = {part: name for part, name in choices.columns.items() if part != "confidence"}
+    parts = resolve(frame.columns, given, parts=_VOTING, where=f"{source.name}:").columns
+    if not {"id", "trial", "prediction"} <= parts.keys():
+        rule = f"has no trials whose {asked} could be the confidence"
+        raise DataError(rule, where=f"{source.name}:", fix="it needs the columns id, trial and prediction")
+    frame = frame.rename({name: part for part, name in parts.items()})
+    notes = (*source.notes, f"{source.name}: confidence <- {VOTES[asked]}")
+    return replace(source, format="arrow", compression="", frame=by_vote(frame, asked), notes=notes)
+
+
+_VOTING = ("id", "system", "trial", "prediction", "abstained", "failed")
 
 REFUSALS = (
     r"^\W*(?:i am|i'm|im)?\s*(?:very |so |really )?(?:sorry|afraid)\b",

@@ -12,7 +12,11 @@ import polars as pl
 Answer = TypeVar("Answer", bound=Hashable)
 
 AGREEMENT, ENTROPY = "agreement", "entropy"
-"""The names under which the two go, in every importer."""
+VOTES = {
+    AGREEMENT: "the share of an input's trials that agree with their vote, which is the answer",
+    ENTROPY: "1 - entropy of an input's trials, whose vote is the answer",
+}
+"""The names under which the two go, in every importer, and what they are."""
 
 
 def agreement(answers: Sequence[Answer]) -> tuple[Answer, float, float]:
