@@ -147,7 +147,7 @@ def _keep_freed_memory() -> None:
     """Have arrays use again what others freed: to return it and to be given it again takes a fifth of the time."""
     import ctypes
 
-    with suppress(AttributeError, OSError):  # of a system that allocates otherwise
+    with suppress(AttributeError, OSError, TypeError):  # of a system that allocates otherwise; the last on Windows
         allocator = ctypes.CDLL(None)
         for option, value in ALLOCATION.items():
             allocator.mallopt(option, value)

@@ -236,7 +236,10 @@ class Stop:
     def wait(self, seconds: float, descriptor: int | None) -> None:
         """Wait for some seconds at most, less if there is more to read."""
         awaited: list[Any] = [self._receiver] if descriptor is None else [self._receiver, descriptor]
-        select.select(awaited, [], [], seconds)
+        try:
+            select.select(awaited, [], [], seconds)
+        except OSError:  # Windows waits for sockets only, not for pipes
+            select.select([self._receiver], [], [], seconds)
 
 
 @contextmanager

@@ -480,7 +480,8 @@ def listening_socket(address: Address) -> socket.socket:
     """A socket that listens; a port in use is said before anything else happens."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if sys.platform != "win32":  # there it would let two programs listen on one port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((address.host, address.port))
         listening.listen(128)
