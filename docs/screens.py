@@ -1,7 +1,7 @@
-"""Takes the pictures of the workbench and of a report that the docs show, from data that comes with the package.
+"""Takes the pictures that the docs show: of the workbench, a report, a study and judges, from data of the package.
 
-Run by hand with `python -m docs.screens [FOLDER]` where Chromium is: a server is started over a new store, and a
-browser does what the docs tell of.
+Run by hand with `python -m docs.screens [FOLDER [people]]` where Chromium is: servers are started, and a browser does
+what the docs tell of.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ IMAGES = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 1280, 800
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chromium-headless-shell")
+PATIENCE = 120_000
+"""Milliseconds until something that should have appeared counts as a fault, on a busy machine too."""
+PARTICIPANTS = 20
+"""Simulated participants of the study before the pictures are taken, at least."""
 SERVE = "from demur.apps.cli.main import run; run()"
 
 
@@ -163,8 +167,95 @@ def taken(browser: Any, url: str, shot: Shot, scheme: str, folder: Path) -> None
         page.screenshot(path=folder / shot.file(scheme), animations="disabled")
 
 
-def main(folder: Path = IMAGES) -> None:
-    """Take all pictures."""
+@contextmanager
+def started(*command: str, last: str) -> Iterator[dict[str, str]]:
+    """A server that a command starts, and the links that it prints, by who they are for."""
+    with subprocess.Popen([sys.executable, "-c", SERVE, *command], stderr=subprocess.PIPE, text=True) as server:
+        try:
+            links: dict[str, str] = {}
+            for line in server.stderr or ():
+                name, colon, link = line.strip().partition(": http")
+                links |= {name.partition(" (")[0]: f"http{link}"} if colon else {}
+                if line.startswith(last):
+                    break
+            yield links
+        finally:
+            server.terminate()
+
+
+def study_pictures(browser: Any, made: Path, folder: Path) -> None:
+    """A participant in a dialogue with a wizard, and the experimenter who looks on."""
+    from demur.study.demo import SimulatedStudy, write_simulated
+    from demur.study.design import read_design
+    from demur.study.folder import new_folder
+    from demur.study.pairing import plan_for
+
+    place = made / "museum"
+    new_folder(place, alone=True)
+    text = (place / "study.toml").read_text(encoding="utf-8").replace('names = ["you"]', 'names = ["anna", "ben"]')
+    (place / "study.toml").write_text(text, encoding="utf-8")
+    design = read_design(place)
+    met_first = {count: plan_for(design, count, {})[0] for count in range(PARTICIPANTS, 2 * PARTICIPANTS)}
+    count = next(count for count, (who, level, _) in met_first.items() if who == "wizard" and 0 < level < 0.7)
+    write_simulated(place, SimulatedStudy(place, design, 1).run(count))
+    with started("study", "serve", str(place), "--port", "0", last="Participants") as links:
+        wizard, participant, watcher = (one.new_page() for one in opened_windows(browser, 3))
+        wizard.goto(links["Wizard anna"])
+        participant.goto(links["Participants"])
+        for what in ("Begin", "I agree"):
+            participant.get_by_role("button", name=what, exact=True).click()
+        participant.get_by_label("now and then").check()
+        participant.get_by_role("button", name="Continue").click()
+        participant.get_by_role("button", name="Start the conversation").click()
+        participant.fill("#text:not([disabled])", "when do you open on sunday")
+        participant.press("#text", "Enter")
+        wizard.wait_for_selector("#heard:not([hidden])")
+        wizard.screenshot(path=folder / "study-wizard.png")
+        wizard.keyboard.press("c")
+        wizard.click("#slots button.main")
+        participant.locator(".lines .guide", has_text="Did you ask about").wait_for()
+        participant.screenshot(path=folder / "study-participant.png")
+        watcher.goto(links["Experimenter"])
+        watcher.wait_for_selector("#live table")
+        watcher.screenshot(path=folder / "study-experimenter.png")
+        watcher.click("#draw")
+        watcher.locator("#benchmark img").wait_for()
+        watcher.locator("#benchmark").screenshot(path=folder / "study-benchmark.png")
+
+
+def judge_pictures(browser: Any, log: Path, folder: Path) -> None:
+    """A judge, agreement between two, and what they disagree on."""
+    judged = str(log.with_name("judged.jsonl"))
+    options = ("--judges", "anna,ben", "--overlap", "1", "--sample", "24", "--show", "target", "--port", "0")
+    with started("judge", str(log), "-o", judged, *options, last="Lead") as links:
+        pages = {name: window.new_page() for name, window in zip(links, opened_windows(browser, 3), strict=True)}
+        for name, page in pages.items():
+            page.goto(links[name])
+        pages["anna"].screenshot(path=folder / "judge-page.png")
+        for name in ("anna", "ben"):
+            while pages[name].locator("#choice").is_visible():
+                asked, target, said = pages[name].locator("#item dd").all_inner_texts()
+                unlike = name == "ben" and len(asked) % 9 == 0
+                done = pages[name].locator("#count").inner_text()
+                pages[name].keyboard.press("r" if (said == target) != unlike else "w")
+                pages[name].locator(f"#count:not(:text-is({json.dumps(done)}))").wait_for()
+        pages["Lead"].wait_for_timeout(3000)  # agreement is computed every other second
+        pages["Lead"].reload()
+        pages["Lead"].screenshot(path=folder / "judge-overview.png")
+        pages["Lead"].get_by_text("Settle disagreements").click()
+        pages["Lead"].screenshot(path=folder / "judge-settle.png")
+
+
+def opened_windows(browser: Any, count: int) -> list[Any]:
+    """Windows that know nothing of each other, as of different people."""
+    windows = [browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}) for _ in range(count)]
+    for one in windows:
+        one.set_default_timeout(PATIENCE)
+    return windows
+
+
+def main(folder: Path = IMAGES, *only: Path) -> None:
+    """Take all pictures, or only those of `people`: studies and judges."""
     from playwright.sync_api import sync_playwright
 
     import demur
@@ -173,9 +264,13 @@ def main(folder: Path = IMAGES) -> None:
     with TemporaryDirectory() as temporary, sync_playwright() as driver:
         made = Path(temporary)
         logs = museum_logs(made)
+        browser = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        study_pictures(browser, made, folder)
+        judge_pictures(browser, logs[2], folder)
+        if only:
+            return
         demur.report(logs[0], logs[2], title="The museum guide, misheard").save(made / "report.html")
         ids = filled(made / "store", logs)
-        browser = driver.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         with closing(browser), served(made / "store") as url:
             for shot in shots(ids, made / "report.html"):
                 for scheme in shot.schemes:

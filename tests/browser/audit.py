@@ -16,6 +16,9 @@ AUDIT = """async ([exclude, only]) => {
 OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "aria-hidden-focus")
 """The rules that colours and widths decide; the others see the same page in every look."""
 
+LOOKS = ((1280, "dark"), (390, "light"), (390, "dark"))
+"""Looks at which pages are audited besides the usual one: width and colours."""
+
 SHORTEN = """() => {
   for (const body of document.querySelectorAll("tbody")) [...body.rows].slice(4).forEach((row) => row.remove());
 }"""
@@ -24,6 +27,18 @@ SHORTEN = """() => {
 def shorten_tables(page: Any) -> None:
     """Leave the first rows of each table: those below are made alike, and an audit takes time for each cell."""
     page.evaluate(SHORTEN)
+
+
+def audit_looks(page: Any) -> None:
+    """Audit a page as it is, dark, and narrow: nothing serious, and nothing that sticks out."""
+    assert serious_faults(page) == []
+    for width, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        assert serious_faults(page, rules=OF_LOOKS) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"nothing sticks out at {width}"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.emulate_media(color_scheme="light")
 
 
 def serious_faults(page: Any, *, besides: tuple[str, ...] = (), rules: tuple[str, ...] = ()) -> list[str]:

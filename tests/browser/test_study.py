@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import demur
-from browser.audit import OF_LOOKS, serious_faults
+from browser.audit import audit_looks, serious_faults
 from demur.study.demo import SimulatedStudy, write_simulated
 from demur.study.design import read_design
 from demur.study.export import StudyRecord
@@ -17,8 +17,6 @@ from demur.study.pairing import plan_for
 from study.serving import Served
 
 QUICK = {"delay = 5.0": "delay = 0.5", "connect = 1.0": "connect = 0.2", 'names = ["you"]': 'names = ["you", "other"]'}
-LOOKS = [(1280, "dark"), (390, "light"), (390, "dark")]
-"""Looks at which pages are audited besides the usual one: width and colours."""
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +38,6 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     write_simulated(folder, SimulatedStudy(folder, design, 1).run(before))
     with Served(folder) as served:
         yield served
-
-
-def look_at(page: Any) -> None:
-    """Audit a page as it is, and in other looks."""
-    assert serious_faults(page) == []
-    for width, scheme in LOOKS:
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme=scheme)
-        assert serious_faults(page, rules=OF_LOOKS) == []
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"nothing sticks out at {width}"
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.emulate_media(color_scheme="light")
 
 
 def test_a_study_from_consent_to_export_and_benchmark_graph(study: Served, open_page: Callable[..., Any]) -> None:
@@ -79,11 +65,11 @@ def test_a_study_from_consent_to_export_and_benchmark_graph(study: Served, open_
     assert "<b>" not in heard, "what is typed reaches a wizard only as the recogniser would write it"
     wizard.keyboard.press("c")
     wizard.select_option("#slot-topic", "opening hours")
-    look_at(wizard)
+    audit_looks(wizard)
     wizard.click("#slots button.main")
     participant.wait_for_selector("text=Did you ask about opening hours?")
     assert participant.locator(".lines .you").inner_text() == "<b>when</b> do you open on sunday"
-    look_at(participant)
+    audit_looks(participant)
 
     participant.reload()
     participant.fill("#text:not([disabled])", "yes when")
@@ -110,7 +96,7 @@ def test_a_study_from_consent_to_export_and_benchmark_graph(study: Served, open_
     watcher.wait_for_selector("#benchmark:not([hidden]) img")
     watcher.locator("#benchmark img").evaluate("(image) => image.decode()")
     assert watcher.locator("#benchmark img").evaluate("(image) => image.naturalWidth") > 100
-    look_at(watcher)
+    audit_looks(watcher)
 
     folder = study.folder
     wrong = [one.rule for one in demur.check_study(folder).findings if not one.holds]
@@ -130,7 +116,7 @@ def _report(page: Any, answer: str, *, audit: bool = False) -> None:
     page.click("text=End the conversation")
     page.locator("input[name=task-answer]").last.wait_for()
     if audit:
-        look_at(page)
+        audit_looks(page)
     chosen = page.locator(f'input[name=task-answer][value="{answer}"]')
     (chosen if chosen.count() else page.locator("input[name=task-answer]").last).check()
     page.locator("input[name=q-understood]").nth(3).check()

@@ -122,7 +122,18 @@ def read_settings(root: Path) -> None:
     read_preferences(root)
 
 
-OWN: dict[str, Callable[[Path], None]] = {"@store": read_store, "@settings": read_settings}
+def feed_study(root: Path) -> None:
+    """Feeds messages to the sockets of a study."""
+    from fuzz.sockets import feed_sockets
+
+    feed_sockets(root)
+
+
+OWN: dict[str, Callable[[Path], None]] = {
+    "@store": read_store,
+    "@settings": read_settings,
+    "@sockets": feed_study,
+}
 
 if __name__ == "__main__":
     main()

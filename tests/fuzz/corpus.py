@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from commands import run_in
+from fuzz.sockets import feed_sockets, study_files
 from importers.dstc_folders import corpus as dstc_folder
 from nbest_lists.test_slf import ON_ARCS, ON_NODES
 
@@ -214,6 +215,7 @@ def targets() -> dict[str, Target]:
         add(ending, ending, {name: pack(lines(log)), "other.jsonl": other}, _log_commands(name))
     add_foreign(add)
     add_questions(add, rng)
+    add_study(add)
     made = _folder(_made_here)
     add_made(add, made)
     return found
@@ -343,6 +345,39 @@ _OPTIONS: tuple[Command, ...] = (
     ("threshold", "log.jsonl", "--cost-ratio", "3", "--json"),
     ("score", "log.jsonl", "--map", "dialogue=id", "--name", "mine", "-o", "made.md", "--seed", "3", "--json"),
 )
+
+
+def add_study(add: Callable[..., None]) -> None:
+    """Messages to the sockets of a study, its design, its journal, and guidelines of judges."""
+    files = study_files()
+    add("sockets", "jsonl", files, (("@sockets", "study"),), ("study/messages.jsonl",))
+    read: tuple[Command, ...] = (("study", "status", "study"), ("study", "export", "study"), ("gold", "study"))
+    add("design", "text", files, read[:1], ("study/study.toml",))
+    journal = _folder(_written_journal)
+    add("journal", "bytes", journal, read, ("study/journal.sqlite",))
+    judge = ("judge", "log.jsonl", "--guidelines", "labels.toml", "--dry-run")
+    log = {"log.jsonl": lines([{"input": "a", "prediction": "b"}]), "labels.toml": LABELS.encode()}
+    add("guidelines", "text", log, (judge,), ("labels.toml",))
+
+
+LABELS = """
+question = "Is it right?"
+guidelines = "Judge what is said."
+[[label]]
+name = "yes"
+means = "right"
+[[label]]
+name = "no"
+means = "wrong"
+key = "n"
+"""
+
+
+def _written_journal(folder: Path) -> None:
+    for name, content in study_files().items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+    feed_sockets(folder / "study")
 
 
 def add_made(add: Callable[..., None], made: Files) -> None:

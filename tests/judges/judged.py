@@ -59,3 +59,11 @@ def judge_all(judging: Judging, judge: str, say: Callable[..., str] = truth, mos
         state = judging.judge(judge, state.item, say(state.shown))
         count += 1
     return count
+
+
+def serve_judging(folder: Path, port: int, told: Any) -> None:
+    """Serve a judging as `demur judge` does."""
+    from demur.apps.judge.server import serve
+    from demur.apps.web.server import Address
+
+    serve(Judging.open(folder), Address(port=port), announce=told.send)

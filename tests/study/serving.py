@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 import urllib.request
 from contextlib import ExitStack
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
-FORKS = get_context("forkserver")
-"""Servers are forked from a process that has loaded what they need: to load it takes far longer than to serve."""
-FORKS.set_forkserver_preload(
-    [
-        "demur.apps.study.server",
-        "demur.understanding.jobs",
-        "demur.understanding.noise",
-        "demur.understanding.relevance",
-    ]
-)
+from serving import ServedFolder
 
 
 def _serve(folder: Path, port: int, told: Any) -> None:
@@ -33,34 +22,12 @@ def _serve(folder: Path, port: int, told: Any) -> None:
     serve_study(folder, Address(port=port), announce=told.send)
 
 
-class Served:
-    """A study served by a process of its own, as `demur study serve` does, with the links that it prints."""
+class Served(ServedFolder):
+    """A study served as `demur study serve` does."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
-        self.folder = folder
-        heard, told = FORKS.Pipe(duplex=False)
-        self.process = FORKS.Process(target=_serve, args=(folder, port, told), daemon=True)
-        self.process.start()
-        told.close()
-        self.links: dict[str, str] = {}
-        with heard:
-            while not (line := heard.recv()).startswith("Everything is kept"):
-                name, _, link = line.partition(": http")
-                self.links[name] = f"http{link}"
-        self.base = re.match(r"http://[^/]+", self.links["Participants"])[0]  # type: ignore[index]
-        self.port = int(self.base.rpartition(":")[2])
-
-    def kill(self) -> None:
-        """End it as a power cut would."""
-        self.process.kill()
-        self.process.join()
-        self.process.close()
-
-    def __enter__(self) -> Served:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
+        """Start it."""
+        super().__init__(_serve, folder, port, "Everything is kept")
 
     def join(self) -> str:
         """A new participant: the cookie."""

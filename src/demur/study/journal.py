@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from demur.errors import DataError, UsageError
-from demur.study.state import StudyEvent
+from demur.study.state import RESTORE, StudyEvent
 
 FILE = "journal.sqlite"
 LOCK = "journal.lock"
@@ -61,9 +61,7 @@ class StudyJournal:
             self._connection = _connect(folder / FILE)
         except sqlite3.DatabaseError as fault:
             self._lock.close()
-            raise DataError(
-                f"cannot be used: {fault}", where=f"{folder / FILE}", fix="restore it from a copy"
-            ) from None
+            raise _damaged("used", folder / FILE, fault) from None
         if most_pages is not None:
             self._connection.execute(f"PRAGMA max_page_count = {most_pages}")
         self.epoch = 0
@@ -179,19 +177,18 @@ def read_rows(folder: Path) -> list[tuple[StudyEvent, str | None]]:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
             found = connection.execute("SELECT at, kind, person, dialogue, client, body FROM events ORDER BY seq")
             return [_event(row) for row in found]
-    except (sqlite3.Error, msgspec.MsgspecError) as fault:
+    except (sqlite3.Error, msgspec.MsgspecError, TypeError, UnicodeDecodeError) as fault:
         raise _damaged("read", path, fault) from None
 
 
 def _damaged(verb: str, path: Path, fault: Exception) -> DataError:
-    return DataError(f"cannot be {verb}: {fault}", where=f"{path}", fix="restore it from a copy")
+    return DataError(f"cannot be {verb}: {fault}", where=f"{path}", fix=RESTORE)
 
 
 def _event(row: Any) -> tuple[StudyEvent, str | None]:
     at, kind, person, dialogue, client, body = row
-    return StudyEvent(
-        at=at, kind=kind, person=person, dialogue=dialogue, body=msgspec.json.decode(body, type=dict)
-    ), client
+    event = {"at": at, "kind": kind, "person": person, "dialogue": dialogue, "body": msgspec.json.decode(body)}
+    return msgspec.convert(event, StudyEvent), client
 
 
 def erase_events(folder: Path, person: str, event: StudyEvent) -> int:

@@ -10,11 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from demur.errors import DataError
 from demur.study.design import WozDesign
 
 Stage = Literal[
     "consent", "before", "briefing", "waiting", "talking", "report", "after", "done", "declined", "withdrawn"
 ]
+RESTORE = "restore the journal from a copy"
 Place = tuple[str, float, str]
 """A dialogue of a participant's plan: performer, level, task."""
 
@@ -146,8 +148,12 @@ class StudyState:
     def replay(cls, design: WozDesign, events: Iterable[StudyEvent]) -> StudyState:
         """The state that events add up to."""
         state = cls(design)
-        for event in events:
-            state.evolve(event)
+        for place, event in enumerate(events, 1):
+            try:
+                state.evolve(event)
+            except (LookupError, TypeError, ValueError, AttributeError) as fault:
+                where, why = f"event {place} of the journal, {event.kind}", f"{type(fault).__name__} {fault}"
+                raise DataError(f"does not follow from those before it ({why})", where=where, fix=RESTORE) from None
         return state
 
     def evolve(self, event: StudyEvent) -> None:

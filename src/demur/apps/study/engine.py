@@ -93,6 +93,11 @@ class StudyEngine:
         """The state of the study."""
         return self.protocol.state
 
+    @property
+    def busy(self) -> bool:
+        """Whether something that was said is still being heard or answered."""
+        return bool(self._work)
+
     def now(self) -> float:
         """Seconds since 1970 by a clock that does not jump while the server runs."""
         return self._offset + time.monotonic()
