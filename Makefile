@@ -78,7 +78,7 @@ fuzz: setup
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 docs: setup
-	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs.generate --figures
 	$(BIN)/zensical build --clean --strict
 
 # Records again what every command gives (tests/golden), and lists the numbers that differ from those recorded.

@@ -1,6 +1,7 @@
 """Writes the pages of the docs that follow from the code: measures, commands, and the demo's figures.
 
-Run by `make docs`; `tests/test_docs.py` checks that the pages are current.
+`python -m docs.generate` writes the pages, with `--figures` (as `make docs` does) the figures too;
+`tests/test_docs.py` checks that the pages are current.
 """
 
 from __future__ import annotations
@@ -312,5 +313,6 @@ def _save(name: str, draw: Callable[[], Any], family: str = "nbest") -> None:
 if __name__ == "__main__":
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
-    figures()
-    sys.stdout.write(f"pages and figures written to {DOCS}\n")
+    if "--figures" in sys.argv:
+        figures()
+    sys.stdout.write(f"pages{' and figures' if '--figures' in sys.argv else ''} written to {DOCS}\n")
