@@ -8,6 +8,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as in the tests
 
 from golden.record import HOME, Case, Workshop, cases, compared, write
+from golden.shapes import add_promises
 
 
 def main() -> None:
@@ -23,6 +24,7 @@ def main() -> None:
         for file in set((HOME / kind).iterdir()) - kept:
             print(f"{kind}/{file.name}: removed, no case has it")
             file.unlink()
+    add_promises()
 
 
 def differs(case: Case, kind: str, output: Any) -> bool:
