@@ -19,7 +19,7 @@ from demur.core.io.tables import TableLimits, limited
 from demur.errors import DataError, DemurError
 from demur.importers import REGISTRY, log_importers
 from demur.importers.choices import ImportChoices, choosing
-from demur.importers.protocol import ForeignFile, loose_series
+from demur.importers.protocol import ForeignFile, frame_of, loose_series
 from demur.importers.reading import opened
 from demur.importers.speech import aligned, slots_of
 from demur.returns.jobs import score
@@ -470,3 +470,21 @@ def test_trials_vote_alike_in_logs_of_other_tools_and_in_plain_tables(tmp_path: 
         opened(DATA / "ragas.csv", columns={"confidence": "agreement"}),
     ):
         pass
+
+
+def test_a_long_log_on_one_line_is_recognised_by_its_beginning(tmp_path: Path) -> None:
+    document = json.loads((DATA / "inspect_choice-3epochs.json").read_text())
+    deep: Any = {"end": True}
+    for _ in range(20):
+        deep = {"inside": [deep]}
+    first = document["samples"][0]
+    more = [{**first, "id": f"more{place}", "store": deep, "padding": "x" * 900} for place in range(100)]
+    path = written(tmp_path / "log.json", json.dumps({**document, "samples": [*more, *document["samples"]]}))
+    assert len(rows_of([path])) == 100 + len(document["samples"])
+
+
+def test_rows_in_pieces_are_the_rows_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": place, "a": [place] if place == 7 else f"t{place}", "b": None if place else 1} for place in range(9)]
+    whole = frame_of(rows)
+    monkeypatch.setattr("demur.importers.protocol.IN_A_PIECE", 2)
+    assert frame_of(iter(rows)).equals(whole)

@@ -117,7 +117,8 @@ class InspectHeader(msgspec.Struct):
 class InspectDocument(InspectHeader):
     """A log in one document."""
 
-    samples: list[InspectSample] | None = None
+    samples: list[msgspec.Raw] | None = None
+    """Each as it is written: all of them decoded would take many times the room of the file."""
 
 
 class InspectLog(Importer):
@@ -141,26 +142,24 @@ class InspectLog(Importer):
             return [self._table(file, choices)]
         if role == "document":
             document = file.document(InspectDocument)
-            return [self._samples(file, document, document.samples or [], choices)]
+            parts = ((f"sample {place}", one) for place, one in enumerate(document.samples or (), start=1))
+            return [self._samples(file, document, _decoded_samples(file.name, parts), choices)]
         archive = LogArchive(file)
         head = next((name for name in (HEADER, START) if name in archive.names), None)
         if head is None:
             raise DataError("is no log of inspect_ai: the archive has no header", where=f"{file.name}:")
         header = decoded(archive.read(head), InspectHeader, f"{file.name}: {head}")
         names = [name for name in archive.names if name.startswith("samples/")]
-        decoder = msgspec.json.Decoder(InspectSample)
-        samples = (decoded(text, InspectSample, f"{file.name}: {name}", decoder) for name, text in archive.texts(names))
-        return [self._samples(file, header, samples, choices)]
+        return [self._samples(file, header, _decoded_samples(file.name, archive.texts(names)), choices)]
 
     def _samples(
         self, file: ForeignFile, header: InspectHeader, samples: Iterable[InspectSample], choices: ImportChoices
     ) -> ImportedLog:
         read = SampleRows(file.name, choices)
-        rows = list(read.rows(samples, header.eval.model))
-        if not rows:
+        frame = frame_of(read.rows(samples, header.eval.model))
+        if frame.is_empty():
             fix = f"the run has the status {header.status}; was it ended before a sample was done?"
             raise DataError("holds no samples", where=f"{file.name}:", fix=fix)
-        frame = frame_of(rows)
         several = frame["trial"].n_unique() > 1
         if not several:
             frame = frame.drop("trial")
@@ -220,6 +219,12 @@ class InspectLog(Importer):
         taken["abstained"] = "value N"
         more = [f"{file.name}: samples_df has no answers and no logprobs; the .eval log has both"]
         return self.log(file, frame, taken, more=more)
+
+
+def _decoded_samples(where: str, parts: Iterable[tuple[str, bytes | msgspec.Raw]]) -> Iterator[InspectSample]:
+    decoder = msgspec.json.Decoder(InspectSample)
+    for name, text in parts:
+        yield decoded(text, InspectSample, f"{where}: {name}", decoder)
 
 
 class SampleRows:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from demur.errors import DataError
 from demur.importers.choices import ImportChoices
-from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen
-from demur.importers.samples import AGREEMENT, ENTROPY, agreement
+from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen, frame_of
+from demur.importers.samples import AGREEMENT, ENTROPY, VOTES, agreement
 from demur.importers.squad import same_answer
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 INVALID = "[invalid]"
 """What a filter of lm-evaluation-harness gives where it found no answer."""
@@ -66,54 +68,70 @@ class HarnessLog(Importer):
         return [self._log(file, model, choices) for file in samples]
 
     def _log(self, file: ForeignFile, model: str | None, choices: ImportChoices) -> ImportedLog:
-        form, named = _form(file.first)
-        samples = list(file.objects(form))
-        filters = list(dict.fromkeys(one.filter for one in samples))
+        """The log of one file, which is read twice, so that its samples are never held together."""
+        form, named = _form(file.first, HarnessSample)
+        filters, metrics = _survey(file, choices.filter)
         if choices.filter is not None:
             chosen("filter", "filter", filters, choices.filter, file.name)
-            samples = [one for one in samples if one.filter == choices.filter]
-        first = samples[0].filtered_resps
-        metrics = [name for name, key in named.items() if _is_binary(getattr(one, key) for one in samples)]
+
+        def samples() -> Iterator[HarnessSample]:
+            return (one for one in file.objects(form) if choices.filter in (None, one.filter))
+
+        first = next(samples()).filtered_resps
         generated = isinstance(first[0], str) if first else True
         squad = generated and len(first) == 2 and isinstance(file.first.get("exact"), list)
         metric = "exact" if squad else _metric(metrics, list(named), choices, file.name)
         make = _squad_row if squad else _generated_row if generated else _choice_row
-        rows = []
-        for place, sample in enumerate(samples):
-            judged = None if metric is None else getattr(sample, named[metric])
-            try:
-                row = make(sample, judged, normalised=metric == "acc_norm")
-            except (KeyError, IndexError, ValueError, TypeError, AttributeError) as fault:
-                raise DataError(f"sample {place + 1} cannot be read: {fault}", where=f"{file.name}:") from None
-            own = f" ({sample.filter})" if sample.filter != "none" and (generated or len(filters) > 1) else ""
-            rows.append({"id": str(sample.doc_id), "system": (model or file.stem) + own, **row})
-        if choices.confidence in (AGREEMENT, ENTROPY) and choices.confidence in rows[0]:
-            rows = [{**row, "confidence": row[choices.confidence]} for row in rows]
+
+        def rows() -> Iterator[Row]:
+            for place, sample in enumerate(samples(), start=1):
+                judged = None if metric is None else getattr(sample, named[metric])
+                try:
+                    row = make(sample, judged, normalised=metric == "acc_norm")
+                except (KeyError, IndexError, ValueError, TypeError, AttributeError) as fault:
+                    raise DataError(f"sample {place} cannot be read: {fault}", where=f"{file.name}:") from None
+                own = f" ({sample.filter})" if sample.filter != "none" and (generated or len(filters) > 1) else ""
+                yield {"id": str(sample.doc_id), "system": (model or file.stem) + own, **row}
+
+        frame = frame_of(rows())
+        if choices.confidence in VOTES and choices.confidence in frame.columns:
+            frame = frame.with_columns(confidence=frame[choices.confidence])
         taken = {"id": "doc_id", "system": ("model_name" if model else "the file's name") + " and filter"}
-        taken |= {
-            "target": "target",
-            "prediction": "filtered_resps",
-            "correct": metric or "",
-            "confidence": _WORDS[make],
-        }
-        taken["abstained"] = INVALID if generated else ""
-        others = [
-            f"--filter {name} reads one filter" for name in filters if len(filters) > 1 and choices.filter is None
-        ]
+        taken |= {"target": "target", "prediction": "filtered_resps", "correct": metric or ""}
+        taken |= {"confidence": _WORDS[make], "abstained": INVALID if generated else ""}
+        several = len(filters) > 1 and choices.filter is None
+        others = [f"--filter {name} reads one filter" for name in filters if several]
         others += [f"--metric {name} judges otherwise" for name in metrics if name != metric]
-        if ENTROPY in rows[0]:
-            others.append(f"--confidence {ENTROPY} takes another")
-        return self.log(file, rows, taken, others)
+        others += [f"--confidence {ENTROPY} takes another"] if ENTROPY in frame.columns else []
+        return self.log(file, frame, taken, others)
 
 
-def _form(first: Mapping[str, Any]) -> tuple[type[HarnessSample], dict[str, str]]:
+class SampleSurvey(msgspec.Struct):
+    """What is looked at of every sample before any is read."""
+
+    filter: str = "none"
+
+
+def _form(first: Mapping[str, Any], base: type[T]) -> tuple[type[T], dict[str, str]]:
     """The form of samples with their metrics, and the name that each metric has in it."""
     metrics = [name for name in first.get("metrics") or () if name in first]
     named = {name: f"metric_{place}" for place, name in enumerate(metrics)}
     parts = [(key, Any, None) for key in named.values()]
     rename = {key: name for name, key in named.items()}
-    form: Any = msgspec.defstruct("HarnessRow", parts, bases=(HarnessSample,), rename=rename)
+    form: Any = msgspec.defstruct("HarnessRow", parts, bases=(base,), rename=rename)
     return form, named
+
+
+def _survey(file: ForeignFile, only: str | None) -> tuple[list[str], list[str]]:
+    """The filters of all samples, and the metrics that are 0 or 1 in all of the filter that is read."""
+    form, named = _form(file.first, SampleSurvey)
+    filters: dict[str, None] = {}
+    binary = dict(named)
+    for sample in file.objects(form):
+        filters[sample.filter] = None
+        if only in (None, sample.filter):
+            binary = {name: key for name, key in binary.items() if _is_binary([getattr(sample, key)])}
+    return list(filters), list(binary)
 
 
 def _metric(metrics: Sequence[str], named: Sequence[str], choices: ImportChoices, where: str) -> str | None:

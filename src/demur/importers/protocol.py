@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -30,6 +31,9 @@ LOOKED_AT = 1 << 16
 
 DEEPEST = 100
 """How deeply JSON may be nested in what is looked at."""
+
+IN_A_PIECE = 10_000
+"""Rows that become columns together."""
 
 FEW = 12
 """Names that a message lists."""
@@ -219,11 +223,31 @@ class Importer(ABC):
         return ImportedLog(file, frame, taken, others, more, stem, title=self.title)
 
 
-def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
-    """Rows as a frame: columns in order of first appearance, a column that is empty everywhere left out."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: loose_series(name, [row.get(name) for row in rows]) for name in names}
-    return pl.DataFrame({name: one for name, one in columns.items() if one.null_count() < len(one) or name in _KEPT})
+def frame_of(rows: Iterable[Row]) -> pl.DataFrame:
+    """Rows as a frame: columns in order of first appearance, a column that is empty everywhere left out.
+
+    Many rows become columns in pieces, so that no more than a piece of them is held as rows.
+    """
+    pieces = [_piece(rows) for rows in _pieces(rows)]
+    if len(pieces) <= 1:
+        frame = pieces[0] if pieces else pl.DataFrame()
+    else:
+        try:
+            frame = pl.concat(pieces, how="diagonal_relaxed")
+        except pl.exceptions.PolarsError:  # nested values of other forms in some piece
+            frame = _piece([row for piece in pieces for row in piece.iter_rows(named=True)])
+    return frame.select(name for name in frame.columns if frame[name].null_count() < frame.height or name in _KEPT)
+
+
+def _pieces(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    iterator = iter(rows)
+    while piece := list(islice(iterator, IN_A_PIECE)):
+        yield piece
+
+
+def _piece(rows: Sequence[Row]) -> pl.DataFrame:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame({name: loose_series(name, [row.get(name) for row in rows]) for name in names})
 
 
 _KEPT = ("id", "target", "prediction", "correct", "confidence")
@@ -232,18 +256,18 @@ _KEPT = ("id", "target", "prediction", "correct", "confidence")
 def loose_series(name: str, values: Sequence[Any]) -> pl.Series:
     """A column of values of any types; of several types, or nested deeply, as text: lists and objects as JSON."""
     try:
-        if any(_nests_deeply(value) for value in values):
+        if any(isinstance(value, list | dict) and _nests_deeply(value) for value in values):
             raise TypeError
         return pl.Series(name, values, strict=True)
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
         return pl.Series(name, [text_of_cell(value) for value in values], dtype=pl.String)
 
 
-DEEPEST = 8
+MOST_NESTED = 8
 """Levels of lists and objects that become a nested column; Polars needs gigabytes for some hundred."""
 
 
-def _nests_deeply(value: Any, levels: int = DEEPEST) -> bool:
+def _nests_deeply(value: Any, levels: int = MOST_NESTED) -> bool:
     """Whether lists and objects lie deeper in each other than a nested column may.
 
     >>> _nests_deeply([[1], {"a": [2]}]), _nests_deeply([[[3]]], levels=2)
