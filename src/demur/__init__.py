@@ -22,18 +22,17 @@ if TYPE_CHECKING:
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
     from demur.reports.jobs import report
+    from demur.returns.engine_jobs import merge, verify_engine
     from demur.returns.jobs import (
         apply_recalibration,
         classes,
         compare,
         drift,
         fit_recalibration,
-        merge,
         read,
         score,
         threshold,
         validate,
-        verify_engine,
     )
     from demur.returns.predictions import (
         ErrorReturnDisplay,
@@ -60,13 +59,12 @@ _HOMES = {
         "compare",
         "drift",
         "fit_recalibration",
-        "merge",
         "read",
         "score",
         "threshold",
         "validate",
-        "verify_engine",
     ),
+    "returns.engine_jobs": ("merge", "verify_engine"),
     "importers": ("import_dstc",),
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),

@@ -21,7 +21,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.engines.engine import EngineFault, Lazy, add_buckets, collected, engine_class, engine_of, title_of
+from demur.core.engines.engine import (
+    Engine,
+    EngineFault,
+    Lazy,
+    add_buckets,
+    collected,
+    engine_class,
+    engine_of,
+    title_of,
+)
 from demur.core.engines.scanning import Scan, scan
 from demur.core.io.columns import STRATUM, spellings
 from demur.core.io.files import table_of
@@ -30,7 +39,7 @@ from demur.core.io.tables import ROW, Request
 from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError, UsageError
-from demur.returns.engine_judging import STRATA_SET_ASIDE, LazyResponses, judge_lazily
+from demur.returns.engine_judging import MARKS_OF_INPUTS, STRATA_SET_ASIDE, LazyResponses, judge_lazily
 from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
 from demur.returns.scope import VIEWS, View
@@ -81,8 +90,8 @@ class CountedLabels:
     warnings: tuple[str, ...]
 
 
-def engine_for(data: Sequence[Any], how: Counting) -> str | None:
-    """The engine to count files in; None for memory."""
+def engine_for(data: Sequence[Any], how: Counting, *, apart: bool = False) -> str | None:
+    """The engine to count files in; None for memory. Several files may be parts of one log, unless they are `apart`."""
     if how.spark_master is not None and how.engine not in ("auto", "spark"):
         raise UsageError("`spark_master` goes with `engine` spark")
     if how.engine == "memory":
@@ -91,11 +100,11 @@ def engine_for(data: Sequence[Any], how: Counting) -> str | None:
         if how.spark_master is not None:
             return "spark"
         files = [str(one) for one in data if isinstance(one, str | Path)]
-        return "polars" if len(files) == len(data) and _too_much_for_memory(files) else None
+        return "polars" if len(files) == len(data) and _too_much_for_memory(files, apart) else None
     return how.engine
 
 
-def _too_much_for_memory(files: list[str]) -> bool:
+def _too_much_for_memory(files: list[str], apart: bool) -> bool:
     """Whether only an engine can, or should, read the files; what is wrong with them is said by what reads them."""
     if any(is_remote(file) or Path(file).is_dir() for file in files):
         return True
@@ -111,7 +120,7 @@ def _too_much_for_memory(files: list[str]) -> bool:
             name_systems = any(set(spellings("system")) & set(table.collect_schema()) for table in tables)
     except UNREADABLE:
         return False
-    if rows > MOST_IN_MEMORY and len(paths) > 1 and not name_systems:
+    if rows > MOST_IN_MEMORY and len(paths) > 1 and not name_systems and not apart:
         raise UsageError(
             f"{len(paths):,} files of {rows:,} rows in all, without a column system: say `engine` polars if they are "
             "parts of one log, or `engine` memory if each is a system of its own"
@@ -123,7 +132,7 @@ def count(
     data: Sequence[Any], reading: Reading, how: Counting, *, by: str | None = None, step: Step = silent
 ) -> SweepFile | None:
     """The tallies of files or of a lazy frame, counted by an engine; None for data that memory is to count."""
-    with _judge_in_engine(data, reading, how, by=by, step=step) as found:
+    with judged_in_engine(data, reading, how, by=by, step=step) as found:
         if found is None:
             return None
         judged, log = found
@@ -135,7 +144,7 @@ def count(
 
 def count_labels(data: Sequence[Any], reading: Reading, how: Counting, *, step: Step = silent) -> CountedLabels | None:
     """How often each label was predicted where another was right, counted by an engine; None as for `count`."""
-    with _judge_in_engine(data, reading, how, labels=True, step=step) as found:
+    with judged_in_engine(data, reading, how, labels=True, step=step) as found:
         if found is None:
             return None
         judged, log = found
@@ -147,7 +156,7 @@ def count_labels(data: Sequence[Any], reading: Reading, how: Counting, *, step: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Log:
+class EngineLog:
     """Rows where an engine has them, and what is known of them."""
 
     rows: Any
@@ -160,17 +169,19 @@ class _Log:
 
 
 @contextmanager
-def _judge_in_engine(
+def judged_in_engine(
     data: Sequence[Any],
     reading: Reading,
     how: Counting,
     *,
     by: str | None = None,
     labels: bool = False,
+    pairing: bool = False,
+    started: Engine | None = None,
     step: Step,
-) -> Iterator[tuple[LazyResponses, _Log] | None]:
+) -> Iterator[tuple[LazyResponses, EngineLog] | None]:
     """The rows judged in an engine; a failure of the engine is laid at the part that caused it."""
-    log = _log(data, reading, how, step)
+    log = _log(data, reading, how, step, started)
     if log is None:
         yield None
         return
@@ -181,6 +192,7 @@ def _judge_in_engine(
             system=how.name or log.system,
             by=by,
             labels=labels,
+            pairing=pairing,
             check_ids=how.check_ids,
             where=log.where,
             names=log.names,
@@ -195,21 +207,24 @@ def _judge_in_engine(
         log.scan.refuse_changes()
 
 
-def _log(data: Sequence[Any], reading: Reading, how: Counting, step: Step) -> _Log | None:
+def _log(
+    data: Sequence[Any], reading: Reading, how: Counting, step: Step, started: Engine | None = None
+) -> EngineLog | None:
     engine = engine_for(data, how)
     if len(data) == 1 and not isinstance(data[0], str | Path | Responses) and not named_systems(data[0]):
         rows = _lazy_frame(data[0], engine, how)
-        return None if rows is None else _Log(rows, "system")
+        return None if rows is None else EngineLog(rows, "system")
     if engine is None:
         return None
     if not data or not all(isinstance(one, str | Path) for one in data):
         raise UsageError("`engine` is for files, or for one frame; put several into one, with a column system")
     step(f"looking over the rows with {title_of(engine)}", 0, 3)
-    found = scan([str(one) for one in data], engine, request=reading.request(), spark_master=how.spark_master)
+    about: dict[str, Any] = {"request": reading.request(), "spark_master": how.spark_master, "started": started}
+    found = scan([str(one) for one in data], engine, **about)
     parts = f"{len(found.parts):,} parts read as one log" if len(found.parts) > 1 else found.parts[0]
     where = found.parts[0] if len(found.parts) == 1 else f"{found.system} ({len(found.parts):,} parts)"
     notes = (f"{parts}, counted by {title_of(engine)}",)
-    return _Log(found.frame, found.system, found.parts, notes, where, found.names, found)
+    return EngineLog(found.frame, found.system, found.parts, notes, where, found.names, found)
 
 
 def _lazy_frame(data: Any, engine: str | None, how: Counting) -> Lazy | None:
@@ -459,9 +474,17 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
     if any(sweep.threshold.size > UNIT_LEVELS for sweep in sweeps):
         cell = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2).key(nw.col("confidence"))
     keys = ("bucket", *responses.keys)
-    groups = collected(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",)))
+    marks = [name for name in MARKS_OF_INPUTS if name in responses.columns]
+    groups = collected(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",), summed=marks))
     groups = responses.named(all_counts(groups))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")
-    tables = [_of(groups, one, responses.by).select(UNIT_COLUMNS) for one in found]
-    return [replace(one, units=summed_units([table])) for one, table in zip(found, tables, strict=True)]
+    tables = [_of(groups, one, responses.by) for one in found]
+    return [
+        replace(one, units=summed_units([table.select(UNIT_COLUMNS)]), marks=_marks(table) if marks else None)
+        for one, table in zip(found, tables, strict=True)
+    ]
+
+
+def _marks(groups: pl.DataFrame) -> pl.DataFrame:
+    return groups.group_by("bucket").agg(pl.col("rows", *MARKS_OF_INPUTS).sum()).sort("bucket")

@@ -16,7 +16,7 @@ from demur.core.arrays import Array
 from demur.core.show.numbers import percent
 from demur.core.show.results import Shown, plain, threshold_text
 from demur.core.stats.intervals import check_level, exact_binomial, normal, student
-from demur.core.stats.resampling import Rows, Sample, Spread
+from demur.core.stats.resampling import ComparedRows, Sample, Spread
 from demur.core.stats.sweep import Sweep, ratio
 from demur.errors import UsageError
 from demur.returns.measures import curve_at, cutoff_at_nonreturn, cutoff_for_error
@@ -467,7 +467,7 @@ def difference_bands(
     couples: list[tuple[str, str]],
     curves: Mapping[str, ErrorReturnCurve],
     samples: Mapping[str, Sweep],
-    rows: Mapping[str, Rows],
+    rows: Mapping[str, ComparedRows],
     level: float,
     region: tuple[float, float] = (0.0, 1.0),
 ) -> dict[tuple[str, str], DifferenceBand]:
@@ -480,7 +480,7 @@ def difference_bands(
         drawn = curve_at(samples[one], x) - curve_at(samples[two], x)
         units = min(rows[one].units, rows[two].units)
         sides = (rows[one], rows[two])
-        discordant = max(side.weight.size / side.units / side.effective_n for side in sides)  # no deviation is 0
+        discordant = max(side.n / side.independent / side.effective_n for side in sides)  # no deviation is 0
         deviation = np.sqrt(drawn.var(axis=0) * units / max(units - 1, 1) + discordant**2)
         deviation = np.maximum(deviation, 2 * discordant)  # six inputs that all differ alike are shown, five are not
         parts[one, two] = (x, difference, deviation)

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import Lazy, add_buckets, as_engine_fault, collected
+from demur.core.engines.engine import MARKS, Lazy, add_buckets, add_marks, as_engine_fault, collected
 from demur.core.io.columns import MOST_SLICES, STRATUM, column_named, parts_wanted, resolve
 from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refuse_patterns, text_of
 from demur.core.show.numbers import counted
@@ -26,6 +26,9 @@ STRATA_SET_ASIDE = "strata are not used here: intervals are those of weighted ro
 
 _TEXTS = ("system", "id", "dialogue", "prediction", "target")
 """Columns that are read as text, whatever they hold."""
+
+MARKS_OF_INPUTS = ("id_mark", "input_mark")
+"""Columns whose sums agree where systems have the same ids, and the same targets with them."""
 
 _SPELLED = nw.col("target").str.starts_with("[") & nw.col("target").str.ends_with("]")
 
@@ -64,8 +67,8 @@ class LazyResponses:
     """Judged rows as an engine will compute them, and what the survey found.
 
     `frame` has the columns answered, right, failed, out_of_scope, confidence (null without an answer), and where they
-    apply system, slice, weight, bucket and least (see `add_buckets`), actual and predicted. `survey` has a row per
-    system and slice.
+    apply system, slice, weight, bucket and least (see `add_buckets`), actual and predicted; to be paired also id, unit
+    and the marks of `MARKS_OF_INPUTS`. `survey` has a row per system and slice.
     """
 
     frame: Lazy
@@ -74,6 +77,8 @@ class LazyResponses:
     clustered: bool
     system: str | None = None
     """The name of the only system, where no column names it."""
+    trials: bool = False
+    """Whether inputs were tried several times, so that rows are grouped by id."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -110,12 +115,14 @@ def judge_lazily(
     system: str = "log",
     by: str | None = None,
     labels: bool = False,
+    pairing: bool = False,
     check_ids: bool = False,
     where: str = "data",
     names: Collection[str] = (),
 ) -> LazyResponses:
     """Judges the rows of a lazy frame where they are; with `labels` the columns actual and predicted are there too.
 
+    For `pairing` rows with ids always have buckets, and what shows whether systems have the same inputs in them.
     `names` are all columns of the log, where the frame holds but those that are needed.
 
     >>> rows = pl.LazyFrame({"target": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.9, 0.4]})
@@ -142,15 +149,19 @@ def judge_lazily(
             columns[name] = nw.col(name)
     if labels:
         columns |= _labelled(stage)
-    if _repeats_ids(survey, judged, stage):
+    if trials := _repeats_ids(survey, judged, stage):
         survey = replace(survey, clustered=True)
         notes = (*notes, "inputs were tried several times: rows are grouped by id")
-    if survey.clustered or survey.weighted:
+    named = pairing and "id" in stage and not survey.counts["no_id"]
+    if survey.clustered or survey.weighted or named:
         units = [nw.col(part) for part in ("dialogue", "id") if part in stage]
         judged = add_buckets(judged.with_columns(unit=nw.coalesce(*units)), "unit")
         columns |= {name: nw.col(name) for name in ("bucket", "least")}
+    if named:
+        judged = _with_marks(judged, stage)
+        columns |= {name: nw.col(name) for name in ("id", "unit", *MARKS_OF_INPUTS)}
     only = None if survey.named else system
-    return LazyResponses(judged.select(**columns), survey.table, by, survey.clustered, only, notes, warnings)
+    return LazyResponses(judged.select(**columns), survey.table, by, survey.clustered, only, trials, notes, warnings)
 
 
 def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, names: tuple[str, ...]) -> StagedLog:
@@ -401,6 +412,15 @@ def _repeats_ids(survey: Survey, judged: Lazy, stage: StagedLog) -> bool:
     if not _repeated(survey, judged, "trial").is_empty():
         _refuse_repeated_ids(survey, judged, stage)
     return True
+
+
+def _with_marks(judged: Lazy, stage: StagedLog) -> Lazy:
+    """Adds numbers for ids, and for ids with their targets where these are text, that sum up alike where inputs are."""
+    judged = add_marks(judged, "id", "id_mark")
+    if "target" not in stage or stage.lists:
+        return judged.with_columns(input_mark=nw.col("id_mark"))
+    product = nw.col("id_mark") * nw.col("input_mark")
+    return add_marks(judged, "target", "input_mark").with_columns(input_mark=product % MARKS)
 
 
 def _labelled(stage: StagedLog) -> dict[str, Any]:

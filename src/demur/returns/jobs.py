@@ -13,6 +13,7 @@ from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Wh
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
+from demur.returns.engine_jobs import MERGE, SWEEPS, VERIFY_ENGINE
 from demur.returns.options import (
     EVERYWHERE,
     OUT_OF_SCOPE,
@@ -22,6 +23,7 @@ from demur.returns.options import (
     AtThreshold,
     Aurc,
     BandRegion,
+    Baseline,
     ByGroup,
     CheckIds,
     Columns,
@@ -31,14 +33,18 @@ from demur.returns.options import (
     Curve,
     EngineName,
     ErrorLimit,
+    EveryPair,
     ExactUpTo,
     Folds,
+    JoinById,
     LeastAccuracy,
     Logs,
+    Margin,
     MissingConfidence,
     Name,
     NoLabels,
     NonreturnLimit,
+    OnlySystems,
     OutOfScope,
     PairBy,
     PromiseChance,
@@ -64,10 +70,8 @@ if TYPE_CHECKING:
     from demur.returns.evaluate import Evaluations
     from demur.returns.examples import ValidatedTable
     from demur.returns.recalibration import Calibration, RecalibratedLog
-    from demur.returns.sweep_files import SweepFile
     from demur.returns.table import Reading, Responses
     from demur.returns.threshold import Choice
-    from demur.returns.verify import Verification
 
 
 class OneSystem(NamedTuple):
@@ -85,8 +89,6 @@ class OneSystem(NamedTuple):
         return hasattr(self.source, "tallies")
 
 
-MOST_NOTES = 20
-"""Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
 BY_BUCKET = "the promise is made by buckets of dialogues; made by dialogues (engine memory), it may withhold less"
 
 
@@ -174,72 +176,30 @@ def score(
 
 
 @job
-def merge(
-    *parts: Annotated[
-        "str | Path | SweepFile",
-        Argument("Sweeps of parts of a log: .sweep files, as score writes them with -o; globs.", metavar="FILES"),
-    ],
-    at_nonreturn: AtNonreturn = 0.2,
-    at_error: AtError = 0.05,
-    at_threshold: AtThreshold = None,
-    aurc: Aurc = "mean",
-    region: BandRegion = EVERYWHERE,
-    curve: Curve = False,
-    name: Annotated[
-        str | None, Option("Name of the one system that all parts are of, where logs do not name theirs.")
-    ] = None,
-    apart: Annotated[bool, Option("Logs that name no system are different systems, not parts of one.")] = False,
-    allow_repeats: Annotated[bool, Option("Add parts that name the same log: different logs of one name.")] = False,
-    level: Level = 0.95,
-    replicates: Replicates = 1000,
-    seed: Seed = 0,
-    step: Step = silent,
-) -> "Evaluations":
-    """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
-    from demur.returns.evaluate import evaluate, returns_measures
-    from demur.returns.sweep_files import merged, read_sweeps
-
-    sampling = Sampling(level, replicates, seed)
-    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error, threshold=at_threshold)
-    sweeps = read_sweeps(*parts, step=step)
-    whole = merged(sweeps, system=name, apart=apart, allow_repeats=allow_repeats)
-    found = evaluate(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))
-    logs = f" of {len(whole.sources):,} logs" if whole.sources else ""
-    notes = (f"{len(sweeps):,} sweeps{logs} merged", *_first(whole.notes, "notes"), sampling.note)
-    found = found.with_notes(notes, _first(whole.warnings, "warnings"))
-    found.with_curves, found.sweep_file = curve, lambda: whole
-    return found
-
-
-@job
 @reads_logs
 def compare(
     *data: Logs,
-    systems: Annotated[
-        tuple[str, ...] | None, Option("Compare only these; the first is a. Repeatable.", flag="--system", repeat=True)
-    ] = None,
+    systems: OnlySystems = None,
     at_nonreturn: AtNonreturn = 0.2,
     region: ComparedRegion = EVERYWHERE,
     matched: Annotated[bool, Option("Compare only the ids that all systems have.")] = False,
     unpaired: Annotated[bool, Option("Ignore ids: different inputs for each system.")] = False,
     pair_by: PairBy = None,
     confidence: ConfidenceColumns = (),
-    margin: Annotated[
-        float | None,
-        Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
-    ] = None,
-    baseline: Annotated[
-        str | None, Option("System that others are held against: a name, or best. Default: the first.", metavar="NAME")
-    ] = None,
-    every_pair: Annotated[
-        bool, Option("Of more than five systems: every two along their curves, not the baseline only.", flag="--pairs")
-    ] = False,
+    margin: Margin = None,
+    baseline: Baseline = None,
+    every_pair: EveryPair = False,
     sort: Annotated[SortKey, Option("What the leaderboard is sorted by.")] = "rank",
     columns: Columns = None,
     where: Where = (),
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
+    exact_up_to: ExactUpTo = 2**24,
+    check_ids: CheckIds = False,
+    join: JoinById = False,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
@@ -252,35 +212,32 @@ def compare(
     grouped by id. `confidence` names several columns of confidences, or a dict gives names to them: the same answers
     ranked by each are compared as systems. Data are what `read` takes: files, frames, or a dict of names to them; or
     arrays, `compare(y_true, {"a": proba, "b": other}, classes=...)`, and estimators, `compare({"a": one, "b": two}, X,
-    y)`.
+    y)`. Folders and URLs of Parquet, and lazy frames, are counted by an engine, each a system unless a column names
+    systems.
     """
-    from demur.returns.comparison.compare import compare as compare_systems
-    from demur.returns.evaluate import heap_notes, returns_measures
-    from demur.returns.pairing import read_by_confidence
+    from demur.returns.comparison.counted import compare_logs
+    from demur.returns.counting import Counting
+    from demur.returns.evaluate import returns_measures
 
-    step("reading", 0, 1)
     data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
-    judged = read_by_confidence(data, replace(reading, pair_by=key_columns(pair_by)), confidence)
-    found = compare_systems(
-        judged,
-        systems=systems,
-        matched=matched,
-        unpaired=unpaired,
-        by_row=key_columns(pair_by) == ("row",),
-        at=sum(at_nonreturn) / 2 if isinstance(at_nonreturn, tuple) else at_nonreturn,
-        measures=returns_measures(at=at_nonreturn),
-        region=region,
-        margin=margin,
-        baseline=baseline,
-        every_pair=every_pair,
-        sort=sort,
-        step=step,
+    reading = replace(reading, pair_by=key_columns(pair_by))
+    how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids)
+    asked: dict[str, Any] = {
+        "at": sum(at_nonreturn) / 2 if isinstance(at_nonreturn, tuple) else at_nonreturn,
+        "measures": returns_measures(at=at_nonreturn),
+        "region": region,
+        "margin": margin,
+        "baseline": baseline,
+        "every_pair": every_pair,
+        "sort": sort,
+        "step": step,
         **asdict(sampling),
-    )
-    notes = (*found.notes, *heap_notes(found.evaluations), *judged.notes, sampling.note)
-    return replace(found, notes=notes, warnings=(*found.warnings, *judged.warnings))
+    }
+    choice: dict[str, Any] = {"systems": systems, "confidences": confidence, "unpaired": unpaired}
+    found = compare_logs(data, reading, how, **choice, matched=matched, join=join, **asked)
+    return replace(found, notes=(*found.notes, sampling.note))
 
 
 @job
@@ -540,26 +497,6 @@ def validate(
     return ValidatedTable(replace(judged, notes=(*order_notes(judged), *judged.notes)))
 
 
-@job
-def verify_engine(
-    *,
-    engine: Annotated[
-        Literal["polars", "duckdb", "spark"] | None,
-        Option("Verify this engine; without it, every one that is installed."),
-    ] = None,
-    spark_master: Annotated[
-        str | None, Option("The cluster to verify; by default this machine.", metavar="URL")
-    ] = None,
-    rows: Annotated[int, Option("Rows of the log made for it.", minimum=100, metavar="N")] = 20_000,
-    seed: Annotated[int, Option("Seed of the log made for it.", minimum=0)] = 0,
-    step: Step = silent,
-) -> "Verification":
-    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
-    from demur.returns.verify import verify_engines
-
-    return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)
-
-
 def _one_system(
     data: tuple[Any, ...],
     reading: "Reading",
@@ -624,25 +561,13 @@ def _reading(
     )
 
 
-def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    rest = f"{len(lines) - MOST_NOTES:,} more {kind} of the parts; -o WHOLE.sweep keeps them all"
-    return lines if len(lines) <= MOST_NOTES else (*lines[:MOST_NOTES], rest)
-
-
 _VIEWS = "demur.returns.presentation"
 _RECALIBRATION = "demur.returns.recalibration_views"
 _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".tsv", ".parquet", ".arrow")
-_SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
 
 JOBS = (
-    Job("score", score, f"{_VIEWS}:of_scores", "demur score run.jsonl --by domain -o plot.svg", endings=_SWEEPS),
-    Job(
-        "merge",
-        merge,
-        f"{_VIEWS}:of_scores",
-        "demur merge parts/*.sweep -o whole.sweep -o plot.svg",
-        endings=_SWEEPS,
-    ),
+    Job("score", score, f"{_VIEWS}:of_scores", "demur score run.jsonl --by domain -o plot.svg", endings=SWEEPS),
+    MERGE,
     Job(
         "compare",
         compare,
@@ -688,12 +613,5 @@ JOBS = (
         endings=tuple((ending, "demur.returns.recalibration:write_log") for ending in _ROWS),
     ),
     Job("validate", validate, f"{_VIEWS}:of_validation", "demur validate run.jsonl", figures=False),
-    Job(
-        "verify-engine",
-        verify_engine,
-        present="demur.returns.verify:of_verification",
-        example="demur verify-engine --spark-master spark://host:7077",
-        figures=False,
-        fails=lambda found: not found.holds,
-    ),
+    VERIFY_ENGINE,
 )

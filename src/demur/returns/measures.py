@@ -16,7 +16,7 @@ from demur.core.show.numbers import percent
 from demur.core.stats.calibration import ECE, NCE, Brier, DebiasedECE, EqualMassECE
 from demur.core.stats.intervals import student_p, student_quantile
 from demur.core.stats.measure import Measure, SweepMeasure, TermMeasure
-from demur.core.stats.resampling import Sample
+from demur.core.stats.resampling import Sample, UnitSpread
 from demur.core.stats.sweep import RATE_ROUNDING, Sweep, Ties, ratio
 from demur.errors import UsageError
 
@@ -562,11 +562,15 @@ class Estimate:
     @classmethod
     def of_units(cls, value: float, pulls: Array, freedom: int | None = None) -> Estimate:
         """A value with the spread of what each unit adds to it."""
-        units = pulls.size
+        return cls.of_spread(value, UnitSpread.of(pulls), freedom)
+
+    @classmethod
+    def of_spread(cls, value: float, spread: UnitSpread, freedom: int | None = None) -> Estimate:
+        """A value with the spread of its units."""
+        squares, units = spread
         if units < 2:
             return cls(value, float("nan"), 1)
-        spread = float(np.square(pulls - pulls.mean()).sum()) * units / (units - 1)
-        return cls(value, float(np.sqrt(spread)), units - 1 if freedom is None else freedom)
+        return cls(value, float(np.sqrt(squares * units / (units - 1))), units - 1 if freedom is None else freedom)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The value plus and minus Student's t times the standard error."""

@@ -38,7 +38,7 @@ def key_columns(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
 LOGS = (
     "Logs of answers: .jsonl .csv .tsv .parquet .arrow, also .gz and .zst; globs; run:NAME, a stored run; "
     "FILE:COLUMN, a file by a column of confidences; - for standard input; "
-    "with score, threshold and classes also folders and URLs of Parquet."
+    "with score, compare, threshold and classes also folders and URLs of Parquet."
 )
 Logs = Annotated[Any, Argument(LOGS, metavar="FILES")]
 Columns = Annotated[dict[str, str] | None, name_columns("target=my_column")]
@@ -90,6 +90,26 @@ ExactUpTo = Annotated[
         "joined, and the result says within what it is exact.",
         minimum=1,
         metavar="ROWS",
+    ),
+]
+OnlySystems = Annotated[
+    tuple[str, ...] | None, Option("Compare only these; the first is a. Repeatable.", flag="--system", repeat=True)
+]
+Margin = Annotated[
+    float | None,
+    Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
+]
+Baseline = Annotated[
+    str | None, Option("System that others are held against: a name, or best. Default: the first.", metavar="NAME")
+]
+EveryPair = Annotated[
+    bool, Option("Of more than five systems: every two along their curves, not the baseline only.", flag="--pairs")
+]
+JoinById = Annotated[
+    bool,
+    Option(
+        "With an engine: join answers by id inside it for exact tests and standard errors; done anyway for up to five "
+        "systems of a million rows."
     ),
 ]
 CheckIds = Annotated[

@@ -194,7 +194,7 @@ def read_by_confidence(
         own = pl.concat_str("system", pl.lit(f":{name}")) if several else pl.lit(name)
         frames.append(part.frame.with_columns(system=own))
         left_out.append(part.left_out.with_columns(system=own))
-    notes, warnings = (_of_each({name: getattr(part, kind) for name, part in parts.items()}) for kind in _SAID)
+    notes, warnings = (notes_of_each({name: getattr(part, kind) for name, part in parts.items()}) for kind in _SAID)
     judged_all = all(part.judged for part in parts.values())
     return Responses(pl.concat(frames, how="diagonal_relaxed"), notes, warnings, judged_all, pl.concat(left_out))
 
@@ -202,7 +202,7 @@ def read_by_confidence(
 _SAID = ("notes", "warnings")
 
 
-def _of_each(said: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def notes_of_each(said: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """What was said of all once, and what was said of some with their names."""
     every = dict.fromkeys(line for lines in said.values() for line in lines)
     common = [line for line in every if all(line in lines for lines in said.values())]

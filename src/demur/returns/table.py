@@ -225,7 +225,7 @@ def named_systems(data: Any) -> bool:
     return (
         isinstance(data, dict)
         and bool(data)
-        and all(isinstance(one, str | Path | Responses) or hasattr(one, "columns") for one in data.values())
+        and all(isinstance(one, str | Path | Responses) or hasattr(type(one), "columns") for one in data.values())
     )
 
 

@@ -148,6 +148,8 @@ class Tally:
     terms: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     by_scope: Mapping[View, Tally] = field(default_factory=dict)
     """The rows once more by scope (see `demur.returns.scope`), where some are out of scope; otherwise empty."""
+    marks: pl.DataFrame | None = None
+    """Rows, and sums of the marks of inputs, by bucket, where systems are to be paired by them."""
 
     @property
     def n(self) -> int:
@@ -393,10 +395,7 @@ class TallySource:
         """The sweep at the levels of the replicates; where buckets are drawn, the sum over buckets."""
         if self.alike:
             return sweep.coarsened(levels)
-        threshold = self.cells.levels(levels)
-        sums = self.cells.by_bucket(threshold).sum(axis=1)
-        size = threshold.size
-        return Sweep(threshold, sums[:size], sums[size : 2 * size], float(sums[-1]), self.tally.n)
+        return self.cells.coarse(levels, self.tally.n)
 
     def drawn(self, coarse: Sweep, *, replicates: int, seed: int) -> Sweep:
         """Replicates at the levels of the coarse sweep."""
@@ -443,6 +442,12 @@ class BucketCells:
             np.bincount(place, weights=part[answered], minlength=threshold.size) for part in (self.right, self.wrong)
         )
         return Sweep(threshold, right, wrong, 0.0, 0).coarsened(most).threshold
+
+    def coarse(self, levels: int, n: int) -> Sweep:
+        """The sweep of all buckets at so many levels at most."""
+        threshold = self.levels(levels)
+        sums, size = self.by_bucket(threshold).sum(axis=1), threshold.size
+        return Sweep(threshold, sums[:size], sums[size : 2 * size], float(sums[-1]), n)
 
     @property
     def weights(self) -> Array:

@@ -22,10 +22,14 @@ from demur.core.stats.resampling import Rows
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.classes import MEASURES, Confusion, ConfusionMeasure, labelled
-from demur.returns.counting import EXACT_UP_TO, holder_of, lazy_of_frame, tallies
+from demur.returns.comparison.contrasts import area_contrast, right_contrast
+from demur.returns.comparison.counted import systems_in_engine
+from demur.returns.comparison.systems import ComparedSystems, RowsTogether
+from demur.returns.counting import EXACT_UP_TO, Counting, holder_of, lazy_of_frame, tallies
 from demur.returns.engine_judging import judge_lazily
+from demur.returns.pairing import pair
 from demur.returns.scope import VIEWS, ScopeMeasure
-from demur.returns.table import Reading, responses
+from demur.returns.table import Reading, read_data, responses
 from demur.returns.tally import Tally
 
 TOLERANCE = 1e-12
@@ -133,6 +137,57 @@ def tally_differences(frame: Any, raw: pl.DataFrame, *, by: str = "domain") -> t
                 for view in dict.fromkeys((*views[0], *views[1]))
             ]
     return tuple(found)
+
+
+def comparison_differences(hold: Callable[[pl.DataFrame], Any], raw: pl.DataFrame) -> tuple[EngineDifference, ...]:
+    """What an engine finds between two systems, whose rows `hold` hands over, beside what memory finds.
+
+    The difference of areas and of right answers, their standard errors from a join by id or dialogue, and the inputs on
+    which only one of the two errs. Confidences have two decimals, so that no level is joined with another.
+
+    >>> found = comparison_differences(lambda frame: frame.lazy(), sample_log(500, seed=0))
+    >>> all(one.holds for one in found), len(found)
+    (True, 6)
+    """
+    logs = {"a": raw.with_columns(pl.col("confidence").round(2)), "b": other_answers(raw)}
+    expected = _contrasts(RowsTogether(pair(read_data([logs], Reading()))))
+    held = {name: hold(log) for name, log in logs.items()}
+    with systems_in_engine([held], Reading(), Counting(), join=True, step=silent) as found:
+        assert found is not None
+        mine = _contrasts(found[0])
+    whole = "weight" not in raw.columns
+    return tuple(
+        EngineDifference(f"comparison, {name}", mine[name], value, abs(mine[name] - value), whole and "only" in name)
+        for name, value in expected.items()
+    )
+
+
+def other_answers(raw: pl.DataFrame) -> pl.DataFrame:
+    """The answers of a second system to the same inputs: some better, some worse, confidences squared."""
+    row, answered = pl.int_range(pl.len()), pl.col("prediction").is_not_null()
+    return raw.with_columns(
+        prediction=pl.when(answered & (row % 5 == 0))
+        .then("target")
+        .when(answered & (row % 7 == 1))
+        .then(pl.lit(_LABELS[0]))
+        .otherwise("prediction"),
+        confidence=(pl.col("confidence") ** 2).round(2),
+    )
+
+
+def _contrasts(systems: ComparedSystems) -> dict[str, float]:
+    one, two = systems.rows.values()
+    area, right = (contrast(one, two, paired=True) for contrast in (area_contrast, right_contrast))
+    thresholds = [float(np.median(side.sweep().threshold)) for side in (one, two)]
+    a_only, b_only = systems.discordant(("a", "b"), (thresholds[0], thresholds[1]))
+    return {
+        "areas": area.value,
+        "standard error of areas": area.estimate.error,
+        "right answers": right.value,
+        "standard error of right answers": right.estimate.error,
+        "only a errs": a_only,
+        "only b errs": b_only,
+    }
 
 
 def _tally_difference(found: Tally | None, expected: Tally | None, *, what: str, whole: bool) -> EngineDifference:
@@ -292,6 +347,7 @@ def _verify(engine: str, spark_master: str | None, rows: int, seed: int) -> Equa
     for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
         judged = judged_columns(raw)
         compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
+        compared += comparison_differences(held, raw)
         found += [replace(one, measure=f"{one.measure}{about}") for one in compared]
     return Equality(engine, rows, tuple(found))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.engines.engine import NUMBERS, Engine
+from demur.core.engines.engine import MARKS, NUMBERS, Engine
 from demur.core.engines.scanning import FilePart, columns_of_each
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
@@ -26,6 +26,7 @@ MEMORY = "1500MB"
 
 _PARQUET_NAME = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
 _CONNECTIONS = count(1)
+_READS = count(1)
 
 
 class DuckDBEngine(Engine):
@@ -96,9 +97,25 @@ class DuckDBEngine(Engine):
         found = native.select(StarExpression(exclude=[name]), hashed)
         return found.select(StarExpression(exclude=replaced), bucket, rest)
 
+    @staticmethod
+    def add_marks(native: Any, texts: str, name: str) -> Any:
+        """Adds numbers made of the upper bits of DuckDB's hash."""
+        from duckdb import SQLExpression, StarExpression
+
+        escaped = texts.replace('"', '""')
+        number = SQLExpression(f'(hash("{escaped}") // {2**64 // MARKS:d})::BIGINT')
+        return native.select(StarExpression(), number.alias(name))
+
+    @staticmethod
+    def beside(native: Any, table: pl.DataFrame) -> Any:
+        """Has the connection of a relation scan an Arrow table."""
+        held_table = table.to_arrow()  # noqa: F841  # DuckDB finds it by the name of the variable
+        return native.query("rows_beside", "FROM held_table")
+
     def _read(self, paths: Sequence[str], partitioned: bool) -> Any:
         options = f"hive_partitioning = {str(partitioned).lower()}, hive_types_autocast = false"
-        return self.connection.sql(f"FROM read_parquet($paths, {options})", params={"paths": list(paths)})
+        name = f"paths_{next(_READS)}"  # relations are joined only if no two have a parameter of one name
+        return self.connection.sql(f"FROM read_parquet(${name}, {options})", params={name: list(paths)})
 
     def _columns(self, url: str) -> Mapping[str, str]:
         read = "FROM read_parquet($path, hive_partitioning = false)"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from demur.core.engines.engine import NUMBERS, Engine, Lazy
+from demur.core.engines.engine import MARKS, NUMBERS, Engine, Lazy
 from demur.core.engines.scanning import FilePart, columns_of_each, keys_in
 from demur.core.io.sources import exactly, quiet_panics
 from demur.core.show.results import path_text
@@ -74,6 +74,16 @@ class PolarsEngine(Engine):
         digits = pl.col(name)
         hashed = native.with_columns(digits.map_batches(_hash_runs, return_dtype=pl.Int64, is_elementwise=True))
         return hashed.with_columns((digits // NUMBERS % buckets).cast(pl.Int32), (digits % NUMBERS).alias(least))
+
+    @staticmethod
+    def add_marks(native: pl.LazyFrame, texts: str, name: str) -> pl.LazyFrame:
+        """Adds numbers made of the upper bits of Polars' hash."""
+        return native.with_columns((pl.col(texts).hash() // (2**64 // MARKS)).cast(pl.Int64).alias(name))
+
+    @staticmethod
+    def beside(native: pl.LazyFrame, table: pl.DataFrame) -> pl.LazyFrame:  # noqa: ARG004
+        """Gives the table as a lazy frame."""
+        return table.lazy()
 
     def local(self, parts: Sequence[FilePart], partitioned: bool) -> pl.LazyFrame:
         """Gives the frame of files on this machine."""

@@ -148,12 +148,13 @@ def scan(
     request: Request,
     spark_master: str | None = None,
     memory: str | None = None,
+    started: Engine | None = None,
 ) -> Scan:
     """Gives the rows of files, globs, folders or URLs as one lazy frame of the columns a request wants.
 
     A folder stands for all Parquet files below it; names like `date=2024-01-01` of folders below what was named
     become columns of text. Parts that lack a wanted column, or have it in another type, are refused before
-    anything is counted.
+    anything is counted. Frames of an engine that is `started` already can be joined with each other.
     """
     if not sources:
         raise DataError("no file to read was given", fix="name a file, a glob, a folder or a URL")
@@ -161,8 +162,14 @@ def scan(
     if remote and len(remote) < len(sources):
         raise UsageError("files on this machine and URLs cannot be read as one log: score them apart and merge")
     kind = engine_class(engine)
-    start = partial(kind, memory=memory, spark_master=spark_master)
+    start: Callable[[], Engine] = partial(kind, memory=memory, spark_master=spark_master)
+    if started is not None:
+        start = partial(_same, started)
     return _scan_urls(remote, start(), request) if remote else _scan_files(sources, engine, kind, start, request)
+
+
+def _same(engine: Engine) -> Engine:
+    return engine
 
 
 def _scan_files(

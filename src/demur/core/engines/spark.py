@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from demur.core.engines.engine import Engine, engine_faults, reason_of
+from demur.core.engines.engine import MARKS, Engine, engine_faults, reason_of
 from demur.core.engines.scanning import FilePart, columns_of_each
 from demur.errors import DataError, UsageError
 
@@ -121,6 +121,19 @@ class SparkEngine(Engine):
             return functions.conv(functions.substring(digits, first, count), 16, 10).cast("bigint")
 
         return native.withColumns({least: number(5, 8), name: (number(1, 4) % buckets).cast("int")})
+
+    @staticmethod
+    def add_marks(native: Any, texts: str, name: str) -> Any:
+        """Adds numbers made of the upper bits of Spark's 64-bit hash."""
+        from pyspark.sql import functions
+
+        upper = 64 - (MARKS.bit_length() - 1)
+        return native.withColumn(name, functions.shiftrightunsigned(functions.xxhash64(_spark_column(texts)), upper))
+
+    @staticmethod
+    def beside(native: Any, table: pl.DataFrame) -> Any:
+        """Sends the table to the session of a frame."""
+        return native.sparkSession.createDataFrame(table.to_arrow())
 
     def _files(self, parts: Sequence[FilePart], **options: str) -> Any:
         """Reads files but for names that Spark takes for no data, and those with a colon, which it cannot look up."""

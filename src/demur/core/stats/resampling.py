@@ -9,10 +9,10 @@ a stratified sample within their strata.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -116,6 +116,62 @@ class SampleSource(Protocol):
         """Weights of cells by units: right by level, wrong by level, withheld."""
 
 
+class UnitSpread(NamedTuple):
+    """Squared deviations of what each unit adds to a statistic, summed, and the number of units."""
+
+    squares: float
+    units: int
+
+    @classmethod
+    def of(cls, pulls: Array) -> UnitSpread:
+        """The spread of what each unit adds."""
+        return cls(float(np.square(pulls - pulls.mean()).sum()) if pulls.size else 0.0, pulls.size)
+
+
+class ComparedRows(Protocol):
+    """What a comparison reads of a system: its rows in memory, or the cells that they were counted in elsewhere."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def units(self) -> int:
+        """How many units are drawn."""
+
+    @property
+    def independent(self) -> float:
+        """How many independent units there are, however they are drawn."""
+
+    @property
+    def effective_n(self) -> float:
+        """Kish's number of equally weighted rows that would tell as much."""
+
+    @property
+    def right_share(self) -> float:
+        """Right answers as a share of all rows."""
+
+    @property
+    def are_right(self) -> Array:
+        """Of each row or cell, 1 where it is a right answer, otherwise 0."""
+
+    @property
+    def are_withheld(self) -> Array:
+        """Of each row or cell, 1 where it has no answer, otherwise 0."""
+
+    def sweep(self) -> Sweep:
+        """The exact sweep."""
+
+    def spread_out(self, of_cells: Callable[[Sweep], Array]) -> Array:
+        """What each row or cell adds to a statistic: `of_cells` gives it by the cell of a sweep."""
+
+    def own_spread(self, influence: Array) -> UnitSpread:
+        """The spread of a statistic of this system."""
+
+    def paired_spread(self, other: Any, influence: tuple[Array, Array]) -> UnitSpread:
+        """The spread of a statistic of this system less that of another one, which has the same units."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Judged rows of one system as arrays: `confidence` is read only where `answered`.
@@ -168,6 +224,31 @@ class Rows:
         of = np.empty(int(unit.max()) + 1, np.int64)
         of[unit] = self.stratum
         return Strata(of, np.bincount(unit, weights=self.weight).astype(np.float64))
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.weight.size
+
+    @property
+    def independent(self) -> float:
+        """How many independent units there are."""
+        return float(self.units)
+
+    @property
+    def right_share(self) -> float:
+        """Right answers as a share of all rows."""
+        return float(np.sort(self.are_right * self.weight).sum() / np.sort(self.weight).sum())
+
+    @property
+    def are_right(self) -> Array:
+        """Of each row, 1 where it is a right answer, otherwise 0."""
+        return (self.right & self.answered).astype(np.float64)
+
+    @property
+    def are_withheld(self) -> Array:
+        """Of each row, 1 where it has no answer, otherwise 0."""
+        return (~self.answered).astype(np.float64)
 
     @property
     def weighted(self) -> bool:
@@ -245,6 +326,22 @@ class Rows:
         levels, unit = self.sweep().threshold, numbered_units(self)
         cells, units = 2 * levels.size + 1, int(unit.max()) + 1
         return units_by_cell(self.cells(levels), unit, self.weight, cells=cells, units=units)
+
+    def spread_out(self, of_cells: Callable[[Sweep], Array]) -> Array:
+        """What each row adds to a statistic, of which `of_cells` gives what a row of each cell adds."""
+        sweep = self.sweep()
+        return np.asarray(of_cells(sweep)[self.cells(sweep.threshold)])
+
+    def own_spread(self, influence: Array) -> UnitSpread:
+        """The spread of a statistic of these rows; `influence` is what each row adds."""
+        return UnitSpread.of(self.pulled(influence))
+
+    def paired_spread(self, other: Rows, influence: tuple[Array, Array]) -> UnitSpread:
+        """The spread of a statistic of these rows less that of others, which have the same units."""
+        if self.unit is other.unit:  # row by row
+            return UnitSpread.of(self.pulled(influence[0] - influence[1]))
+        sides = (side.pulled_by_unit(part) for side, part in zip((self, other), influence, strict=True))
+        return UnitSpread.of(self.in_order(np.subtract(*sides)))  # input by input, however often each was tried
 
     def pulled(self, influence: Array) -> Array:
         """What each unit adds to a statistic, in rising order; `influence` is what each row adds."""

@@ -310,11 +310,13 @@ def sweep_groups(
     keys: Sequence[str] = (),
     cell: nw.Expr | None = None,
     least: Sequence[str] = (),
+    summed: Sequence[str] = (),
 ) -> nw.LazyFrame[Any]:
     """One row per distinct confidence (or per `cell` of confidences, with its lowest and highest) and per keys.
 
     Rows without an answer have no confidence; an answer without one has NaN, to be refused. Where there is no column
-    `weight` the sums are whole numbers. Of the columns named in `least` each group keeps the least value.
+    `weight` the sums are whole numbers. Of the columns named in `least` each group keeps the least value, of those
+    in `summed` the sum.
     """
     lazy = frame if isinstance(frame, nw.LazyFrame) else nw.from_native(frame.to_polars().lazy())
     answered, right, confidence = nw.col("answered"), nw.col("right"), nw.col("confidence")
@@ -333,7 +335,7 @@ def sweep_groups(
     if cell is not None:
         rows, by = rows.with_columns(cell=cell), "cell"
         sums |= {"confidence": confidence.min(), "upper": confidence.max()}
-    sums |= {name: nw.col(name).min() for name in least}
+    sums |= {name: nw.col(name).min() for name in least} | {name: nw.col(name).sum() for name in summed}
     return rows.group_by(by, *keys).agg(**sums, rows=nw.len())
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from demur.core.show.numbers import names_in_short, percent
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import check_level, mcnemar, normal
-from demur.core.stats.resampling import Rows, Sample, replicate_together
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.comparison.contrasts import (
@@ -36,6 +35,7 @@ from demur.returns.comparison.contrasts import (
     ranking,
     right_contrast,
 )
+from demur.returns.comparison.systems import ComparedSystems, RowsTogether
 from demur.returns.curves import (
     DifferenceBand,
     ErrorReturnCurve,
@@ -43,7 +43,7 @@ from demur.returns.curves import (
     difference_bands,
     error_return,
 )
-from demur.returns.evaluate import Evaluation, evaluate
+from demur.returns.evaluate import Evaluation
 from demur.returns.options import EVERYWHERE, SortKey
 from demur.returns.pairing import Pairing, pair
 from demur.returns.table import Responses
@@ -316,7 +316,7 @@ class Comparison(Shown):
 
 
 def compare(
-    answers: Responses | Pairing,
+    answers: Responses | Pairing | ComparedSystems,
     *,
     systems: tuple[str, ...] | None = None,
     matched: bool = False,
@@ -341,44 +341,38 @@ def compare(
     the tests made on all pairs. Where a system is better is read off bands under one critical value for all pairs and
     non-return rates. With a `margin` systems are tested for equivalence too. Of more than five systems one, the
     baseline (the first, one that is named, or the "best"), is held against each other one, unless `every_pair` is
-    given; all are ranked by tests of every two. Rows that are side by side already come as a `Pairing`; further
-    options go to `evaluate`.
+    given; all are ranked by tests of every two. Rows that are side by side already come as a `Pairing`, those
+    that an engine counted as `TalliesTogether`; further options go to `evaluate`.
     """
     if margin is not None and not 0 < margin < 1:
         raise UsageError(f"a margin is a difference of rates between 0 and 1, such as 0.01; got {margin:g}")
-    if isinstance(answers, Pairing):
-        pairing = answers
-    else:
-        pairing = pair(answers, systems=systems, matched=matched, unpaired=unpaired, by_row=by_row)
+    if isinstance(answers, Responses):
+        answers = pair(answers, systems=systems, matched=matched, unpaired=unpaired, by_row=by_row)
+    together = RowsTogether(answers) if isinstance(answers, Pairing) else answers
     del answers  # with its texts, which take most of the room
     check_level(level)
     if not 0 <= at <= 1:
         raise UsageError(f"an operating point is a non-return rate in [0, 1], such as 0.2; got {at:g}")
     check_region(region)
-    step("resampling", 0, len(pairing.frames) + 1)
-    rows = read = {name: Rows.from_frame(frame) for name, frame in pairing.frames.items()}
-    if pairing.aligned:  # all systems share their units: dialogues, or the inputs by their ids
-        named = [part.unit for part in rows.values() if part.unit is not None]
-        unit = named[0] if named else np.arange(next(iter(rows.values())).weight.size)
-        rows = {name: part.drawn_by(unit) for name, part in rows.items()}
+    rows, paired = together.rows, together.paired
+    step("resampling", 0, len(rows) + 1)
     curves = {name: error_return(part.sweep(), name=name) for name, part in rows.items()}
     few = every_pair or len(rows) <= MOST_PAIRED
     every: Sequence[PairTests] = ()
     if baseline == BEST or not few:
-        every = pair_tests(rows, list(combinations(rows, 2)), paired=pairing.paired, level=level, region=region)
+        every = pair_tests(rows, list(combinations(rows, 2)), paired=paired, level=level, region=region)
     base = chosen_baseline(baseline, curves, every)
     couples = list(combinations(rows, 2)) if few else [(base, name) for name in rows if name != base]
-    samples = _Replicates(rows, None if few else base, pairing.paired, replicates, seed)
+    samples = _Replicates(together, None if few else base, replicates, seed)
     bands = difference_bands(couples, curves, samples, rows, level, region)
     del samples
-    about: dict[str, Any] = {"paired": pairing.paired, "at": at, "level": level, "region": region, "margin": margin}
-    about["tests"] = len(couples)
-    pairs = corrected([_compare_pair(couple, rows, curves, bands[couple], **about) for couple in couples])
-    leads, note = ranking(curves, bands) if few else (), pairing.note
+    about: dict[str, Any] = {"at": at, "level": level, "region": region, "margin": margin, "tests": len(couples)}
+    pairs = corrected([_compare_pair(couple, together, curves, bands[couple], **about) for couple in couples])
+    leads, note = ranking(curves, bands) if few else (), together.note
     how: dict[str, Any] = {"level": level, "region": region, "replicates": replicates, "seed": seed, "step": step}
-    evaluations = evaluate(pairing.frames, read=read, **how, **options)
+    evaluations = together.evaluate(**how, **options)
     board = leaderboard(evaluations, pairs if few else every, pairs, base, sort)
-    return Comparison(evaluations, pairs, leads, board, note, pairing.dropped, level, (note,))
+    return Comparison(evaluations, pairs, leads, board, note, together.dropped, level, (note, *together.notes))
 
 
 class _Replicates(Mapping[str, Sweep]):
@@ -387,65 +381,55 @@ class _Replicates(Mapping[str, Sweep]):
     Paired systems have the same units drawn, in whichever company they are.
     """
 
-    def __init__(
-        self, rows: Mapping[str, Rows], baseline: str | None, paired: bool, replicates: int, seed: int
-    ) -> None:
-        self.rows, self.baseline, self.paired = rows, baseline, paired
+    def __init__(self, systems: ComparedSystems, baseline: str | None, replicates: int, seed: int) -> None:
+        self.systems, self.baseline = systems, baseline
         self.replicates, self.seed = replicates, seed
         self._drawn: dict[str, Sweep] = {}
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.systems.rows)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.rows)
+        return iter(self.systems.rows)
 
     def __getitem__(self, name: str) -> Sweep:
         if name not in self._drawn:
-            names = list(self.rows)
+            names = list(self)
             if self.baseline is not None:
                 others = [other for other in names if other != self.baseline]
                 place = 0 if name == self.baseline else others.index(name) // DRAWN_TOGETHER * DRAWN_TOGETHER
                 names = [self.baseline, *others[place : place + DRAWN_TOGETHER]]
-            self._drawn = self._draw(names)
+            self._drawn = self.systems.replicates(names, self.replicates, self.seed)
         return self._drawn[name]
-
-    def _draw(self, names: Sequence[str]) -> dict[str, Sweep]:
-        if self.paired:
-            several = [self.rows[name] for name in names]
-            drawn = replicate_together(several, replicates=self.replicates, seed=self.seed)
-            return dict(zip(names, drawn, strict=True))
-        seeds = {name: self.seed + place for place, name in enumerate(sorted(self.rows))}
-        return {name: Sample(self.rows[name], self.replicates, seeds[name]).drawn for name in names}
 
 
 def _compare_pair(
     names: tuple[str, str],
-    rows: Mapping[str, Rows],
+    systems: ComparedSystems,
     curves: Mapping[str, ErrorReturnCurve],
     band: DifferenceBand,
     *,
-    paired: bool,
     at: float,
     level: float,
     region: tuple[float, float],
     margin: float | None,
     tests: int,
 ) -> PairComparison:
-    (a, b), (one, two) = (rows[name] for name in names), (curves[name] for name in names)
+    a, b = (systems.rows[name] for name in names)
+    one, two = (curves[name] for name in names)
     reached = max(one.floor, two.floor) <= region[1]
-    how: dict[str, Any] = {"paired": paired, "level": level}
+    how: dict[str, Any] = {"paired": systems.paired, "level": level}
     return PairComparison(
         a=names[0],
         b=names[1],
-        paired=paired,
-        n=min(a.weight.size, b.weight.size),
+        paired=systems.paired,
+        n=min(a.n, b.n),
         intervals=_better_intervals(band, (one, two)) if reached else (),
         crossings=_crossings(one, two, band) if reached else (),
         overall=overall_contrast(a, b, region, **how),
         right=right_contrast(a, b, **how),
         band=band,
-        mcnemar=_mcnemar(rows, curves, names, at) if paired else "the systems are not paired",
+        mcnemar=_mcnemar(systems, curves, names, at) if systems.paired else "the systems are not paired",
         curves=(one, two),
         units=min(a.units, b.units),
         point=point_contrast(a, b, at, tests=tests, **how),
@@ -497,24 +481,21 @@ def _crossings(one: ErrorReturnCurve, two: ErrorReturnCurve, band: DifferenceBan
 
 
 def _mcnemar(
-    rows: Mapping[str, Rows], curves: Mapping[str, ErrorReturnCurve], pair: tuple[str, str], at: float
+    systems: ComparedSystems, curves: Mapping[str, ErrorReturnCurve], pair: tuple[str, str], at: float
 ) -> McNemar | str:
     """The exact test at the cutoffs nearest below the share asked for, where both withhold about the same."""
-    if rows[pair[0]].unit is not rows[pair[1]].unit:
-        return "inputs were tried several times, so single answers are no pairs"
-    if rows[pair[0]].stratum is not None:
-        return "inputs were drawn by strata, and the exact test needs inputs that count alike"
+    if (why := systems.why_no_pairs(pair)) is not None:
+        return why
     places = [int(np.searchsorted(curves[name].nonreturn, at + 1e-12, side="right")) - 1 for name in pair]
-    errs, reached = [], []
+    thresholds, reached = [], []
     for name, place in zip(pair, places, strict=True):
         curve = curves[name]
         if place < 0:
             return f"{name} withholds {percent(curve.floor)} of the inputs by itself, more than {percent(at)}"
         reached.append(float(curve.nonreturn[place]))
-        returned = rows[name].answered & (rows[name].confidence >= curve.threshold[place])  # nothing is at least NaN
-        errs.append(returned & ~rows[name].right)
-    if abs(reached[0] - reached[1]) > max(NEAR_ENOUGH, 1 / rows[pair[0]].weight.size):
+        thresholds.append(float(curve.threshold[place]))
+    if abs(reached[0] - reached[1]) > max(NEAR_ENOUGH, 1 / systems.rows[pair[0]].n):
         apart = " and ".join(f"{name} {percent(rate)}" for name, rate in zip(pair, reached, strict=True))
         return f"ties leave no common cutoff near a non-return rate of {percent(at)}: {apart}"
-    a_only, b_only = int((errs[0] & ~errs[1]).sum()), int((errs[1] & ~errs[0]).sum())
+    a_only, b_only = systems.discordant(pair, (thresholds[0], thresholds[1]))
     return McNemar(at, reached[0], reached[1], a_only, b_only, mcnemar(a_only, b_only))

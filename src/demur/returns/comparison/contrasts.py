@@ -17,7 +17,8 @@ from demur.core.arrays import Array, Flags
 from demur.core.io.columns import nearest
 from demur.core.show.results import plain
 from demur.core.stats.intervals import Figure, sidak
-from demur.core.stats.resampling import Rows
+from demur.core.stats.resampling import ComparedRows, Rows
+from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
 from demur.returns.curves import GRID, DifferenceBand, ErrorReturnCurve
 from demur.returns.evaluate import Evaluation
@@ -170,7 +171,7 @@ def corrected(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
 
 
 def pair_tests(
-    rows: Mapping[str, Rows], couples: Sequence[tuple[str, str]], *, paired: bool, level: float, region: Range
+    rows: Mapping[str, ComparedRows], couples: Sequence[tuple[str, str]], *, paired: bool, level: float, region: Range
 ) -> tuple[PairTests, ...]:
     """The tests of many pairs, corrected for all of them.
 
@@ -196,25 +197,26 @@ def other_side(side: Side) -> Side:
     return "b" if side == "a" else "a"
 
 
-Influence = Callable[[Rows, float, float], Array]
+Influence = Callable[[ComparedRows, float, float], Array]
 
 
-def _row_influence(rows: Rows, start: float, stop: float) -> Array:
+def _row_influence(rows: ComparedRows, start: float, stop: float) -> Array:
     """What each row adds to the area under its curve from `start` to `stop`."""
-    sweep = rows.sweep()
-    influence = area_influence(sweep, start, moving_start=False)
-    if stop < 1:
-        influence -= area_influence(sweep, stop, moving_start=False)
-    return np.asarray(influence[rows.cells(sweep.threshold)])
+
+    def of_cells(sweep: Sweep) -> Array:
+        influence = area_influence(sweep, start, moving_start=False)
+        return influence - area_influence(sweep, stop, moving_start=False) if stop < 1 else influence
+
+    return rows.spread_out(of_cells)
 
 
-def overall_contrast(a: Rows, b: Rows, region: Range, **how: Any) -> Contrast:
+def overall_contrast(a: ComparedRows, b: ComparedRows, region: Range, **how: Any) -> Contrast:
     """The contrast that decides overall: of areas or, of a region asked for, of the mean errors over it."""
     return area_contrast(a, b, **how) if region == EVERYWHERE else region_contrast(a, b, region, **how)
 
 
 def area_contrast(
-    a: Rows, b: Rows, *, paired: bool, level: float = 0.95, influence: Influence = _row_influence
+    a: ComparedRows, b: ComparedRows, *, paired: bool, level: float = 0.95, influence: Influence = _row_influence
 ) -> Contrast:
     """AUGRC of `a` less that of `b`, over the non-return rates that both reach."""
     estimate, start = area_difference(a, b, paired=paired, influence=influence)
@@ -224,7 +226,13 @@ def area_contrast(
 
 
 def region_contrast(
-    a: Rows, b: Rows, region: Range, *, paired: bool, level: float = 0.95, influence: Influence = _row_influence
+    a: ComparedRows,
+    b: ComparedRows,
+    region: Range,
+    *,
+    paired: bool,
+    level: float = 0.95,
+    influence: Influence = _row_influence,
 ) -> Contrast:
     """Mean error rate of `a` less that of `b` over a region of non-return rates, as far as both reach it."""
     area, start = area_difference(a, b, paired=paired, region=region, influence=influence)
@@ -235,15 +243,10 @@ def region_contrast(
     return Contrast(_at_least(mean, (a, b), 2.0, paired=paired), (start, region[1]), level)
 
 
-def right_contrast(a: Rows, b: Rows, *, paired: bool, level: float = 0.95) -> Contrast:
+def right_contrast(a: ComparedRows, b: ComparedRows, *, paired: bool, level: float = 0.95) -> Contrast:
     """Right answers of `a` less those of `b` as shares of all inputs, when each returns every answer it has."""
-    right = [(rows.right & rows.answered).astype(np.float64) for rows in (a, b)]
-    totals = [
-        (np.sort(part * rows.weight).sum(), np.sort(rows.weight).sum())
-        for part, rows in zip(right, (a, b), strict=True)
-    ]
-    one, two = (float(count / total) for count, total in totals)
-    estimate = estimated_difference(one - two, (a, b), (right[0] - one, right[1] - two), paired=paired)
+    one, two = a.right_share, b.right_share
+    estimate = estimated_difference(one - two, (a, b), (a.are_right - one, b.are_right - two), paired=paired)
     return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (_floor(a), _floor(b)), level)
 
 
@@ -251,34 +254,45 @@ STEP = 0.05
 """Half the range of non-return rates over which the slope of a curve is taken."""
 
 
-def point_contrast(a: Rows, b: Rows, at: float, *, paired: bool, level: float = 0.95, tests: int = 1) -> Contrast:
-    """Error rate of `a` less that of `b` when each withholds a share `at` of the inputs, the least sure first.
-
-    What a row adds to an error rate is whether it is a returned error, plus what moving the cutoff back to the share
-    asked for would return again: the slope of the curve there.
-    """
+def point_contrast(
+    a: ComparedRows, b: ComparedRows, at: float, *, paired: bool, level: float = 0.95, tests: int = 1
+) -> Contrast:
+    """Error rate of `a` less that of `b` when each withholds a share `at` of the inputs, the least sure first."""
     curves = [rows.sweep().rates for rows in (a, b)]
     if at < max(x[0] for x, _ in curves):
         return Contrast(NOTHING_TO_COMPARE, (at, at), level, tests)
     rates = [float(np.interp(at, *curve)) for curve in curves]
-    influences = []
-    for rows, (x, y), rate in zip((a, b), curves, rates, strict=True):
-        low, high = max(at - STEP, x[0]), min(at + STEP, 1.0)
-        slope = float(np.interp(low, x, y) - np.interp(high, x, y)) / (high - low) if high > low else 0.0
-        # between two cutoffs a part of the tied answers is returned
-        last = int(np.searchsorted(x, at, side="right")) - 1
-        part = (at - x[last]) / (x[last + 1] - x[last]) if last + 1 < len(x) else 0.0
-        levels = rows.sweep().threshold
-        place = rows.cells(levels) % levels.size
-        withheld = np.where(rows.answered, np.where(place < last, 1.0, np.where(place == last, part, 0.0)), 1.0)
-        wrong = (rows.answered & ~rows.right) * (1 - withheld)
-        influences.append(wrong - rate + slope * (withheld - at))
-    estimate = estimated_difference(rates[0] - rates[1], (a, b), (influences[0], influences[1]), paired=paired)
+    one, two = (rows.spread_out(lambda sweep: _point_influence(sweep, at)) for rows in (a, b))
+    estimate = estimated_difference(rates[0] - rates[1], (a, b), (one, two), paired=paired)
     return Contrast(_at_least(estimate, (a, b), 2.0, paired=paired), (at, at), level, tests)
 
 
+def _point_influence(sweep: Sweep, at: float) -> Array:
+    """What a row of each cell adds to the error rate at a non-return rate.
+
+    That is whether it is a returned error, plus what moving the cutoff back to the share asked for would return again:
+    the slope of the curve there.
+    """
+    x, y = sweep.rates
+    low, high = max(at - STEP, x[0]), min(at + STEP, 1.0)
+    slope = float(np.interp(low, x, y) - np.interp(high, x, y)) / (high - low) if high > low else 0.0
+    # between two cutoffs a part of the tied answers is returned
+    last = int(np.searchsorted(x, at, side="right")) - 1
+    part = (at - x[last]) / (x[last + 1] - x[last]) if last + 1 < len(x) else 0.0
+    place = np.arange(sweep.threshold.size)
+    level = np.where(place < last, 1.0, np.where(place == last, part, 0.0))
+    withheld = np.concatenate([level, level, [1.0]])
+    wrong = np.concatenate([np.zeros_like(level), 1 - level, [0.0]])
+    return np.asarray(wrong - float(np.interp(at, x, y)) + slope * (withheld - at))
+
+
 def area_difference(
-    a: Rows, b: Rows, *, paired: bool, region: Range = EVERYWHERE, influence: Influence = _row_influence
+    a: ComparedRows,
+    b: ComparedRows,
+    *,
+    paired: bool,
+    region: Range = EVERYWHERE,
+    influence: Influence = _row_influence,
 ) -> tuple[Estimate, float]:
     """Area between the curves of `a` and `b` over a range, as far as both reach it, and where it starts.
 
@@ -294,20 +308,17 @@ def area_difference(
         heights = [np.interp(left, *sweep.rates) for sweep in sweeps]
         mover = int(floors[1] > floors[0])
         shift = (1 if mover else -1) * (heights[0] - heights[1])
-        parts[mover] = parts[mover] + shift * ((~(a, b)[mover].answered).astype(np.float64) - floors[mover])
+        parts[mover] = parts[mover] + shift * ((a, b)[mover].are_withheld - floors[mover])
     return estimated_difference(one - two, (a, b), (parts[0], parts[1]), paired=paired), left
 
 
 def estimated_difference(
-    value: float, rows: tuple[Rows, Rows], influence: tuple[Array, Array], *, paired: bool
+    value: float, rows: tuple[ComparedRows, ComparedRows], influence: tuple[Array, Array], *, paired: bool
 ) -> Estimate:
     """A difference with its standard error; `influence` is what each row adds to the figure of its system."""
-    if paired and rows[0].unit is rows[1].unit:  # row by row
-        return Estimate.of_units(value, rows[0].pulled(influence[0] - influence[1]))
-    if paired:  # input by input, however often each was tried
-        sides = (side.pulled_by_unit(part) for side, part in zip(rows, influence, strict=True))
-        return Estimate.of_units(value, rows[0].in_order(np.subtract(*sides)))
-    one, two = (Estimate.of_units(0.0, side.pulled(part)) for side, part in zip(rows, influence, strict=True))
+    if paired:
+        return Estimate.of_spread(value, rows[0].paired_spread(rows[1], influence))
+    one, two = (Estimate.of_spread(0.0, side.own_spread(part)) for side, part in zip(rows, influence, strict=True))
     total, freedom = one.error**2 + two.error**2, min(one.freedom, two.freedom)
     if total > 0:  # Welch's degrees of freedom
         freedom = max(1, int(total**2 / (one.error**4 / one.freedom + two.error**4 / two.freedom)))
@@ -343,17 +354,17 @@ def pooled_estimate(rows: Rows, inside: Flags, influence: Array, difference: flo
     return Estimate(difference, math.sqrt(max(spread, 0.0)), max(1, fewest_units(rows, inside) - 1))
 
 
-def _at_least(estimate: Estimate, rows: tuple[Rows, Rows], inputs: float, *, paired: bool) -> Estimate:
+def _at_least(estimate: Estimate, rows: tuple[ComparedRows, ComparedRows], inputs: float, *, paired: bool) -> Estimate:
     """The estimate with a standard error of at least what so many inputs more or less would make of it.
 
     A handful of inputs that all differ the same way have no spread, and would be taken for certain. With this Student's
     t asks for six of them before it shows a difference at .95, as the exact sign test does.
     """
-    one, two = (inputs * side.weight.size / side.units / side.effective_n for side in rows)
+    one, two = (inputs * side.n / side.independent / side.effective_n for side in rows)
     return replace(estimate, error=max(estimate.error, max(one, two) if paired else math.hypot(one, two) / 2))
 
 
-def _floor(rows: Rows) -> float:
+def _floor(rows: ComparedRows) -> float:
     sweep = rows.sweep()
     return float(sweep.withheld / sweep.total)
 

@@ -1,0 +1,103 @@
+"""Jobs on logs that are counted in parts, and on the engines that count them.
+
+Only light modules are imported here, as every command loads this one for its help.
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from demur.core.jobs import Argument, Job, Option, job
+from demur.core.options import Level, Replicates, Sampling, Seed
+from demur.core.show.results import Step, silent
+from demur.returns.options import EVERYWHERE, AtError, AtNonreturn, AtThreshold, Aurc, BandRegion, Curve
+
+if TYPE_CHECKING:
+    from demur.returns.evaluate import Evaluations
+    from demur.returns.sweep_files import SweepFile
+    from demur.returns.verify import Verification
+
+MOST_NOTES = 20
+"""Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
+
+SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
+
+
+@job
+def merge(
+    *parts: Annotated[
+        "str | Path | SweepFile",
+        Argument("Sweeps of parts of a log: .sweep files, as score writes them with -o; globs.", metavar="FILES"),
+    ],
+    at_nonreturn: AtNonreturn = 0.2,
+    at_error: AtError = 0.05,
+    at_threshold: AtThreshold = None,
+    aurc: Aurc = "mean",
+    region: BandRegion = EVERYWHERE,
+    curve: Curve = False,
+    name: Annotated[
+        str | None, Option("Name of the one system that all parts are of, where logs do not name theirs.")
+    ] = None,
+    apart: Annotated[bool, Option("Logs that name no system are different systems, not parts of one.")] = False,
+    allow_repeats: Annotated[bool, Option("Add parts that name the same log: different logs of one name.")] = False,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Evaluations":
+    """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
+    from demur.returns.evaluate import evaluate, returns_measures
+    from demur.returns.sweep_files import merged, read_sweeps
+
+    sampling = Sampling(level, replicates, seed)
+    measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error, threshold=at_threshold)
+    sweeps = read_sweeps(*parts, step=step)
+    whole = merged(sweeps, system=name, apart=apart, allow_repeats=allow_repeats)
+    found = evaluate(whole.tallies, measures=measures, region=region, step=step, **asdict(sampling))
+    logs = f" of {len(whole.sources):,} logs" if whole.sources else ""
+    notes = (f"{len(sweeps):,} sweeps{logs} merged", *_first(whole.notes, "notes"), sampling.note)
+    found = found.with_notes(notes, _first(whole.warnings, "warnings"))
+    found.with_curves, found.sweep_file = curve, lambda: whole
+    return found
+
+
+@job
+def verify_engine(
+    *,
+    engine: Annotated[
+        Literal["polars", "duckdb", "spark"] | None,
+        Option("Verify this engine; without it, every one that is installed."),
+    ] = None,
+    spark_master: Annotated[
+        str | None, Option("The cluster to verify; by default this machine.", metavar="URL")
+    ] = None,
+    rows: Annotated[int, Option("Rows of the log made for it.", minimum=100, metavar="N")] = 20_000,
+    seed: Annotated[int, Option("Seed of the log made for it.", minimum=0)] = 0,
+    step: Step = silent,
+) -> "Verification":
+    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
+    from demur.returns.verify import verify_engines
+
+    return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)
+
+
+def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    rest = f"{len(lines) - MOST_NOTES:,} more {kind} of the parts; -o WHOLE.sweep keeps them all"
+    return lines if len(lines) <= MOST_NOTES else (*lines[:MOST_NOTES], rest)
+
+
+MERGE = Job(
+    "merge",
+    merge,
+    "demur.returns.presentation:of_scores",
+    "demur merge parts/*.sweep -o whole.sweep -o plot.svg",
+    endings=SWEEPS,
+)
+VERIFY_ENGINE = Job(
+    "verify-engine",
+    verify_engine,
+    present="demur.returns.verify:of_verification",
+    example="demur verify-engine --spark-master spark://host:7077",
+    figures=False,
+    fails=lambda found: not found.holds,
+)
