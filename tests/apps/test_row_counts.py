@@ -43,11 +43,6 @@ OPTIONS = {
 FORMATS = ["t.jsonl", "t.csv", "t.tsv", "t.parquet", "t.arrow", "t.csv.gz", "t.jsonl.gz"]
 
 
-def formats(command: str) -> list[str]:
-    """The formats that a command reads: only plain text can be followed."""
-    return FORMATS[:3] if command == "follow" else FORMATS
-
-
 def write(frame: pl.DataFrame, path: Path) -> None:
     """Writes a frame in the format that the name of a file asks for."""
     compression = {"compression": "gzip"} if path.name.endswith(".gz") else {}
@@ -70,7 +65,10 @@ def counted(folder: Path, command: str, name: str) -> int:
     return COUNTS[command](json.loads(done.stdout.splitlines()[-1] if command == "follow" else done.stdout))
 
 
-@pytest.mark.parametrize(("command", "name"), [(command, name) for command in COUNTS for name in formats(command)])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [*(("score", name) for name in FORMATS), *((command, "t.csv") for command in COUNTS if command != "score")],
+)
 def test_inputs_rightly_withheld_count_in_every_command_and_format(tmp_path: Path, command: str, name: str) -> None:
     (tmp_path / "same.csv").write_text(FIVE)
     write(pl.read_csv(tmp_path / "same.csv"), tmp_path / name)

@@ -11,7 +11,6 @@ from demur.errors import DataError
 from demur.nbest_lists.asr.grammar import Grammar, bundled
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "dstc2" / "dstc2_train_nbest.jsonl.gz"
-GUIDE = bundled()
 
 SMALL = {
     "ignore": ["um"],
@@ -198,7 +197,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     ],
 )
 def test_the_restaurant_guide_understands(text, acts):
-    assert GUIDE.parse(text) == acts
+    assert bundled().parse(text) == acts
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="no ../shared/data/dstc2 beside the project")
@@ -210,7 +209,7 @@ def test_the_restaurant_guide_understands_what_real_callers_said():
             acts = [Act(act["act"], tuple(Slot(*slot) for slot in act["slots"])) for act in turn["ref"]]
             reference, found = (
                 dstc_items(acts, slots),
-                dstc_items(parse_acts(GUIDE.parse(turn["transcription"])), slots),
+                dstc_items(parse_acts(bundled().parse(turn["transcription"])), slots),
             )
             both, hypothesised, wanted = (
                 both + len(reference & found),
