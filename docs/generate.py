@@ -206,6 +206,7 @@ def figures() -> None:
 def understanding_figures() -> None:
     """Tokenizers, growth and two stages on the bundled museum guide, as their commands have them by default."""
     from demur.lab.corpora import domains, museum
+    from demur.lab.noise import read_recorded
     from demur.lab.understanding_experiments import (
         gate_experiment,
         growth_experiment,
@@ -220,6 +221,9 @@ def understanding_figures() -> None:
     tokenizers = of_experiment(tokenizer_experiment(questions.in_scope(), channel=channel))
     _save("tokenizers", tokenizers.main_figure, "understanding")
     _save("bands", tokenizers.figure("error_return"), "understanding")
+    recorded = read_recorded(DOCS.parent / "src" / "demur" / "corpora" / "museum" / "heard.jsonl")
+    spoken = of_experiment(tokenizer_experiment(questions.only(recorded.texts), channel=recorded))
+    _save("speech", spoken.main_figure, "understanding")
     grown = of_experiment(growth_experiment(questions.in_scope(), domains()))
     _save("growth", grown.main_figure, "understanding")
     _save("gain", grown.figures_named("error_return")[-1], "understanding")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from demur.judges.jobs import agreement
     from demur.nbest_lists.jobs import compare_nbest, import_slf, nbest, read_nbest
     from demur.nbest_lists.table import NBest, NBestReading
-    from demur.outcome.jobs import compare_outcomes, fit_outcome, predict_outcome, regress
+    from demur.outcome.jobs import compare_outcomes, fit_outcome, majority_baseline, predict_outcome, regress
     from demur.reports.jobs import report
     from demur.returns.engine_jobs import merge, verify_engine
     from demur.returns.jobs import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from demur.returns.table import Reading, Responses
     from demur.store.jobs import add_runs, remove_runs, runs
     from demur.study.jobs import check_study, demo_study, erase_person, export_study, new_study, study_status
-    from demur.understanding.jobs import question_pairs, respond, train, tune
+    from demur.understanding.jobs import grade, question_pairs, respond, train, train_grader, tune
     from demur.understanding.relevance import RelevanceClassifier, load_model, save_model
 
 __version__ = "0.1.0"
@@ -67,9 +67,9 @@ _HOMES = {
     "returns.engine_jobs": ("merge", "verify_engine"),
     "importers": ("import_dstc",),
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
-    "outcome.jobs": ("compare_outcomes", "fit_outcome", "predict_outcome", "regress"),
+    "outcome.jobs": ("compare_outcomes", "fit_outcome", "majority_baseline", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
-    "understanding.jobs": ("question_pairs", "respond", "train", "tune"),
+    "understanding.jobs": ("grade", "question_pairs", "respond", "train", "train_grader", "tune"),
     "judges.jobs": ("agreement",),
     "reports.jobs": ("report",),
     "core.show.citations": ("cite",),
@@ -122,6 +122,7 @@ __all__ = [  # noqa: RUF022
     "regress",
     "predict_outcome",
     "compare_outcomes",
+    "majority_baseline",
     "read_trials",
     "gold",
     "plan_gold",
@@ -142,6 +143,8 @@ __all__ = [  # noqa: RUF022
     "tune",
     "respond",
     "question_pairs",
+    "train_grader",
+    "grade",
     "save_model",
     "load_model",
     "RelevanceClassifier",

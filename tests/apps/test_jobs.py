@@ -38,6 +38,7 @@ from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import add_runs
 from demur.study.jobs import JOBS as STUDY_JOBS
+from demur.understanding.grading import write_grader
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 from importers.dstc_folders import corpus
 from nbest_lists.nbest_logs import log as lists
@@ -195,6 +196,14 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "rye.txt").write_text("Rye is a grass. Rye bread is dark. Farmers sow rye in autumn.")
     (made / "pairs.jsonl").write_text("".join(f'{{"input": "{text}", "target": "{to}"}}\n' for text, to in pairs))
     demur.save_model(demur.train(made / "pairs.jsonl"), made / "guide")
+    said = {"right": "it is shut", "part": "shut", "none": "help"}
+    marked = [
+        {"question": "Why?", "expected": "it is shut", "answer": f"{text} {k}", "target": label}
+        for k in range(4)
+        for label, text in said.items()
+    ]
+    pl.DataFrame(marked).write_ndjson(made / "marked.jsonl")
+    write_grader(demur.train_grader(marked, folds=2, replicates=50), made / "grader.json")
     (made / "lake").mkdir()
     for place, part in enumerate(rows.iter_slices(80)):
         part.write_parquet(made / "lake" / f"{place}.parquet")
@@ -301,6 +310,10 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "gate": ("experiment gate", [PAIRS], {}),
     "demo": ("demo", [], {"logs": Path("logs")}),
     "simulate": ("simulate", ["town"], {"managers": ("state-machine", "belief"), "noise": (0.0, 0.3), "dialogues": 4}),
+    "pairs": ("understand pairs", ["rye.txt"], {}),
+    "grade train": ("understand grade train", ["marked.jsonl"], {"folds": 3, "level": 0.8}),
+    "grade respond": ("understand grade respond", ["grader.json", "marked.jsonl"], {}),
+    "outcome baseline": ("outcome baseline", [TURNS], {}),
     "respond": ("understand respond", ["guide", PAIRS], {}),
     "respond at a threshold": ("understand respond", ["guide", PAIRS], {"threshold": 0.9, "withhold": True}),
     "verify-engine": ("verify-engine", [], {"engine": "duckdb", "rows": 200}),
@@ -310,6 +323,8 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "rm": ("rm", ["a"], {"store": Path("store"), "yes": True}),
     "runs": ("runs", [], {"store": Path("store"), "kind": "responses", "check": True}),
 }
+WRITE_ROWS = ("understand respond", "understand pairs", "understand grade respond", "outcome baseline")
+"""Jobs whose files of JSON have the rows, not the document."""
 LAB = {job.name for job in lab_jobs.JOBS}
 AGAIN = {name: case for case, (name, _, _) in reversed(CASES.items()) if name not in LAB}
 """The first case of each job, by the job; that those of the lab give the same again is tested with them."""
@@ -380,7 +395,7 @@ def test_python_and_the_command_give_the_same_json(
     if "store" in given:
         add_runs(A, store=Path("store"))
         shutil.copytree("store", "copy")
-    kept = [] if name == "understand respond" else ["-o", "kept.json"]
+    kept = [] if name in WRITE_ROWS else ["-o", "kept.json"]
     done = demur(*name.split(), *arguments, *typed(function, given), "--json", *kept)
     assert done.returncode == 0, done.stderr
     if "store" in given:

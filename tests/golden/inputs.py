@@ -29,6 +29,7 @@ def write_inputs(folder: Path) -> None:
     _write_heaps(folder)
     _write_lists(folder)
     _write_judgements(folder)
+    _write_student_answers(folder)
     run_block("outcome", 'write_ndjson("tutor.jsonl")', folder)
     corpus(folder / "dstc")
     for file in (ROOT / "tests" / "importers" / "data").glob("*.json"):
@@ -80,6 +81,32 @@ def _write_judgements(folder: Path) -> None:
         if judge != "cleo" or k % 4
     ]
     pl.DataFrame(said).write_csv(folder / "judgements.csv")
+
+
+def _write_student_answers(folder: Path) -> None:
+    """What students say to questions on bees, with marks, and what a tutor logs of four of them."""
+    facts = (folder / "bees.txt").read_text(encoding="utf-8").split("\n")[:12]
+    rows = []
+    for k, fact in enumerate(facts):
+        words = fact.split()
+        said = {
+            "correct": fact,
+            "pc_incomplete": " ".join(words[: len(words) // 2]),
+            "contradictory": f"{' '.join(words[:2])} not {facts[k - 1]}",
+            "non_content": "I do not know",
+        }
+        about = {"question": f"What do you know of {' '.join(words[:3]).lower()}?", "expected": fact}
+        rows += [{**about, "answer": answer, "target": label} for label, answer in said.items()]
+    pl.DataFrame(rows).write_ndjson(folder / "student-answers.jsonl")
+    acts = {
+        "correct": {"speech_act": "answer", "matched": ["path"]},
+        "pc_incomplete": {"speech_act": "answer", "matched": ["path"], "not_mentioned": ["battery"]},
+        "contradictory": {"speech_act": "uninterpretable"},
+        "non_content": {"speech_act": "help request"},
+    }
+    empty = {"matched": [], "contradictory": [], "not_mentioned": []}
+    log = [{"id": k, "target": label, **empty, **act} for k, (label, act) in enumerate(acts.items(), start=1)]
+    pl.DataFrame(log).write_ndjson(folder / "tutor-log.jsonl")
 
 
 def run_block(page: str, line: str, folder: Path) -> None:

@@ -33,7 +33,17 @@ STAMPS = (
     (re.compile(r"\bdemur \d+\.\d+\.\d+[\w.+]*"), "demur <version>"),
     (re.compile(r"\bdata=[0-9a-f]{16}\b"), "data=<digest>"),  # computed confidences differ in the last bit
 )
-TWICE = ("judge ", "follow ", "import ", "report ", "understand respond ", "understand pairs ", "understand chat ")
+TWICE = (
+    "judge ",
+    "follow ",
+    "import ",
+    "report ",
+    "understand respond ",
+    "understand pairs ",
+    "understand grade respond ",
+    "outcome baseline ",
+    "understand chat ",
+)
 """Commands of which `-o` writes no document, or that say another thing with it."""
 WIDTH = 110
 INDIFFERENT = {"--quiet": 0, "-q": 0, "--json": 0, "--replicates": 1, "-o": 1, "--output": 1}

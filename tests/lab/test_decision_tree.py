@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from demur.lab.grader import LEAF, Tree, grow_tree, more_errors, prune_tree
+from demur.understanding.grader import LEAF, Tree, grow_tree, more_errors, prune_tree
 
 
 def rows(n=300, *, noise=0.2, seed=0, n_features=2):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
-from demur.lab.grader import FEATURES, ShortAnswerGrader, cross_graded, grouped_folds, stratified_folds
 from demur.returns.table import responses
+from demur.understanding.grader import FEATURES, ShortAnswerGrader, cross_graded, grouped_folds, stratified_folds
 
 QUESTION = "Why is bulb A on?"
 EXPECTED = ("it is in a closed path with the battery", "the battery is in a closed path")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.lab.grader import Overlap, overlap, words
+from demur.understanding.grader import Overlap, overlap, words
 from reference import overlap as slow
 
 texts = st.lists(st.sampled_from("abcd"), max_size=12)

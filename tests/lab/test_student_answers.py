@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from demur.errors import DataError
-from demur.lab.grader import student_answers
+from demur.understanding.grader import student_answers
 
 ROW = {"question": "Why is bulb A on?", "expected": "It is in a closed path.", "answer": "closed path"}
 

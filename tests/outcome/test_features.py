@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
 from demur.outcome.features import (
+    FLOW,
     SETS,
     Turns,
     all_features,
@@ -34,6 +35,16 @@ def values(turns, place=0):
 @pytest.fixture(scope="module")
 def paper():
     return turned(reference.paper_turns())
+
+
+def test_how_a_dialogue_went_by_hand():
+    """Of four turns two are understood, of one label; the two others must be repaired."""
+    said = [("a", "a"), ("b", None), ("b", "c"), ("a", "a")]
+    turns = turned([{"dialogue": "d", "target": target, "prediction": label} for target, label in said])
+    found = values(turns)
+    assert (found["user_turns"], found["repair_ratio"], found["concept_efficiency"]) == (4, 0.5, 0.25)
+    assert candidates("paradise", turns, ["seconds", "mood"], least=2) == ["kappa", *FLOW, "seconds"]
+    assert candidates("unclassified", turns, [], least=2) == ["rejected"]
 
 
 TABLE_2 = {
@@ -254,7 +265,16 @@ def test_sets_and_names_stand_for_features_each_once(small, asked, names):
 
 
 def test_every_set_has_a_test():
-    assert set(SETS) == {"scores.fm", "scores.f", "scores.precision", "scores.recall", "scores.all", "conf", "full"}
+    assert set(SETS) == {
+        "scores.fm",
+        "scores.f",
+        "scores.precision",
+        "scores.recall",
+        "scores.all",
+        "conf",
+        "full",
+        "paradise",
+    }
 
 
 @pytest.mark.parametrize(

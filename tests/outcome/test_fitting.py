@@ -6,10 +6,20 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from demur.errors import DataError, UsageError
 from demur.outcome.features import design
-from demur.outcome.fitting import PAPER_SETS, Procedure, feature_sets, fit_design, fit_regression, validate_learners
+from demur.outcome.fitting import (
+    PAPER_SETS,
+    Procedure,
+    feature_sets,
+    fit_design,
+    fit_regression,
+    mse_decreases,
+    paired_decrease,
+    validate_learners,
+)
 from demur.outcome.stepwise import Selection
 from demur.outcome.table import dialogues
 from demur.returns.table import Reading, responses
@@ -180,6 +190,35 @@ def test_feature_sets_stand_side_by_side_under_the_papers_names(sets):
         assert one.validation["nested"]["r2"] <= one.validation["in_sample"]["r2"] + 1e-12
     assert by_name["conf"].terms[0] == CULPRIT
     assert by_name["conf"].validation["nested"]["r2"] > by_name["scores.precision"].validation["nested"]["r2"]
+
+
+def test_the_r2_that_the_paper_prints_is_that_of_the_training_folds(sets):
+    """An intercept alone explains none of the rows it was fitted to, and less than none of those left out."""
+    for one in sets:
+        assert one.printed[0] == pytest.approx(one.validation["in_sample"]["r2"], abs=0.05)
+    y = np.array([0.1, 0.5, 0.3, 0.7, 0.2])
+    alone = fit_regression(np.ones((5, 1)), y, ["x"], outcome="y", how=QUICK)
+    assert alone.loo.training_r2 == pytest.approx(0, abs=1e-12)
+    assert alone.loo.r2 == pytest.approx(1 - (5 / 4) ** 2)
+
+
+def test_a_decrease_of_the_error_is_tested_dialogue_by_dialogue(sets):
+    found = mse_decreases(sets, made(dialogues_=30))
+    assert [one.features for one in found] == list(PAPER_SETS[1:])
+    conf = next(one for one in found if one.features == "conf")
+    by_name = {one.name: one.validation["loo"]["mse"] for one in sets}
+    assert conf.loo.value == pytest.approx(by_name["scores.fm"] - by_name["conf"])
+    first, other = (next(one for one in sets if one.name == name).errors["loo"] for name in ("scores.fm", "conf"))
+    assert conf.loo.p == pytest.approx(ttest_rel(first, other).pvalue)
+    assert conf.loo.p_adjusted == pytest.approx(1 - (1 - conf.loo.p) ** 6)
+
+
+def test_dialogues_of_a_group_vary_together():
+    """Each row twice, as one group: interval and p-value are those of the rows once."""
+    before, after = np.array([0.4, 0.2, 0.3, 0.6]), np.array([0.1, 0.3, 0.1, 0.2])
+    once = paired_decrease(before, after, None)
+    twice = paired_decrease(np.repeat(before, 2), np.repeat(after, 2), np.repeat(np.arange(4), 2))
+    assert (twice.value, twice.p, twice.low) == pytest.approx((once.value, once.p, once.low))
 
 
 def test_a_set_that_cannot_be_fitted_says_why_and_the_others_go_on():

@@ -51,7 +51,14 @@ def dialogue_features(cells: list[classes.Cell], labels: list[str]) -> dict[str,
                 count = classes.weight(cells, actual=actual, predicted=said)
                 found[f"predicted-{said}-actual-{actual}"] = count / wrong if wrong else nan
     rejected = Fraction(sum(weight for _, said, weight in cells if said is None))
-    return {**found, "rejected": rejected / classes.weight(cells), "kappa": classes.kappa(cells, "own")}
+    total = classes.weight(cells)
+    understood = {actual for actual, said, weight in cells if said == actual and weight}
+    flow = {
+        "user_turns": total,
+        "repair_ratio": sum(weight for actual, said, weight in cells if said != actual) / total,
+        "concept_efficiency": len(understood) / total,
+    }
+    return {**found, **flow, "rejected": rejected / total, "kappa": classes.kappa(cells, "own")}
 
 
 def class_score(cells: list[classes.Cell], label: str, kind: str) -> Fraction | float:

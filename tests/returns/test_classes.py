@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from demur.core.stats.measure import Score
 from demur.errors import DataError, UsageError
 from demur.returns.classes import Accuracy, ClassAverage, Confusion, Kappa, class_values, majority_baseline
+from demur.returns.jobs import classes
 from reference import classes as plain
 
 LABELS = st.sampled_from(["a", "b", "c"])
@@ -48,6 +49,17 @@ def beetle():
 
 def value(measure, confusion):
     return float(measure.finish(confusion))
+
+
+def test_cells_of_a_confusion_table_stand_for_as_many_inputs_as_they_count():
+    cells = [("yes", "yes", 30), ("yes", "no", 10), ("no", "no", 50), ("no", None, 10)]
+    table = [{"target": actual, "prediction": said, "weight": count} for actual, said, count in cells]
+    rows = [{"target": actual, "prediction": said} for actual, said, count in cells for _ in range(count)]
+    (counted,), (each,) = (classes(one, replicates=50) for one in (table, rows))
+    assert counted.confusion.n == each.confusion.n == 100
+    assert counted.figures == each.figures
+    (weighed,) = classes([*table, table[0]], replicates=50)
+    assert weighed.confusion.n == 5
 
 
 def test_the_papers_corpus_has_3379_items_1064_of_them_rejected():

@@ -234,7 +234,7 @@ class Output:
 class Job:
     """A function and what its command needs besides: where it is, how its result is shown, what else it writes.
 
-    `name` may have two words, such as "outcome fit". `present` is the "module:function" from the result to what is
+    `name` may have several words, such as "outcome fit". `present` is the "module:function" from the result to what is
     shown, loaded only then. `about` are further paragraphs of the help. `endings` are file endings that `-o` takes
     here besides the usual ones, each with the "module:function" that writes the result to a path; an empty ending
     stands for a folder. `check` is the "module:function" that refuses such paths before any work is done.

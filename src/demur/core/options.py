@@ -119,3 +119,6 @@ TrialX = Annotated[str | None, Option("Of trials: the column that makes it harde
 TrialY = Annotated[str | None, Option("Of trials: the column that says how well it went.")]
 OutcomeColumn = Annotated[str | None, Option("Of dialogues: the column that says how they ended.", metavar="COLUMN")]
 NoSeed = Annotated[int, Option("Taken as by every command; nothing here is random.")]
+
+ROW_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+"""What the names of files end in to which rows are written."""

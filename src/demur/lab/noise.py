@@ -224,7 +224,7 @@ class RecordedChannel:
 
     texts: Mapping[Hashable, str]
 
-    description = "a recogniser, recorded"
+    description = "a recorded recogniser"
     caution = ""
     snr_db = None
 

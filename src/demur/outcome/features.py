@@ -115,6 +115,17 @@ def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejectio
     return Turns(tuple(names), tuple(labels), counts)
 
 
+FLOW: Mapping[str, str] = {
+    "user_turns": "turns of the user, which are the rows of the log",
+    "repair_ratio": "share of the user's turns that were not understood, so that they must be repaired",
+    "concept_efficiency": "different labels understood rightly, over the user's turns",
+}
+"""Inputs of PARADISE that a log of turns gives, and what each is."""
+
+DIALOGUE_COLUMNS = ("seconds", "turns", "system_turns")
+"""Inputs of PARADISE that the table of dialogues gives, where it has such columns."""
+
+
 def unknown_turns(responses: Responses, labels: Sequence[str]) -> pl.Series:
     """Which turns have a right or a predicted label that is none of these."""
     known = pl.Series(labels, dtype=pl.String).implode()
@@ -164,6 +175,16 @@ def frequent_confusions(turns: Turns, least: float = MIN_PER_DIALOGUE) -> tuple[
     return tuple(confusion_name(*pair) for pair in turns.pairs if turns.cell(*pair).sum() >= fewest)
 
 
+def flow_features(turns: Turns) -> dict[str, Array]:
+    """How each dialogue went, by the names of PARADISE's inputs (`FLOW`)."""
+    total, hits = turns.counts.sum(axis=(1, 2)), np.diagonal(turns.counts[:, :-1], axis1=1, axis2=2)
+    return {
+        "user_turns": total,
+        "repair_ratio": 1 - ratio(hits.sum(axis=1), total),
+        "concept_efficiency": ratio((hits > 0).sum(axis=1).astype(np.float64), total),
+    }
+
+
 def all_features(turns: Turns, only: Collection[str] | None = None) -> dict[str, Array]:
     """Everything that can be computed of the turns, by name; the share of rejected turns and kappa too.
 
@@ -173,6 +194,7 @@ def all_features(turns: Turns, only: Collection[str] | None = None) -> dict[str,
     parts = [part for part in PARTS if only is None or any(name.startswith(f"{part}.") for name in only)]
     made = {name: values for part in parts for name, values in score_features(turns, part).items()}
     made |= confusion_features(turns, only)
+    made |= flow_features(turns)
     made["rejected"] = ratio(turns.counts[:, -1, :].sum(axis=1), turns.counts.sum(axis=(1, 2)))
     if only is None or "kappa" in only:
         made["kappa"] = np.asarray(Kappa().finish(turns.confusion))
@@ -187,8 +209,12 @@ SETS: Mapping[str, tuple[str, ...]] = {
     "scores.all": ("fmeasure", "precision", "recall"),
     "conf": ("conf",),
     "full": ("conf", "fmeasure", "precision", "recall"),
+    "paradise": ("flow",),
 }
 """Feature sets by the paper's names, and the parts they are made of; they can be joined by +."""
+
+SYNONYMS: Mapping[str, str] = {"unclassified": "rejected"}
+"""Other names of features: the paper's percentage of unclassified answers is the share of rejected turns."""
 
 
 def candidates(asked: str | Sequence[str], turns: Turns | None, columns: Sequence[str], *, least: float) -> list[str]:
@@ -201,8 +227,7 @@ def candidates(asked: str | Sequence[str], turns: Turns | None, columns: Sequenc
             raise UsageError(f'the feature set "{piece}" is made from turns; give a log of turns, or name columns')
         else:
             for part in SETS[piece]:
-                made = frequent_confusions(turns, least) if part == "conf" else score_features(turns, part)
-                names.update(dict.fromkeys(made))
+                names.update(dict.fromkeys(_part_names(part, turns, columns, least)))
     known = {*columns, *(() if turns is None else all_features(turns))}
     for name in names:
         if name not in known:
@@ -210,8 +235,18 @@ def candidates(asked: str | Sequence[str], turns: Turns | None, columns: Sequenc
     return list(names)
 
 
+def _part_names(part: str, turns: Turns, columns: Sequence[str], least: float) -> Collection[str]:
+    """The features of one part of a set."""
+    if part == "conf":
+        return frequent_confusions(turns, least)
+    if part == "flow":
+        return ["kappa", *flow_features(turns), *(name for name in DIALOGUE_COLUMNS if name in columns)]
+    return score_features(turns, part)
+
+
 def _pieces(asked: str | Sequence[str]) -> list[str]:
-    return [piece.strip() for piece in (asked.split("+") if isinstance(asked, str) else asked)]
+    pieces = [piece.strip() for piece in (asked.split("+") if isinstance(asked, str) else asked)]
+    return [SYNONYMS.get(piece, piece) for piece in pieces]
 
 
 POLICIES: Mapping[Undefined, str] = {

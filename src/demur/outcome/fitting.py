@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
+from demur.core.stats.intervals import Difference, student, student_p
 from demur.errors import DataError
 from demur.outcome.features import REJECTION_NOTES, Design, design
 from demur.outcome.learners import LEARNERS, FBeta, cross_validate, cross_validate_f_beta, fit_f_beta
 from demur.outcome.least_squares import Diagnostics, Paradise, diagnose, paradise
-from demur.outcome.prediction import HIDDEN_PRICES, OutcomeModel, Price, model_of, prices
+from demur.outcome.prediction import HIDDEN_PRICES, OutcomeModel, Price, model_from_formula, model_of, prices
 from demur.outcome.stepwise import Selection, Stepwise, run_search
 from demur.outcome.table import Dialogues
 from demur.outcome.validation import (
@@ -97,6 +98,8 @@ class Regression(Shown):
             *self.row_notes,
             "R2 = 1 - squared errors / squares about the mean; SD is that of single squared errors",
             f"leave-one-out: the chosen model without each {unit}; nested: {inside}",
+            f"R2 as Dzikovska et al. (2012) print it, the mean over the training folds of leave-one-out: "
+            f"{self.loo.training_r2:.2f} (SD {self.loo.training_r2_sd:.2f})",
         ]
         if self.bootstrap is not None:
             lost = len(self.bootstrap.failed)
@@ -158,6 +161,11 @@ class SetResult:
     terms: tuple[str, ...]
     validation: Mapping[str, Mapping[str, float | None]]
     why: str | None = None
+    formula: str = ""
+    printed: tuple[float, float] | None = None
+    """Mean and standard deviation of R2 over the training folds: what Table 5 seems to print as cross-validated."""
+    errors: Mapping[str, Array] = field(default_factory=dict, compare=False)
+    """Squared errors of each dialogue, leaving out and nested."""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values."""
@@ -166,8 +174,25 @@ class SetResult:
             "candidates": self.candidates,
             "terms": list(self.terms),
             **self.validation,
+            **({} if self.printed is None else {"training_folds": dict(zip(("r2", "sd"), self.printed, strict=True))}),
+            **({"formula": self.formula} if self.formula else {}),
             **({} if self.why is None else {"why": self.why}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Decrease:
+    """By how much the mean squared error of a feature set is below that of another, dialogue by dialogue."""
+
+    features: str
+    against: str
+    loo: Difference
+    nested: Difference
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decrease as plain values."""
+        tests = {"leave_one_out": self.loo.to_dict(), "nested": self.nested.to_dict()}
+        return {"features": self.features, "against": self.against, **tests}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,6 +206,8 @@ class OutcomeFit(Shown):
     design: Design
     model: OutcomeModel
     sets: tuple[SetResult, ...] = ()
+    decreases: tuple[Decrease, ...] = ()
+    """Of the mean squared error of each set against the first, corrected for all of them."""
     learners: Mapping[str, OutcomeValidation] = field(default_factory=dict)
     beta: FBeta | None = None
     reading_notes: tuple[str, ...] = ()
@@ -224,6 +251,7 @@ class OutcomeFit(Shown):
             "formula": self.model.formula(),
             "prices": [asdict(price) for price in self.prices],
             **({"feature_sets": [one.to_dict() for one in self.sets]} if self.sets else {}),
+            **({"mse_decreases": [one.to_dict() for one in self.decreases]} if self.decreases else {}),
             **({"learners": {name: one.to_dict() for name, one in self.learners.items()}} if self.learners else {}),
             **({} if self.beta is None else {"f_beta": self.beta.to_dict()}),
             "notes": list(self.notes),
@@ -286,10 +314,62 @@ def feature_sets(
         try:
             made = design(table, responses, features=name, **options)
             one = fit_regression(made.x, made.y, made.names, outcome=made.outcome, how=quick, groups=made.groups)
-            results.append(SetResult(name, len(made.names), one.chosen.terms, one.validation))
+            coefficients = {term: value for term, value in one.chosen.coefficients.items() if not np.isnan(value)}
+            results.append(
+                SetResult(
+                    name,
+                    len(made.names),
+                    one.chosen.terms,
+                    one.validation,
+                    formula=model_from_formula(made.outcome, coefficients).formula(),
+                    printed=(one.loo.training_r2, one.loo.training_r2_sd),
+                    errors={"loo": one.loo.errors, "nested": one.nested.errors},
+                )
+            )
         except DataError as fault:
             results.append(SetResult(name, 0, (), {}, str(fault)))
     return tuple(results)
+
+
+def mse_decreases(sets: Sequence[SetResult], made: Design, level: float = 0.95) -> tuple[Decrease, ...]:
+    """How far below that of the first set the mean squared error of each other set is, paired by dialogue.
+
+    Student's t on the differences of the squared errors, of groups where dialogues come in groups, corrected for the
+    number of sets (Sidak 1967). Sets that were fitted on fewer dialogues are left out.
+    """
+    known = [one for one in sets if one.errors and all(part.size == made.y.size for part in one.errors.values())]
+    if len(known) < 2:
+        return ()
+    first, others = known[0], known[1:]
+    return tuple(
+        Decrease(
+            one.name,
+            first.name,
+            *(
+                paired_decrease(first.errors[kind], one.errors[kind], made.groups, level).corrected(len(others), level)
+                for kind in ("loo", "nested")
+            ),
+        )
+        for one in others
+    )
+
+
+def paired_decrease(before: Array, after: Array, groups: NDArray[np.int64] | None, level: float = 0.95) -> Difference:
+    """Mean of `before` less that of `after`, row by row, with Student's interval over rows or groups of them.
+
+    >>> one = paired_decrease(np.array([0.4, 0.2, 0.3]), np.array([0.1, 0.1, 0.1]), None)
+    >>> round(one.value, 3), round(one.p, 3)
+    (0.2, 0.074)
+    """
+    gaps, rows = before - after, before.size
+    pulls = (gaps - gaps.mean()) / rows
+    units = pulls if groups is None else np.bincount(groups, pulls)
+    error, freedom = float(np.sqrt(np.square(units).sum() * units.size / max(units.size - 1, 1))), units.size - 1
+    value, undefined = float(gaps.mean()), float("nan")
+    if not error > 0 or freedom < 1:
+        return Difference(value, undefined, undefined, undefined, undefined, why="the errors do not vary")
+    reach, p = student(level, freedom) * error, student_p(value, error, freedom)
+    return Difference(value, value - reach, value + reach, p, p, freedom=freedom)
 
 
 def validate_learners(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from demur.core.jobs import Job, Output, job
-from demur.core.options import Level, Seed, Where
+from demur.core.options import ROW_ENDINGS, Level, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
 from demur.outcome import options
@@ -18,6 +18,7 @@ from demur.returns.jobs import read
 from demur.returns.options import WITHHELD, Columns, MissingConfidence, NoLabels, Withheld
 
 if TYPE_CHECKING:
+    from demur.outcome.baseline import BaselineLog
     from demur.outcome.fitting import OutcomeFit, Regression
     from demur.outcome.prediction import OutcomeComparison, OutcomeModel, Prediction
     from demur.outcome.table import Dialogues
@@ -59,7 +60,7 @@ def fit_outcome(
     `demur outcome predict` reads.
     """
     from demur.outcome.features import design
-    from demur.outcome.fitting import Procedure, feature_sets, fit_beta, fit_design, validate_learners
+    from demur.outcome.fitting import Procedure, feature_sets, fit_beta, fit_design, mse_decreases, validate_learners
     from demur.outcome.stepwise import Selection
 
     step("reading", 0, 1)
@@ -70,9 +71,11 @@ def fit_outcome(
     made = design(table, judged, features=features, **common)
     plain = Procedure(Selection(direction, start), folds=folds, replicates=replicates, seed=seed, level=level)
     how = replace(plain, selection=plain.selection.keeping(keep, made.names))
+    compared = feature_sets(table, judged, how=plain, step=step, **common) if sets else ()
     return replace(
         fit_design(made, how=how, step=step),
-        sets=feature_sets(table, judged, how=plain, step=step, **common) if sets else (),
+        sets=compared,
+        decreases=mse_decreases(compared, made, level),
         learners=validate_learners(made, how=how, step=step) if learners else {},
         beta=fit_beta(made, how=how) if learners else None,
         reading_notes=(*table.notes, *judged.notes),
@@ -177,6 +180,28 @@ def compare_outcomes(
     return replace(found, reading_notes=judged.notes, reading_warnings=judged.warnings)
 
 
+@job
+def majority_baseline(
+    *turns: options.TurnLogs,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: NoLabels = (),
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "lowest",
+) -> "BaselineLog":
+    """A log of the same turns with the most frequent right label as the answer to each: the majority baseline.
+
+    Turns are what `read` takes. `frame()` of the result is a table that `classes`, `score` and `predict_outcome` read.
+
+    >>> log = [{"target": "yes", "prediction": "no"}, {"target": "yes"}, {"target": "no", "prediction": "no"}]
+    >>> majority_baseline(log).frame()["prediction"].to_list()
+    ['yes', 'yes', 'yes']
+    """
+    from demur.outcome.baseline import baseline_log
+
+    return baseline_log(_turns(turns, columns, where, out_of_scope, withheld, missing_confidence))
+
+
 def _turns(data: tuple[Any, ...], *reading: Any) -> "Responses":
     names = ("columns", "where", "out_of_scope", "withheld", "missing_confidence")
     return read(*data, **dict(zip(names, reading, strict=True)))
@@ -242,5 +267,15 @@ JOBS = (
         compare_outcomes,
         present="demur.outcome.presentation:of_known_predictions",
         example="demur outcome compare m.json old.jsonl new.jsonl",
+    ),
+    Job(
+        "outcome baseline",
+        majority_baseline,
+        present="demur.outcome.baseline:of_baseline",
+        example="demur outcome baseline turns.jsonl -o majority.jsonl",
+        about=f"`-o` writes the log to {' '.join(ROW_ENDINGS)}.",
+        endings=tuple((ending, "demur.outcome.baseline:write_baseline") for ending in ROW_ENDINGS),
+        figures=False,
+        says_files=True,
     ),
 )

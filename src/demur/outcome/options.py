@@ -62,8 +62,8 @@ MapOutcomes = Annotated[
 Features = Annotated[
     str | Sequence[str],
     Option(
-        "scores.fm, scores.precision, scores.recall, scores.all, conf, conf+scores.f, full; names of features or of "
-        "columns; joined by +.",
+        "scores.fm, scores.precision, scores.recall, scores.all, conf, conf+scores.f, full, paradise; names of "
+        "features, such as unclassified, or of columns; joined by +.",
         metavar="SETS",
         write=features_text,
     ),

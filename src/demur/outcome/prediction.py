@@ -113,6 +113,12 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             return True
         return (self.validation["nested"].get("r2") or 0.0) > 0
 
+    @property
+    def checks(self) -> bool:
+        """Whether it holds anything that a new system can be checked against."""
+        confusions = any(name.startswith("predicted-") for name in self.terms)
+        return bool(self.ranges) or (self.rare_share is not None and confusions)
+
     def value(self, features: Mapping[str, float]) -> float:
         """The outcome that features give.
 
@@ -134,7 +140,11 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         formula = f"formula: {self.formula()}"
         if not self.digest:
             lacks = [] if self.covariance else ["no intervals"]
-            lacks += [] if self.ranges else ["nothing to check new systems against"]
+            if not self.ranges:
+                rare = "no ranges of scores, so new systems are checked for rare confusions only"
+                lacks.append(
+                    "nothing to check new systems against, so they are not checked" if not self.checks else rare
+                )
             return formula, f"the model was written by hand{': ' if lacks else ''}{', and '.join(lacks)}"
         r2s = {VALIDATION_NAMES[kind]: values.get("r2") for kind, values in self.validation.items()}
         shares = ", ".join(f"{name} {r2:.2f}" for name, r2 in r2s.items() if r2 is not None)
@@ -442,8 +452,7 @@ def prediction_of(
     if outside and not extrapolate:
         figure = Figure(float("nan"), why="the system is unlike the training data: " + "; ".join(outside))
     naive, size, extrapolated = _naive(model, level), len(turns.dialogues), bool(outside) and extrapolate
-    checked = bool(model.ranges)
-    return Prediction(model, system, figure, naive, features, outside, extrapolated, size, pooled, known, checked)
+    return Prediction(model, system, figure, naive, features, outside, extrapolated, size, pooled, known, model.checks)
 
 
 def mean_features(model: OutcomeModel, turns: Turns) -> dict[str, float]:

@@ -13,8 +13,9 @@ from demur.core.show.html import drawn
 from demur.core.show.numbers import ends, interval, number, p_value, tabled_p, with_interval
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.results import plain, register
+from demur.core.stats.intervals import Difference
 from demur.errors import DataError
-from demur.outcome.fitting import OutcomeFit, Regression, SetResult
+from demur.outcome.fitting import Decrease, OutcomeFit, Regression, SetResult
 from demur.outcome.prediction import OutcomeComparison, PredictedPair, Prediction, Price
 from demur.outcome.validation import VALIDATION_NAMES, Bootstrap
 
@@ -38,7 +39,11 @@ def of_fit(fit: OutcomeFit) -> Presentation:
         fit.regression,
         price_sentences(prices, fit.regression.outcome),
         rivals={name: {"nested": one.summary} for name, one in fit.learners.items()},
-        tables=[*([price_table(prices)] if prices else []), *([sets_table(fit.sets)] if fit.sets else [])],
+        tables=[
+            *([price_table(prices)] if prices else []),
+            *([sets_table(fit.sets), formula_table(fit.sets)] if fit.sets else []),
+            *([decrease_table(fit.decreases)] if fit.decreases else []),
+        ],
         figures=[
             *([_price_figure(prices, fit.regression.outcome)] if prices else []),
             *([drawing("outcome.charts.sets_chart", sets_frame(fit.sets))] if fit.sets else []),
@@ -216,11 +221,45 @@ def sets_table(sets: Sequence[SetResult]) -> ResultTable:
     rows = []
     for one in sets:
         values = [_cell(one.validation.get(kind, {}).get("r2")) for kind in VALIDATION_NAMES]
+        loo = one.validation.get("loo", {})
+        values += [_with_spread(*(one.printed or (None, None))), _with_spread(loo.get("mse"), loo.get("sd"))]
         kept = one.why or ", ".join(one.terms) or "none"
         rows.append((one.name, str(one.candidates), *values, kept))
-    columns = ("features", "candidates", *(f"R2 {kind}" for kind in VALIDATION_NAMES.values()), "terms kept")
+    kinds = tuple(f"R2 {kind}" for kind in VALIDATION_NAMES.values())
+    columns = ("features", "candidates", *kinds, "R2 of training folds (SD)", "MSE leave-one-out (SD)", "terms kept")
     brief = ResultTable("Feature sets", columns[:-1], tuple(row[:-1] for row in rows))
     return ResultTable("Feature sets", columns, tuple(rows), brief=brief)
+
+
+def _with_spread(value: float | None, spread: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{_cell(value)} ({_cell(spread)})"
+
+
+def formula_table(sets: Sequence[SetResult]) -> ResultTable:
+    """The formula of each feature set, as Table 5 of the paper prints them."""
+    rows = tuple((one.name, one.formula or f"none: {one.why}") for one in sets)
+    return ResultTable("Formulas of the feature sets", ("features", "formula"), rows)
+
+
+def decrease_table(decreases: Sequence[Decrease]) -> ResultTable:
+    """By how much each set lowers the mean squared error, with corrected p-values."""
+    rows = tuple(
+        (
+            one.features,
+            *_decrease_cells(one.loo),
+            tabled_p(one.loo.p_adjusted),
+            *_decrease_cells(one.nested),
+            tabled_p(one.nested.p_adjusted),
+        )
+        for one in decreases
+    )
+    title = f"Decrease of the mean squared error against {decreases[0].against}, paired by dialogue"
+    columns = ("features", "leave-one-out", "corrected p", "nested", "corrected p (nested)")
+    return ResultTable(title, columns, rows)
+
+
+def _decrease_cells(one: Difference) -> tuple[str]:
+    return (with_interval(f"{one.value:+.4f}", one.low, one.high, write="{:+.4f}".format),)
 
 
 def prediction_table(predictions: Sequence[Prediction]) -> ResultTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -25,7 +25,7 @@ from demur.core.stats.resampling import Draws, Rows, Spread, multinomial, number
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
 from demur.returns.curves import effective_inputs
-from demur.returns.judging import OUT_OF_SCOPE
+from demur.returns.judging import OUT_OF_SCOPE, are_cells
 from demur.returns.measures import RETURNS
 from demur.returns.scope import SCOPE
 from demur.returns.table import Responses
@@ -545,16 +545,17 @@ def write_confusion(reports: ClassReports, path: Path) -> None:
 def class_reports(responses: Responses, *, level: float = 0.95, replicates: int = 1000, seed: int = 0) -> ClassReports:
     """Per-class scores of every system; targets and predictions must both be there.
 
-    >>> from demur.returns.table import responses as table
-    >>> columns = {"target": ["yes", "no"], "prediction": ["yes", "yes"], "confidence": [1, 1]}
-    >>> class_reports(table(columns))[0].figures["accuracy"].value
-    0.5
+    Rows that are the cells of a confusion table, with counts as weights, stand for as many inputs.
     """
     reports = []
     for system in responses.systems:
         frame = responses.of(system).frame
         labels, rows = labelled(frame), Rows.from_frame(frame)
         confusion = Confusion.from_frame(nw.from_native(labels))
+        if are_cells(labels) and rows.unit is None and rows.stratum is None:
+            whole = replace(confusion, n=round(float(rows.weight.sum())))
+            reports.append(class_report(whole, system=system, level=level, replicates=replicates, seed=seed))
+            continue
         if rows.alike:
             drawn = _independent(confusion, replicates, seed)
         else:

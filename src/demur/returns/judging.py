@@ -37,6 +37,18 @@ NONE = "(none)"
 RANK_LOWEST = '--missing-confidence lowest, or missing_confidence="lowest", ranks such answers below all others'
 """The way out for answers that lack a confidence."""
 
+
+def are_cells(labels: pl.DataFrame) -> bool:
+    """Whether rows are the cells of a confusion table: each pair of labels once, a whole number as its weight.
+
+    >>> are_cells(pl.DataFrame({"actual": ["a", "a"], "predicted": ["a", None], "weight": [3.0, 1.0]}))
+    True
+    """
+    weight = labels["weight"]
+    counts = bool((weight == weight.round()).all()) and bool((weight > 1).any())
+    return counts and not labels.select("actual", "predicted").is_duplicated().any()
+
+
 LEAST_IN_HALF = 50
 """Rows of either half from which a report asks whether they differ, and a note looks at the order of rows."""
 

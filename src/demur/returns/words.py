@@ -292,13 +292,13 @@ def class_sentences(report: ClassReport) -> list[str]:
     """What the labels of one system show."""
     figures, confusion = report.figures, report.confusion
     sentences = [
-        f"{middle_cut(report.system)}: {percent(figures['accuracy'].value)} of {confusion.n:,} rows have the right "
+        f"{middle_cut(report.system)}: {percent(figures['accuracy'].value)} of {confusion.n:,} inputs have the right "
         f"label ({interval(figures['accuracy'])}); macro F1 is {number(figures['macro_f1'].value)}, kappa "
         f"{number(figures['kappa'].value)}."
     ]
     if confusion.rejected:
         share = percent(float(confusion.rejected / confusion.total))
-        rows = f"{confusion.rejected:,.0f} rows ({share})"
+        rows = f"{confusion.rejected:,.0f} inputs ({share})"
         sentences.append(f"{rows} were rejected; they count against recall, not precision.")
     if (worst := confusion.worst) is not None:
         actual, predicted = middle_cut(worst[0]), middle_cut(str(worst[1]))

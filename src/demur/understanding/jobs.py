@@ -7,13 +7,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import Level, NoSeed, Replicates, Sampling, Seed, Where
+from demur.core.jobs import Argument, Job, Option, Output, job
+from demur.core.options import ROW_ENDINGS, Level, NoSeed, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.returns.options import OUT_OF_SCOPE, Columns, labels
 
 if TYPE_CHECKING:
+    from demur.understanding.grading import GradedAnswers, TrainedGrader
     from demur.understanding.questions import QuestionPairs
     from demur.understanding.relevance import RelevanceClassifier
     from demur.understanding.training import AnswerTable, TrainedModel, TunedModel
@@ -239,13 +240,63 @@ def question_pairs(
     return table_of_pairs(read_texts(texts))
 
 
+Marked = Annotated[
+    Any,
+    Argument(
+        f"Table of student answers: question, expected (a text or a list of them), answer, target: {TABLES}.", "ANSWERS"
+    ),
+]
+
+
+@job
+def train_grader(
+    data: Marked,
+    *,
+    folds: Annotated[int, Option("Folds of the evaluation.", minimum=2)] = 10,
+    by: Annotated[
+        Literal["dialogue", "group", "question"] | None, Option("Never part answers with the same value here.")
+    ] = None,
+    columns: Columns = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "TrainedGrader":
+    """Learn to grade short answers from eight similarities, and evaluate by folds: Table 6 of Dzikovska et al. (2012).
+
+    The similarities are raw overlap, F1, Lesk and cosine of the answer with the expected answer and with the question
+    (Text::Similarity); a pruned decision tree close to C4.5 learns from them. `frame()` of the result has each answer
+    as graded by the other folds.
+    """
+    from demur.understanding.grading import trained_grader
+
+    step("grading by folds", 0, 1)
+    sampling = Sampling(level, replicates, seed)
+    return trained_grader(data, folds=folds, by=by, columns=dict(columns or {}), sampling=sampling)
+
+
+@job
+def grade(
+    model: Annotated[Any, Argument("A grader, as train writes it with --model.", "MODEL")],
+    data: Annotated[Any, Argument(f"Table of student answers: question, expected, answer: {TABLES}.", "ANSWERS")],
+    *,
+    columns: Columns = None,
+    seed: NoSeed = 0,  # noqa: ARG001
+    step: Step = silent,
+) -> "GradedAnswers":
+    """Grade the answers of a table by a grader, as a table that `demur classes` and `demur score` read."""
+    from demur.understanding.grading import grade_answers
+
+    step("grading", 0, 1)
+    return grade_answers(model, data, dict(columns or {}))
+
+
 _FOLDER: dict[str, Any] = {
     "about": "`-o` with a name without an ending, MODEL_DIR, writes the model to that folder.",
     "endings": (("", "demur.understanding.relevance:write_result"),),
     "check": "demur.understanding.relevance:check_folders",
     "says_files": True,
 }
-_ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 
 JOBS = (
     Job(
@@ -269,7 +320,7 @@ JOBS = (
         present="demur.understanding.presentation:of_answers",
         example="demur understand respond guide inputs.jsonl -o responses.jsonl",
         about="`-o` writes the table of responses to .jsonl .jsonl.gz .jsonl.zst .json .csv .tsv .parquet .arrow.",
-        endings=tuple((ending, "demur.understanding.training:write_answers") for ending in _ROWS),
+        endings=tuple((ending, "demur.understanding.training:write_answers") for ending in ROW_ENDINGS),
         figures=False,
         says_files=True,
     ),
@@ -279,7 +330,33 @@ JOBS = (
         present="demur.understanding.presentation:of_pairs",
         example="demur understand pairs bees.txt -o pairs.jsonl",
         about="`-o` writes the pairs to .jsonl .jsonl.gz .jsonl.zst .json .csv .tsv .parquet .arrow.",
-        endings=tuple((ending, "demur.understanding.questions:write_pairs") for ending in _ROWS),
+        endings=tuple((ending, "demur.understanding.questions:write_pairs") for ending in ROW_ENDINGS),
+        figures=False,
+        says_files=True,
+    ),
+    Job(
+        "understand grade train",
+        train_grader,
+        present="demur.understanding.presentation:of_grader",
+        example="demur understand grade train answers.jsonl --model grader.json",
+        outputs=(
+            Output(
+                "--model",
+                "Write the grader to this file.",
+                "demur.understanding.grading:write_grader",
+                metavar="FILE.json",
+                short="-m",
+                ending=".json",
+            ),
+        ),
+    ),
+    Job(
+        "understand grade respond",
+        grade,
+        present="demur.understanding.presentation:of_grades",
+        example="demur understand grade respond grader.json answers.jsonl -o graded.jsonl",
+        about=f"`-o` writes the grades to {' '.join(ROW_ENDINGS)}.",
+        endings=tuple((ending, "demur.understanding.grading:write_grades") for ending in ROW_ENDINGS),
         figures=False,
         says_files=True,
     ),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from demur.core.show import numbers
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import threshold_text
-from demur.returns.presentation import of_choice
+from demur.returns.presentation import of_choice, of_classes
 from demur.returns.words import choice_effect
+from demur.understanding.grading import GradedAnswers, TrainedGrader
 from demur.understanding.questions import QuestionPairs
 from demur.understanding.training import AnswerTable, TrainedModel, TunedModel
 
@@ -117,6 +120,32 @@ def of_answers(answers: AnswerTable) -> Presentation:
         data=answers.frame,
         document=answers.to_dict(),
         notes=answers.notes,
+    )
+
+
+def of_grader(found: TrainedGrader) -> Presentation:
+    """How a grader grades answers that it has not seen: the table of its classes."""
+    return replace(
+        of_classes([found.report]),
+        title="Grader of short answers",
+        data=found.frame,
+        document=found.to_dict(),
+        notes=found.notes,
+    )
+
+
+def of_grades(graded: GradedAnswers) -> Presentation:
+    """How many answers got each label."""
+    counts = graded.to_dict()["labels"]
+    rows = tuple((str(label), f"{count:,}") for label, count in counts.items())
+    return Presentation(
+        title="Grades",
+        sentences=(f"{graded.table.height:,} answers graded.",),
+        tables=(ResultTable("Labels given", ("label", "answers"), rows),),
+        figures=(),
+        data=graded.frame,
+        document=graded.to_dict(),
+        notes=graded.notes,
     )
 
 

@@ -66,7 +66,7 @@ def new_app() -> typer.Typer:
 
 
 def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> None:
-    """Add a command for each job; the first of two words names a group that the app has, or gets."""
+    """Add a command for each job; the words before the last name a group that the app has, or gets."""
     for job in jobs:
         group, _, name = job.name.rpartition(" ")
         home = _group(app, group) if group else app
@@ -262,6 +262,10 @@ def _is_study(value: Any) -> bool:
 
 
 def _group(app: typer.Typer, name: str) -> typer.Typer:
+    """The group of a name, which the app has or gets; a group in a group has two words."""
+    outer, _, name = name.rpartition(" ")
+    if outer:
+        app = _group(app, outer)
     for one in app.registered_groups:
         if one.name == name and one.typer_instance is not None:
             return one.typer_instance

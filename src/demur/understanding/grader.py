@@ -333,7 +333,7 @@ _KEPT_TEXTS = 1 << 14
 class ShortAnswerGrader:
     """Grades answers in the manner of scikit-learn: fit, then predict or predict_proba.
 
-    X is a table of student answers (see `demur.lab.grader`), not an array of numbers, so scikit-learn's
+    X is a table of student answers (see `student_answers`), not an array of numbers, so scikit-learn's
     check_estimator does not apply. With several expected answers, each feature takes its best value over them.
 
     `min_per_leaf` and `confidence` (smaller prunes more; None leaves the tree as grown) are the defaults of C4.5.
