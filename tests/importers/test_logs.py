@@ -307,6 +307,11 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
+def edited(file: str, text: str, other: str) -> str:
+    """A log with a text of it replaced."""
+    return (DATA / file).read_text(encoding="utf-8").replace(text, other)
+
+
 BAD: dict[str, tuple[str, Any, ImportChoices, str]] = {
     "unknown scorer": ("a.json", "inspect_verbalised-2epochs.json", ImportChoices(scorer="verbal"), "did you mean"),
     "unknown metric": ("a.jsonl", "lm_eval_samples_mc.jsonl", ImportChoices(metric="accc"), "no metric"),
@@ -322,6 +327,19 @@ BAD: dict[str, tuple[str, Any, ImportChoices, str]] = {
         PLAIN,
         "no samples",
     ),
+    "only failures": (
+        "a.json",
+        edited("promptfoo.json", '"failureReason": ', '"failureReason": 2, "was": '),
+        PLAIN,
+        "failed, 12",
+    ),
+    "another version": ("a.json", edited("promptfoo.json", '"success"', '"passed"'), PLAIN, "is a success"),
+    "no answers": (
+        "a.jsonl",
+        edited("lm_eval_samples_mc.jsonl", '"filtered_resps": [', '"filtered_resps": [], "was": ['),
+        PLAIN,
+        "no filtered_resps",
+    ),
     "a bad pattern": ("a.csv", "target,prediction\na,a\n", ImportChoices(withheld_like=("(",)), "regular expression"),
 }
 
@@ -330,7 +348,7 @@ BAD: dict[str, tuple[str, Any, ImportChoices, str]] = {
 def test_bad_input_is_refused_in_a_sentence(tmp_path: Path, case: str) -> None:
     name, content, choices, says = BAD[case]
     path = tmp_path / name
-    if isinstance(content, str) and (DATA / content).is_file():
+    if isinstance(content, str) and len(content) < 100 and (DATA / content).is_file():
         shutil.copy(DATA / content, path)
     else:
         written(path, content)
@@ -346,6 +364,17 @@ def test_logs_that_are_cut_off_are_refused(tmp_path: Path, file: str, share: flo
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(DataError):
         read_responses(path)
+
+
+def test_scores_that_are_texts_mean_what_they_spell(tmp_path: Path) -> None:
+    spelled = written(tmp_path / "a.json", edited("promptfoo.json", '"success": false', '"success": "false"'))
+    judged = [row["correct"] for row in rows_of([DATA / "promptfoo.json"])]
+    assert [row["correct"] for row in rows_of([spelled])] == judged
+    assert False in judged
+    texts = written(tmp_path / "a.jsonl", edited("lm_eval_samples_mc.jsonl", '"acc": 0.0', '"acc": "0.0"'))
+    assert [row["correct"] for row in rows_of([texts])] == [
+        row["correct"] for row in rows_of([DATA / "lm_eval_samples_mc.jsonl"])
+    ]
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Reads what lm-evaluation-harness and lighteval write of each sample: choices with their likelihoods, or texts."""
+"""Reads what lm-evaluation-harness writes of each sample: choices with their likelihoods, or texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +13,7 @@ from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen, frame_of
 from demur.importers.samples import AGREEMENT, ENTROPY, VOTES, agreement
 from demur.importers.squad import same_answer
+from demur.importers.values import as_flag, is_flag
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -78,7 +79,9 @@ class HarnessLog(Importer):
             return (one for one in file.objects(form) if choices.filter in (None, one.filter))
 
         first = next(samples()).filtered_resps
-        generated = isinstance(first[0], str) if first else True
+        if not first:
+            raise DataError("has no filtered_resps in its first sample", where=f"{file.name}:", fix="run it again")
+        generated = isinstance(first[0], str)
         squad = generated and len(first) == 2 and isinstance(file.first.get("exact"), list)
         metric = "exact" if squad else _metric(metrics, list(named), choices, file.name)
         make = _squad_row if squad else _generated_row if generated else _choice_row
@@ -123,15 +126,16 @@ def _form(first: Mapping[str, Any], base: type[T]) -> tuple[type[T], dict[str, s
 
 
 def _survey(file: ForeignFile, only: str | None) -> tuple[list[str], list[str]]:
-    """The filters of all samples, and the metrics that are 0 or 1 in all of the filter that is read."""
+    """The filters of all samples, and the metrics that are 0 or 1, or nothing, in all of the filter that is read."""
     form, named = _form(file.first, SampleSurvey)
     filters: dict[str, None] = {}
-    binary = dict(named)
+    seen: dict[str, bool] = {}  # whether a metric that says something says yes or no
     for sample in file.objects(form):
         filters[sample.filter] = None
         if only in (None, sample.filter):
-            binary = {name: key for name, key in binary.items() if _is_binary([getattr(sample, key)])}
-    return list(filters), list(binary)
+            values = {name: getattr(sample, key) for name, key in named.items()}
+            seen |= {name: seen.get(name, True) and is_flag(one) for name, one in values.items() if one is not None}
+    return list(filters), [name for name in named if seen.get(name)]
 
 
 def _metric(metrics: Sequence[str], named: Sequence[str], choices: ImportChoices, where: str) -> str | None:
@@ -140,10 +144,6 @@ def _metric(metrics: Sequence[str], named: Sequence[str], choices: ImportChoices
         fix = f"metrics are {', '.join(named) or 'none'}; --map correct=COLUMN takes a column"
         raise DataError("no metric of these samples is 0 or 1", where=f"{where}:", fix=fix)
     return chosen("metric", "metric", metrics, choices.metric, where, obvious)
-
-
-def _is_binary(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, bool | int | float) and value in (0, 1) for value in values)
 
 
 def _choice_row(sample: HarnessSample, judged: Any, *, normalised: bool) -> Row:
@@ -157,7 +157,7 @@ def _choice_row(sample: HarnessSample, judged: Any, *, normalised: bool) -> Row:
     if str(target).lstrip("-").isdigit() and 0 <= int(target) < len(labels):
         target = labels[int(target)]
     row = {"target": target, "prediction": ranked[0]["label"], "confidence": ranked[0]["confidence"]}
-    return {**row, "correct": _flag(judged), "nbest": ranked, **_question(sample)}
+    return {**row, "correct": as_flag(judged), "nbest": ranked, **_question(sample)}
 
 
 def ranking(labels: Sequence[str], logarithms: Sequence[float]) -> list[Row]:
@@ -185,7 +185,7 @@ def _generated_row(sample: HarnessSample, judged: Any, *, normalised: bool) -> R
     """A row of a text that was generated, several times perhaps: then the share of samples that agree with it."""
     answer = str(sample.filtered_resps[0]).strip()
     target = sample.target.strip() if isinstance(sample.target, str) else sample.target
-    row: Row = {"target": target, "prediction": answer, "correct": _flag(judged), **_question(sample)}
+    row: Row = {"target": target, "prediction": answer, "correct": as_flag(judged), **_question(sample)}
     drawn = [str(one).strip() for one in sample.resps[0]] if isinstance(sample.resps[0], list) else []
     if answer == INVALID:
         return {**row, "prediction": None, "correct": None, "abstained": True}
@@ -210,10 +210,6 @@ def _squad_row(sample: HarnessSample, judged: Any, *, normalised: bool) -> Row: 
     return {**row, "correct": any(same_answer(text, one) for one in answers)}
 
 
-def _flag(judged: Any) -> bool | None:
-    return None if judged is None else bool(judged)
-
-
 def _question(sample: HarnessSample) -> Row:
     """The question, and what else of a document can be sliced by."""
     doc = sample.doc
@@ -228,56 +224,3 @@ _WORDS = {
     _generated_row: "share of resps that agree with the answer, where there are several",
     _squad_row: "1 - no_answer_probability",
 }
-
-
-class LightevalDetails(Importer):
-    """Details of lighteval."""
-
-    name = "lighteval"
-    title = "details of lighteval"
-
-    def recognises(self, file: ForeignFile) -> str:
-        """Details, or results."""
-        if file.source.format == "parquet" and file.has("doc", "metric", "model_response"):
-            return "details"
-        return "results" if file.is_json and file.has("config_general", "results", "config_tasks") else ""
-
-    def read_file(self, role: str, file: ForeignFile, choices: ImportChoices) -> list[ImportedLog]:
-        """The log of one task."""
-        if role == "results":
-            rule = "holds averages of lighteval and no answers"
-            raise DataError(rule, where=f"{file.name}:", fix="give the details: details_*.parquet, with --save-details")
-        records = file.cells().to_dicts()
-        metrics = [name for name in records[0]["metric"] if _is_binary(one["metric"].get(name) for one in records)]
-        metric = chosen(
-            "metric", "metric", metrics, choices.metric, file.name, next((n for n in USUAL if n in metrics), None)
-        )
-        rows = []
-        for record in records:
-            doc, response = record["doc"], record["model_response"]
-            labels = [str(one).strip() for one in doc.get("choices") or []]
-            gold = doc.get("gold_index")
-            places = gold if isinstance(gold, list) else [gold]
-            targets = [labels[place] for place in places if place is not None and place < len(labels)]
-            row: Row = {
-                "id": str(doc.get("id")),
-                "input": doc.get("query"),
-                "target": targets[0] if len(targets) == 1 else targets,
-            }
-            texts = [str(one).strip() for one in response.get("text") or []]
-            if response.get("logprobs") and len(response["logprobs"]) == len(labels):
-                ranked = ranking(labels, response["logprobs"])
-                row |= {"prediction": ranked[0]["label"], "confidence": ranked[0]["confidence"], "nbest": ranked}
-            elif texts:
-                vote, share, sharpness = agreement(texts)
-                row["prediction"] = vote or None
-                row |= {AGREEMENT: share, ENTROPY: sharpness, "confidence": share} if len(texts) > 1 else {}
-            rows.append({**row, "correct": None if metric is None else bool(record["metric"][metric])})
-        taken = {"id": "doc.id", "target": "doc.choices at gold_index", "correct": f"metric.{metric}"}
-        taken |= {
-            "prediction": "the likeliest choice, or the text",
-            "confidence": "softmax of logprobs, or agreement of texts",
-        }
-        return [
-            self.log(file, rows, taken, [f"--metric {name} judges otherwise" for name in metrics if name != metric])
-        ]

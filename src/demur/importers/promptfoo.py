@@ -13,6 +13,7 @@ from demur.core.io.columns import ALIASES
 from demur.errors import DataError
 from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen, delimited_rows
+from demur.importers.values import as_flag
 
 ERROR = 2
 """The failureReason of an output that could not be had."""
@@ -61,6 +62,11 @@ class PromptfooResults(Importer):
     def _log(self, file: ForeignFile, results: Sequence[Row], choices: ImportChoices, *, refusals: bool) -> ImportedLog:
         if not results:
             raise DataError("holds no results", where=f"{file.name}:")
+        if all(one["success"] is None for one in results):
+            rule = "has no result that says whether it is a success"
+            raise DataError(
+                rule, where=f"{file.name}:", fix="is it of another version? promptfoo export writes it again"
+            )
         prompts = {one["prompt"] for one in results}
         described = all(one["description"] for one in results) and len({one["description"] for one in results}) > 1
         described = described and len({(one["description"], one["vars_text"]) for one in results}) == len(
@@ -137,7 +143,7 @@ def _plain(result: Mapping[str, Any]) -> Row:
         "system": provider.get("label") or provider.get("id") or "promptfoo",
         "prompt": (result.get("prompt") or {}).get("label") or "",
         "output": output,
-        "success": bool(result.get("success")),
+        "success": as_flag(result.get("success")),
         "scores": result.get("namedScores") or {},
         "metadata": case.get("metadata") or {},
         "failed": failed or None,

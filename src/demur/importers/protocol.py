@@ -166,6 +166,9 @@ class ImportedLog:
         """The file as a table that every reader knows."""
         if self.frame.is_empty():
             raise DataError("holds no rows", where=f"{self.file.name}:")
+        if "failed" in self.frame.columns and self.frame["failed"].fill_null(value=False).all():
+            rule = f"holds only inputs that failed, {self.frame.height:,} of them"
+            raise DataError(rule, where=f"{self.file.name}:", fix="nothing was answered: run it again")
         refuse_large(self.frame.width, self.frame.height, self.file.name)
         source = self.file.source
         frame, withheld = mark_withheld(self.frame)

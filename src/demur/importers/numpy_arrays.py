@@ -1,4 +1,4 @@
-"""Reads what classifiers give: pipelines of Hugging Face, and arrays and wide tables of scikit-learn and Trainer."""
+"""Reads scores of classifiers: arrays of NumPy, and tables with a column for each label."""
 
 from __future__ import annotations
 
@@ -14,80 +14,13 @@ from numpy.typing import NDArray
 from demur.errors import DataError
 from demur.importers.archives import LARGEST
 from demur.importers.choices import ImportChoices
-from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen, delimited_rows
+from demur.importers.protocol import ForeignFile, ImportedLog, Importer, chosen, delimited_rows
+from demur.importers.values import TRUTHS
 
-TRUTHS = ("y_true", "target", "gold", "label", "labels", "label_ids", "true", "truth")
 GUESSES = ("y_pred", "prediction", "pred", "predicted")
 PROBABILITIES = ("y_proba", "proba", "y_prob", "probabilities", "predict_proba", "probs", "y_score")
 MARGINS = ("decision", "decision_function", "logits", "scores")
-CLASSES = ("classes", "classes_", "labels")
 UNNAMED = ("", "Unnamed: 0", "index")
-PAIR = frozenset(("label", "score"))
-NEEDS_TARGETS = "--gold FILE --on row joins the targets, a row for each answer, or --on COLUMN by a column of both"
-
-
-class HuggingFacePipeline(Importer):
-    """Outputs of text-classification and zero-shot pipelines."""
-
-    name = "huggingface"
-    title = "output of a Hugging Face pipeline"
-
-    def recognises(self, file: ForeignFile) -> str:
-        """Labels with scores, lists of these, either inside rows, or the parallel lists of zero-shot."""
-        if not file.is_json:
-            return ""
-        value = file.value[0] if isinstance(file.value, list) and file.value else None
-        if isinstance(value, list):
-            return "lists" if value and _is_pair(value[0]) else ""
-        if file.has("sequence", "labels", "scores"):
-            return "zero-shot"
-        if _is_pair(file.first):
-            return "labels"
-        return "rows" if _pair_key(file.first) else ""
-
-    def read_file(self, role: str, file: ForeignFile, choices: ImportChoices) -> list[ImportedLog]:
-        """One log."""
-        values: Sequence[Any] = file.document(list[Any]) if role == "lists" else list(file.objects(dict[str, Any]))
-        key = _pair_key(file.first) if role == "rows" else None
-        rows: list[Row] = []
-        for place, value in enumerate(values):
-            row: Row = {"id": str(place)}
-            if role == "rows":
-                row = {"id": str(place)} | {name: part for name, part in value.items() if name != key}
-                value = value[key]
-            if role == "zero-shot":
-                row["sequence"] = row["input"] = value["sequence"]
-                pairs = zip(value["labels"], value["scores"], strict=True)
-                value = [{"label": label, "score": score} for label, score in pairs]
-            ranked = sorted(value if isinstance(value, list) else [value], key=lambda one: -one["score"])
-            row |= {"prediction": ranked[0]["label"], "confidence": ranked[0]["score"]}
-            if len(ranked) > 1:
-                row["nbest"] = [{"label": one["label"], "confidence": one["score"]} for one in ranked]
-            rows.append(row)
-        truth = next((name for name in TRUTHS if name in rows[0]), None)
-        if truth is not None and truth != "target":
-            rows = [{("target" if name == truth else name): part for name, part in row.items()} for row in rows]
-        elif truth is None and choices.gold is None and not {"target", "correct"} & choices.columns.keys():
-            raise DataError("does not say what was meant", where=f"{file.name}:", fix=NEEDS_TARGETS)
-        for row in rows:
-            if "text" in row and "input" not in row:
-                row["input"] = row.pop("text")
-        inside = f"{key}." if key else ""
-        taken = {"id": "id" if role == "rows" and "id" in file.first else "the place of an answer"}
-        taken |= {"target": truth or "", "prediction": f"{inside}label", "confidence": f"{inside}score"}
-        taken["nbest"] = "all labels" if "nbest" in rows[0] else ""
-        return [self.log(file, rows, taken)]
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, dict) and value.keys() == PAIR
-
-
-def _pair_key(row: Row) -> str | None:
-    """The key of a row under which a pipeline's output is."""
-    return next(
-        (name for name, part in row.items() if _is_pair(part[0] if isinstance(part, list) and part else part)), None
-    )
 
 
 class ClassifierArrays(Importer):
@@ -266,13 +199,14 @@ def _class_text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+_REWRITE = "write it again; labels of the type object must be text: y_true.astype(str)"
+
+
 def _load(file: ForeignFile) -> NDArray[Any]:
     try:
         found: NDArray[Any] = np.load(io.BytesIO(file.content()), allow_pickle=False)
     except (ValueError, EOFError, OSError, SyntaxError) as fault:
-        raise DataError(
-            f"cannot be read as a NumPy array: {fault}", where=f"{file.name}:", fix="write it again"
-        ) from None
+        raise DataError(f"cannot be read as a NumPy array: {fault}", where=f"{file.name}:", fix=_REWRITE) from None
     return found
 
 
@@ -286,6 +220,4 @@ def _load_several(file: ForeignFile) -> dict[str, Any]:
                 for one in archive.infolist()
             }
     except (ValueError, EOFError, OSError, SyntaxError, BadZipFile, RuntimeError, NotImplementedError) as fault:
-        raise DataError(
-            f"cannot be read as NumPy arrays: {fault}", where=f"{file.name}:", fix="write it again"
-        ) from None
+        raise DataError(f"cannot be read as NumPy arrays: {fault}", where=f"{file.name}:", fix=_REWRITE) from None
