@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, fisher_exact
 
 from demur.core.stats.intervals import fisher, newcombe, wilson
 from demur.errors import DataError
-from demur.returns.slices import OUT_OF_SCOPE, slice_columns, slice_differences
+from demur.returns.slices import OUT_OF_SCOPE, _CountedSlice, _WeighedSlice, _Whole, slice_columns, slice_differences
 from demur.returns.table import Reading, responses
 from reference import slices as plain
 
@@ -230,3 +230,20 @@ def test_the_tests_are_a_frame_and_plain_values():
     found = slice_differences(simulated(np.random.default_rng(1)), {"system": 0.5}, ["group"])
     assert found.frame().height == len(found.tests) == len(found.to_dict()["tests"])
     assert found.to_dict()["thresholds"] == {"system": 0.5}
+
+
+def test_counts_and_rows_give_the_same_areas():
+    whole = _Whole("system", simulated(np.random.default_rng(4), n=200).frame, 0.5)
+    places = np.flatnonzero((whole.frame["group"] == "c").to_numpy())
+    counted, weighed = (kind(whole, places).area() for kind in (_CountedSlice, _WeighedSlice))
+    assert counted[:2] == pytest.approx(weighed[:2], rel=1e-12)
+    assert counted[2](0.9) == pytest.approx(weighed[2](0.9), rel=1e-9)
+    assert counted[3] == pytest.approx(weighed[3], rel=1e-9)
+
+
+def test_the_exact_test_of_many_inputs_is_that_of_scipy():
+    """At these sizes all but a stretch around the mean is left out."""
+    tables = [(27_000, 100_000, 262_000, 1_000_000), (3, 400_000, 5, 1_000_000), (26_300, 100_000, 262_000, 1_000_000)]
+    for hits, drawn, marked, total in tables:
+        table = [[hits, drawn - hits], [marked - hits, total - drawn - marked + hits]]
+        assert fisher(hits, drawn, marked, total) == pytest.approx(fisher_exact(table).pvalue, rel=1e-8)

@@ -13,7 +13,16 @@ from typing import Any, Literal
 
 import polars as pl
 
-from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, EVERYTHING, NBEST_ALIASES, TRIAL_ALIASES, nearest
+from demur.core.io.columns import (
+    ALIASES,
+    DIALOGUE_ALIASES,
+    EVERYTHING,
+    JUDGED,
+    NBEST_ALIASES,
+    STRATUM,
+    TRIAL_ALIASES,
+    nearest,
+)
 from demur.core.io.files import table_of
 from demur.core.io.sources import Source
 from demur.core.io.tables import Request
@@ -457,7 +466,9 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
     compared: Comparison | None = None
     if len(responses.systems) > 1:
         settings = {"at": options.at, "measures": measures, "step": step, **options.sampling}
-        compared = omissions.attempt("comparison", lambda: _paired_if_possible(compare, responses, settings))
+        plain = responses.frame.select(name for name in (*JUDGED, STRATUM) if name in responses.frame.columns)
+        answers = replace(responses, frame=plain)  # texts and slices would be put in order with the rows
+        compared = omissions.attempt("comparison", lambda: _paired_if_possible(compare, answers, settings))
     if compared is not None and not any(compared.dropped.values()):
         evaluations = Evaluations(compared.evaluations)
     else:
@@ -542,10 +553,12 @@ def _advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
     else:
         choices = [threshold_by_error(sample, PROMISED, delta=delta, name=system) for delta in (CHANCE, None)]
         choices += [threshold_by_nonreturn(sample, options.at, name=system)] if floor <= options.at else []
-    first = choices[0]
+    first, *others = choices
+    choices = [first, *(replace(one, curve=first.curve) for one in others)]  # one curve of a long log is enough
     if not math.isnan(first.threshold):
         return Advice(system, tuple(choices), first)
-    cheapest, everything = threshold_by_cost(sample, 0.0, name=system), threshold_by_error(sample, 1.0, name=system)
+    spare = threshold_by_cost(sample, 0.0, name=system), threshold_by_error(sample, 1.0, name=system)
+    cheapest, everything = (replace(one, curve=first.curve) for one in spare)
     kept = (choice for choice in (*choices, cheapest, everything) if not math.isnan(choice.threshold))
     return Advice(system, tuple(choices), next(kept, cheapest))
 

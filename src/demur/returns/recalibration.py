@@ -93,15 +93,15 @@ class OutOfFold:
     @cached_property
     def figures(self) -> dict[str, Figure]:
         """Calibration error, Brier score and cross entropy, with intervals that take the maps as they were fitted."""
-        sample = Sample(self.rows, self.replicates, self.seed)
+        sample = Sample(replace(self.rows), self.replicates, self.seed)  # of its own, so that its sweep is let go
         return {key: figure_of(measure, sample, self.level) for key, measure in FIGURES.items()}
 
     @cached_property
     def reliability(self) -> Reliability:
         """The reliability diagram's data."""
-        return reliability(self.rows.sweep())
+        return reliability(replace(self.rows).sweep())
 
-    @cached_property
+    @property
     def losses(self) -> Array:
         """The squared difference between confidence and being right, of each answer."""
         return np.square(self.rows.confidence - self.rows.right)

@@ -199,6 +199,11 @@ class _Whole:
         return Rows.from_frame(self.frame)
 
     @cached_property
+    def alike(self) -> bool:
+        """Whether rows are independent and count alike, so that slices are compared by their counts alone."""
+        return self.rows.alike
+
+    @cached_property
     def sweep(self) -> Sweep:
         return self.rows.sweep().coarsened(AREA_LEVELS)
 
@@ -207,31 +212,53 @@ class _Whole:
         return self.rows.cells(self.sweep.threshold)
 
     @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows in each cell."""
+        return np.bincount(self.cell, minlength=2 * self.sweep.threshold.size + 1)
+
+    @cached_property
     def events(self) -> dict[What, Flags]:
         """What each rate counts: errors that are returned, and inputs that are not."""
         returned = self.rows.answered & (self.rows.confidence >= self.threshold)  # nothing is at least NaN
         return {"error": returned & ~self.rows.right, "nonreturn": ~returned}
 
     @cached_property
+    def marked(self) -> dict[What, int]:
+        """How many rows each rate counts."""
+        return {what: int(event.sum()) for what, event in self.events.items()}
+
+    @cached_property
     def area_pull(self) -> Array:
-        """What each row adds to the area of all rows."""
-        floor = float(self.sweep.withheld / self.sweep.total)
-        return area_influence(self.sweep, floor, moving_start=True)[self.cell]
+        """What a row of each cell adds to the area of all rows."""
+        return _area_pull(self.sweep)
 
-    def part(self, inside: Flags) -> Sweep:
-        """The sweep of some rows, at the levels of all."""
+    @cached_property
+    def area_variance(self) -> float:
+        """The variance of what rows that count alike add to the area."""
+        return _spread(self.area_pull, self.counts) / (self.cell.size - 1)
+
+    def part(self, counts: Array | NDArray[np.int64], n: int) -> Sweep:
+        """The sweep of some rows, at the levels of all, from the weight in each cell."""
         size = self.sweep.threshold.size
-        counts = np.bincount(self.cell[inside], weights=self.rows.weight[inside], minlength=2 * size + 1)
-        cells = counts[:size], counts[size : 2 * size], float(counts[-1])
-        return Sweep(self.sweep.threshold.copy(), *cells, int(inside.sum()))
+        return Sweep(self.sweep.threshold.copy(), counts[:size], counts[size : 2 * size], float(counts[-1]), n)
 
-    def by_unit(self, pull: Array, inside: Flags | None = None) -> Array:
-        """What each unit adds: dialogues where there are some, else rows; of some rows only the units they are of."""
-        unit = self.rows.unit
-        if unit is None:
-            return pull if inside is None else np.asarray(pull[inside])
-        sums: Array = np.bincount(unit, weights=pull).astype(np.float64)
-        return sums if inside is None else sums[np.unique(unit[inside])]
+    def slice_of(self, places: NDArray[np.int64]) -> _CountedSlice:
+        """The rows at these places, to be compared with the others."""
+        return _CountedSlice(self, places) if self.alike else _WeighedSlice(self, places)
+
+
+def _area_pull(sweep: Sweep) -> Array:
+    return area_influence(sweep, _floor(sweep), moving_start=True)
+
+
+def _floor(sweep: Sweep) -> float:
+    return float(sweep.withheld / sweep.total)
+
+
+def _spread(values: Array, counts: NDArray[np.int64]) -> float:
+    """The sum of squared deviations of values that occur so often."""
+    mean = float((values * counts).sum() / counts.sum())
+    return float((np.square(values - mean) * counts).sum())
 
 
 def _column(whole: _Whole, column: str, least: int) -> tuple[list[_Tested], list[Untested]]:
@@ -242,47 +269,36 @@ def _column(whole: _Whole, column: str, least: int) -> tuple[list[_Tested], list
         left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
         kept = whole.frame.filter(~values.is_in(gone["value"].to_list()))
         whole, values = _Whole(whole.system, kept, whole.threshold), slice_values(kept, column)
-    sizes = values.value_counts().sort("count", "value")
-    if sizes.height < FEWEST:
+    names = values.unique().sort()
+    if len(names) < FEWEST:
         return [], left
-    tested = sizes.head(1) if sizes.height == 2 else sizes
+    code = values.cast(pl.Enum(names)).to_physical().to_numpy()
+    order, sizes = np.argsort(code, kind="stable"), np.bincount(code)
+    ends = np.cumsum(sizes)
     found: list[_Tested] = []
-    for value in sorted(tested["value"]):
-        inside = (values == value).to_numpy()
-        why = _too_few(whole, inside, least)
+    for place in [int(np.argmin(sizes))] if sizes.size == 2 else range(sizes.size):
+        part = whole.slice_of(order[ends[place] - sizes[place] : ends[place]])
+        why = part.too_few(least)
         if why is None:
-            found += _tests(whole, column, value, inside)
+            found += _tests(whole, column, names[place], part)
         else:
-            left.append(Untested(whole.system, column, value, int(inside.sum()), why))
+            left.append(Untested(whole.system, column, names[place], part.n, why))
     return found, left
 
 
-def _too_few(whole: _Whole, inside: Flags, least: int) -> str | None:
-    n = int(inside.sum())
-    if min(n, inside.size - n) < least:
-        few = f"{n:,} inputs" if n < least else f"{inside.size - n:,} inputs in the rest"
-        return f"{few}, fewer than {least}"
-    if whole.rows.unit is not None and (dialogues := fewest_units(whole.rows, inside)) < LEAST_DIALOGUES:
-        return f"{dialogues:,} dialogues on one side, fewer than {LEAST_DIALOGUES}"
-    if not min(whole.rows.weight[inside].sum(), whole.rows.weight[~inside].sum()) > 0:
-        return "its inputs, or those of the rest, have no weight"
-    return None
-
-
-def _tests(whole: _Whole, column: str, value: str, inside: Flags) -> list[_Tested]:
-    n, rows = int(inside.sum()), whole.rows
-    fewer = min(n, inside.size - n)
+def _tests(whole: _Whole, column: str, value: str, part: _CountedSlice) -> list[_Tested]:
+    size, fewer = whole.cell.size, min(part.n, part.rest)
     tested: dict[What, _Quantity] = {}
-    for what, event in whole.events.items():
-        rarer = min(float(event.mean()), float(1 - event.mean()))
+    for what, marked in whole.marked.items():
         # exactly where something varies, otherwise with a few events to be expected each way
-        enough = bool(event.any() and not event.all()) if rows.alike else fewer * rarer >= LEAST_ERRORS
+        rarer = min(marked, size - marked)
+        enough = rarer > 0 if whole.alike else fewer * rarer / size >= LEAST_ERRORS
         if not math.isnan(whole.threshold) and enough:
-            tested[what] = _rate(whole, inside, event)
+            tested[what] = part.rate(what)
     expected = float(whole.sweep.errors / whole.sweep.total) * fewer
     if expected >= LEAST_ERRORS and whole.sweep.threshold.size > 1:
-        tested["augrc"] = _area(whole, inside)
-    about = (whole.system, column, value, n, inside.size - n)
+        tested["augrc"] = part.area()
+    about = (whole.system, column, value, part.n, part.rest)
     return [_Tested(about, what, *quantity) for what, quantity in tested.items()]
 
 
@@ -308,41 +324,102 @@ class _Tested:
         return SliceDifference(*self.about, self.what, *values)
 
 
-def _rate(whole: _Whole, inside: Flags, event: Flags) -> _Quantity:
-    """A rate on the slice less that on the rest."""
-    weight = whole.rows.weight
-    mine, other = (float(weight[side & event].sum() / weight[side].sum()) for side in (inside, ~inside))
-    sides = (mine, _effective(whole, inside, event, mine)), (other, _effective(whole, ~inside, event, other))
-    if whole.rows.alike:
-        p = fisher(int((inside & event).sum()), int(inside.sum()), int(event.sum()), inside.size)
-    else:
+class _CountedSlice:
+    """A slice of rows that are independent and count alike: everything follows from how many there are of each kind."""
+
+    def __init__(self, whole: _Whole, places: NDArray[np.int64]) -> None:
+        self.whole, self.places = whole, places
+        self.n = places.size
+        self.rest = whole.cell.size - self.n
+
+    def too_few(self, least: int) -> str | None:
+        """Why the slice cannot be tested."""
+        if min(self.n, self.rest) >= least:
+            return None
+        few = f"{self.n:,} inputs" if self.n < least else f"{self.rest:,} inputs in the rest"
+        return f"{few}, fewer than {least}"
+
+    def rate(self, what: What) -> _Quantity:
+        """A rate on the slice and on the rest, tested exactly."""
+        marked = self.whole.marked[what]
+        hits = int(self.whole.events[what][self.places].sum())
+        mine, other = hits / self.n, (marked - hits) / self.rest
+        p = fisher(hits, self.n, marked, self.n + self.rest)
+        return mine, other, partial(newcombe, (mine, float(self.n)), (other, float(self.rest))), p
+
+    def area(self) -> _Quantity:
+        """The area under the curve of the slice and of the rest, each from its own start."""
+        whole, all_rows = self.whole, self.n + self.rest
+        inside = np.bincount(whole.cell[self.places], minlength=whole.counts.size)
+        sides, sizes = (inside, whole.counts - inside), (self.n, self.rest)
+        parts = [whole.part(counts, n) for counts, n in zip(sides, sizes, strict=True)]
+        mine, other = (area_from(part, _floor(part)) for part in parts)
+        pulls = [sign * _area_pull(part) / n for part, n, sign in zip(parts, sizes, (1, -1), strict=True)]
+        own = _spread(np.concatenate(pulls), np.concatenate(sides)) * all_rows / (all_rows - 1)
+        null = whole.area_variance * (1 / self.n + 1 / self.rest)
+        wider = Estimate(mine - other, math.sqrt(max(own, null)), max(1, min(sizes) - 1))
+        return mine, other, wider.interval, wider.p
+
+
+class _WeighedSlice(_CountedSlice):
+    """A slice of weighted rows or of dialogues, tested by standard errors that take turns of a dialogue together."""
+
+    def __init__(self, whole: _Whole, places: NDArray[np.int64]) -> None:
+        super().__init__(whole, places)
+        self.inside = np.zeros(whole.cell.size, np.bool_)
+        self.inside[places] = True
+
+    def too_few(self, least: int) -> str | None:
+        """Why the slice cannot be tested."""
+        rows = self.whole.rows
+        if (few := super().too_few(least)) is not None:
+            return few
+        if rows.unit is not None and (dialogues := fewest_units(rows, self.inside)) < LEAST_DIALOGUES:
+            return f"{dialogues:,} dialogues on one side, fewer than {LEAST_DIALOGUES}"
+        if not min(rows.weight[self.inside].sum(), rows.weight[~self.inside].sum()) > 0:
+            return "its inputs, or those of the rest, have no weight"
+        return None
+
+    def rate(self, what: What) -> _Quantity:
+        """A rate on the slice and on the rest."""
+        weight, event, sides = self.whole.rows.weight, self.whole.events[what], (self.inside, ~self.inside)
+        mine, other = (float(weight[side & event].sum() / weight[side].sum()) for side in sides)
+        own, others = ((r, self._effective(side, event, r)) for r, side in zip((mine, other), sides, strict=True))
         pooled = float(weight[event].sum() / weight.sum())
-        p = pooled_estimate(whole.rows, inside, event.astype(np.float64) - pooled, mine - other).p
-    return mine, other, partial(newcombe, *sides), p
+        centred = event.astype(np.float64) - pooled
+        p = pooled_estimate(self.whole.rows, self.inside, centred, mine - other).p
+        return mine, other, partial(newcombe, own, others), p
 
+    def area(self) -> _Quantity:
+        """The area under the curve of the slice and of the rest, each from its own start."""
+        whole, rows, sides = self.whole, self.whole.rows, (self.inside, ~self.inside)
+        weights = [
+            np.bincount(whole.cell[side], weights=rows.weight[side], minlength=whole.counts.size) for side in sides
+        ]
+        parts = [whole.part(weight, n) for weight, n in zip(weights, (self.n, self.rest), strict=True)]
+        mine, other = (area_from(part, _floor(part)) for part in parts)
+        apart = np.zeros(self.inside.size)
+        for part, side, sign in zip(parts, sides, (1, -1), strict=True):
+            apart[side] = sign * _area_pull(part)[whole.cell[side]] * rows.weight[side] / part.total
+        freedom = max(1, fewest_units(rows, self.inside) - 1)
+        own = Estimate.of_units(mine - other, self._by_unit(apart), freedom)
+        null = pooled_estimate(rows, self.inside, whole.area_pull[whole.cell], mine - other)
+        wider = max(own, null, key=lambda one: one.error)
+        return mine, other, wider.interval, wider.p
 
-def _area(whole: _Whole, inside: Flags) -> _Quantity:
-    """The area under the curve of the slice less that of the rest, each from its own start."""
-    parts = [whole.part(side) for side in (inside, ~inside)]
-    floors = [float(part.withheld / part.total) for part in parts]
-    mine, other = (area_from(part, floor) for part, floor in zip(parts, floors, strict=True))
-    apart = np.zeros(inside.size)
-    for part, floor, side, sign in zip(parts, floors, (inside, ~inside), (1, -1), strict=True):
-        influence = area_influence(part, floor, moving_start=True)[whole.cell[side]]
-        apart[side] = sign * influence * whole.rows.weight[side] / part.total
-    own = Estimate.of_units(mine - other, whole.by_unit(apart), max(1, fewest_units(whole.rows, inside) - 1))
-    null = pooled_estimate(whole.rows, inside, whole.area_pull, mine - other)
-    wider = max(own, null, key=lambda one: one.error)
-    return mine, other, wider.interval, wider.p
+    def _by_unit(self, pull: Array, side: Flags | None = None) -> Array:
+        """What each unit adds: dialogues where there are some, otherwise rows; of one side only the units it is of."""
+        unit = self.whole.rows.unit
+        if unit is None:
+            return pull if side is None else np.asarray(pull[side])
+        sums: Array = np.bincount(unit, weights=pull).astype(np.float64)
+        return sums if side is None else sums[np.unique(unit[side])]
 
-
-def _effective(whole: _Whole, inside: Flags, event: Flags, rate: float) -> float:
-    """Independent inputs that tell as much about a rate as those of one side."""
-    weight = whole.rows.weight[inside]
-    kish = float(weight.sum() ** 2 / np.square(weight).sum())
-    if whole.rows.alike:
-        return kish
-    pull = np.where(inside, (event - rate) * whole.rows.weight / weight.sum(), 0.0)
-    units = whole.by_unit(pull, inside)
-    spread = float(np.square(units).sum()) * units.size / max(units.size - 1, 1)
-    return min(kish, rate * (1 - rate) / spread) if spread > 0 else min(kish, float(units.size))
+    def _effective(self, side: Flags, event: Flags, rate: float) -> float:
+        """Independent inputs that tell as much about a rate as those of one side."""
+        weight = self.whole.rows.weight[side]
+        kish = float(weight.sum() ** 2 / np.square(weight).sum())
+        pull = np.where(side, (event - rate) * self.whole.rows.weight / weight.sum(), 0.0)
+        units = self._by_unit(pull, side)
+        spread = float(np.square(units).sum()) * units.size / max(units.size - 1, 1)
+        return min(kish, rate * (1 - rate) / spread) if spread > 0 else min(kish, float(units.size))

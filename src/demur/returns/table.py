@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -53,6 +53,11 @@ TRIAL = "demur:trial"
 
 CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
+
+NOTHING = pl.DataFrame()
+
+CATEGORISED_ROWS, MOST_CATEGORIES = 100_000, 1000
+"""Rows from which a column of texts is kept as categories, and how many different texts it has at most."""
 
 NONE_LEFT_OUT = pl.DataFrame(schema={"system": pl.String, "id": pl.String})
 
@@ -236,7 +241,7 @@ def read_responses(*sources: str | Path | Source, reading: Reading = AS_IT_COMES
     """
     request = reading.request()
     with opened(*sources, columns=reading.columns) as files:
-        tables = [read_source(file, request) for file in files]
+        tables = (read_source(file, request) for file in files)  # one at a time, as a table takes room until judged
         names, notes = system_names(files)
         return _assemble(tables, names, [*(note for file in files for note in file.notes), *notes], reading)
 
@@ -249,7 +254,7 @@ def responses(data: object, *, system: str | None = None, reading: Reading = AS_
     [True]
     """
     table = table_of(data, reading.request())
-    return _assemble([table], [system or "system"], [], reading)
+    return _assemble(iter([table]), [system or "system"], [], reading)
 
 
 def named(judged: Responses, name: str | None) -> Responses:
@@ -282,20 +287,23 @@ def chosen_system(systems: Sequence[str], system: str | None, what: str = "a thr
     return chosen
 
 
-def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
-    notes, warnings, parts = [*notes], [], []
-    for number, (table, name) in enumerate(zip(tables, names, strict=True)):
-        cells, found = _resolve_table(table, reading)
+def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
+    """The judged rows of tables, which are read when their turn comes and let go when they are judged."""
+    notes, warnings = [*notes], []
+    tables: list[Table] = []
+    parts: list[Judged] = []
+    for name in names:
+        table, judged, found = _judge_table(next(given), name, len(tables), reading)
+        tables.append(table)
         notes += found
-        if cells.table.frame.is_empty():
+        if judged is None:
             warnings.append(f"{table.name}: no row is left where {reading.condition}")
-            continue
-        guessed = is_guess(cells.columns, reading.columns)
-        judged = judge(cells, reading.rules(), name, source=number, guessed=guessed)
-        parts.append(replace(judged, frame=judged.frame.with_columns(extras(judged.cells, reading.keep))))
+        else:
+            parts.append(judged)
     if not parts:
         raise _nothing_left(tables[0], reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    parts = [replace(part, frame=NOTHING) for part in parts]
     if refuse_duplicates(frame, tables):
         frame, note = _grouped_by_id(frame)
         notes.append(note)
@@ -310,9 +318,28 @@ def _assemble(tables: Sequence[Table], names: Sequence[str], notes: Sequence[str
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         _refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, len(systems_of(frame)) if unranked else 0)
-    frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL).rechunk()
+    frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL)
+    frame = pl.DataFrame([frame.drop_in_place(name).rechunk() for name in frame.columns])  # one by one, to save room
     left_out = pl.concat([part.left_out for part in parts])
     return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out)
+
+
+def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tuple[Table, Judged | None, list[str]]:
+    """The table without its rows, these as they are judged, and notes; the table itself where no row is left."""
+    cells, notes = _resolve_table(table, reading)
+    if cells.table.frame.is_empty():
+        return table, None, notes
+    judged = judge(cells, reading.rules(), name, source=number, guessed=is_guess(cells.columns, reading.columns))
+    kept = [_in_categories(values) for values in extras(judged.cells, reading.keep)]
+    table = replace(table, frame=NOTHING)
+    return table, replace(judged, frame=judged.frame.with_columns(kept), cells=Cells(table, cells.columns)), notes
+
+
+def _in_categories(values: pl.Series) -> pl.Series:
+    """A long column of texts of which there are few different ones as categories, which take an eighth of the room."""
+    many = len(values) >= CATEGORISED_ROWS and values.dtype == pl.String
+    few = many and values.head(CATEGORISED_ROWS // 10).n_unique() <= MOST_CATEGORIES
+    return values.cast(pl.Categorical) if few and values.n_unique() <= MOST_CATEGORIES else values
 
 
 def _settle_scales(

@@ -136,10 +136,16 @@ def fisher(hits: int, drawn: int, marked: int, total: int) -> float:
     >>> round(fisher(3, 4, 4, 8), 4)
     0.4857
     """
-    from scipy.stats import fisher_exact
-
-    table = [[hits, drawn - hits], [marked - hits, total - drawn - marked + hits]]
-    return float(fisher_exact(table).pvalue)
+    least, most = max(0, drawn + marked - total), min(drawn, marked)
+    mean = drawn * marked / total
+    reach = 40 * math.sqrt(mean * (total - marked) / total) + 40  # what lies beyond is less than the smallest number
+    first = max(least, min(int(mean - reach), hits))
+    hit = np.arange(first, min(most, max(int(mean + reach), hits)), dtype=np.float64)
+    steps = np.log(marked - hit) + np.log(drawn - hit) - np.log(hit + 1) - np.log(total - marked - drawn + hit + 1)
+    likely = np.concatenate([[0.0], np.cumsum(steps)])  # logarithms of how likely each number of hits is
+    likely = np.exp(likely - likely.max())
+    as_rare = likely <= likely[hits - first] * (1 + 1e-7)
+    return float(min(1.0, likely[as_rare].sum() / likely.sum()))
 
 
 def mcnemar(a_only: int, b_only: int) -> float:
