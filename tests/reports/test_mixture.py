@@ -4,6 +4,8 @@ import json
 import polars as pl
 import pytest
 
+import demur
+from demur.core.io import tables
 from demur.errors import DataError, UsageError
 from demur.gold_standard.trials import TrialReading, measured_columns, trials
 from demur.nbest_lists.table import nbest
@@ -148,3 +150,41 @@ def test_the_two_columns_measured_are_guessed_only_where_nothing_else_could_be_m
         "wer",
         "ok",
     )
+
+
+@pytest.fixture
+def named_logs():
+    """Two systems with long names that share their ends, and a column to slice by."""
+    rows = {
+        name: [
+            {
+                "id": k,
+                "correct": k % every > 0,
+                "confidence": (7 * k % 100) / 100,
+                "part": "xy"[k % 2],
+                "day": f"2026-0{1 + k // 40}-01",
+            }
+            for k in range(120)
+        ]
+        for name, every in (("results_mmlu_llama-3-70b_cot", 3), ("results_mmlu_qwen-2-72b_cot", 4))
+    }
+    return {name: pl.DataFrame(table) for name, table in rows.items()}
+
+
+def test_pages_say_once_what_all_names_share_and_json_has_them_in_full(named_logs):
+    made = demur.report(named_logs, replicates=50)
+    shared = 'names share the prefix "results_mmlu_" and the suffix "_cot"'
+    (table,) = made.summary().tables
+    assert (table.title.count(shared), [row[0] for row in table.rows]) == (1, ["llama-3-70b", "qwen-2-72b"])
+    before_rows = made.markdown().split("### Rows")[0]
+    assert "qwen-2-72b" in before_rows
+    assert "results_mmlu" not in before_rows
+    assert [one["system"] for one in made.to_dict()["thresholds"]] == list(named_logs)
+
+
+def test_columns_in_categories_give_the_same_report(named_logs, monkeypatch):
+    as_texts = demur.report(named_logs, replicates=50).to_dict()
+    monkeypatch.setattr(tables, "CATEGORISED_ROWS", 1)
+    assert read_mixture(named_logs).responses.frame["part"].dtype == pl.Categorical
+    assert demur.report(named_logs, replicates=50).to_dict() == as_texts
+    assert {test["column"] for test in as_texts["slices"]["tests"]} == {"day", "part"}

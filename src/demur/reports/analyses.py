@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
@@ -27,6 +27,7 @@ from demur.core.io.files import table_of
 from demur.core.io.sources import Source
 from demur.core.io.tables import Request
 from demur.core.options import KINDS, Kind, Sampling
+from demur.core.show.numbers import names_in_short
 from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.resampling import Rows, Sample
 from demur.errors import DataError, DemurError, UsageError
@@ -45,10 +46,10 @@ from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dial
 from demur.returns.comparison.compare import Comparison, compare
 from demur.returns.drift.analysis import Aim, Drift, drift, halves_by_time
 from demur.returns.drift.changes import Log
-from demur.returns.evaluate import Evaluations, evaluate, returns_measures
+from demur.returns.evaluate import Evaluation, Evaluations, evaluate, returns_measures
 from demur.returns.examples import Examples, examples
 from demur.returns.recalibration import Calibration, calibration
-from demur.returns.slices import SliceDifferences, slice_columns, slice_differences
+from demur.returns.slices import SliceDifference, SliceDifferences, Untested, slice_columns, slice_differences
 from demur.returns.table import (
     Reading,
     Responses,
@@ -61,6 +62,8 @@ from demur.returns.table import (
 from demur.returns.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
 
 Pairs = tuple[tuple[str, str], ...]
+Named = TypeVar("Named", Evaluation, SliceDifference, Untested, Calibration, Examples, ListRanks)
+"""What is of one system, which its field `system` names."""
 
 _ALIASES: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
     "responses": ALIASES,
@@ -387,6 +390,11 @@ class Advice:
     shown: Choice
     """Where slices and examples are shown: at the recommended threshold; where there is none, at another."""
 
+    def renamed(self, name: str) -> Advice:
+        """The advice for the system under another name; a choice that is shown stays the one that is listed."""
+        choices = {id(one): replace(one, system=name) for one in (*self.choices, self.shown)}
+        return Advice(name, tuple(choices[id(one)] for one in self.choices), choices[id(self.shown)])
+
     @property
     def recommended(self) -> Choice | None:
         """The choice that keeps the target; None where no threshold does."""
@@ -408,6 +416,36 @@ class AnswerAnalyses:
     """Where right labels stand in the lists of each system that has some."""
     drifts: tuple[tuple[str, Drift], ...] = ()
     """The first half by time against the last, of each system, where a column tells the time."""
+
+    def in_short(self) -> tuple[AnswerAnalyses, str]:
+        """The analyses with short names of systems, as a page shows them, and a sentence on what all names share."""
+        labels, shared = names_in_short([one.system for one in self.evaluations])
+        if all(name == label for name, label in labels.items()):
+            return self, shared
+
+        def renamed(one: Named) -> Named:
+            return replace(one, system=labels[one.system])
+
+        slices = self.slices
+        if slices is not None:
+            slices = replace(
+                slices,
+                tests=tuple(map(renamed, slices.tests)),
+                untested=tuple(map(renamed, slices.untested)),
+                thresholds={labels[name]: cutoff for name, cutoff in slices.thresholds.items()},
+            )
+        short = replace(
+            self,
+            evaluations=Evaluations(map(renamed, self.evaluations)),
+            comparison=None if self.comparison is None else self.comparison.in_short[0],
+            advice=tuple(one.renamed(labels[one.system]) for one in self.advice),
+            slices=slices,
+            calibrations=tuple(map(renamed, self.calibrations)),
+            examples=tuple(map(renamed, self.examples)),
+            ranks=tuple(map(renamed, self.ranks)),
+            drifts=tuple((labels[name], drift) for name, drift in self.drifts),
+        )
+        return short, shared
 
 
 @dataclass(frozen=True, slots=True, eq=False)

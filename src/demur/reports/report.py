@@ -91,6 +91,10 @@ class Report:
     """What gates are asked of: answers, N-best lists, outcomes, gold standards, each by itself."""
     warnings: tuple[str, ...]
     analyses: ReportAnalyses
+    answers: AnswerAnalyses | None
+    """What answers show, with short names of systems."""
+    shared: str = ""
+    """What the names of all systems share."""
     brief: bool = False
     """Whether it is one page: verdict, plot, three numbers, five examples."""
 
@@ -110,7 +114,7 @@ class Report:
         """The report as one page that needs nothing from outside, reads without scripts, and on paper."""
         if self.brief:
             return self._brief_html()
-        answers, live = self.analyses.answers, ""
+        answers, live = self.answers, ""
         if answers is not None and can_be_drawn(answers.evaluations):
             choices = [one.choices[0] for one in answers.advice] if can_be_chosen(answers.evaluations) else []
             document = explorer.explorer_document(
@@ -139,7 +143,7 @@ class Report:
 
     def _brief_html(self) -> str:
         """One page, also of paper: verdict, three numbers, the plot with the recommended threshold, five examples."""
-        answers, lead = self.analyses.answers, Section("")
+        answers, lead = self.answers, Section("")
         if answers is not None:
             charts = (brief_plot(answers),) if can_be_drawn(answers.evaluations) else ()
             lead = Section(
@@ -172,7 +176,7 @@ class Report:
         parts = [f"# {plain_mark(self.title)}", bullets(self.verdict), *map(warning_mark, self.warnings)]
         parts += [gates.markdown() for gates in self._gate_tables()]
         if self.brief:
-            answers = self.analyses.answers
+            answers = self.answers
             tables = () if answers is None else (*self.summary().tables, *brief_examples(answers))
             return "\n\n".join([*parts, *(one.markdown() for one in tables)]) + "\n"
         for shown in (part.shown for part in self.parts):
@@ -190,11 +194,13 @@ class Report:
 
     def summary(self) -> Presentation:
         """The verdict and one small table, for a terminal."""
-        answers = self.analyses.answers
+        answers = self.answers
         tables: tuple[ResultTable, ...] = ()
         if answers is not None:
             chosen = can_be_chosen(answers.evaluations)
-            tables = (advice_table(answers) if chosen else brief_table(answers.evaluations).titled("Systems"),)
+            systems = f"Systems ({self.shared})" if self.shared else "Systems"
+            board = advice_table(answers, self.shared) if chosen else brief_table(answers.evaluations).titled(systems)
+            tables = (board,)
         return Presentation(self.title, self.verdict, tables, (), pl.DataFrame, self.document, warnings=self.warnings)
 
     def save(self, path: str | Path) -> None:
@@ -227,7 +233,8 @@ def summary_of(report: Report) -> Presentation:
 def report_of(analyses: ReportAnalyses, *, title: str | None = None, brief: bool = False) -> Report:
     """The report on analyses of tables."""
     answers = analyses.answers
-    parts = [] if answers is None else _answer_parts(answers, analyses.options)
+    short, shared = (None, "") if answers is None else answers.in_short()
+    parts = [] if answers is None or short is None else _parts_in_short(answers, short, analyses.options)
     answer_document: dict[str, Any] = {}
     if answers is not None:
         answer_document = {key: value for part in parts for key, value in part.shown.document.items()}
@@ -245,7 +252,7 @@ def report_of(analyses: ReportAnalyses, *, title: str | None = None, brief: bool
         *(f"{name} left out: {why}" for name, why in analyses.omitted),
     )
     making = making_section(analyses, notes, signatures)
-    said = verdict(analyses, others)
+    said = verdict(analyses, short, others)
     document = {
         "title": title or _default_title(analyses),
         "verdict": list(said.sentences),
@@ -265,8 +272,21 @@ def report_of(analyses: ReportAnalyses, *, title: str | None = None, brief: bool
         tuple(one for one in (answer_document, *(part.document for part in others)) if one),
         warnings,
         analyses,
+        short,
+        shared,
         brief,
     )
+
+
+def _parts_in_short(answers: AnswerAnalyses, short: AnswerAnalyses, options: ReportOptions) -> list[ReportPart]:
+    """The sections on answers with short names; the plain values behind them have names in full."""
+    parts = _answer_parts(short, options)
+    if short is answers:
+        return parts
+    return [
+        replace(part, shown=replace(part.shown, document=full.shown.document, signatures=full.shown.signatures))
+        for part, full in zip(parts, _answer_parts(answers, options), strict=True)
+    ]
 
 
 def _answer_parts(answers: AnswerAnalyses, options: ReportOptions) -> list[ReportPart]:
@@ -286,7 +306,7 @@ def _answer_parts(answers: AnswerAnalyses, options: ReportOptions) -> list[Repor
         shown = of_ranks(ranks)
         title = f"{shown.title} ({ranks.system})" if len(answers.ranks) > 1 else shown.title
         parts.append(ReportPart(replace(shown, title=title, document={})))
-    examples = example_section(answers.examples)
+    examples = example_section(answers.examples, answers.advice)
     return [*parts, *([ReportPart(examples, "texts")] if examples.tables else [])]
 
 

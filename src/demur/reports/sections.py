@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from demur import __version__
-from demur.core.show.numbers import listed, names_in_short, percent, tabled_p, tabled_percent
+from demur.core.show.numbers import listed, percent, tabled_p, tabled_percent
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
-from demur.core.show.results import threshold_text
 from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
 from demur.outcome.presentation import price_sentences
@@ -132,10 +131,9 @@ def leader_of(answers: AnswerAnalyses, advice: Sequence[Advice]) -> Advice:
     return min(advice, key=lambda one: (math.isnan(areas[one.system]), areas[one.system]))
 
 
-def advice_table(answers: AnswerAnalyses) -> ResultTable:
-    """Each system at the threshold that is recommended for it."""
+def advice_table(answers: AnswerAnalyses, shared: str) -> ResultTable:
+    """Each system at the threshold that is recommended for it; the title says what all names share."""
     rows = []
-    labels, _ = names_in_short([one.system for one in answers.evaluations])
     for one, advice in zip(answers.evaluations, answers.advice, strict=True):
         choice, cells = advice.recommended, ("none", "–", "–", "–")
         if choice is not None:
@@ -144,7 +142,7 @@ def advice_table(answers: AnswerAnalyses) -> ResultTable:
         area = one.figures["augrc"]
         rows.append(
             (
-                labels[one.system],
+                one.system,
                 f"{one.n:,}",
                 f"{area.value:.4f}" if area.defined else "–",
                 tabled_percent(one.figures["forced_error"].value),
@@ -161,7 +159,8 @@ def advice_table(answers: AnswerAnalyses) -> ResultTable:
         "error",
         "wrong of returned",
     )
-    return ResultTable("Systems, and the threshold recommended for each", columns, tuple(rows))
+    about = f" ({shared})" if shared else ""
+    return ResultTable(f"Systems, and the threshold recommended for each{about}", columns, tuple(rows))
 
 
 def comparison_section(comparison: Comparison) -> Presentation:
@@ -332,11 +331,12 @@ BREAK = " ⏎ "
 """How a line break inside an input is shown."""
 
 
-def example_section(examples: Sequence[Examples]) -> Presentation:
+def example_section(examples: Sequence[Examples], advice: Sequence[Advice]) -> Presentation:
     """What to look at; the tables hold what people wrote, so they are shown apart from tables of numbers."""
+    printed = {one.system: one.shown.printed_threshold for one in advice}
     return Presentation(
         title="What to look at",
-        sentences=tuple(map(_example_sentence, examples)),
+        sentences=tuple(_example_sentence(one, printed[one.system]) for one in examples),
         tables=tuple(table for one in examples for table in _example_tables(one)),
         figures=(),
         data=lambda: pl.DataFrame([row for one in examples for row in one.to_dict()["confident_errors"]]),
@@ -344,15 +344,15 @@ def example_section(examples: Sequence[Examples]) -> Presentation:
     )
 
 
-def _example_sentence(one: Examples) -> str:
+def _example_sentence(one: Examples, threshold: str) -> str:
     if math.isnan(one.threshold):
         return f"{one.system} returns nothing, so there is nothing to look at but the right answers it withholds."
     if one.errors == 0:
-        return f"{one.system}: no wrong answer is returned at {threshold_text(one.threshold)}."
+        return f"{one.system}: no wrong answer is returned at {threshold}."
     wrong, right = ("answer is" if count == 1 else "answers are" for count in (one.errors, one.missed))
     scope = f", {one.out_of_scope:,} of them to inputs out of scope" if one.out_of_scope else ""
     return (
-        f"{one.system}: at a threshold of {threshold_text(one.threshold)}, {one.errors:,} wrong {wrong} "
+        f"{one.system}: at a threshold of {threshold}, {one.errors:,} wrong {wrong} "
         f"returned{scope}, and {one.missed:,} right {right} withheld."
     )
 
@@ -587,14 +587,13 @@ class Verdict:
         return (*self.lead, *self.findings)
 
 
-def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> Verdict:
-    """What the answers show, then the first sentence of every other part."""
+def verdict(analyses: ReportAnalyses, answers: AnswerAnalyses | None, others: Sequence[Presentation]) -> Verdict:
+    """What the answers show, with short names, then the first sentence of every other part."""
     headlines = [part.headline for part in others if part.headline]
-    answers = analyses.answers
     if answers is None:
         return Verdict(tuple(headlines), ())
     compared = answers.comparison
-    lead = [] if compared is None else [f"{verdicts.comparison_title(compared.in_short[0])}."]
+    lead = [] if compared is None else [f"{verdicts.comparison_title(compared)}."]
     pairs = list(zip(answers.evaluations, answers.advice, strict=True))
     assumed = assumption(analyses.options) if can_be_chosen(answers.evaluations) else []
     findings = [*_answer_findings(answers), *headlines]
@@ -608,8 +607,7 @@ def verdict(analyses: ReportAnalyses, others: Sequence[Presentation]) -> Verdict
             f"No threshold is recommended for {len(without) - MOST_SYSTEMS} more systems.",
         ]
     if can_be_chosen(answers.evaluations):
-        labels, _ = names_in_short([one.system for one in answers.evaluations])
-        lead.append(words.recommendation(leader.choices[0], labels[leader.system]))
+        lead.append(words.recommendation(leader.choices[0], leader.system))
     return Verdict((*lead, *assumed), (*without, *findings))
 
 

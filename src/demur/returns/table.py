@@ -28,7 +28,7 @@ from demur.core.io.columns import (
 )
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, file_and_column, system_names
-from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first
+from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first, in_categories
 from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
@@ -53,11 +53,6 @@ TRIAL = "demur:trial"
 
 CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
-
-NOTHING = pl.DataFrame()
-
-CATEGORISED_ROWS, MOST_CATEGORIES = 100_000, 1000
-"""Rows from which a column of texts is kept as categories, and how many different texts it has at most."""
 
 NONE_LEFT_OUT = pl.DataFrame(schema={"system": pl.String, "id": pl.String})
 
@@ -303,7 +298,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     if not parts:
         raise _nothing_left(tables[0], reading)
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    parts = [replace(part, frame=NOTHING) for part in parts]
+    parts = [replace(part, frame=part.frame.clear()) for part in parts]
     if refuse_duplicates(frame, tables):
         frame, note = _grouped_by_id(frame)
         notes.append(note)
@@ -330,16 +325,9 @@ def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tupl
     if cells.table.frame.is_empty():
         return table, None, notes
     judged = judge(cells, reading.rules(), name, source=number, guessed=is_guess(cells.columns, reading.columns))
-    kept = [_in_categories(values) for values in extras(judged.cells, reading.keep)]
-    table = replace(table, frame=NOTHING)
+    kept = [in_categories(values) for values in extras(judged.cells, reading.keep)]
+    table = replace(table, frame=table.frame.clear())
     return table, replace(judged, frame=judged.frame.with_columns(kept), cells=Cells(table, cells.columns)), notes
-
-
-def _in_categories(values: pl.Series) -> pl.Series:
-    """A long column of texts of which there are few different ones as categories, which take an eighth of the room."""
-    many = len(values) >= CATEGORISED_ROWS and values.dtype == pl.String
-    few = many and values.head(CATEGORISED_ROWS // 10).n_unique() <= MOST_CATEGORIES
-    return values.cast(pl.Categorical) if few and values.n_unique() <= MOST_CATEGORIES else values
 
 
 def _settle_scales(
@@ -615,8 +603,8 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
     places, trials = frame.select("system", "id", TRIAL, SOURCE, ROW), False  # texts would take most of the room
     for system in systems:
         rows = places.filter(pl.col("system") == system) if len(systems) > 1 else places
-        ids = rows["id"]
-        if ids.null_count() == 0 and _may_repeat(ids) and ids.n_unique() < len(ids):
+        ids, hashes = rows["id"], np.sort(rows["id"].hash().to_numpy())
+        if ids.null_count() == 0 and (hashes[1:] == hashes[:-1]).any() and ids.n_unique() < len(ids):
             trials = True
             repeated = rows.filter(pl.struct("id", TRIAL).is_duplicated())
             if repeated.is_empty():
@@ -646,11 +634,6 @@ def _grouped_by_id(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     most = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     note = f"{frame['id'].n_unique():,} inputs were tried {most} times: rows are paired and grouped by id"
     return frame, note
-
-
-def _may_repeat(ids: pl.Series) -> bool:
-    hashes = np.sort(ids.hash().to_numpy())
-    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _foreign_labels(frame: pl.DataFrame) -> list[str]:

@@ -392,6 +392,17 @@ def as_text(series: pl.Series) -> pl.Series:
         raise DataError("holds what cannot be read as text", where=f"column {series.name}", got=series.dtype) from None
 
 
+CATEGORISED_ROWS, MOST_CATEGORIES = 100_000, 1000
+"""Rows from which a column of texts is kept as categories, and how many different texts it has at most."""
+
+
+def in_categories(values: pl.Series) -> pl.Series:
+    """Gives a long column of texts of which few differ as categories, which take a quarter of the room."""
+    many = len(values) >= CATEGORISED_ROWS and values.dtype == pl.String
+    few = many and values.head(CATEGORISED_ROWS // 10).n_unique() <= MOST_CATEGORIES
+    return values.cast(pl.Categorical) if few and values.n_unique() <= MOST_CATEGORIES else values
+
+
 def comparable(labels: pl.Series, others: pl.Series, aside: Collection[str]) -> pl.Series:
     """Reads labels as whole numbers when every one is written like `3.0`, as tables with gaps have them.
 
