@@ -188,3 +188,19 @@ def test_columns_in_categories_give_the_same_report(named_logs, monkeypatch):
     assert read_mixture(named_logs).responses.frame["part"].dtype == pl.Categorical
     assert demur.report(named_logs, replicates=50).to_dict() == as_texts
     assert {test["column"] for test in as_texts["slices"]["tests"]} == {"day", "part"}
+
+
+def test_reports_pair_as_they_are_asked_to(named_logs):
+    columns = {"question": pl.int_range(120), "target": pl.lit("a"), "prediction": pl.lit("a")}
+    keyed = {name: log.drop("id").with_columns(**columns) for name, log in named_logs.items()}
+    notes = [demur.report(keyed, pair_by=by, replicates=50).to_dict()["notes"] for by in ("question", "row")]
+    assert "paired by id on 120 inputs" in notes[0]
+    assert "paired by row on 120 inputs" in notes[1]
+    with pytest.raises(DataError, match="nothing"):
+        demur.report(keyed, pair_by="nothing")
+
+
+def test_every_figure_of_a_report_has_a_name_of_its_own(named_logs):
+    names = list(demur.report(named_logs, replicates=50).pictures().drawings())
+    assert names[0] == "comparison"
+    assert {"cost_path", "difference", "reliability", "slice_difference"} <= set(names)

@@ -1,3 +1,5 @@
+import json
+
 import narwhals as nw
 import polars as pl
 import pytest
@@ -5,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur import apply_recalibration, classes, drift, fit_recalibration, score
+from demur.core.io.growing import LogBatch
 from demur.errors import DataError, UsageError
 from demur.returns.confidences import scale_counts
 from demur.returns.engine_judging import judge_lazily
+from demur.returns.follow import BatchReader
 from demur.returns.judging import LOWEST
 from demur.returns.slices import slice_columns
 from demur.returns.table import Reading, responses
@@ -167,3 +171,30 @@ def test_a_map_fitted_to_percentages_is_applied_to_percentages():
     fitted = fit_recalibration(rates, replicates=50)
     mapped, plain = (apply_recalibration(fitted, one, replicates=50).table["confidence"] for one in (rows, rates))
     assert mapped.to_list() == plain.to_list()
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
+def test_a_declared_scale_is_taken_as_it_is_declared(engine):
+    low, high = log([0.2, 0.5, 0.9] * 4), log(VERBAL)
+    cutoff = {
+        scale: score(held(rows, engine), confidence_scale=scale)[0].sample.sweep.threshold[-1]
+        for scale, rows in (("percent", low), ("as-is", high))
+    }
+    assert cutoff == {"percent": pytest.approx(0.009), "as-is": 100}
+    with pytest.raises(DataError, match=r"lies between 0 and 100; 1 do not.*confidence-scale as-is"):
+        score(held(log([50, 180]), engine), confidence_scale="percent")
+
+
+def test_a_log_that_is_followed_keeps_the_scale_of_its_first_rows():
+    def batch(confidences, before):
+        text = "".join(json.dumps(row) + "\n" for row in log(confidences)).encode()
+        return LogBatch("log.jsonl", "log", "json", b"", text, before)
+
+    reader = BatchReader(Reading())
+    frames = [reader.judged(batch(some, place)).frame for place, some in enumerate((VERBAL, [0.5, 40]))]
+    assert [frame["confidence"].max() for frame in frames] == [1.0, 0.4]
+    assert "confidences read as percent: thresholds are given from 0 to 1" in reader.notes
+    doubtful = BatchReader(Reading())
+    frames = [doubtful.judged(batch(some, place)).frame for place, some in enumerate(([0.5, 0.9], VERBAL))]
+    assert frames[1]["confidence"].max() == 100
+    assert "look like percentages" in doubtful.warnings[-1]

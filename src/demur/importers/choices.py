@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from demur.core.jobs import Option
 
@@ -29,6 +29,7 @@ class ImportChoices:
     gold: str | Path | None = None
     on: str | None = None
     withheld_like: tuple[str, ...] = ()
+    confidence_scale: Literal["guess", "percent", "as-is"] = "guess"
     columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -53,6 +54,15 @@ def choosing(choices: ImportChoices) -> Iterator[None]:
         yield
     finally:
         _current.reset(before)
+
+
+ConfidenceScale = Annotated[
+    Literal["guess", "percent", "as-is"],
+    Option(
+        "Scale of confidences: percent divides by 100, as-is takes them as they stand, guess reads a column that "
+        "reaches from 0 to 100 as percent."
+    ),
+]
 
 
 def _options(
@@ -86,6 +96,7 @@ def _options(
             repeat=True,
         ),
     ] = (),
+    confidence_scale: ConfidenceScale = "guess",
 ) -> None:
     """The options, declared once."""
 
@@ -99,7 +110,7 @@ def reads_logs(function: Callable[P, R]) -> Callable[P, R]:
     kept = list(own.parameters.values())
     added = [one for one in OPTIONS if one.name not in own.parameters]
     if "missing_confidence" not in own.parameters:  # no job on answers
-        added = [one for one in added if one.name != "confidence"]
+        added = [one for one in added if one.name not in ("confidence", "confidence_scale")]
     place = next((k for k, one in enumerate(kept) if one.name in ("seed", "level")), len(kept))
     names = {one.name for one in added}
 

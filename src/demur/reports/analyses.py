@@ -51,6 +51,7 @@ from demur.returns.examples import Examples, examples
 from demur.returns.recalibration import Calibration, calibration
 from demur.returns.slices import SliceDifference, SliceDifferences, Untested, slice_columns, slice_differences
 from demur.returns.table import (
+    BY_ROW,
     Reading,
     Responses,
     confidence_column,
@@ -88,6 +89,7 @@ class MixtureReading:
     out_of_scope: tuple[str, ...] = Reading().out_of_scope
     withheld: tuple[str, ...] = Reading().withheld
     missing_confidence: Literal["error", "lowest"] = "error"
+    pair_by: tuple[str, ...] = ()
     outcome: str | None = None
     x: str | None = None
     y: str | None = None
@@ -276,6 +278,7 @@ def _answers_reading(reading: MixtureReading, columns: dict[str, str], where: tu
         withheld=reading.withheld,
         missing_confidence=reading.missing_confidence,
         keep=(EVERYTHING,),
+        pair_by=reading.pair_by,
     )
 
 
@@ -362,6 +365,7 @@ class ReportOptions(Sampling):
     max_error: float | None = None
     delta: float | None = None
     max_nonreturn: float | None = None
+    pair_by: tuple[str, ...] = ()
     examples: int = 10
     features: str = "conf+scores.f"
     matched: bool = True
@@ -506,7 +510,10 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
         settings = {"at": options.at, "measures": measures, "step": step, **options.sampling}
         plain = responses.frame.select(name for name in (*JUDGED, STRATUM) if name in responses.frame.columns)
         answers = replace(responses, frame=plain)  # texts and slices would be put in order with the rows
-        compared = omissions.attempt("comparison", lambda: _paired_if_possible(compare, answers, settings))
+        if options.pair_by:  # as it was asked for, or not at all
+            compared = compare(answers, matched=True, by_row=options.pair_by == BY_ROW, **settings)
+        else:
+            compared = omissions.attempt("comparison", lambda: _paired_if_possible(compare, answers, settings))
     if compared is not None and not any(compared.dropped.values()):
         evaluations = Evaluations(compared.evaluations)
     else:

@@ -22,7 +22,17 @@ from demur.core.options import (
 )
 from demur.core.show.results import Step, silent
 from demur.importers.choices import reads_logs
-from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, MissingConfidence, OutOfScope, Withheld, labels
+from demur.returns.options import (
+    OUT_OF_SCOPE,
+    WITHHELD,
+    Columns,
+    MissingConfidence,
+    OutOfScope,
+    PairBy,
+    Withheld,
+    key_columns,
+    labels,
+)
 
 if TYPE_CHECKING:
     from demur.reports.report import Report
@@ -89,6 +99,7 @@ def report(
     max_error: MaxError = None,
     delta: Delta = None,
     max_nonreturn: MaxNonreturn = None,
+    pair_by: PairBy = None,
     examples: ExampleRows = 10,
     brief: Brief = False,
     outcome: OutcomeColumn = None,
@@ -124,6 +135,7 @@ def report(
         max_error=max_error,
         delta=delta,
         max_nonreturn=max_nonreturn,
+        pair_by=key_columns(pair_by),
         examples=examples,
         level=level,
         replicates=replicates,
@@ -142,6 +154,7 @@ def report(
         out_of_scope=tuple(out_of_scope),
         withheld=tuple(withheld),
         missing_confidence=missing_confidence,
+        pair_by=options.pair_by,
         outcome=outcome,
         x=x,
         y=y,
@@ -158,7 +171,7 @@ JOBS = (
         about="Verdict, error-return plot, threshold, comparison, slices, calibration, examples; N-best lists, "
         "outcomes and a gold standard where the files have them. -o takes .html, .md, .json and .xml (JUnit: each gate "
         "of --fail-if is a test case) and may be repeated; without it a summary is all there is. A CI job appends the "
-        ".md to its summary page.",
-        figures=False,
+        ".md to its summary page. Figures are written as .svg, .png or .pdf: the error-return plot, or those that "
+        "--figure names.",
     ),
 )

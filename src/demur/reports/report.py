@@ -13,6 +13,7 @@ import polars as pl
 from demur.core.show.html import figures_html
 from demur.core.show.page import Section, page
 from demur.core.show.presentation import (
+    Drawing,
     Presentation,
     ResultTable,
     bullets,
@@ -36,13 +37,13 @@ from demur.reports.sections import (
     advice_table,
     brief_examples,
     brief_figures,
-    brief_plot,
     calibration_section,
     can_be_chosen,
     can_be_drawn,
     comparison_section,
     curve_section,
     drift_section,
+    error_return_plot,
     example_section,
     making_section,
     outcome_sentence,
@@ -145,7 +146,7 @@ class Report:
         """One page, also of paper: verdict, three numbers, the plot with the recommended threshold, five examples."""
         answers, lead = self.answers, Section("")
         if answers is not None:
-            charts = (brief_plot(answers),) if can_be_drawn(answers.evaluations) else ()
+            charts = (error_return_plot(answers)(),) if can_be_drawn(answers.evaluations) else ()
             lead = Section(
                 "", charts=charts, texts=brief_examples(answers), fragment=figures_html(brief_figures(answers))
             )
@@ -202,6 +203,14 @@ class Report:
             board = advice_table(answers, self.shared) if chosen else brief_table(answers.evaluations).titled(systems)
             tables = (board,)
         return Presentation(self.title, self.verdict, tables, (), pl.DataFrame, self.document, warnings=self.warnings)
+
+    def pictures(self) -> Presentation:
+        """The figures of all sections, the error-return plot first, each to be written as a file of its own."""
+        plot: tuple[Drawing, ...] = ()
+        if self.answers is not None and can_be_drawn(self.answers.evaluations):
+            plot = (error_return_plot(self.answers),)
+        figures = (*plot, *(figure for part in self.parts for figure in part.shown.figures))
+        return Presentation(self.title, self.verdict, (), figures, pl.DataFrame, self.document)
 
     def save(self, path: str | Path) -> None:
         """Writes the report to a file: .html, .md or .json."""

@@ -245,15 +245,13 @@ MOST_BRIEF_EXAMPLES = 5
 """Examples that a report in brief shows."""
 
 
-def brief_plot(answers: AnswerAnalyses) -> Any:
+def error_return_plot(answers: AnswerAnalyses) -> Drawing:
     """The error-return plot with the threshold recommended for the system with the least area."""
     recommended = leader_of(answers, answers.advice).recommended
     choices = () if recommended is None else (recommended,)
     if answers.comparison is not None:
-        return drawing("returns.charts.comparison.comparison_chart", answers.comparison, region=None, choices=choices)()
-    return drawing(
-        "returns.charts.error_return.error_return_chart", answers.evaluations, region=None, choices=choices
-    )()
+        return drawing("returns.charts.comparison.comparison_chart", answers.comparison, region=None, choices=choices)
+    return drawing("returns.charts.error_return.error_return_chart", answers.evaluations, region=None, choices=choices)
 
 
 def brief_figures(answers: AnswerAnalyses) -> list[tuple[str, str]]:

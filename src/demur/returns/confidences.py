@@ -16,6 +16,7 @@ from demur.core.engines.engine import Lazy, collected
 from demur.core.io.columns import mapping_of
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
+from demur.importers.choices import current_choices
 from demur.returns.judging import LOWEST, RANK_LOWEST
 
 PERCENT = 100.0
@@ -34,6 +35,11 @@ _FRACTION = _KNOWN & (_CONFIDENCE > ROUNDING) & (_CONFIDENCE < 1 - ROUNDING)
 _OVER = _KNOWN & (_CONFIDENCE > 1 + ROUNDING)
 
 Scale = Literal["as it is", "percent", "mixed"]
+
+
+def is_declared_percent() -> bool:
+    """Whether the user says that confidences are percentages, however small they are."""
+    return current_choices().confidence_scale == "percent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +110,14 @@ def settle_scales(
 ) -> tuple[Lazy, list[str], list[str]]:
     """The rows with percentages read as rates, notes and warnings; a column that mixes both scales is refused.
 
-    With `missing_is_lowest` the fewer of a mixture are read as missing instead. `places` says where rows stand.
+    With `missing_is_lowest` the fewer of a mixture are read as missing instead. `places` says where rows stand. What
+    the user says of the scale is taken as it is said.
     """
+    declared = current_choices().confidence_scale
+    if declared == "as-is":
+        return judged, [], []
+    if declared == "percent":
+        return _all_percent(judged, where, places)
     notes, warnings = [], []
     for system, counts in scale_counts(judged, keys).items():
         own: nw.Expr = nw.lit(value=True) if system is None else nw.col("system") == system
@@ -127,6 +139,17 @@ def settle_scales(
     return judged, notes, warnings
 
 
+def _all_percent(judged: Lazy, where: str, places: Callable[[nw.Expr], str]) -> tuple[Lazy, list[str], list[str]]:
+    """The rows with all confidences divided by 100; refused where one cannot be a percentage."""
+    outside = _KNOWN & ((_CONFIDENCE < -ROUNDING) | (_CONFIDENCE > PERCENT + ROUNDING))
+    if count := int(collected(judged.select(count=nw.when(outside).then(1).count()))["count"][0]):
+        which = places(outside)
+        rule = f"a confidence in percent lies between 0 and 100; {count:,} do not{f' ({which})' if which else ''}"
+        raise DataError(rule, where=f"{where}:", fix="--confidence-scale as-is takes confidences as they stand")
+    rate = nw.when(_KNOWN).then((_CONFIDENCE / PERCENT).round(DIGITS)).otherwise(_CONFIDENCE)
+    return judged.with_columns(confidence=rate), ["confidences read as percent: thresholds are given from 0 to 1"], []
+
+
 def rates_of(numbers: pl.Series) -> pl.Series:
     """Confidences of one system as rates, where their column says that they are percentages.
 
@@ -134,8 +157,10 @@ def rates_of(numbers: pl.Series) -> pl.Series:
     ([0.95, None, 0.4], [0.5, 3.0])
     """
     rows = pl.LazyFrame({"answered": numbers.is_not_null(), "confidence": numbers})
-    counts = scale_counts(nw.from_native(rows), ())
-    is_percent = any(one.scale == "percent" for one in counts.values())
+    declared = current_choices().confidence_scale
+    is_percent = declared == "percent"
+    if declared == "guess":
+        is_percent = any(one.scale == "percent" for one in scale_counts(nw.from_native(rows), ()).values())
     return (numbers / PERCENT).round(DIGITS) if is_percent else numbers
 
 

@@ -16,7 +16,14 @@ from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refu
 from demur.core.show.numbers import counted
 from demur.errors import DataError
 from demur.returns import judging
-from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, settle_scales, take_anyway
+from demur.returns.confidences import (
+    is_declared_percent,
+    is_guess,
+    looks_like_correctness,
+    not_taken,
+    settle_scales,
+    take_anyway,
+)
 from demur.returns.table import FLAGS, Reading
 
 MOST_GROUPS = 100 * (MOST_SLICES + 1)
@@ -283,7 +290,7 @@ def _amend(judged: Lazy, survey: Survey, stage: StagedLog, reading: Reading) -> 
         rows = rows.with_columns(number=none, confidence=nw.when(nw.col("answered")).then(nw.lit(judging.LOWEST)))
         return _Amended(rows, warnings=(not_taken(column),))
     ends = survey.table["lowest"].min(), survey.table["highest"].max()
-    if ends[1] is not None and ends[0] >= 0 and ends[1] > 1:  # type: ignore[operator]
+    if ends[1] is not None and (is_declared_percent() or (ends[0] >= 0 and ends[1] > 1)):  # type: ignore[operator]
         scaled, notes, warnings = settle_scales(
             rows,
             keys=("system",) if survey.named else (),

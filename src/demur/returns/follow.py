@@ -22,10 +22,22 @@ from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
+from demur.importers.choices import current_choices
 from demur.returns import judging
+from demur.returns.confidences import DIGITS, PERCENT, scale_counts
 from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate
-from demur.returns.table import CORRECT, SOURCE, TRIAL, Judged, Reading, judge, near_matches, refuse_duplicates
+from demur.returns.table import (
+    CORRECT,
+    SOURCE,
+    TRIAL,
+    Judged,
+    Reading,
+    judge,
+    near_matches,
+    refuse_duplicates,
+    systems_of,
+)
 from demur.returns.tally import UNITS, Tally, grid_for
 
 MOST_LABELS = 1000
@@ -57,6 +69,8 @@ class BatchReader:
         self._cautions: Counter[Wording] = Counter()
         self._guessed: dict[str, None] = {}
         self._near: list[str] = []
+        self._percent: dict[str, bool] = {}
+        self._doubts: dict[str, None] = {}
         self._read = self._kept = self._batches = 0
 
     def judged(self, batch: LogBatch) -> JudgedBatch | None:
@@ -74,6 +88,7 @@ class BatchReader:
                 rule = "an input was tried several times, which a log that is followed cannot group by id"
                 raise DataError(rule, where=batch.lines, fix="read the log as a whole with demur score")
             self._refuse_disagreement(cells, rows, batch)
+            frame = self._rescaled(frame)
         self._read += table.frame.height
         self._kept += frame.height
         self._remember(frame, rows)
@@ -91,7 +106,13 @@ class BatchReader:
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
         lacking = judging.unranked_notes(unranked, len(self._ranked))
-        return tuple(filter(None, [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids]))
+        return tuple(filter(None, [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids, *self._scales]))
+
+    @property
+    def _scales(self) -> list[str]:
+        percent = [system for system, is_percent in self._percent.items() if is_percent]
+        of_which = "" if len(percent) == len(self._percent) else f" of {', '.join(percent)}"
+        return [f"confidences{of_which} read as percent: thresholds are given from 0 to 1"] if percent else []
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -99,13 +120,29 @@ class BatchReader:
         foreign = [system for system, labels in self._foreign.items() if labels and not labels[0] & labels[1]]
         asked = "occurs among the targets so far: are they coded differently?"
         unknown = [f'no prediction of system "{system}" {asked}' for system in foreign]
-        return (*counted([self._cautions]), *self._near, *unknown)
+        return (*counted([self._cautions]), *self._near, *unknown, *self._doubts)
 
     def refuse_nothing(self, name: str) -> None:
         """Refuses a log of which no row was kept."""
         if not self._kept:
             left = f"holds no row where {self._reading.condition}" if self._read else "holds no rows"
             raise DataError(left, where=name)
+
+    def _rescaled(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows with percentages as rates: what the user says, or what the first rows of each system show."""
+        declared = current_choices().confidence_scale
+        counts = scale_counts(nw.from_native(frame.lazy())) if declared == "guess" else {}
+        for system in systems_of(frame):
+            shown = system in counts and counts[system].scale == "percent"
+            if self._percent.setdefault(system, declared == "percent" or shown) is False and shown:
+                doubt = f'confidences of system "{system}" look like percentages, which its first rows did not'
+                self._doubts[f"{doubt}; they are taken as they stand (--confidence-scale percent: as rates)"] = None
+        percent = [system for system, is_percent in self._percent.items() if is_percent]
+        if not percent:
+            return frame
+        rate = (pl.col("confidence") / PERCENT).round(DIGITS)
+        known = pl.col("system").is_in(percent) & (pl.col("confidence") > judging.LOWEST)
+        return frame.with_columns(confidence=pl.when(known).then(rate).otherwise("confidence"))
 
     def _table(self, batch: LogBatch, folder: Path) -> Table:
         """The rows of a batch with the columns seen in earlier ones; places are those in the whole log."""

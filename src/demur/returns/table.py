@@ -33,8 +33,8 @@ from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.reading import opened
-from demur.returns import judging
-from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, settle_scales, take_anyway
+from demur.returns import confidences, judging
+from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, take_anyway
 
 FLAGS = ("correct", "abstained", "failed")
 """Columns of yes and no."""
@@ -285,8 +285,7 @@ def chosen_system(systems: Sequence[str], system: str | None, what: str = "a thr
 def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str], reading: Reading) -> Responses:
     """The judged rows of tables, which are read when their turn comes and let go when they are judged."""
     notes, warnings = [*notes], []
-    tables: list[Table] = []
-    parts: list[Judged] = []
+    tables, parts = list[Table](), list[Judged]()
     for name in names:
         table, judged, found = _judge_table(next(given), name, len(tables), reading)
         tables.append(table)
@@ -334,7 +333,7 @@ def _settle_scales(
     frame: pl.DataFrame, tables: Sequence[Table], reading: Reading
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Reads percentages as rates, system by system; see `settle_scales`."""
-    if not frame.select((pl.col("confidence") > 1).any()).item():
+    if not (confidences.is_declared_percent() or frame.select((pl.col("confidence") > 1).any()).item()):
         return frame, [], []
 
     def places(bad: nw.Expr) -> str:
@@ -342,7 +341,7 @@ def _settle_scales(
         listed = [tables[source].place(row) for source, row in rows[:SHOWN]]
         return ", ".join(listed) + (" ..." if len(rows) > SHOWN else "")
 
-    rows, notes, warnings = settle_scales(
+    rows, notes, warnings = confidences.settle_scales(
         nw.from_native(frame.lazy()),
         keys=("system",),
         missing_is_lowest=reading.missing_confidence == "lowest",

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +25,14 @@ from demur.apps.cli.commands import (
     run_job,
 )
 from demur.apps.cli.doctor import DOCTOR
-from demur.apps.cli.output import GateResult, OutputOptions, check_syntax, gate_results, let_interrupts_end_waiting
+from demur.apps.cli.output import (
+    FigureOptions,
+    GateResult,
+    OutputOptions,
+    check_syntax,
+    gate_results,
+    let_interrupts_end_waiting,
+)
 from demur.apps.judge.command import JUDGE
 from demur.core.jobs import Argument, Job, Option
 from demur.core.options import Level, NoSeed, Replicates, Sampling, Seed, Where
@@ -34,6 +41,7 @@ from demur.core.show.safe import json_text, terminal_line, visible
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
 from demur.importers import JOBS as DSTC_JOBS
+from demur.importers.choices import ConfidenceScale, choosing, current_choices
 from demur.judges.jobs import JOBS as JUDGE_JOBS
 from demur.lab.jobs import JOBS as LAB_JOBS
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
@@ -63,7 +71,7 @@ if TYPE_CHECKING:
     from demur.reports.report import Report
     from demur.understanding.relevance import Answer, RelevanceClassifier, Strategy
 
-FORMATS = (".html", ".md", ".json", ".xml")
+FORMATS = (".html", ".md", ".json", ".xml", *output.PICTURES)
 
 RIVALS = 2
 """Other labels that a reader is told of."""
@@ -73,10 +81,14 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     """Make the report that `demur report` was asked for, write it, and exit with 1 if a gate does not hold."""
     from demur.core.io.writing import write_whole
 
-    outputs = options_from(OutputOptions, given)
+    outputs, figures = options_from(OutputOptions, given), options_from(FigureOptions, given)
     _check_outputs(outputs)
+    output.check_figures(figures, outputs.output)
     began = time.monotonic()
     report: Report = result_of(job, given, quiet=outputs.quiet or outputs.json)
+    if figures.list_figures:
+        output.list_figures(report.pictures(), as_document=outputs.json)
+        return
     gates = gate_results(outputs.fail_if, report.documents)
     seconds = time.monotonic() - began
     report = report.with_gates([gate.to_dict() for gate in gates])
@@ -87,9 +99,12 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
             return document + "\n"
         return junit_of(report, gates, seconds) if suffix == ".xml" else report.render(suffix)
 
-    contents = [(path, content(path.suffix.lower())) for path in outputs.output]
+    drawn = [path for path in outputs.output if path.suffix.lower() in output.PICTURES]
+    contents = [(path, content(path.suffix.lower())) for path in outputs.output if path not in drawn]
+    files = output.write_all(report.pictures(), drawn, figures) if drawn else []
     for path, text in contents:
         write_whole(path, text)
+        files.append(path)
     if outputs.json:
         typer.echo(document)
     else:
@@ -97,7 +112,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     asides = [f"gate: {gate.failure}" for gate in gates if gate.failure is not None]
     if not (outputs.quiet or outputs.json):
         asides += [f"warning: {warning}" for warning in report.warnings]
-        asides += [f"wrote {path_text(path)}" for path in outputs.output]
+        asides += [f"wrote {path_text(path)}" for path in files]
     for line in asides:
         output.print_aside(line)
     if any(gate.failure is not None for gate in gates):
@@ -131,7 +146,12 @@ def _summarise(report: "Report", gates: Sequence[GateResult], outputs: OutputOpt
         for line in verdicts:
             console.print(terminal_line(line), markup=False)
     else:
-        for line in [*plain_summary(shown, tables=tables), *verdicts]:  # typer.echo writes UTF-8 even where that is not
+        shared = [report.shared] if report.shared and tables else []
+        for line in [
+            *plain_summary(shown, tables=tables),
+            *shared,
+            *verdicts,
+        ]:
             print(terminal_line(line).translate({ord("–"): "-", ord("…"): "...", ord("≥"): ">=", 0xA0: " "}))
     if not outputs.output and not outputs.quiet:
         typer.echo("-o report.html writes the full report (also .md .json .xml)", err=True)
@@ -209,6 +229,7 @@ def follow(
     ],
     *,
     outputs: OutputOptions,
+    figures: FigureOptions,
     every: Annotated[float, Option("Seconds between updates.", minimum=0.05, metavar="SECONDS")] = 2.0,
     until_idle: Annotated[
         float | None, Option("End when nothing has come for so long.", minimum=0, metavar="SECONDS")
@@ -221,6 +242,7 @@ def follow(
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
+    confidence_scale: ConfidenceScale = "guess",
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
@@ -236,17 +258,19 @@ def follow(
         withheld=withheld,
         missing_confidence=missing_confidence,
     )
-    following.follow(
-        log,
-        reading,
-        Sampling(level, replicates, seed),
-        outputs,
-        at=at_nonreturn,
-        at_error=at_error,
-        every=every,
-        until_idle=until_idle,
-        cutoffs=cutoffs,
-    )
+    with choosing(replace(current_choices(), confidence_scale=confidence_scale)):
+        following.follow(
+            log,
+            reading,
+            Sampling(level, replicates, seed),
+            outputs,
+            figures,
+            at=at_nonreturn,
+            at_error=at_error,
+            every=every,
+            until_idle=until_idle,
+            cutoffs=cutoffs,
+        )
 
 
 Host = Annotated[str, Option("Address to listen on; by default only this machine can come.")]

@@ -89,7 +89,7 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
     ]
     if run is not call or job.takes("outputs"):
         declared += parameters_of(RowOptions if run is run_import else OutputOptions)
-    if run is run_job and job.figures:
+    if (run not in (call, run_import) and job.figures) or job.takes("figures"):
         declared += parameters_of(FigureOptions)
 
     def command(**given: Any) -> None:
@@ -154,10 +154,11 @@ def _keep_freed_memory() -> None:
 
 
 def call(job: Job, given: dict[str, Any]) -> None:
-    """Call the function of a job that shows its result itself; it takes `outputs` if the command has them."""
-    outputs = {"outputs": options_from(OutputOptions, given)} if job.takes("outputs") else {}
+    """Call the function of a job that shows its result itself; it takes `outputs` and `figures` if it has them."""
+    kinds: dict[str, type[Any]] = {"outputs": OutputOptions, "figures": FigureOptions}
+    shown = {name: options_from(kind, given) for name, kind in kinds.items() if job.takes(name)}
     positional, options = values_from(job, given)
-    job.function(*positional, **options, **outputs)
+    job.function(*positional, **options, **shown)
 
 
 def run_import(job: Job, given: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 
 from demur.apps.cli import output
-from demur.apps.cli.output import OutputOptions, as_json, failures
+from demur.apps.cli.output import FigureOptions, OutputOptions, as_json, failures
 from demur.core.io.growing import GrowingLog, LogBatch, Tail, batches, growing_log
 from demur.core.options import Sampling
 from demur.core.show.presentation import Presentation
@@ -56,6 +56,7 @@ def follow(
     reading: Reading,
     sampling: Sampling,
     outputs: OutputOptions,
+    figures: FigureOptions,
     *,
     at: float | tuple[float, float],
     at_error: float,
@@ -69,9 +70,10 @@ def follow(
         if path.is_dir():
             raise UsageError(f"-o {path}: this is a directory; name a file in it")
     output.check(replace(outputs, output=[path for path in outputs.output if path not in sweeps]))
+    output.check_figures(figures, outputs.output)
     source = growing_log(log)
     measures = returns_measures(at=at, error=at_error)
-    session = Session(source, reading, sampling, measures, RunningTally(cutoffs=cutoffs))
+    session = Session(source, reading, sampling, measures, RunningTally(cutoffs=cutoffs), figures)
     fault = None
     try:
         _watch(session, outputs, every=every, until_idle=until_idle)
@@ -113,6 +115,9 @@ def _finish(session: Session, outputs: OutputOptions, fault: DataError | None) -
             raise fault
         session.refuse_nothing()
     result = session.presented(fault=fault)
+    if session.figures.list_figures and fault is None:
+        output.list_figures(result, as_document=outputs.json)
+        return
     sweeps = [path for path in outputs.output if path.suffix.lower() == SWEEP]
     others = [path for path in outputs.output if path not in sweeps]
     session.write(result, sweeps)
@@ -121,14 +126,14 @@ def _finish(session: Session, outputs: OutputOptions, fault: DataError | None) -
     ended = None
     if outputs.json:
         broken = failures(outputs.fail_if, result.document)
-        output.write_all(result, others)
+        output.write_all(result, others, session.figures)
         typer.echo(json_line(result, final=True))
         for failure in broken:
             output.print_aside(f"gate: {failure}")
         ended = typer.Exit(1) if broken else None
     else:
         try:
-            output.deliver(result, replace(outputs, output=others))
+            output.deliver(result, replace(outputs, output=others), session.figures)
         except typer.Exit as exit_:
             ended = exit_
     if fault is not None:
@@ -146,6 +151,7 @@ class Session:
     sampling: Sampling
     measures: dict[str, Measure]
     running: RunningTally
+    figures: FigureOptions = output.AS_THEY_COME
     begun: float = field(default_factory=time.monotonic)
     _evaluations: tuple[Evaluation, ...] = ()
     _counts: deque[tuple[float, int]] = field(default_factory=deque)
@@ -196,7 +202,7 @@ class Session:
                 rules, sources = rules_of(self.reading), (self.log.name,)
                 SweepFile(tuple(self.running.tallies), rules, sources, result.notes, result.warnings).write(path)
             else:
-                output.write_all(result, [path])
+                output.write_all(result, [path], self.figures)
 
     def refuse_nothing(self) -> NoReturn:
         """Refuse to show what holds no rows."""
