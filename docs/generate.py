@@ -284,7 +284,7 @@ def gold_figures() -> None:
     bundled = wizards()
     (trials,) = demur.read_trials(bundled.trials, x="wer", y="completed")
     (study,) = demur.gold(trials, cost=bundled.folder / "cost.csv", gain=(0.7, 0.8))
-    for name in ("benchmark", "impurity", "cost", "gold_residual", "wizards", "convergence"):
+    for name in ("benchmark", "impurity", "cost", "gold_residual", "normality", "wizards", "convergence"):
         _save({"gold_residual": "residuals"}.get(name, name), of_study(study).figure(name), "gold")
     (lesions,) = demur.gold(bundled.lesions, x="wer", y="completed", components=True, checks=False)
     _save("components", of_study(lesions).figure("components"), "gold")

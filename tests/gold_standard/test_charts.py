@@ -332,16 +332,8 @@ def test_a_figure_is_found_by_its_path():
     assert pictures.spec_of(drawn) == spec_of(CHARTS["impurity"]())
 
 
-def test_the_benchmark_tells_how_gold_and_systems_fall():
-    assert title(CHARTS["benchmark"]()) == (
-        "As wer rises, completed falls from 98 % to 13.4 % for wizards (gold standard), "
-        "falls from 95 % to 5 % for A, falls from 82 % to 4 % for B"
-    )
-    assert title(CHARTS["benchmark, five"]()).endswith("for wizards (gold standard), beside 5 systems")
-    assert title(CHARTS["benchmark, one x"]()) == (
-        "At wer 0 %, completed is 98 % for wizards (gold standard), is 95 % for A, is 82 % for B"
-    )
-    assert title(CHARTS["benchmark, no gold"]()) == "Rating against wer, without a gold standard"
+def test_a_benchmark_without_a_claim_says_what_it_shows():
+    assert title(CHARTS["benchmark"]()) == "Completed against wer"
 
 
 def test_the_upper_bound_is_a_labelled_line_and_absent_where_there_is_none():
@@ -402,16 +394,8 @@ def test_circles_grow_with_the_trials_behind_them():
 
 
 def test_impurity_says_who_is_nearer_where():
-    assert title(CHARTS["impurity"]()) == (
-        "Nearer to the gold standard, by wer: A below 35 %, B above 40 %; elsewhere undecided"
-    )
     assert "A from 0 % to 35 %; undecided from 35 % to 40 %; B from 40 % to 100 %" in description(CHARTS["impurity"]())
-    whole = impurity_chart(impurity_rows(), range_rows((0.0, 1.0, "B")), **WER)
-    assert title(whole) == "B is nearer to the gold standard in completed throughout"
-    none = impurity_chart(impurity_rows(), range_rows((0.0, 1.0, "undecided")), **WER)
-    assert title(none) == "Which system is nearer to the gold standard in completed is undecided throughout"
-    many = range_rows(*((place / 6, (place + 1) / 6, "AB"[place % 2]) for place in range(6)))
-    assert title(impurity_chart(impurity_rows(), many, **WER)).endswith("changes over 6 ranges of wer")
+    assert title(CHARTS["impurity"]()).startswith("A is at most ")
 
 
 def test_neighbouring_ranges_of_one_system_are_one():
@@ -432,7 +416,6 @@ def test_a_range_of_one_place_is_told_and_drawn():
     chart = impurity_chart(
         impurity_rows(), range_rows((0.0, 0.5, "A"), (0.5, 0.5, "B"), (0.5, 1.0, "undecided")), **WER
     )
-    assert title(chart) == "Nearer to the gold standard, by wer: A below 50 %, B at 50 %; elsewhere undecided"
     assert "B at 50 %" in description(chart)
 
 

@@ -129,7 +129,7 @@ def test_there_must_be_an_order():
 
 def test_frame_and_plain_values():
     found = convergence(gold_of(study(simulated(np.random.default_rng(10), subjects=3, size=10)), "linear"))
-    assert found.frame().columns == ["performer", "role", "subjects", "to_data", "to_previous"]
+    assert found.frame().columns[:5] == ["performer", "role", "subjects", "to_data", "to_previous"]
     shown = found.to_dict()
     assert json.loads(json.dumps(shown)) == shown
     assert shown["subjects"] == [2, 3]

@@ -175,5 +175,5 @@ def test_the_cheaper_of_two_has_a_difference_with_an_interval():
 
 def test_a_cost_is_written_as_plain_values():
     told = json.loads(json.dumps(cost_of(LINEAR, (0.7, 0.8)).to_dict(), allow_nan=False))
-    assert list(told) == ["system", "value", "low", "high", "average_cost_difference", "from", "to", "gain"]
+    assert list(told) == ["system", "unit", "value", "low", "high", "average_cost_difference", "from", "to", "gain"]
     assert told["gain"] == [0.7, 0.8]

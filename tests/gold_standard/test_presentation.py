@@ -187,8 +187,9 @@ def test_tables_hold_the_numbers_of_the_study(crossed):
     table = performer_table(crossed)
     assert table.title == "Performers, over 0 % to 100 % wer"
     assert [row[0] for row in table.rows] == ["gold", "A", "B"]
-    assert table.rows[0][5:] == ("–", "–", "–")
+    assert table.rows[0][5:] == ("–",) * 5
     assert table.rows[1][5] == figure(crossed.impurities[0].mass)
+    assert presentation.claim(crossed).startswith("A is closer to gold below ")
     titles = [one.title for one in of_study(crossed).tables]
     assert titles[:4] == ["Performers, over 0 % to 100 % wer", "Nearer the gold standard", "Cost", "Curves"]
 

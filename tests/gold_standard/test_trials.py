@@ -289,7 +289,7 @@ def test_components_may_be_a_column_of_lists():
 
 @pytest.mark.parametrize(("part", "alias"), [(part, name) for part, names in TRIAL_ALIASES.items() for name in names])
 def test_every_alias_is_recognised_and_told(part, alias):
-    rows = [row("wizard", n=2, subject="s", study="t"), row(n=2, subject="s", study="t")]
+    rows = [row("wizard", n=2, subject="s", study="t", order=1), row(n=2, subject="s", study="t", order=2)]
     found = one([{alias if name == part else name: value for name, value in each.items()} for each in rows])
     assert f"{part} <- {alias}" in found.notes
     assert (found.kind, found.subjects, found.study, found.performers) == ("rates", ("s",), "t", ("wizard", "A"))

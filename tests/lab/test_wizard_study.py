@@ -368,7 +368,7 @@ def test_the_shipped_study_reads_back_as_it_was_simulated():
     study = wizards_of_corpora()
     assert study.trials.equals(simulate(BUNDLED))
     assert study.lesions.equals(simulate_lesions(BUNDLED))
-    assert study.cost.rows() == list(COST)
+    assert study.cost.rows() == [(*point, "thousand dollars") for point in COST]
 
 
 def test_the_cost_rises_ever_faster_over_the_whole_range():

@@ -101,6 +101,9 @@ class Convergence:
     orders: int
     seed: int
     counts: Counts = field(repr=False)
+    collected_to_data: tuple[float, ...] = ()
+    """The same distances in the order in which subjects came; none where nothing says it."""
+    collected_to_previous: tuple[float, ...] = ()
 
     @property
     def moved(self) -> float:
@@ -136,25 +139,47 @@ class Convergence:
         rough = math.ceil(self.enough / unit) * unit
         return f"{moved}; roughly {rough:,} subjects would bring it below {limit}."
 
+    def collected_words(self) -> str:
+        """What the last subject who came did to the curve."""
+        if not self.collected_to_previous:
+            return "no column says when subjects came"
+        return f"moved it by {difference_text(self.collected_to_previous[-1], self.counts)}"
+
     def frame(self) -> pl.DataFrame:
-        """The steps as rows: `performer`, `role`, `subjects`, `to_data` and `to_previous`."""
-        rows = zip(self.subjects, self.to_data, self.to_previous, strict=True)
-        schema = {"subjects": pl.Int64, "to_data": pl.Float64, "to_previous": pl.Float64}
+        """The steps as rows: `performer`, `role`, `subjects`, the distances, and those in the order of collection."""
+        nothing = (float("nan"),) * len(self.subjects)
+        columns = {
+            "to_data": self.to_data,
+            "to_previous": self.to_previous,
+            "collected_to_data": self.collected_to_data or nothing,
+            "collected_to_previous": self.collected_to_previous or nothing,
+        }
         who = pl.lit(self.performer).alias("performer"), pl.lit(self.role).alias("role")
-        return pl.DataFrame(list(rows), schema=schema, orient="row").select(*who, pl.all())
+        steps = pl.Series("subjects", self.subjects, dtype=pl.Int64)
+        return pl.DataFrame(
+            [steps, *(pl.Series(name, part, dtype=pl.Float64) for name, part in columns.items())]
+        ).select(*who, pl.all())
 
     def to_dict(self) -> dict[str, Any]:
         """The distances as plain values."""
         distances = ("performer", "subjects", "to_data", "to_previous", "tolerance")
-        names = (*distances, "needed", "enough", "orders", "seed")
+        names = (*distances, "collected_to_data", "collected_to_previous", "needed", "enough", "orders", "seed")
         return dict(plain({**{name: getattr(self, name) for name in names}, "words": self.words()}))
 
 
-def convergence(performer: Performer, *, orders: int | None = None, seed: int = 0, step: Step = silent) -> Convergence:
+def convergence(
+    performer: Performer,
+    *,
+    orders: int | None = None,
+    seed: int = 0,
+    step: Step = silent,
+    collected: Array | None = None,
+) -> Convergence:
     """Refits a performer's curve to more and more of its subjects, averaged over random orders of them.
 
     All curves are as smooth as the one of all subjects. `orders` is how many random orders there are: so many that
-    there are about a thousand refits, but from 10 to 50.
+    there are about a thousand refits, but from 10 to 50. `collected` says when each subject came; then the steps in
+    that order are given beside, those of subjects who came at once in the order of their names.
     """
     if orders is not None and orders < 1:
         raise UsageError(f"convergence needs at least one order of the subjects; got {orders}")
@@ -167,22 +192,27 @@ def convergence(performer: Performer, *, orders: int | None = None, seed: int = 
     fitted = np.union1d(sizes - 1, sizes)
     # Who counts: for each order a row for each number of subjects, the first so many in that order.
     rng = np.random.default_rng(seed)
-    weights = np.zeros((chosen, len(fitted), counts.totals.shape[0]))
-    for order in weights:
-        order[:, counts.present] = rng.permutation(many) < fitted[:, None]
-    weights = weights.reshape(chosen * len(fitted), counts.totals.shape[0])
+    places = [rng.permutation(many) for _ in range(chosen)]
+    if collected is not None:
+        places.append(np.argsort(np.argsort(collected[counts.present], kind="stable")))
+    weights = np.zeros((len(places), len(fitted), counts.totals.shape[0]))
+    for order, place in zip(weights, places, strict=True):
+        order[:, counts.present] = place < fitted[:, None]
+    weights = weights.reshape(len(places) * len(fitted), counts.totals.shape[0])
     refits = fit.refits(weights, step=step, what="refitting to fewer subjects")
     last = np.searchsorted(fitted, sizes)
     x = np.linspace(fit.family.low, fit.family.high, _GRID)
-    curves = fit.performance(fit.predictor(x, refits)).reshape(chosen, len(fitted), _GRID)
-    moved = np.sqrt(((curves[:, last] - curves[:, last - 1]) ** 2).mean(axis=2)).mean(axis=0)
-    distance = _to_data(fit, weights, refits).reshape(chosen, len(fitted))[:, last].mean(axis=0)
+    curves = fit.performance(fit.predictor(x, refits)).reshape(len(places), len(fitted), _GRID)
+    moved = np.sqrt(((curves[:, last] - curves[:, last - 1]) ** 2).mean(axis=2))
+    distance = _to_data(fit, weights, refits).reshape(len(places), len(fitted))[:, last]
     return Convergence(
         performer=performer.name,
         role=performer.role,
         subjects=tuple(sizes.tolist()),
-        to_data=tuple(distance.tolist()),
-        to_previous=tuple(moved.tolist()),
+        to_data=tuple(distance[:chosen].mean(axis=0).tolist()),
+        to_previous=tuple(moved[:chosen].mean(axis=0).tolist()),
+        collected_to_data=() if collected is None else tuple(distance[-1].tolist()),
+        collected_to_previous=() if collected is None else tuple(moved[-1].tolist()),
         tolerance=TOLERANCE * span(counts),
         orders=chosen,
         seed=seed,
@@ -329,6 +359,84 @@ def residuals(performer: Performer) -> Residuals:
     rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
     bins = tuple(Bin(**dict(zip(columns, row, strict=True))) for row in rows)
     return Residuals(performer.name, bins, *_unevenness(squared, n, performer.level), performer.level, counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Normality:
+    """Whether the residuals of a curve are normal: their quantiles beside those of the normal distribution.
+
+    Residuals of 0/1 and of rates are randomised quantile residuals (Dunn and Smyth 1996), which are normal if the curve
+    is right; those of scores are standardised. The band holds all of them at once at the level, if they are normal,
+    and `p` is that of its test: the least chance of any ordered residual, against that of simulated ones
+    (Aldor-Noiman et al. 2013).
+    """
+
+    performer: str
+    expected: Array
+    residual: Array
+    low: Array
+    high: Array
+    n: int
+    p: float
+    level: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether a departure from normal is shown."""
+        return self.p < 1 - self.level
+
+    def frame(self) -> pl.DataFrame:
+        """The Q-Q plot as rows: `performer`, `expected`, `residual`, `low` and `high`."""
+        names = ("expected", "residual", "low", "high")
+        who = pl.lit(self.performer).alias("performer")
+        return pl.DataFrame({name: getattr(self, name) for name in names}).select(who, pl.all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The test as plain values."""
+        outside = int(((self.residual < self.low) | (self.residual > self.high)).sum())
+        return dict(plain({"n": self.n, "p": self.p, "outside_band": outside, "departs": self.shown}))
+
+
+_NORMAL_SAMPLES, _MOST_QUANTILES = 500, 200
+"""Samples that are simulated for the band, and ordered residuals that it is made of."""
+
+
+def normality(performer: Performer, *, seed: int = 0) -> Normality:
+    """The Q-Q plot of a performer's residuals, with a band and a test; residuals of 0/1 are randomised by the seed."""
+    from scipy.special import betainc, betaincinv, ndtr, ndtri
+
+    rng = np.random.default_rng(seed)
+    ordered = np.sort(_normal_residuals(performer.fit, rng))
+    n = len(ordered)
+    place = np.unique(np.linspace(0, n - 1, min(n, _MOST_QUANTILES)).round().astype(np.int64))
+    shape = place + 1.0, n - place * 1.0  # an ordered uniform variable has a beta distribution
+
+    def least_chance(residuals: Array) -> Array:
+        below = betainc(*shape, ndtr(residuals[..., place]))
+        return np.asarray(2 * np.minimum(below, 1 - below).min(axis=-1))
+
+    simulated = least_chance(np.sort(rng.standard_normal((_NORMAL_SAMPLES, n)), axis=1))
+    local = float(np.quantile(simulated, 1 - performer.level))
+    p = (1 + int((simulated <= least_chance(ordered)).sum())) / (1 + _NORMAL_SAMPLES)
+    low, high = (ndtri(betaincinv(*shape, chance)) for chance in (local / 2, 1 - local / 2))
+    expected = ndtri((place + 0.5) / n)
+    return Normality(performer.name, expected, ordered[place], low, high, n, p, performer.level)
+
+
+def _normal_residuals(fit: CurveFit, rng: np.random.Generator) -> Array:
+    """A residual for each subject at each place, normal with variance 1 if the curve is right."""
+    from scipy.special import bdtr, ndtri
+
+    counts = fit.counts
+    sizes, totals = counts.sizes.tocoo(), np.asarray(counts.totals[counts.sizes.nonzero()]).ravel()
+    column, size = sizes.coords[1], sizes.data
+    if not counts.binomial:
+        return np.asarray((totals / size - fit.shares[column]) / np.sqrt(variance(fit)[column] / size))
+    edge = 0.5 / (float(counts.sizes.sum()) + 1)
+    share, right = np.clip(fit.shares[column], edge, 1 - edge), totals.round()
+    below = np.where(right > 0, bdtr(np.maximum(right - 1, 0), size.round().astype(int), share), 0.0)
+    upto = bdtr(right, size.round().astype(int), share)
+    return np.asarray(ndtri(np.clip(below + rng.random(len(share)) * (upto - below), 1e-12, 1 - 1e-12)))
 
 
 def _bins(sizes: Array) -> NDArray[np.int64]:

@@ -198,6 +198,13 @@ class CostFunction:
     expression: str | None = None
     notes: tuple[str, ...] = ()
     """What was guessed in reading it."""
+    unit: str = ""
+    """What amounts are counted in, such as dollars."""
+
+    @property
+    def unit_name(self) -> str:
+        """The unit, or what stands for it where nobody named it."""
+        return self.unit or "units of cost"
 
     def __post_init__(self) -> None:
         if (self.points is None) == (self.expression is None):
@@ -301,7 +308,18 @@ def read_cost(
     pairs = [pair for parts in zip(tables, names, strict=True) for pair in _cost_pairs(Cells(*parts))]
     cost = cost_points(pairs, lower=lower, upper=upper, where=f"{tables[0].name}:")
     guessed = [(part, name) for one in names for part, name in one.items() if name != part and part not in mapped]
-    return replace(cost, notes=tuple(dict.fromkeys(f"{part} <- {name}" for part, name in guessed)))
+    notes = tuple(dict.fromkeys(f"{part} <- {name}" for part, name in guessed))
+    return replace(cost, notes=notes, unit=_unit(tables))
+
+
+def _unit(tables: Sequence[Table]) -> str:
+    """What a column unit says, where there is one."""
+    columns = [table.frame["unit"].drop_nulls() for table in tables if "unit" in table.columns]
+    units = sorted({str(unit) for column in columns for unit in column})
+    if len(units) > 1:
+        rule = f"a cost function has one unit; there are {', '.join(units)}"
+        raise DataError(rule, where=f"{tables[0].name}: unit", fix="convert the amounts to one unit")
+    return units[0] if units else ""
 
 
 def check_covers(cost: CostFunction, low: float, high: float, *, what: str = "the curves") -> None:
@@ -403,6 +421,7 @@ class MarginalCost:
     """The cost-weighted distance from the gold standard, on average over a stretch of x."""
 
     system: str
+    unit: str
     average: Figure
     """The mean of c(s) |g - s|: the cost function at the system's performance weighs the distance."""
     difference: Figure
@@ -417,6 +436,7 @@ class MarginalCost:
         """Both readings, and where they are taken."""
         return {
             "system": self.system,
+            "unit": self.unit,
             **self.average.to_dict(),
             "average_cost_difference": self.difference.to_dict(),
             "from": [low for low, _ in self.spans],
@@ -434,7 +454,7 @@ def marginal_cost(
         bottom, top = gain or (float("nan"), float("nan"))
         why = f"the curve of {system.name} nowhere lies between {bottom:g} and {top:g}"
         nothing = Figure(float("nan"), why=why)
-        return MarginalCost(system.name, nothing, nothing, (), gain)
+        return MarginalCost(system.name, cost.unit_name, nothing, nothing, (), gain)
     confidence = confidence_level(gold, system)
 
     def amount(performance: Array) -> Array:
@@ -453,7 +473,8 @@ def marginal_cost(
     low, high = _performance_ends(gold.fit, spans)
     if cost.low - 1e-9 <= low and high <= cost.high + 1e-9:
         difference = even_interval(*mean(apart), confidence)
-    return MarginalCost(system.name, even_interval(value, drawn, confidence), difference, spans, gain, drawn)
+    average = even_interval(value, drawn, confidence)
+    return MarginalCost(system.name, cost.unit_name, average, difference, spans, gain, drawn)
 
 
 def cheaper_by(cheaper: MarginalCost, dearer: MarginalCost, gold: Performer, *systems: Performer) -> Figure:

@@ -160,6 +160,8 @@ class Impurity:
     """The part where it does better."""
     relative: Figure
     """The mass as a share of the area between the gold standard and the lower bound, to compare studies."""
+    mean: Figure
+    """The mass over the width of the range: the distance on average, to compare ranges."""
     ranges: tuple[XInterval, ...]
     """Where the system is below gold or above gold, all along the range at once, and where that is undecided."""
     x: Array
@@ -183,6 +185,7 @@ class Impurity:
             "mass_below_gold": self.below.to_dict(),
             "mass_above_gold": self.above.to_dict(),
             "relative_mass": self.relative.to_dict(),
+            "mean_distance": self.mean.to_dict(),
             "ranges": [stretch.to_dict() for stretch in self.ranges],
         }
 
@@ -209,9 +212,11 @@ def impurity(gold: Performer, system: Performer, x_range: XRange) -> Impurity:
     above = net.high < 0 or any(one.holds == "above gold" for one in ranges)
     share, shares = (mass / whole, (more + less) / whole_drawn) if whole > 0 else (float("nan"), more)
     nothing = Figure(share, why="the gold standard achieves nothing")
+    area = area_interval(mass, more + less, confidence, shown=below or above)
     return Impurity(
         system=system.name,
-        mass=area_interval(mass, more + less, confidence, shown=below or above),
+        mass=area,
+        mean=replace(area, **{end: getattr(area, end) / x_range.width for end in ("value", "low", "high")}),
         below=area_interval(above_zero, more, confidence, shown=below),
         above=area_interval(below_zero, less, confidence, shown=above),
         relative=area_interval(share, shares, confidence, shown=below or above) if whole > 0 else nothing,
@@ -224,15 +229,15 @@ def impurity(gold: Performer, system: Performer, x_range: XRange) -> Impurity:
     )
 
 
-def complexity(gold: Performer) -> Figure:
+def complexity(gold: Performer, within: tuple[float, float] | None = None) -> Figure:
     """How far the gold standard itself stays from the upper bound, as a share of what there is (Paek 2001, 3.2).
 
-    The mean of (U - g(x)) / (U - L) over the range of its trials.
+    The mean of (U - g(x)) / (U - L) over the range of its trials, or over the part of it that is asked for.
     """
     scale = gold.fit.counts.scale
     if scale.upper is None:
         return Figure(float("nan"), why="the metric has no upper bound; --upper gives it")
-    low, high = gold.fit.family.low, gold.fit.family.high
+    low, high = within or (gold.fit.family.low, gold.fit.family.high)
     share = integrals.integral(lambda x: scale.share(gold.fit(x)), low, high, gold.fit.family.breaks) / (high - low)
     grid = CurveGrid.over(low, high, gold.fit.family.panel_edges)
     drawn = 1 - grid.integral(scale.share(gold.replicates(grid.nodes))) / (high - low)

@@ -108,6 +108,12 @@ Cost = Annotated[
         metavar="FILE|EXPRESSION",
     ),
 ]
+CostUnit = Annotated[
+    str | None,
+    Option(
+        "With --cost: what amounts are counted in, such as dollars; default: the table's column unit.", metavar="NAME"
+    ),
+]
 Gain = Annotated[Span | None, Option("With --cost: only where a system performs between these, as 0.7:0.8.", **_SPAN)]
 Checks = Annotated[
     bool, Option("Compare wizards with each other, and look at convergence.", flag="--checks/--no-checks")
@@ -189,6 +195,7 @@ def gold(
     within: Within = None,
     components: Components = False,
     cost: Cost = None,
+    cost_unit: CostUnit = None,
     gain: Gain = None,
     checks: Checks = True,
     level: Level = 0.95,
@@ -208,6 +215,8 @@ def gold(
 
     if gain is not None and cost is None:
         raise UsageError("`gain` says where a cost is taken: give `cost` as well")
+    if cost_unit is not None and cost is None:
+        raise UsageError("`cost_unit` is the unit of a cost: give `cost` as well")
     step("reading", 0, 1)
     studies = _studies(tables, x=x, y=y, gold=gold, upper=upper, lower=lower, columns=columns, where=where)
     fits: dict[str, Any] = {"": fit} if isinstance(fit, str) else dict(fit)
@@ -222,7 +231,9 @@ def gold(
         replicates=replicates,
         seed=seed,
     )
-    return GoldStudies(analyse(one, replace(options, cost=_cost_of(cost, one)), step=step) for one in studies)
+    return GoldStudies(
+        analyse(one, replace(options, cost=_cost_of(cost, cost_unit, one)), step=step) for one in studies
+    )
 
 
 @job
@@ -281,13 +292,14 @@ def _studies(tables: tuple[Any, ...], **options: Any) -> "tuple[Trials, ...]":
     return tuple(given)
 
 
-def _cost_of(cost: Any, study: "Trials") -> "CostFunction | None":
+def _cost_of(cost: Any, unit: str | None, study: "Trials") -> "CostFunction | None":
     from demur.gold_standard.cost import CostFunction, cost_points, read_cost
 
-    if cost is None or isinstance(cost, CostFunction):
-        return cost
+    if cost is None:
+        return None
     read = read_cost if isinstance(cost, str | Path) else cost_points
-    return read(cost, lower=study.lower, upper=study.upper)
+    found = cost if isinstance(cost, CostFunction) else read(cost, lower=study.lower, upper=study.upper)
+    return found if unit is None else replace(found, unit=unit)
 
 
 JOBS = (

@@ -29,6 +29,16 @@ PLACES = 101
 
 NumberFormat = Callable[[float], str]
 
+
+def whole_percent(value: float) -> str:
+    """A share in whole percent.
+
+    >>> whole_percent(0.2534)
+    '25 %'
+    """
+    return f"{100 * value:.0f} %"
+
+
 MOST_NAMED = 5
 """Wizards who stand apart that are named."""
 
@@ -125,21 +135,34 @@ def residual_frame(study: GoldStudy) -> pl.DataFrame:
     return pl.concat([one.frame() for one in study.residuals])
 
 
+_MASSES = ("impurity mass", "impurity mass / gold", "mean distance")
+
+
 def performer_table(study: GoldStudy) -> ResultTable:
     """Who performed, how well, and how far from the gold standard."""
     units = Units.of(study.trials)
-    masses = [tuple(map(figure, (one.mass, one.below, one.above))) for one in study.impurities]
+    most = _most(study)
+    masses = [
+        (
+            figure(one.mass, most=most),
+            figure(one.relative, percent, most=1.0),
+            figure(one.mean, units.y),
+            figure(one.below, most=most),
+            figure(one.above, most=most),
+        )
+        for one in study.impurities
+    ]
     rows = tuple(
         (one.name, one.role, f"{one.subjects:,}", f"{one.trials:,}", figure(mean, units.y), *mass)
-        for one, mean, mass in zip(study.performers, study.means, [("–", "–", "–"), *masses], strict=True)
+        for one, mean, mass in zip(study.performers, study.means, [("–",) * 5, *masses], strict=True)
     )
     title, mean = f"Performers, over {units.span(study.x_range.low, study.x_range.high)}", f"mean {study.trials.y_name}"
-    brief = tuple((row[0], row[4], row[5]) for row in rows)
+    brief = tuple((row[0], row[4], row[5], row[6]) for row in rows)
     return ResultTable(
         title,
-        ("performer", "role", "subjects", "trials", mean, "impurity mass", "below gold", "above gold"),
+        ("performer", "role", "subjects", "trials", mean, *_MASSES, "below gold", "above gold"),
         rows,
-        brief=ResultTable(title, ("performer", mean, "impurity mass"), brief),
+        brief=ResultTable(title, ("performer", mean, *_MASSES[:2]), brief),
     )
 
 
@@ -153,10 +176,12 @@ def fit_table(study: GoldStudy) -> ResultTable:
             short(one.r2),
             short(one.deviance_explained),
             found.words() or "no misfit shown",
+            f"{'no' if normal.shown else 'no departure shown'}, {p_value(normal.p)}",
         )
-        for one, found in zip(study.performers, study.residuals, strict=True)
+        for one, found, normal in zip(study.performers, study.residuals, study.normality, strict=True)
     )
-    return ResultTable("Curves", ("performer", "curve", "because", "R²", "deviance explained", "residuals"), rows)
+    columns = ("performer", "curve", "because", "R²", "deviance explained", "residuals", "normal residuals")
+    return ResultTable("Curves", columns, rows)
 
 
 def pair_table(study: GoldStudy) -> ResultTable:
@@ -186,14 +211,19 @@ def cost_table(study: GoldStudy) -> ResultTable:
         (
             one.system,
             ", ".join(f"{units.x(low)} to {units.x(high)}" for low, high in one.spans) or "nowhere",
-            figure(one.average),
-            figure(one.difference),
+            figure(one.average, unit=_weighted_unit(one.unit, units)),
+            figure(one.difference, unit=one.unit),
         )
         for one in study.costs
     )
     return ResultTable(
         "Cost", ("system", study.trials.x_name, "average marginal cost", "average cost difference"), rows
     )
+
+
+def _weighted_unit(unit: str, units: Units) -> str:
+    """The unit of a cost that weighs a distance in performance."""
+    return f"{unit} × {units.y_name}"
 
 
 def component_tables(found: ComponentAnalysis) -> tuple[ResultTable, ...]:
@@ -232,13 +262,20 @@ def _signed(value: float, units: Units) -> str:
 
 def convergence_table(study: GoldStudy) -> ResultTable:
     """Whether the curves have settled."""
-    rows = tuple((one.performer, one.words(), "more" if one.needed else "enough") for one in study.convergence)
-    return ResultTable("Convergence over subjects", ("performer", "what the last subject did", "subjects"), rows)
+    rows = tuple(
+        (one.performer, one.words(), one.collected_words(), "more" if one.needed else "enough")
+        for one in study.convergence
+    )
+    columns = ("performer", "what the last subject did, over random orders", "the last who came", "subjects")
+    return ResultTable("Convergence over subjects", columns, rows)
 
 
 def domain_table(domains: Sequence[Domain]) -> ResultTable:
     """Systems across studies."""
-    rows = tuple((one.study, one.system, figure(one.complexity), figure(one.relative, percent)) for one in domains)
+    rows = tuple(
+        (one.study, one.system, figure(one.complexity, most=1.0), figure(one.relative, percent, most=1.0))
+        for one in domains
+    )
     return ResultTable("Across domains", ("study", "system", "complexity", "impurity mass / gold"), rows)
 
 
@@ -311,7 +348,7 @@ _CHARTS = "gold_standard.charts."
 def benchmark(study: GoldStudy, **options: Any) -> Drawing:
     """The benchmark graph of a study, drawn when it is called."""
     x, y = _axes(study, Units.of(study.trials))
-    all_options = {**x, **y, "upper": study.trials.upper, **options}
+    all_options = {**x, **y, "upper": study.trials.upper, "title": claim(study), **options}
     return drawing(f"{_CHARTS}benchmark.benchmark_chart", curve_frame(study), point_frame(study), **all_options)
 
 
@@ -333,15 +370,24 @@ def _figures(study: GoldStudy, units: Units) -> list[Drawing]:
     in_percent = {"percent": units.y_percent}
     charts: list[Drawing] = [
         benchmark(study),
-        drawing(f"{_CHARTS}impurity.impurity_chart", impurity_frame(study), range_frame(study), **x, **y),
+        drawing(
+            f"{_CHARTS}impurity.impurity_chart", impurity_frame(study), range_frame(study), **x, **y, title=claim(study)
+        ),
     ]
     if study.options.cost is not None:
         marks = cost_marks(study)
         some = marks if marks.height else None
-        charts.append(drawing(f"{_CHARTS}checks.cost_chart", cost_frame(study), marks=some, **y))
+        charts.append(
+            drawing(
+                f"{_CHARTS}checks.cost_chart", cost_frame(study), marks=some, **y, amount=study.options.cost.unit_name
+            )
+        )
     level, effects = study.options.level, [effect_frame(one) for one in study.components]
     charts += [drawing(f"{_CHARTS}impurity.components_chart", one, level=level) for one in effects if one.height]
     charts.append(drawing(f"{_CHARTS}checks.gold_residual_chart", residual_frame(study), **in_percent, **x))
+    quantiles = pl.concat([one.frame() for one in study.normality])
+    tests = {one.performer: one.p for one in study.normality}
+    charts.append(drawing(f"{_CHARTS}checks.normality_chart", quantiles, tests=tests, level=level))
     curves = study.wizards.frame() if study.wizards is not None else pl.DataFrame()
     if curves.height:
         upper = study.trials.upper
@@ -362,15 +408,16 @@ def _across(studies: GoldStudies) -> list[str]:
         ordered = sorted(known, key=lambda study: study.complexity.value)
         easy, hard = ordered[0], ordered[-1]
         sentences.append(
-            f"{hard.trials.study} comes out hardest for its gold standard, complexity {figure(hard.complexity)}, "
-            f"{easy.trials.study} easiest, {figure(easy.complexity)}."
+            f"{hard.trials.study} comes out hardest for its gold standard, "
+            f"complexity {figure(hard.complexity, most=1.0)}, "
+            f"{easy.trials.study} easiest, {figure(easy.complexity, most=1.0)}."
         )
     domains = sorted((one for one in studies.domains if one.relative.defined), key=lambda one: one.relative.value)
     if len(domains) > 1:
         best = domains[0]
         sentences.append(
             f"{best.system} in {best.study} comes out nearest its own gold standard: its impurity mass is "
-            f"{figure(best.relative, percent)} of what that achieves."
+            f"{figure(best.relative, percent, most=1.0)} of what that achieves."
         )
     return sentences
 
@@ -416,6 +463,8 @@ class Units:
     y_name: str
     x_percent: bool
     y_percent: bool
+    whole: bool = False
+    """Whether x is written in whole percent."""
 
     @classmethod
     def of(cls, trials: Trials) -> Units:
@@ -426,7 +475,7 @@ class Units:
     @property
     def x(self) -> NumberFormat:
         """How a value of x is written."""
-        return percent if self.x_percent else short
+        return (whole_percent if self.whole else percent) if self.x_percent else short
 
     @property
     def y(self) -> NumberFormat:
@@ -438,18 +487,82 @@ class Units:
         return f"{self.x(low)} to {self.x(high)} {self.x_name}"
 
 
-def figure(shown: Figure, write: NumberFormat = short) -> str:
-    """A figure with its interval."""
+ALL_BUT = 0.9
+"""Part of what is possible from which on an interval says nothing."""
+
+
+def says_nothing(shown: Figure, most: float) -> bool:
+    """Whether the interval of a figure between 0 and `most` holds nearly all that is possible.
+
+    >>> says_nothing(Figure(0.1, 5e-5, 0.996), 1.0), says_nothing(Figure(0.1, 0.05, 0.2), 1.0)
+    (True, False)
+    """
+    return bool(min(shown.high, most) - max(shown.low, 0.0) >= ALL_BUT * most)
+
+
+def figure(shown: Figure, write: NumberFormat = short, *, most: float | None = None, unit: str = "") -> str:
+    """A figure with its interval and unit; of a figure up to `most`, whether the interval says nothing.
+
+    >>> figure(Figure(0.1, 5e-5, 0.996), most=1.0), figure(Figure(12.0, 11.0, 13.0), unit="euros")
+    ('0.1 (the interval says nothing: nearly all from 0 to 1)', '12 (11 to 13) euros')
+    """
     if not shown.defined:
         return f"undefined ({shown.why})" if shown.why else "undefined"
-    return with_interval(shown.value, shown.low, shown.high, write=write, missing="no interval")
+    if most is not None and says_nothing(shown, most):
+        return f"{write(shown.value)} (the interval says nothing: nearly all from {write(0.0)} to {write(most)})"
+    text = with_interval(shown.value, shown.low, shown.high, write=write, missing="no interval")
+    return f"{text} {unit}" if unit else text
+
+
+def _most(study: GoldStudy) -> float | None:
+    """The greatest impurity mass that is possible; None for a metric without an upper bound."""
+    trials, x_range = study.trials, study.x_range
+    return None if trials.upper is None else (trials.upper - trials.lower) * x_range.width
+
+
+def _relative(study: GoldStudy, units: Units) -> list[str]:
+    """What may be compared between ranges and studies, unlike masses; one system says it in its verdict."""
+    known = [one for one in study.impurities if one.relative.defined]
+    if len(study.impurities) < 2 or not known:
+        return []
+    each = listed([f"{one.system} {figure(one.relative, percent, most=1.0)}" for one in known])
+    return [f"As a share of the gold standard's area over {units.span(study.x_range.low, study.x_range.high)}: {each}."]
+
+
+def claim(study: GoldStudy) -> str:
+    """What the figures of a study show, as their title says it.
+
+    Which system is closer to the gold standard and where; of one system, where it is worse.
+    """
+    units, gold = Units.of(study.trials), study.gold.name
+    x = replace(units, whole=True)
+    if len(study.systems) == 1:
+        one = study.impurities[0]
+        worse = [_where(part, one.ranges, x) for part in one.ranges if part.holds == "below gold"]
+        if not worse:
+            return f"{one.system} is nowhere shown to be worse than {gold}"
+        return f"{one.system} is worse than {gold} {listed(worse)}"
+    decided = [one for one in study.nearest if one.holds != UNDECIDED]
+    if not decided:
+        return (
+            f"No system is shown to be closer to {gold} than {'the other' if len(study.systems) == 2 else 'all others'}"
+        )
+    if len(decided) > MOST_CLAIMS:
+        return f"Which system is closest to {gold} changes over {len(decided)} ranges of {units.x_name}"
+    first, *rest = decided
+    places = [f"{first.holds} is closer to {gold} {_where(first, study.nearest, x, named=True)}"]
+    return ", ".join([*places, *(f"{one.holds} {_where(one, study.nearest, x)}" for one in rest)])
+
+
+MOST_CLAIMS = 4
+"""Ranges that a title names one by one."""
 
 
 def verdict(study: GoldStudy) -> list[str]:
     """Which system to prefer where, and how near the gold standard each is."""
     units = Units.of(study.trials)
     if len(study.systems) == 1:
-        return _alone(study.impurities[0], units)
+        return _alone(study.impurities[0], units, _most(study))
     several = len(study.systems) > MOST_IN_PAIRS
     pairs = [] if several else [sentence for pair in study.pairs for sentence in pair_sentences(pair, units)]
     text = _of_several(study, units) if several else pairs
@@ -458,9 +571,9 @@ def verdict(study: GoldStudy) -> list[str]:
 
 def study_sentences(study: GoldStudy) -> list[str]:
     """All that matters of a study, the verdict first."""
-    units, family, missed = Units.of(study.trials), study.gold.fit.family, study.complexity
+    units, missed = Units.of(study.trials), study.complexity
     complexity = [
-        f"Intellectual complexity {figure(missed)}: on average over {units.span(family.low, family.high)} "
+        f"Intellectual complexity {figure(missed, most=1.0)}: on average over {units.span(*study.complexity_range)} "
         f"the gold standard itself misses {percent(missed.value)} of what is possible."
     ]
     if not missed.defined:
@@ -470,6 +583,7 @@ def study_sentences(study: GoldStudy) -> list[str]:
         settled = ["All curves have settled: one more subject would hardly move any of them."]
     return [
         *verdict(study),
+        *_relative(study, units),
         *complexity,
         *cost_sentences(study, units),
         *(sentence for one in study.components for sentence in component_sentences(one)),
@@ -484,10 +598,11 @@ def study_notes(study: GoldStudy) -> tuple[str, ...]:
     return (
         *study.fit_notes,
         *(note for one in study.components for note in one.notes),
-        *(() if cost is None else (f"cost: {cost.words()}", *cost.notes)),
+        *(() if cost is None else (f"cost: {cost.words()}, in {cost.unit_name}", *cost.notes)),
         *(() if study.wizards is None else study.wizards.notes),
         f"every integral is over {units.span(study.x_range.low, study.x_range.high)}, which all curves cover; "
-        f"complexity over the trials of {study.gold.name}; nothing is extrapolated",
+        f"complexity over {'the same' if study.options.within else f'the trials of {study.gold.name}'}; "
+        "nothing is extrapolated",
         f"{percent(options.level)} bands and intervals: subjects resampled {options.replicates:,} times (seed "
         f"{options.seed}), standard error times Student's t",
     )
@@ -529,22 +644,24 @@ def pair_sentences(pair: PairVerdict, units: Units) -> list[str]:
     return [text, *crossing, nearer]
 
 
-def _where(one: XInterval, among: Sequence[XInterval], units: Units) -> str:
-    """A stretch as one says it: below, above, between, or throughout."""
+def _where(one: XInterval, among: Sequence[XInterval], units: Units, *, named: bool = False) -> str:
+    """A stretch as one says it: below, above, between, or throughout; `named` with the name of x."""
+    name = f" {units.x_name}" if named else ""
     first, last = one == among[0], one == among[-1]
     if first and last:
         return f"at every {units.x_name} from {units.x(one.low)} to {units.x(one.high)}"
     if first:
         return f"below {units.x(one.high)} {units.x_name}"
     if last:
-        return f"above {units.x(one.low)}"
-    return f"between {units.x(one.low)} and {units.x(one.high)}"
+        return f"above {units.x(one.low)}{name}"
+    return f"between {units.x(one.low)} and {units.x(one.high)}{name}"
 
 
-def _alone(one: Impurity, units: Units) -> list[str]:
+def _alone(one: Impurity, units: Units, most: float | None) -> list[str]:
     below = [stretch for stretch in one.ranges if stretch.holds == "below gold"]
     text = [
-        f"{one.system}: impurity mass {figure(one.mass)}, {figure(one.relative, percent)} of the gold standard's area."
+        f"{one.system}: impurity mass {figure(one.mass, most=most)}, "
+        f"{figure(one.relative, percent, most=1.0)} of the gold standard's area."
     ]
     if below:
         places = listed([_where(stretch, one.ranges, units) for stretch in below])
@@ -575,12 +692,13 @@ def cost_sentences(study: GoldStudy, units: Units) -> list[str]:
         return text
     gain = known[0].gain
     where = "" if gain is None else f" for the gain from {units.y(gain[0])} to {units.y(gain[1])}"
-    each = listed([f"{one.system} {figure(one.average)}" for one in known])
+    unit = _weighted_unit(known[0].unit, units)
+    each = listed([f"{one.system} {figure(one.average, unit=unit)}" for one in known])
     sentences = [f"Average marginal cost{where}: {each}."]
     if study.cheapest is not None:
         one, apart = study.cheapest
         shown = "is the cheapest;" if apart.low > 0 else "comes out cheapest, but that is not shown:"
-        sentences.append(f"{one.system} {shown} the next costs {figure(apart)} more.")
+        sentences.append(f"{one.system} {shown} the next costs {figure(apart, unit=unit)} more.")
     return sentences + text
 
 

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from demur import __version__
 from demur.core.io.columns import nearest as nearest_name
 from demur.core.options import Sampling
+from demur.core.show.numbers import p_value
 from demur.core.show.results import Shown, Step, silent
 from demur.core.stats.intervals import Figure, check_level
 from demur.errors import DataError, UsageError
-from demur.gold_standard.checks import Convergence, Residuals, convergence, residuals
+from demur.gold_standard.checks import Convergence, Normality, Residuals, convergence, normality, residuals
 from demur.gold_standard.cost import CostFunction, Gain, MarginalCost, cheaper_by, checked_spans, marginal_cost
 from demur.gold_standard.curves import counts_of, separation
 from demur.gold_standard.fitting import CurveFit, FitOptions, Performer, draw_subjects, fit_curve, goes_against
@@ -48,16 +49,21 @@ _CURVE = 51
 
 def study_values(study: GoldStudy) -> dict[str, Any]:
     """All results of a study as plain values, with its verdict in words."""
-    from demur.gold_standard.presentation import verdict
+    from demur.gold_standard.presentation import says_nothing, verdict
 
-    gold_range = study.gold.fit.family
+    low, high = study.complexity_range
     values: dict[str, Any] = {
         "study": study.trials.study,
         "x": study.trials.x_name,
         "y": study.trials.y_name,
         "range": {"from": study.x_range.low, "to": study.x_range.high},
         "performers": [_performer(study, place) for place in range(len(study.performers))],
-        "complexity": {**study.complexity.to_dict(), "from": gold_range.low, "to": gold_range.high},
+        "complexity": {
+            **study.complexity.to_dict(),
+            "from": low,
+            "to": high,
+            "says_nothing": says_nothing(study.complexity, 1.0),
+        },
         "pairs": [pair.to_dict() for pair in study.pairs],
     }
     if study.costs:
@@ -91,6 +97,7 @@ def _performer(study: GoldStudy, place: int) -> dict[str, Any]:
         "r2": one.r2,
         "deviance_explained": one.deviance_explained,
         "residuals": study.residuals[place].to_dict(),
+        "normality": study.normality[place].to_dict(),
         "curve": one.curve(_CURVE).to_dicts(),
     }
 
@@ -135,7 +142,12 @@ class GoldStudy(Shown):
     @cached_property
     def complexity(self) -> Figure:
         """Intellectual complexity: how far the gold standard itself stays from the metric's upper bound."""
-        return complexity(self.gold)
+        return complexity(self.gold, self.options.within)
+
+    @property
+    def complexity_range(self) -> tuple[float, float]:
+        """The range of x of the complexity: that of the gold standard's trials, or the one asked for."""
+        return self.options.within or (self.gold.fit.family.low, self.gold.fit.family.high)
 
     @cached_property
     def impurities(self) -> tuple[Impurity, ...]:
@@ -196,6 +208,11 @@ class GoldStudy(Shown):
         return tuple(residuals(one) for one in self.performers)
 
     @cached_property
+    def normality(self) -> tuple[Normality, ...]:
+        """Whether what the curves leave is normal."""
+        return tuple(normality(one, seed=self.options.seed + place) for place, one in enumerate(self.performers))
+
+    @cached_property
     def wizards(self) -> WizardAgreement | None:
         """How far those behind the gold standard agree; none where nobody is named."""
         return None if self.trials.independent or not self.options.checks else wizards(self.trials, self.gold)
@@ -205,7 +222,8 @@ class GoldStudy(Shown):
         """How the curves settled as subjects came in; none where nobody is named."""
         if self.trials.independent or not self.options.checks:
             return ()
-        return tuple(convergence(one, seed=self.options.seed, step=self.step) for one in self.performers)
+        how: dict[str, Any] = {"seed": self.options.seed, "step": self.step, "collected": self.trials.collected}
+        return tuple(convergence(one, **how) for one in self.performers)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -222,7 +240,13 @@ class GoldStudy(Shown):
             for one, found in zip(self.performers, self.residuals, strict=True)
             if found.words() is not None
         ]
-        return (*self.fit_warnings, *misfits, *(() if self.wizards is None else self.wizards.warnings))
+        odd = [
+            f"{one.performer}: residuals are not normal ({p_value(one.p)}), as a fit by least squares supposes; "
+            "intervals here do not, as they resample subjects"
+            for one in self.normality
+            if one.shown
+        ]
+        return (*self.fit_warnings, *misfits, *odd, *(() if self.wizards is None else self.wizards.warnings))
 
     def to_dict(self) -> dict[str, Any]:
         """The study as plain values."""

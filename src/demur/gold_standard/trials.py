@@ -93,8 +93,8 @@ class TrialReading:
 class TrialRows:
     """Rows of one or more tables, and the tables they stand in.
 
-    `frame` has study, performer, role (null where no column says it), x, y, n, subject and components, the last as
-    the JSON of the sorted names of what was on. A number or a subject that is missing is null.
+    `frame` has study, performer, role (null where no column says it), x, y, n, subject, components (the JSON of the
+    sorted names of what was on) and order. A number or a subject that is missing is null.
     """
 
     frame: pl.DataFrame
@@ -186,6 +186,7 @@ def _trial_columns(cells: Cells, reading: TrialReading, study: str) -> tuple[lis
         lambda: _finite(cells, "n", cells.numbers("n")),
         lambda: cells.text("subject"),
         lambda: _components(cells),
+        lambda: _order(cells),
     ]
     try:
         checked = [column() for column in columns]
@@ -241,6 +242,14 @@ def _components(cells: Cells) -> pl.Series:
         fix = "write asr+nlu, a list of names, or none"
         raise cells.fault("components", bad, "must list the names of what was on", got=text[bad], fix=fix)
     return read.fill_null(NOTHING_ON)
+
+
+def _order(cells: Cells) -> pl.Series:
+    """When each trial took place, as numbers that rise: a number, or the rank of a date; null where nothing says it."""
+    texts = cells.text("order")
+    numbers = texts.cast(pl.Float64, strict=False)
+    dated = numbers.null_count() > texts.null_count()
+    return (texts.rank("dense").cast(pl.Float64) if dated else numbers).alias("order")
 
 
 def component_names(text: str) -> list[str] | None:
@@ -467,6 +476,8 @@ class Trials:
     combinations: tuple[frozenset[str], ...]
     independent: bool
     """Whether nobody is named, so that each trial is taken for a subject of its own."""
+    collected: NDArray[np.float64] | None = None
+    """When each of the subjects came first; None where no column `order` says it of all."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -533,8 +544,11 @@ def _study(name: str, rows: TrialRows, reading: TrialReading, where: str) -> Tri
     subject, subjects = _subjects(ordered["subject"])
     columns: dict[str, Any] = {part: ordered[part].to_numpy() for part in ("performer", "x", "y", "n", "combination")}
     columns["subject"] = subject
+    came = pl.DataFrame({"subject": subject, "order": ordered["order"]}).group_by("subject").agg(pl.col("order").min())
+    columns["collected"] = None if came["order"].null_count() else came.sort("subject")["order"].to_numpy().copy()
     for array in columns.values():
-        array.setflags(write=False)
+        if array is not None:
+            array.setflags(write=False)
     return Trials(
         study=name,
         x_name=reading.x,
@@ -577,6 +591,7 @@ def _in_order(frame: pl.DataFrame, systems: Sequence[str], combinations: Sequenc
         "subject",
         "x",
         "y",
+        "order",
         pl.col("n").fill_null(1.0),
         performer=performer,
         combination=pl.when(IS_GOLD).then(pl.lit(0, pl.Int64)).otherwise(combination),

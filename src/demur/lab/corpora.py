@@ -43,7 +43,7 @@ class WizardStudy:
     """A Wizard-of-Oz study: who completed the task at which word error rate, and what that is worth."""
 
     trials: pl.DataFrame
-    """`performer` (`wizards`, `A`, `B`), `role`, `subject`, `components`, `wer` and `completed`."""
+    """`performer` (`wizards`, `A`, `B`), `role`, `subject`, `components`, `wer`, `completed` and `order`."""
     lesions: pl.DataFrame
     """The same columns: the wizards, and one system with each combination of two components."""
     cost: pl.DataFrame

@@ -30,7 +30,10 @@ PATIENCE = {
 TELLING = 4
 """Words of an utterance from which a wizard can tell the value by context; any one heard right will do."""
 BY_SOUND = 0.21
-"""How often a wizard makes out the value although all of its words were misrecognised."""
+"""How often a wizard makes out a value all of whose words were misrecognised: hearing what the recogniser lost.
+
+The protocol of the paper rules this out; at 0 wizards have exactly the input of the systems.
+"""
 ATTENTION = 0.99
 """How often a wizard gets a value that is there to be had."""
 ACTED_ON = 0.24
@@ -52,7 +55,7 @@ ASK, REPEAT, SPELL, CONFIRM_RIGHT, CONFIRM_WRONG, FILLED, LOST = range(7)
 _OPEN = 5
 
 
-def wizard_turns(wer: ArrayLike, skill: ArrayLike = 0.0) -> Array:
+def wizard_turns(wer: ArrayLike, skill: ArrayLike = 0.0, *, by_sound: float = BY_SOUND) -> Array:
     """Where a turn leads with wizards at these word error rates: the chances of [..., from, to].
 
     A wizard has the value when any telling word came through, now and then from the sound alone, and otherwise mostly
@@ -63,7 +66,7 @@ def wizard_turns(wer: ArrayLike, skill: ArrayLike = 0.0) -> Array:
     True
     """
     misheard, skill = np.broadcast_arrays(np.asarray(wer, dtype=np.float64) ** TELLING, skill)
-    understood = shifted(ATTENTION * (1 - (1 - BY_SOUND) * misheard), skill)
+    understood = shifted(ATTENTION * (1 - (1 - by_sound) * misheard), skill)
     turns = np.zeros((*understood.shape, _OPEN, LOST + 1))
     turns[..., ASK, FILLED] = understood
     turns[..., ASK, LOST] = (1 - understood) * ACTED_ON
@@ -174,15 +177,19 @@ _RATES = 64
 """Points of the Gauss-Legendre rule over word error rates."""
 
 
-def truth(performer: str, wer: ArrayLike) -> Array:
+def truth(performer: str, wer: ArrayLike, *, by_sound: float = BY_SOUND) -> Array:
     """The share of tasks that a performer completes at these word error rates, over all persons there might be.
+
+    `by_sound` is how often wizards hear what the recogniser lost; systems never do.
 
     >>> truth("wizards", [0.4, 0.8, 1.0]).round(2).tolist(), truth("B", 0.0).round(6).tolist()
     ([0.97, 0.67, 0.14], 0.84)
+    >>> truth("wizards", [0.4, 0.8, 1.0], by_sound=0.0).round(2).tolist()
+    [0.97, 0.58, 0.0]
     """
     if performer == GOLD:
         skill, weight = normal_rule()
-        shares: Array = completion(wizard_turns(_rates(wer), WIZARDS_DIFFER * skill)) @ weight
+        shares: Array = completion(wizard_turns(_rates(wer), WIZARDS_DIFFER * skill, by_sound=by_sound)) @ weight
         return shares
     if performer not in SYSTEMS:
         raise UsageError(f'the study has the performers {", ".join((GOLD, *SYSTEMS))}; got "{performer}"')
@@ -206,14 +213,14 @@ def crossing() -> float:
     return float(brentq(lambda wer: float(truth("A", wer) - truth("B", wer)), 0.05, 0.95, xtol=1e-12))
 
 
-def true_mass(performer: str) -> float:
+def true_mass(performer: str, *, by_sound: float = BY_SOUND) -> float:
     """The impurity of a performer: how far it is from the wizards, over word error rates from 0 to 1."""
-    return _integral(lambda wer: np.abs(truth(GOLD, wer) - truth(performer, wer)))
+    return _integral(lambda wer: np.abs(truth(GOLD, wer, by_sound=by_sound) - truth(performer, wer)))
 
 
-def true_complexity() -> float:
+def true_complexity(*, by_sound: float = BY_SOUND) -> float:
     """The intellectual complexity of the task: how far the wizards are from completing every one."""
-    return _integral(lambda wer: 1 - truth(GOLD, wer))
+    return _integral(lambda wer: 1 - truth(GOLD, wer, by_sound=by_sound))
 
 
 @cache
@@ -247,15 +254,19 @@ misses it narrowly, as happens to one interval in twenty. How often they hold is
 """
 
 
-def simulate(seed: int, *, wizards: int = 16, callers: int = 16, trials: int = 30) -> pl.DataFrame:
+def simulate(
+    seed: int, *, wizards: int = 16, callers: int = 16, trials: int = 30, by_sound: float = BY_SOUND
+) -> pl.DataFrame:
     """The trials of a study, a row each: every wizard has this many, and every caller with each of the systems.
 
-    Word error rates are spread evenly over 0 to 1 within each person's trials, and come in random order.
+    Word error rates are spread evenly over 0 to 1 within each person's trials, and come in random order. With
+    `by_sound` 0 wizards never hear what the recogniser lost.
 
     >>> simulate(1, wizards=1, callers=1, trials=1).columns
-    ['performer', 'role', 'subject', 'components', 'wer', 'completed']
+    ['performer', 'role', 'subject', 'components', 'wer', 'completed', 'order']
     """
-    return _trials(np.random.default_rng([seed, 0]), list(SYSTEMS.items()), (wizards, trials), (callers, trials))
+    rng, systems = np.random.default_rng([seed, 0]), list(SYSTEMS.items())
+    return _trials(rng, systems, (wizards, trials), (callers, trials), by_sound)
 
 
 def simulate_lesions(
@@ -271,7 +282,7 @@ def write(folder: str | Path, seed: int = BUNDLED) -> None:
     simulate(seed).write_csv(Path(folder) / "trials.csv", float_precision=3)
     simulate_lesions(seed).write_csv(Path(folder) / "lesions.csv", float_precision=3)
     cost = pl.DataFrame(COST, schema=["performance", "amount"], orient="row")
-    cost.write_csv(Path(folder) / "cost.csv", float_precision=1)
+    cost.with_columns(unit=pl.lit("thousand dollars")).write_csv(Path(folder) / "cost.csv", float_precision=1)
 
 
 def _trials(
@@ -279,11 +290,12 @@ def _trials(
     arms: Sequence[tuple[str, tuple[str, ...]]],
     wizards: tuple[int, int],
     callers: tuple[int, int],
+    by_sound: float = BY_SOUND,
 ) -> pl.DataFrame:
     """The trials of wizards, then of callers with each system and its components; persons are so many, with so many."""
     skill = WIZARDS_DIFFER * rng.standard_normal(wizards[0])
     wer = _spread(rng, *wizards)
-    success = completed(wizard_turns(wer.ravel(), np.repeat(skill, wizards[1])), rng)
+    success = completed(wizard_turns(wer.ravel(), np.repeat(skill, wizards[1]), by_sound=by_sound), rng)
     parts = [_rows(GOLD, "gold", None, wer, success)]
     articulateness = CALLERS_DIFFER * rng.standard_normal(callers[0])
     for name, components in arms:
@@ -303,7 +315,8 @@ def _rows(performer: str, role: str, components: str | None, wer: Array, success
     persons, trials = wer.shape
     initial = "W" if role == "gold" else "C"
     subjects = np.repeat([f"{initial}{number:02}" for number in range(1, persons + 1)], trials)
-    rows = {"subject": subjects, "wer": wer.ravel(), "completed": np.asarray(success, dtype=np.int64)}
+    order = np.repeat(np.arange(1, persons + 1), trials)  # persons came one after the other
+    rows = {"subject": subjects, "wer": wer.ravel(), "completed": np.asarray(success, dtype=np.int64), "order": order}
     return pl.DataFrame(rows).select(
         pl.lit(performer).alias("performer"),
         pl.lit(role).alias("role"),
@@ -311,6 +324,7 @@ def _rows(performer: str, role: str, components: str | None, wer: Array, success
         pl.lit(components, dtype=pl.String).alias("components"),
         "wer",
         "completed",
+        "order",
     )
 
 

@@ -80,6 +80,7 @@ TRIAL_ALIASES: Mapping[str, tuple[str, ...]] = {
     "n": ("trials", "count"),
     "components": (),
     "study": ("domain", "task"),
+    "order": ("date", "timestamp"),
 }
 """The canonical columns of a table of trials, likewise; the two that are measured go by the names they are given."""
 

@@ -250,9 +250,6 @@ def curve_text(part: pl.DataFrame, value: str, x: Quantity, y: Quantity) -> str:
     return ", ".join(label) or "undefined"
 
 
-MOST_IN_TITLE = 2
-"""Systems up to which a title says how each of them falls or rises."""
-
 LARGEST = 330
 """Area in square pixels of the circle of the most trials."""
 
@@ -293,7 +290,7 @@ def benchmark_chart(
     bound = "" if upper is None or math.isnan(upper) else f" The metric's upper bound is {wanted.text(upper)}."
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
-        title=title or _benchmark_title(table, measured, wanted),
+        title=title or capital(f"{wanted.name} against {measured.name}"),
         subtitle=[
             *([f"n = {count(trials)} trials"] if trials else []),
             *interval_words(table, "shaded", level),
@@ -365,29 +362,3 @@ def _point_layers(means: pl.DataFrame) -> list[Any]:
             ],
         )
     ]
-
-
-def _benchmark_title(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
-    golds = table.filter(pl.col("role") == "gold")["performer"].unique(maintain_order=True).to_list()
-    systems = table.filter(pl.col("role") == "system")["performer"].unique(maintain_order=True).to_list()
-    cut = shortened([*golds, *systems], 24)
-    if not golds:
-        return capital(f"{y.name} against {x.name}, without a gold standard")
-    label = [f"{_move(table, golds[0], y)} for {cut[golds[0]]} (gold standard)"]
-    if len(systems) <= MOST_IN_TITLE:
-        label += [f"{_move(table, name, y)} for {cut[name]}" for name in systems]
-    beside = f", beside {len(systems)} systems" if len(systems) > MOST_IN_TITLE else ""
-    places = table["x"].unique()
-    head = f"As {x.name} rises," if places.len() > 1 else f"At {x.name} {x.text(places[0])},"
-    return f"{head} {y.name} {', '.join(label)}{beside}"
-
-
-def _move(table: pl.DataFrame, name: str, y: Quantity) -> str:
-    """How a curve goes from its first place to its last."""
-    known = table.filter((pl.col("performer") == name) & pl.col("y").is_finite()).sort("x")["y"]
-    if known.is_empty():
-        return "is undefined"
-    first, last = y.text(known[0]), y.text(known[-1])
-    if first == last:
-        return f"{'is' if known.len() == 1 else 'stays at'} {first}"
-    return f"{'rises' if known[-1] > known[0] else 'falls'} from {first} to {last}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -24,7 +24,7 @@ from demur.core.show.charts import (
     refuse_repeats,
     tidy,
 )
-from demur.core.show.numbers import count, middle_cut, short, shortened
+from demur.core.show.numbers import count, middle_cut, p_value, short, shortened
 from demur.core.show.numbers import percent as in_percent
 from demur.errors import UsageError
 from demur.gold_standard.charts.benchmark import (
@@ -135,25 +135,89 @@ def _residual_title(marked: pl.DataFrame) -> str:
     return f"{count(off)} of {count(marked.height)} mean residuals {'lies' if off == 1 else 'lie'} off the fit{most}"
 
 
+def normality_chart(
+    quantiles: pl.DataFrame, *, tests: Mapping[str, float], level: float = 0.95, title: str | None = None
+) -> Any:
+    """Quantiles of residuals against those of the normal distribution, a panel per performer, with a band for all.
+
+    Columns of `quantiles`: `performer`, `expected`, `residual`, `low` and `high`. `tests` has the p-value of each
+    performer.
+    """
+    table = tidy(quantiles, {"performer": pl.String}, ("expected", "residual", "low", "high")).with_columns(
+        outside=(pl.col("residual") < pl.col("low")) | (pl.col("residual") > pl.col("high"))
+    )
+    names = table["performer"].unique(maintain_order=True).to_list()
+    cut = shortened(names, 24)
+    odd = [cut[name] for name in names if tests[name] < 1 - level]
+    said = f"Residuals of {', '.join(odd)} are not normal" if odd else "No departure of residuals from normal is shown"
+    return finished(
+        alt.concat(*(_quantile_panel(table, name, cut[name], tests[name]) for name in names), columns=2, spacing=20),
+        title=title or said,
+        subtitle=[
+            "line: normal residuals",
+            f"shaded: holds all of them in {in_percent(level)} of samples, if they are normal",
+        ],
+        description=f"Q-Q plot of residuals. {'; '.join(f'{name}: {p_value(tests[name])}' for name in names)}.",
+        table=table,
+    )
+
+
+def _quantile_panel(table: pl.DataFrame, name: str, label: str, p: float) -> Any:
+    part = table.filter(pl.col("performer") == name)
+    wide = extent(table, ("expected",), air=0.03)
+    high = extent(table, ("residual", "low", "high"), air=0.03)
+    across = Quantity("normal quantile").axis(alt.X, "expected", wide, tickCount=5)
+    up = Quantity("residual").axis(alt.Y, "residual", high, tickCount=5)
+    base = Plot(inline(part))
+    ends = pl.DataFrame({"expected": wide, "residual": wide})
+    words = alt.TitleParams(
+        f"{label}, {p_value(p)}", anchor="start", fontSize=12, fontWeight=500, offset=4, frame="group"
+    )
+    dot = base.mark_point(shape="circle", size=14, strokeWidth=0, opacity=1)
+    return alt.layer(
+        base.mark_area(opacity=0.18, fill="#777777").encode(
+            x=alt.X("expected:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q")
+        ),
+        Plot(inline(ends))
+        .mark_line(color="#333333", strokeWidth=1, clip=True)
+        .encode(x=alt.X("expected:Q"), y=alt.Y("residual:Q")),
+        dot.encode(across, up, fill=either(alt.FillValue, "datum.outside", "#b3261e", "black")),
+        width=PANEL - 10,
+        height=190,
+        title=words,
+    )
+
+
 def convergence_chart(
     steps: pl.DataFrame, *, percent: bool = False, tolerance: float | None = None, title: str | None = None
 ) -> Any:
     """How fits settle as subjects come in: distance to the data, and to the fit of one subject fewer.
 
-    Columns of `steps`: `performer`, `subjects`, `to_data` and `to_previous` (null for the first), and `role` ("gold" or
-    "system") where gold standards shall look like themselves. `tolerance` is the step under which a fit has settled.
+    Columns of `steps`: `performer`, `subjects`, `to_data` and `to_previous` (null for the first), `role` ("gold" or
+    "system") where gold standards shall look like themselves, and `collected_to_data` and `collected_to_previous`, the
+    same in the order of collection, drawn thin. `tolerance` is the step under which a fit has settled.
     """
     kinds: dict[str, Any] = {name: pl.String for name in ("performer", "role") if name in {"performer", *steps.columns}}
-    table = tidy(steps, kinds, ("subjects", "to_data", "to_previous"))
+    told = [name for name in ("collected_to_data", "collected_to_previous") if name in steps.columns]
+    table = tidy(steps, kinds, ("subjects", "to_data", "to_previous", *told))
+    came = bool(told) and bool(table["collected_to_data"].is_finite().any())
     refuse_repeats(table, "performer", "subjects")
     scheme = Scheme.of(table)
     distance = Quantity("distance", percent)
     channels = scheme.channels("top" if len(scheme.names) > 1 else None)
-    high = (0.0, 1.08 * max(extent(table, ("to_previous",), air=0.08)[1], tolerance or 0.0, 1e-9))
+    previous, data = (("to_previous", *told[1:]), ("to_data", *told[:1])) if came else (("to_previous",), ("to_data",))
+    high = (0.0, 1.08 * max(extent(table, previous, air=0.08)[1], tolerance or 0.0, 1e-9))
     panels = [
-        _subjects_panel(table, field, distance.axis(alt.Y, field, domain, title=f"distance {title}"), channels, target)
+        _subjects_panel(
+            table,
+            field,
+            distance.axis(alt.Y, field, domain, title=f"distance {title}"),
+            channels,
+            target,
+            thin=f"collected_{field}" if came else None,
+        )
         for field, title, domain, target in (
-            ("to_data", "of fit from data", extent(table, ("to_data",), air=0.08), None),
+            ("to_data", "of fit from data", extent(table, data, air=0.08), None),
             ("to_previous", "from the fit before", high, tolerance),
         )
     ]
@@ -166,7 +230,11 @@ def convergence_chart(
     return finished(
         alt.hconcat(*panels, spacing=PANEL_GAP),
         title=title or _steps_title(table, last, tolerance),
-        subtitle=["averaged over random orders of subjects", *limit],
+        subtitle=[
+            "averaged over random orders of subjects",
+            *(["thin: in the order in which they came"] if came else []),
+            *limit,
+        ],
         description=f"Convergence of fits over subjects. {'; '.join(moves)}.{settled}",
         table=table,
     )
@@ -183,8 +251,12 @@ def _subjects_panel(
     air: float = 0.02,
     dot: int = 22,
     lower: int = 80,
+    thin: str | None = None,
 ) -> Any:
-    """Lines over the number of subjects, with a dot for each number that was tried, and a dashed line at a target."""
+    """Lines over the number of subjects, with a dot for each number that was tried, and a dashed line at a target.
+
+    `thin` is a further column, drawn as thin lines without dots.
+    """
     wide = extent(table, ("subjects",), air=air)
     below = Quantity("subjects").axis(alt.X, "subjects", wide, format="d", tickMinStep=1)
     label = tooltips or [
@@ -195,7 +267,10 @@ def _subjects_panel(
     dashed: dict[str, Any] = {"color": "#333333", "strokeWidth": 1.2, "strokeDash": [5, 4]}
     base = Plot().transform_filter(f"isValid(datum.{field})")
     dots = base.mark_point(filled=True, size=dot, opacity=1)
+    colour, order = channels[0], alt.Order("subjects:Q")
+    further = Plot().mark_line(strokeWidth=1, opacity=0.8) if thin else None
     return alt.layer(
+        *([further.encode(x=alt.X("subjects:Q"), y=alt.Y(f"{thin}:Q"), color=colour, order=order)] if further else []),
         *([] if target is None else [horizontal_line(target, **dashed)]),
         base.mark_line().encode(below, up, *channels, order=alt.Order("subjects:Q")),
         dots.encode(x=alt.X("subjects:Q"), y=alt.Y(f"{field}:Q"), color=channels[0], tooltip=label),

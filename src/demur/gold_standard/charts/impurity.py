@@ -49,9 +49,6 @@ GREY = "#d9d9d9"
 MOST_FILLS, MOST_BANDS = 3, 4
 """Systems up to which the mass is filled and bands are drawn; more of them hide each other."""
 
-MOST_RANGES = 4
-"""Ranges that a title tells one by one."""
-
 STRIPE = 7
 """Pixels between stripes where a system beats the gold standard."""
 
@@ -96,7 +93,7 @@ def impurity_chart(
         plot
         if parts.is_empty()
         else alt.vconcat(plot, _strip(parts, scheme, wide, measured), spacing=6).resolve_scale(**own_scales),
-        title=title or _impurity_title(table, parts, measured, wanted),
+        title=title or _farthest(table, measured, wanted),
         subtitle=_impurity_subtitle(table, parts, level),
         description=_impurity_description(table, parts, measured, wanted),
         table=table,
@@ -219,31 +216,6 @@ def _fitting(label: str, room: float) -> str:
 def _span_words(start: float, stop: float, x: Quantity) -> str:
     ends = x.text(start), x.text(stop)
     return f"at {ends[0]}" if ends[0] == ends[1] else f"from {ends[0]} to {ends[1]}"
-
-
-def _impurity_title(table: pl.DataFrame, parts: pl.DataFrame, x: Quantity, y: Quantity) -> str:
-    decided = parts.filter(pl.col("nearer") != UNDECIDED)
-    if parts.is_empty():
-        return _farthest(table, x, y)
-    if decided.is_empty():
-        return f"Which system is nearer to the gold standard in {y.name} is undecided throughout"
-    if parts.height == 1:
-        return f"{decided['nearer'][0]} is nearer to the gold standard in {y.name} throughout"
-    if decided.height > MOST_RANGES:
-        return f"Which system is nearer to the gold standard changes over {decided.height} ranges of {x.name}"
-    ends = parts["from"].min(), parts["to"].max()
-    cut = shortened(decided["nearer"].to_list(), 24)
-    label = [f"{cut[name]} {_where(start, stop, ends, x)}" for name, start, stop in decided.iter_rows()]
-    rest = "" if decided.height == parts.height else "; elsewhere undecided"
-    return f"Nearer to the gold standard, by {x.name}: {', '.join(label)}{rest}"
-
-
-def _where(start: float, stop: float, ends: tuple[Any, Any], x: Quantity) -> str:
-    if start == stop:
-        return f"at {x.text(start)}"
-    if start == ends[0]:
-        return f"below {x.text(stop)}"
-    return f"above {x.text(start)}" if stop == ends[1] else _span_words(start, stop, x)
 
 
 def _farthest(table: pl.DataFrame, x: Quantity, y: Quantity) -> str:
