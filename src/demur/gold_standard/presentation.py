@@ -146,7 +146,7 @@ def performer_table(study: GoldStudy) -> ResultTable:
         (
             figure(one.mass, most=most),
             figure(one.relative, percent, most=1.0),
-            figure(one.mean, units.y),
+            figure(one.mean, units.y, most=None if most is None else most / study.x_range.width),
             figure(one.below, most=most),
             figure(one.above, most=most),
         )
@@ -379,7 +379,11 @@ def _figures(study: GoldStudy, units: Units) -> list[Drawing]:
         some = marks if marks.height else None
         charts.append(
             drawing(
-                f"{_CHARTS}checks.cost_chart", cost_frame(study), marks=some, **y, amount=study.options.cost.unit_name
+                f"{_CHARTS}checks.cost_chart",
+                cost_frame(study),
+                marks=some,
+                **y,
+                amount=f"amount in {study.options.cost.unit_name}",
             )
         )
     level, effects = study.options.level, [effect_frame(one) for one in study.components]
@@ -504,12 +508,12 @@ def figure(shown: Figure, write: NumberFormat = short, *, most: float | None = N
     """A figure with its interval and unit; of a figure up to `most`, whether the interval says nothing.
 
     >>> figure(Figure(0.1, 5e-5, 0.996), most=1.0), figure(Figure(12.0, 11.0, 13.0), unit="euros")
-    ('0.1 (the interval says nothing: nearly all from 0 to 1)', '12 (11 to 13) euros')
+    ('0.1 (interval 5e−05 to 0.996 says nothing)', '12 (11 to 13) euros')
     """
     if not shown.defined:
         return f"undefined ({shown.why})" if shown.why else "undefined"
     if most is not None and says_nothing(shown, most):
-        return f"{write(shown.value)} (the interval says nothing: nearly all from {write(0.0)} to {write(most)})"
+        return f"{write(shown.value)} (interval {write(shown.low)} to {write(shown.high)} says nothing)"
     text = with_interval(shown.value, shown.low, shown.high, write=write, missing="no interval")
     return f"{text} {unit}" if unit else text
 
