@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, majority_baseline, predict_outcome, regress
     from demur.reports.jobs import report
-    from demur.returns.engine_jobs import merge, verify_engine
+    from demur.returns.engine_jobs import merge, verify_engine, watch
     from demur.returns.jobs import (
         apply_recalibration,
         classes,
@@ -64,7 +64,7 @@ _HOMES = {
         "threshold",
         "validate",
     ),
-    "returns.engine_jobs": ("merge", "verify_engine"),
+    "returns.engine_jobs": ("merge", "verify_engine", "watch"),
     "importers": ("import_dstc",),
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "majority_baseline", "predict_outcome", "regress"),
@@ -98,6 +98,7 @@ __all__ = [  # noqa: RUF022
     "read",
     "score",
     "merge",
+    "watch",
     "compare",
     "threshold",
     "drift",

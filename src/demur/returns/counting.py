@@ -78,6 +78,8 @@ class Counting:
     exact_up_to: int = EXACT_UP_TO
     check_ids: bool = False
     name: str | None = None
+    unnamed: str | None = None
+    """What a system is called that no column names, in place of the name of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def judged_in_engine(
         judged = judge_lazily(
             log.rows,
             reading=reading,
-            system=how.name or log.system,
+            system=how.name or how.unnamed or log.system,
             by=by,
             labels=labels,
             pairing=pairing,

@@ -8,9 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import Level, Replicates, Sampling, Seed
+from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
-from demur.returns.options import EVERYWHERE, AtError, AtNonreturn, AtThreshold, Aurc, BandRegion, Curve
+from demur.returns.options import (
+    EVERYWHERE,
+    OUT_OF_SCOPE,
+    WITHHELD,
+    AtError,
+    AtNonreturn,
+    AtThreshold,
+    Aurc,
+    BandRegion,
+    Columns,
+    Curve,
+    MissingConfidence,
+    Name,
+    OutOfScope,
+    Period,
+    SparkMaster,
+    Withheld,
+)
 
 if TYPE_CHECKING:
     from demur.returns.evaluate import Evaluations
@@ -62,6 +79,59 @@ def merge(
 
 
 @job
+def watch(
+    *data: Annotated[
+        str | Path,
+        Argument("A lake of Parquet: folders or globs, with a date in the names of folders or files.", metavar="LAKE"),
+    ],
+    every: Annotated[Period, Option("What is counted and kept as one part: a day, or a month.")] = "1d",
+    keep: Annotated[Path, Option("Folder where the parts are kept as .sweep files.", metavar="FOLDER")] = Path(
+        "sweeps"
+    ),
+    since: Annotated[str | None, Option("First day that is added up, such as 2026-01-01.", metavar="DAY")] = None,
+    until: Annotated[str | None, Option("Last day that is added up.", metavar="DAY")] = None,
+    at_nonreturn: AtNonreturn = 0.2,
+    at_error: AtError = 0.05,
+    columns: Columns = None,
+    where: Where = (),
+    out_of_scope: OutOfScope = OUT_OF_SCOPE,
+    withheld: Withheld = WITHHELD,
+    missing_confidence: MissingConfidence = "error",
+    engine: Annotated[Literal["polars", "duckdb", "spark"], Option("What counts the rows.")] = "polars",
+    spark_master: SparkMaster = None,
+    name: Name = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Evaluations":
+    """A lake that grows by days: counts what is new, keeps it, and shows any range of days without reading it again.
+
+    A day whose files have changed since it was counted is counted again. Run it once a day, as by cron.
+    """
+    from demur.returns.counting import Counting
+    from demur.returns.evaluate import evaluate, returns_measures
+    from demur.returns.table import Reading
+    from demur.returns.watch import watch_lake
+
+    sampling = Sampling(level, replicates, seed)
+    reading = Reading(
+        columns=dict(columns or {}),
+        out_of_scope=out_of_scope,
+        withheld=withheld,
+        missing_confidence=missing_confidence,
+        where=tuple(where),
+    )
+    how = Counting(engine=engine, spark_master=spark_master, name=name)
+    seen = watch_lake(data, Path(keep), reading, how, every=every, since=since, until=until, step=step)
+    measures = returns_measures(at=at_nonreturn, error=at_error)
+    found = evaluate(seen.whole.tallies, measures=measures, step=step, **asdict(sampling))
+    found = found.with_notes((seen.note, *_first(seen.whole.notes, "notes"), sampling.note), seen.whole.warnings)
+    found.sweep_file = lambda: seen.whole
+    return found
+
+
+@job
 def verify_engine(
     *,
     engine: Annotated[
@@ -91,6 +161,13 @@ MERGE = Job(
     merge,
     "demur.returns.presentation:of_scores",
     "demur merge parts/*.sweep -o whole.sweep -o plot.svg",
+    endings=SWEEPS,
+)
+WATCH = Job(
+    "watch",
+    watch,
+    "demur.returns.presentation:of_scores",
+    "demur watch lake --every 1d --keep sweeps --since 2026-01-01",
     endings=SWEEPS,
 )
 VERIFY_ENGINE = Job(

@@ -13,7 +13,7 @@ from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Wh
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
-from demur.returns.engine_jobs import MERGE, SWEEPS, VERIFY_ENGINE
+from demur.returns.engine_jobs import MERGE, SWEEPS, VERIFY_ENGINE, WATCH
 from demur.returns.options import (
     EVERYWHERE,
     OUT_OF_SCOPE,
@@ -568,6 +568,7 @@ _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".tsv", ".parquet", ".arro
 JOBS = (
     Job("score", score, f"{_VIEWS}:of_scores", "demur score run.jsonl --by domain -o plot.svg", endings=SWEEPS),
     MERGE,
+    WATCH,
     Job(
         "compare",
         compare,

@@ -14,6 +14,9 @@ EngineChoice = Literal["auto", "memory", "polars", "duckdb", "spark"]
 """Where rows can be counted: in memory, in an engine of the registry, or where it suits the data."""
 
 
+Period = Literal["1d", "1mo"]
+"""How long the parts are that a lake is counted in: days, or months."""
+
 SortKey = Literal[
     "rank", "augrc", "difference", "error_at_nonreturn", "nonreturn_at_error", "forced_error", "ranking_skill", "system"
 ]

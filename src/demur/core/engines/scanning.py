@@ -276,9 +276,14 @@ def _system_of(sources: Sequence[str | Path], parts: Sequence[FilePart]) -> str:
     return path_text(folder.name) or "log"
 
 
+def lake_files(sources: Sequence[str | Path]) -> list[tuple[Path, Path]]:
+    """Gives the files that paths, globs and folders stand for, each with the folder that was named."""
+    return [file for source in sources for file in _files_of(source)]
+
+
 def _local_parts(sources: Sequence[str | Path]) -> list[FilePart]:
     """Gives the files that paths, globs, folders and `file://` URLs stand for, with what their footers say."""
-    files = [file for source in sources for file in _files_of(source)]
+    files = lake_files(sources)
     refuse_repeats((path, str(path)) for path, _ in files)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         parts = list(pool.map(lambda file: FilePart.of(*file), files))

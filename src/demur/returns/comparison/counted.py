@@ -398,7 +398,7 @@ def _parts(
     ]
 
 
-def _name_systems(data: Sequence[Any], reading: Reading, engine: str, started: Engine) -> bool:
+def _name_systems(data: Sequence[Any], reading: Reading, engine: str, started: Engine | None) -> bool:
     """Whether a column of the first log names systems."""
     first = scan([str(data[0])], engine, request=reading.request(), started=started)
     return bool(set(candidates(first.names, "system", reading.columns)) & set(first.names))
