@@ -95,7 +95,7 @@ def with_short_systems(table: ResultTable, room: int) -> ResultTable:
         return table
     place = table.columns.index("system")
     names = [row[place] for row in table.rows]
-    for characters in range(max(map(cell_len, [*names, ""])), LEAST_OF_SYSTEM - 1, -1):
+    for characters in range(min(room, max(map(cell_len, [*names, ""]))), LEAST_OF_SYSTEM - 1, -1):
         short = _of_cells(names, characters)
         rows = tuple((*row[:place], short[row[place]], *row[place + 1 :]) for row in table.rows)
         narrower = replace(table, rows=rows)
@@ -117,7 +117,7 @@ def _of_cells(names: Sequence[str], cells: int) -> dict[str, str]:
 def with_short_words(table: ResultTable, room: int) -> ResultTable:
     """The table with its longest words, which are names, cut in the middle as far as it needs to fit."""
     words = [word for cells in _cells_by_column(table) for cell in cells for word in cell.split(" ")]
-    for characters in range(max(map(len, words)), LEAST_CHARACTERS, -1):
+    for characters in range(min(room, max(map(len, words))), LEAST_CHARACTERS, -1):
         short = shortened(words, characters)
         columns, *rows = (
             tuple(" ".join(short[word] for word in cell.split(" ")) for cell in row)
