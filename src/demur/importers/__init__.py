@@ -125,6 +125,9 @@ REGISTRY = {
 }
 """The importers of logs by name; a file goes to the first that recognises it."""
 
+ENDINGS = (".eval", ".npz", ".sgml", ".xlsx")
+"""Endings of files that are read though no table has them, and that hold a whole log each."""
+
 CORPORA = ("demur.importers.dstc:IMPORTER",)
 """Where the importers of folders are, each as "module:name"."""
 

@@ -1,6 +1,7 @@
 import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import anyio
 import pytest
@@ -49,6 +50,13 @@ def test_the_same_content_again_is_told_to_be_there_already(sent):
     sent(LOG, "one.jsonl")
     (told,) = sent(LOG, "two.jsonl").answer["runs"]
     assert (told["name"], told["new"]) == ("one", False)
+
+
+@pytest.mark.parametrize(("log", "system"), [("inspect_choice.eval", "mockllm/model"), ("sklearn_all.npz", "log")])
+def test_logs_of_other_tools_become_runs(sent, log, system):
+    content = (Path(__file__).parents[2] / "importers" / "data" / log).read_bytes()
+    (told,) = sent(content, f"log{Path(log).suffix}").answer["runs"]
+    assert told["name"] == system
 
 
 def test_columns_of_other_names_can_be_mapped(sent):

@@ -40,6 +40,7 @@ from demur.core.io.untrusted import zip_size, zstd_size
 from demur.core.options import KINDS
 from demur.core.show.results import Step
 from demur.errors import DataError, DemurError, UsageError
+from demur.importers import ENDINGS
 from demur.importers.reading import read_table
 from demur.store.intake import RenamedFile, RunReading
 from demur.store.runs import Added, Store
@@ -79,7 +80,7 @@ def endings() -> list[str]:
     """The endings of files that can be read."""
     columnar = [ending for ending, form in EXTENSIONS.items() if form in ("parquet", "arrow")]
     text = [ending for ending in EXTENSIONS if ending not in columnar]
-    return [*text, *(f"{ending}{packed}" for ending in text for packed in COMPRESSED), *columnar]
+    return [*text, *(f"{ending}{packed}" for ending in text for packed in COMPRESSED), *columnar, *ENDINGS]
 
 
 def display_name(given: str) -> str:
