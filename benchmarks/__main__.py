@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    dialogue,
     engines,
     gold,
     importers,
@@ -49,6 +50,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "outcome": outcome.lines,
     "gold": gold.lines,
     "understanding": understanding.lines,
+    "dialogue": dialogue.lines,
     "workbench": workbench.lines,
     "many": many.lines,
 }

@@ -29,6 +29,7 @@ NBEST = read_page("nbest")
 OUTCOME = read_page("outcome")
 GOLD = read_page("gold")
 UNDERSTANDING = read_page("understanding")
+DIALOGUE = read_page("dialogue")
 READING = read_page("reading")
 FIRST_HOUR = read_page("first_hour")
 REPORT = read_page("report")
@@ -163,6 +164,12 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_on_outcomes_runs_from_top_to_bottom(study: Path) -> None:
     for block in blocks("console", OUTCOME):
         run_console(block, study, recorded)
+
+
+def test_the_page_on_dialogues_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    run_python("\n".join(blocks("python", DIALOGUE)), tmp_path)
+    for block in blocks("console", DIALOGUE):
+        run_console(block, tmp_path, recorded)
 
 
 @pytest.fixture(scope="module")

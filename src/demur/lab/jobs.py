@@ -13,7 +13,13 @@ from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.lab.dialogue.jobs import JOBS as DIALOGUE_JOBS
+from demur.lab.dialogue.jobs import NoiseLevels
+from demur.lab.dialogue.jobs import confusion as confusion
+from demur.lab.dialogue.jobs import injected as injected
+from demur.lab.dialogue.jobs import learn as learn
+from demur.lab.dialogue.jobs import predictors as predictors
 from demur.lab.dialogue.jobs import simulate as simulate
+from demur.lab.dialogue.jobs import thresholds as thresholds
 from demur.nbest_lists.jobs import (
     AcousticScale,
     Floor,
@@ -27,6 +33,7 @@ from demur.nbest_lists.jobs import (
 from demur.returns.options import Columns
 
 if TYPE_CHECKING:
+    from demur.lab.dialogue.experiments import Loop
     from demur.lab.nbest_experiments import ConditionTable, CurveExperiment, LengthSweep, RecordedStudy, ScorerTable
     from demur.lab.understanding_experiments import Demonstration, QuestionSet, UnderstandingExperiment
     from demur.nbest_lists.table import NBestReading
@@ -76,6 +83,11 @@ ScorerNames = Annotated[
         write=",".join,
     ),
 ]
+Simulated = Annotated[
+    "str | Path | None",
+    Option("Simulate dialogues in this domain, a TOML file or town.", flag="--simulate", metavar="DOMAIN"),
+]
+Calls = Annotated[int, Option("Simulated dialogues in each condition.", minimum=2)]
 Sentences = Annotated[int, Option("Sentences taken of each utterance.", minimum=1)]
 
 
@@ -215,6 +227,9 @@ def reward(
     ] = None,
     group: Annotated[str | None, Option("The column of groups, such as manager.", metavar="COLUMN")] = None,
     measure: Annotated[str, Option("What rewards are held against.", metavar="NAME")] = "ice",
+    simulated: Simulated = None,
+    noise: NoiseLevels = (0.0, 0.15, 0.3, 0.45),
+    calls: Calls = 100,
     floor: Floor = 1e-3,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -229,6 +244,13 @@ def reward(
     known = [*OF_ACTS, *(key for key in OF_ITEMS if key != "item_ece")]
     if measure not in known:
         raise UsageError(f'`measure` takes one of {", ".join(known)}; got "{measure}"')
+    settings = NBestSettings(floor=floor, level=level, replicates=replicates, seed=seed)
+    if simulated is not None:
+        from demur.lab.dialogue.experiments import simulated_rewards
+
+        _refuse_files(files)
+        four = ("state-machine", "mdp", "belief", "belief-learned")
+        return simulated_rewards(_loop(simulated, four, noise, calls, seed), measure, settings, step)
     step("reading", 0, 2)
     return reward_experiment(
         files,
@@ -236,7 +258,7 @@ def reward(
         dialogues=dialogues,
         group=group if group or files else "manager",
         measure=measure,
-        settings=NBestSettings(floor=floor, level=level, replicates=replicates, seed=seed),
+        settings=settings,
         step=step,
     )
 
@@ -254,6 +276,9 @@ def oracle(
     scorers: ScorerNames = ("infev", "avgword"),
     sentences: Sentences = 5,
     acoustic_scale: AcousticScale = 1.0,
+    simulated: Simulated = None,
+    noise: NoiseLevels = (0.1, 0.25, 0.4),
+    calls: Calls = 100,
     floor: Floor = 1e-3,
     level: Level = 0.95,
     replicates: Replicates = 1000,
@@ -264,10 +289,30 @@ def oracle(
     from demur.lab.nbest_experiments import oracle_experiment
 
     chosen = _scorers(scorers)
+    settings: dict[str, Any] = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
+    if simulated is not None:
+        from demur.lab.dialogue.experiments import simulated_scorers
+        from demur.nbest_lists.evaluate import NBestSettings
+
+        _refuse_files(files)
+        loop = _loop(simulated, ("belief",), noise, calls, seed, qualities=chosen, by="words")
+        return simulated_scorers(loop, NBestSettings(**settings), step)
     reading = list_reading(columns, where, items, normalise, ontology)
-    settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
     study = _study(files, reading, grammar, parser, settings, sentences, acoustic_scale, step)
     return oracle_experiment(study, scorers=chosen, kept=sentences, step=step)
+
+
+def _refuse_files(files: tuple[Any, ...]) -> None:
+    if files:
+        raise UsageError("`simulated` makes dialogues; leave out the files")
+
+
+def _loop(
+    domain: str | Path, managers: tuple[str, ...], noise: tuple[float, ...], calls: int, seed: int, **more: Any
+) -> "Loop":
+    from demur.lab.dialogue.experiments import Loop
+
+    return Loop(str(domain), managers, tuple(noise), calls, seed=seed, **more)
 
 
 def _scorers(names: tuple[str, ...]) -> tuple[str, ...]:

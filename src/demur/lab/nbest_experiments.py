@@ -315,14 +315,14 @@ def reward_experiment(
     if dialogues is not None:
         outcomes = read_table(dialogues)
     else:
-        outcomes = _dialogues_in(table.frame, group) if files else restaurant().dialogues
+        outcomes = dialogues_in(table.frame, group) if files else restaurant().dialogues
     found = evaluate_nbest(table, settings=replace(settings, replicates=50), step=step)
     step("fitting curves", 1, 2)
     curves = reward_curves(found, outcomes, group=group, measure=measure)
     return CurveExperiment(curves, (*(() if files else (BUNDLED,)), *table.notes, settings.note))
 
 
-def _dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
+def dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
     """What the lists say of each dialogue; refuse what differs within one."""
     columns = [name for name in frame.columns if name == group or name not in ("id", "system", "weight")]
     rows = frame[columns].filter(pl.col("dialogue").is_not_null()).unique(maintain_order=True)

@@ -88,9 +88,9 @@ class ChannelSettings:
 class Perfect:
     """A channel without errors."""
 
-    def recognise(self, acts: UserActs, text: str, _rng: random.Random) -> Recognised:
+    def recognise(self, acts: UserActs, _text: str, _rng: random.Random) -> Recognised:
         """The acts themselves with confidence 1."""
-        return Recognised([(acts, 1.0)], len(text.split()), 0)
+        return Recognised([(acts, 1.0)])
 
 
 @dataclass(slots=True)
@@ -189,13 +189,17 @@ def _other_act(domain: TaskDomain, _acts: UserActs, rng: random.Random) -> UserA
     return (Act("request", (Slot(rng.choice(domain.fields), None),)) if kind == "request" else Act(kind),)
 
 
-_CONFUSIONS: tuple[tuple[float, Callable[[TaskDomain, UserActs, random.Random], UserActs]], ...] = (
-    (0.5, _other_value),
-    (0.65, _other_slot),
-    (0.9, _other_act),
-    (1.0, lambda _domain, _acts, _rng: ()),
-)
-"""What is wrong in a wrong hypothesis, by cumulated shares: a value, a slot with its value, the act, all of it lost."""
+Confuse = Callable[[TaskDomain, UserActs, random.Random], UserActs]
+
+KINDS_OF_ERRORS: dict[str, Confuse] = {
+    "value": _other_value,
+    "slot": _other_slot,
+    "act": _other_act,
+    "lost": lambda _domain, _acts, _rng: (),
+}
+"""What may be wrong in a wrong hypothesis: a value, a slot with its value, the whole act, or nothing is left of it."""
+_CONFUSIONS = tuple(zip((0.5, 0.65, 0.9, 1.0), KINDS_OF_ERRORS.values(), strict=True))
+"""The kinds by cumulated shares."""
 
 
 @cache

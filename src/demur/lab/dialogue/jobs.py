@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from demur.core.jobs import Argument, Job, Option, job
-from demur.core.options import Level, Seed
+from demur.core.jobs import Argument, Job, Option, Output, job
+from demur.core.options import Level, Replicates, Sampling, Seed
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 
 if TYPE_CHECKING:
+    from demur.lab.dialogue.experiments import ConfusionSweep, Predictors, Rejection
+    from demur.lab.dialogue.injected import InjectedPrices
+    from demur.lab.dialogue.learning import Learning
     from demur.lab.dialogue.simulate import Simulation
 
 MANAGERS = ("state-machine", "mdp", "belief", "belief-learned", "perfect")
@@ -128,6 +131,162 @@ def simulate(
     return simulate_plan(plan, keep=keep, processes=processes, level=level, step=step)
 
 
+NoiseLevels = Annotated[tuple[float, ...], rates("Levels of noise, each with as many dialogues.", 0.8)]
+Seeds = Annotated[int, Option("Seeds from which policies are learned; the best of all is kept.", minimum=1, maximum=50)]
+Rounds = Annotated[int, Option("Rounds of learning.", minimum=1, maximum=1000)]
+
+
+@job
+def learn(
+    domain: DomainName,
+    *,
+    manager: Annotated[Literal["mdp", "belief-learned"], Option("Whose policy is learned.")] = "belief-learned",
+    noise: NoiseLevels = (0.0, 0.15, 0.3, 0.45),
+    rounds: Rounds = 10,
+    dialogues: Annotated[int, Option("Dialogues of a round.", minimum=10)] = 250,
+    seeds: Seeds = 3,
+    processes: Processes = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Learning":
+    """Learn the policy of a dialogue manager by simulation, and compare it with the hand-crafted one."""
+    from demur.lab.dialogue.domain import TaskDomain
+    from demur.lab.dialogue.learning import Lessons, learn_policy
+
+    TaskDomain.read(domain)
+    lessons = Lessons(str(domain), manager, tuple(noise), rounds, dialogues, seeds, seed)
+    return learn_policy(lessons, processes=processes, level=level, step=step)
+
+
+LoopDomain = Annotated["str | Path", Option("A TOML file of a domain, or town.", flag="--domain", metavar="DOMAIN")]
+LoopManagers = Annotated[
+    tuple[str, ...],
+    Option(
+        "Managers separated by commas: state-machine, mdp, belief, belief-learned.",
+        metavar="NAMES",
+        parse=manager_names,
+        takes=f"names separated by commas: {', '.join(MANAGERS)}",
+        check=lambda names: len(names) > 0 and set(names) <= set(MANAGERS),
+        write=",".join,
+    ),
+]
+Qualities = Annotated[
+    tuple[str, ...],
+    Option(
+        "Qualities of confidences, separated by commas.",
+        metavar="NAMES",
+        parse=lambda text: tuple(part.strip() for part in text.split(",")),
+        takes="names separated by commas: good, flat, overconfident",
+        check=lambda names: len(names) > 0 and set(names) <= {"good", "flat", "overconfident"},
+        write=",".join,
+    ),
+]
+
+
+@job
+def confusion(
+    *,
+    domain: LoopDomain = "town",
+    manager: LoopManagers = ("state-machine",),
+    noise: NoiseLevels = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    confidences: Qualities = ("good", "flat", "overconfident"),
+    dialogues: DialogueCount = 100,
+    processes: Processes = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "ConfusionSweep":
+    """ICE of simulated dialogues by the confusion rate of the channel: section 3 of Thomson et al. (2008)."""
+    from demur.lab.dialogue.experiments import Loop, confusion_experiment
+
+    loop = Loop(str(domain), manager, noise, dialogues, confidences, seed=seed, processes=processes)
+    return confusion_experiment(loop, Sampling(level, replicates, seed), step)
+
+
+@job
+def predictors(
+    *files: Annotated[
+        Any,
+        Argument(
+            "N-best lists with dialogues: .jsonl and others, or folders of DSTC2; default: simulated dialogues.",
+            metavar="[FILES]",
+            optional=True,
+        ),
+    ],
+    outcomes: Annotated[
+        Path | None, Option("Table with dialogue, success and turns; default: these columns.", metavar="FILE")
+    ] = None,
+    group: Annotated[str, Option("Of files: the column of managers.", metavar="COLUMN")] = "manager",
+    by: Annotated[str | None, Option("Of files: the column of conditions.", metavar="COLUMN")] = None,
+    domain: LoopDomain = "town",
+    manager: LoopManagers = ("state-machine", "belief"),
+    noise: NoiseLevels = (0.1, 0.25, 0.4),
+    confidences: Qualities = ("good", "flat", "overconfident"),
+    dialogues: DialogueCount = 60,
+    processes: Processes = None,
+    level: Level = 0.95,
+    replicates: Replicates = 1000,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Predictors":
+    """How well ICE, WSER, NCE, oracle error and others predict the reward of dialogues, and of conditions.
+
+    Simulated conditions combine levels of noise, qualities of confidences, and lists of 1 and 5 hypotheses.
+    """
+    from demur.lab.dialogue.experiments import Loop, predictors_of, recorded_lists, simulated_conditions
+
+    sampling = Sampling(level, replicates, seed)
+    if files:
+        step("reading", 0, 1)
+        return predictors_of(recorded_lists(files, outcomes, group, by), sampling, (sampling.note,))
+    loop = Loop(str(domain), manager, noise, dialogues, confidences, (1, 5), seed=seed, processes=processes)
+    return predictors_of(simulated_conditions(loop.run(step)), sampling, (loop.note, sampling.note))
+
+
+@job
+def thresholds(
+    *,
+    domain: LoopDomain = "town",
+    manager: LoopManagers = ("state-machine", "belief"),
+    noise: NoiseLevels = (0.3,),
+    cutoffs: Annotated[tuple[float, ...], rates("Confidences below which lists are rejected, in turn.")] = (
+        *(0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+    ),
+    dialogues: DialogueCount = 200,
+    processes: Processes = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "Rejection":
+    """Whole dialogues while the rejection threshold moves: the closing remarks of Artstein (2011) put to the test."""
+    from demur.lab.dialogue.experiments import Loop, threshold_experiment
+
+    rising = tuple(sorted(set(cutoffs)))
+    loop = Loop(str(domain), manager, noise, dialogues, thresholds=rising, seed=seed, processes=processes)
+    return threshold_experiment(loop, Sampling(level, seed=seed), step)
+
+
+@job
+def injected(
+    *,
+    domain: LoopDomain = "town",
+    manager: Annotated[Literal["state-machine", "belief"], Option("The manager of the guide.")] = "state-machine",
+    rate: Annotated[float, Option("Share of turns with an error, where one kind is alone.", above=0, maximum=1)] = 0.2,
+    dialogues: Annotated[
+        int, Option("Dialogues with each kind of errors; the model has twice as many.", minimum=20)
+    ] = 150,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    step: Step = silent,
+) -> "InjectedPrices":
+    """What injected errors of chosen kinds cost, and what a model predicts: section 6 of Dzikovska et al. (2012)."""
+    from demur.lab.dialogue.injected import injected_experiment
+
+    return injected_experiment(str(domain), manager, rate=rate, dialogues=dialogues, seed=seed, level=level, step=step)
+
+
 _ROWS = (".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst")
 
 JOBS = (
@@ -139,5 +298,45 @@ JOBS = (
         about="`-o calls.parquet` (or .jsonl .jsonl.gz .jsonl.zst) writes the N-best lists, and calls-answers.parquet "
         "and calls-dialogues.parquet beside it. Other endings write the table of conditions, or its figure.",
         endings=tuple((ending, "demur.lab.dialogue.simulate:write_calls") for ending in _ROWS),
+    ),
+    Job(
+        "learn",
+        learn,
+        present="demur.lab.dialogue.learning:of_learning",
+        example="demur learn town --manager mdp --save mdp.json -o curve.svg",
+        about="`demur simulate --policy FILE` plays dialogues with the policy that `--save` wrote.",
+        outputs=(
+            Output(
+                "--save",
+                "Write the policy to this file.",
+                "demur.lab.dialogue.learning:write_policy",
+                metavar="FILE.json",
+                ending=".json",
+            ),
+        ),
+    ),
+    Job(
+        "experiment confusion",
+        confusion,
+        present="demur.lab.dialogue.experiments:of_confusion",
+        example="demur experiment confusion -o confusion.svg",
+    ),
+    Job(
+        "experiment predictors",
+        predictors,
+        present="demur.lab.dialogue.experiments:of_predictors",
+        example="demur experiment predictors --dialogues 100 -o predictors.svg",
+    ),
+    Job(
+        "experiment thresholds",
+        thresholds,
+        present="demur.lab.dialogue.experiments:of_rejection",
+        example="demur experiment thresholds --noise 0.3 -o thresholds.svg",
+    ),
+    Job(
+        "experiment injected",
+        injected,
+        present="demur.lab.dialogue.injected:of_injected",
+        example="demur experiment injected --rate 0.2 -o injected.svg",
     ),
 )

@@ -9,10 +9,10 @@ import polars as pl
 
 from demur.core.arrays import Array
 from demur.core.show.html import drawn
-from demur.core.show.numbers import percent, short, with_interval
+from demur.core.show.numbers import percent, short, signed, with_interval
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import register
-from demur.core.stats.intervals import Difference, Figure, difference, student, wilson
+from demur.core.stats.intervals import Figure, student, wilson
 from demur.lab.dialogue.simulate import Simulation
 
 KEYS = ("manager", "noise", "confidences", "threshold")
@@ -35,13 +35,20 @@ def mean_figure(values: Array | pl.Series, level: float) -> Figure:
     return Figure(mean, mean - reach, mean + reach)
 
 
-def mean_difference(values: pl.Series, level: float) -> Difference:
-    """The mean of paired differences, with Student's interval and test."""
-    mean = mean_figure(values, level)
-    spread = (mean.high - mean.low) / 2 / student(level, len(values) - 1)
-    drawn_twice = pl.Series([mean.value - spread, mean.value + spread]).to_numpy()
-    # two replicates one standard error from the mean have that spread
-    return difference(mean.value, drawn_twice * 1.0, 10**9, level=level)
+def paired_rows(dialogues: pl.DataFrame, level: float) -> list[dict[str, Any]]:
+    """By how much each manager earns more than the first, on the same users, at each noise and with the same knobs."""
+    rows = []
+    others = [key for key in KEYS if key != "manager"]
+    for key, part in dialogues.partition_by(others, as_dict=True, maintain_order=True).items():
+        first, *rest = part["manager"].unique(maintain_order=True)
+        base = part.filter(pl.col("manager") == first).select("user", base="reward")
+        for manager in rest:
+            own = part.filter(pl.col("manager") == manager).join(base, on="user", maintain_order="left")
+            figure = mean_figure(own["reward"] - own["base"], level)
+            rows.append(
+                {**dict(zip(others, key, strict=True)), "manager": manager, "beside": first, **figure.to_dict()}
+            )
+    return rows
 
 
 def condition_rows(dialogues: pl.DataFrame, level: float) -> list[dict[str, Any]]:
@@ -78,7 +85,7 @@ def of_simulation(simulation: Simulation) -> Presentation:
     rows = condition_rows(simulation.dialogues, simulation.level)
     return Presentation(
         title="Simulated dialogues",
-        sentences=tuple(condition_sentences(rows)),
+        sentences=(*condition_sentences(rows), *paired_sentences(simulation)),
         tables=(condition_table(rows),),
         figures=(drawing("lab.dialogue.charts.band_chart", *chart_rows(simulation), **chart_titles(simulation)),),
         data=simulation.frame,
@@ -110,6 +117,17 @@ def condition_sentences(rows: list[dict[str, Any]]) -> list[str]:
         own = sorted((row for row in rows if row["noise"] == noise), key=lambda row: -row["reward"]["value"])
         parts = [f"{_name(row, rows)} {_figure_cell(row['reward'])}" for row in own]
         sentences.append(f"Mean reward at noise {noise:g}: {', '.join(parts)}.")
+    return sentences
+
+
+def paired_sentences(simulation: Simulation) -> list[str]:
+    """Which managers earn significantly more or less than the first."""
+    rows = paired_rows(simulation.dialogues, simulation.level)
+    sentences = []
+    for manager in dict.fromkeys(row["manager"] for row in rows):
+        own = [row for row in rows if row["manager"] == manager and row["low"] is not None]
+        parts = [f"{_figure_cell(row, write=signed)} at noise {row['noise']:g}" for row in own]
+        sentences.append(f"{manager} beside {own[0]['beside']}, on the same users: {', '.join(parts)}.")
     return sentences
 
 

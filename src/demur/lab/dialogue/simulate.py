@@ -34,8 +34,8 @@ LONGEST = 40
 """Turns after which a dialogue ends, whatever the patience of its user."""
 BATCH = 50
 """Dialogues that are simulated and kept together."""
-WRONG_VALUE = " (wrong value)"
-"""Behind the label of an act whose kind is right and one of whose values is not."""
+WRONG_VALUE, WRONG_SLOT = " (wrong value)", " (wrong slot)"
+"""Behind the label of an act whose kind is right, and one of whose values or slots is not."""
 
 Row = dict[str, Any]
 
@@ -52,9 +52,11 @@ class Condition:
     def name(self) -> str:
         """What its dialogues begin with: manager and noise, and what else is not as usual."""
         manager = self.manager if self.manager in (*NAMES, "own") else "command"
-        quality = () if self.channel.confidences == "good" else (self.channel.confidences,)
+        line, usual = self.channel, ChannelSettings()
+        quality = () if line.confidences == usual.confidences else (line.confidences,)
+        length = () if line.nbest == usual.nbest else (f"best{line.nbest}",)
         cutoff = (f"from {self.threshold:g}",) if self.threshold else ()
-        return "-".join((manager, f"{self.channel.noise:g}", *quality, *cutoff)).replace(" ", "")
+        return "-".join((manager, f"{self.channel.noise:g}", *quality, *length, *cutoff)).replace(" ", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,11 @@ class SimulationPlan:
 
 def user_of(domain: TaskDomain, seed: int, number: int) -> User:
     """The user of a dialogue: the same in every condition."""
-    return new_user(domain, _chance(seed, number, 0))
+    return new_user(domain, chance(seed, number, 0))
 
 
-def _chance(seed: int, number: int, purpose: int) -> random.Random:
+def chance(seed: int, number: int, purpose: int) -> random.Random:
+    """Chance for one dialogue and purpose, the same whatever else is drawn."""
     return random.Random((((seed << 40) + number) << 8) + purpose)
 
 
@@ -139,7 +142,7 @@ def _row(domain: TaskDomain, prompt: Any, acts: UserActs, text: str, hypotheses:
     said, top = acts_text(acts), acts_text(hypotheses[0][0]) if hypotheses else ""
     target, prediction = label(said), label(top) or None
     if prediction == target and _items(said) != _items(top):
-        prediction += WRONG_VALUE
+        prediction += WRONG_VALUE if _slots(said) == _slots(top) else WRONG_SLOT
     return {
         "prompt": acts_text(domain.acts_of(prompt)),
         "text": text,
@@ -165,6 +168,11 @@ def label(acts: str) -> str:
 @lru_cache(maxsize=1 << 16)
 def _items(acts: str) -> frozenset[str]:
     return thomson_items(parse_acts(acts))
+
+
+@lru_cache(maxsize=1 << 16)
+def _slots(acts: str) -> frozenset[str | None]:
+    return frozenset(slot.name for act in parse_acts(acts) for slot in act.slots)
 
 
 def concept_efficiency(turns: Sequence[Row]) -> float:
@@ -241,7 +249,7 @@ def batch_rows(plan: SimulationPlan, condition: Condition, numbers: range) -> tu
     dialogues: list[Row] = []
     for number in numbers:
         manager, user = make(domain), user_of(domain, plan.seed, number)
-        done = play(domain, user, manager, channel, _chance(plan.seed, number, 1))
+        done = play(domain, user, manager, channel, chance(plan.seed, number, 1))
         name = f"{condition.name}-{number:05}"
         head = {"dialogue": name, "manager": condition.manager, "noise": condition.channel.noise}
         tail = {"success": done.success, "turns": len(done.turns)}
@@ -304,12 +312,13 @@ class Simulation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The conditions as plain values."""
-        from demur.lab.dialogue.presentation import condition_rows
+        from demur.lab.dialogue.presentation import condition_rows, paired_rows
 
         return {
             "domain": self.plan.domain,
             "seed": self.plan.seed,
             "conditions": condition_rows(self.dialogues, self.level),
+            "differences": paired_rows(self.dialogues, self.level),
             "notes": list(self.notes),
             "warnings": [],
         }
