@@ -145,7 +145,8 @@ def read_nbest(
     from demur.nbest_lists.scales import read_scored
 
     scoring = Scoring(scorer, grammar, parser, heard, sentences, acoustic_scale)
-    return read_scored(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)[0]
+    table, scales = read_scored(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)
+    return replace(table, notes=(*table.notes, *(one.note for one in scales)))
 
 
 @job
@@ -206,7 +207,8 @@ def nbest(
         )
     evaluations.scales = scales
     evaluations.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
-    return evaluations.with_notes((*table.notes, Sampling(level, replicates, seed).note), table.warnings)
+    tuned = tuple(one.note for one in scales) if compare else ()  # otherwise a sentence says it
+    return evaluations.with_notes((*table.notes, *tuned, Sampling(level, replicates, seed).note), table.warnings)
 
 
 @job

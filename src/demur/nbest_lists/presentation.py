@@ -180,6 +180,7 @@ def of_nbest(evaluations: NBestEvaluations) -> Presentation:
         sentences=(
             *(sentence for one in whole for sentence in nbest_sentences(one)),
             *map(recalibration_sentence, recalibrated),
+            *(f"{one.note}." for one in evaluations.scales),
         ),
         tables=(
             measure_table(evaluations),

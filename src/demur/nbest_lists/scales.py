@@ -72,8 +72,7 @@ def read_scored(
         lists, scale_of = tuned({scale: table.of(system) for scale, table in by_scale.items()}, floor=floor, seed=seed)
         tables.append(lists)
         found.append(scale_of)
-    whole = joined(tables)
-    return replace(whole, notes=(*whole.notes, *(one.note for one in found))), tuple(found)
+    return joined(tables), tuple(found)
 
 
 def tuned(by_scale: dict[float, NBest], *, floor: float = FLOOR, seed: int = 0) -> tuple[NBest, TunedScale]:
