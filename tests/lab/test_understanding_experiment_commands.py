@@ -3,6 +3,7 @@
 import json
 import textwrap
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,10 @@ def own(path: Path, *, off: int = 20, split: bool = False) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the experiment with tokenizers and the demo were run once."""
+    """Where the experiment with tokenizers, on a few answers, and the demo were run once."""
     folder = tmp_path_factory.mktemp("museum")
-    told = run_in(folder, "experiment", "tokenizers", "-o", "f.svg", "-o", "answers.csv", "--json", *QUICK)
+    few = own(folder / "few.jsonl", off=0).name
+    told = run_in(folder, "experiment", "tokenizers", few, "-o", "f.svg", "-o", "answers.csv", "--json", *QUICK)
     assert told.returncode == 0, told.stderr
     (folder / "tokenizers.json").write_text(told.stdout)
     shown = run_in(folder, "demo", *QUICK, "-o", "page.html", "--logs", "logs", columns=80)
@@ -58,16 +60,16 @@ def document_of(folder: Path) -> dict[str, Any]:
     return read
 
 
-def test_tokenizers_on_the_museum_guide_have_a_verdict_and_a_figure(folder: Path) -> None:
+def test_tokenizers_have_a_verdict_on_each_pair_a_figure_and_a_table_of_answers(folder: Path) -> None:
+    """What they give on the whole museum guide is recorded in `golden`."""
     document = document_of(folder)
-    assert [one["system"] for one in document["standings"]] == ["words", "phones1", "phones2", "phones3", "mixed"]
-    assert document["word_error_rate"] == pytest.approx(0.3, abs=0.01)
-    assert (document["tested"], document["out_of_scope"]) == (376, 0)
-    verdicts = {(pair["a"], pair["b"]): pair["verdict"] for pair in document["pairs"]}
-    assert verdicts["words", "mixed"] == "b better"
-    assert verdicts["words", "phones1"] == "a better"
+    systems = ["words", "phones1", "phones2", "phones3", "mixed"]
+    assert [one["system"] for one in document["standings"]] == systems
+    assert [(pair["a"], pair["b"]) for pair in document["pairs"]] == list(combinations(systems, 2))
     assert (folder / "f.svg").read_text().startswith("<svg")
-    assert pl.read_csv(folder / "answers.csv")["system"].n_unique() == 5
+    answers = pl.read_csv(folder / "answers.csv")
+    assert answers["system"].unique(maintain_order=True).to_list() == systems
+    assert answers.height == 5 * document["tested"]
 
 
 def test_the_answers_of_an_experiment_can_be_compared_again(folder: Path) -> None:
